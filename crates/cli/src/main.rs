@@ -1,0 +1,2 @@
+//! The `trestle` binary.
+fn main() {}

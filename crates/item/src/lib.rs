@@ -1,0 +1,15 @@
+//! Attribute values, 38-digit numbers, items, their size, and the order-preserving key bytes.
+//!
+//! This crate is the language everything else speaks. It is pure: no I/O, no clock, no table.
+
+pub mod codec;
+pub mod key;
+mod map;
+mod number;
+mod serde_json_form;
+pub mod size;
+mod value;
+
+pub use map::{Item, Map};
+pub use number::{Number, NumberError};
+pub use value::{AttributeValue, ScalarType, ValueError};

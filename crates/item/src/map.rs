@@ -1,0 +1,136 @@
+//! The attribute map: an item, or a nested `M`.
+
+use crate::AttributeValue;
+
+/// An item is the map at the top.
+pub type Item = Map;
+
+/// Attributes by name, kept sorted by name.
+///
+/// A sorted vector rather than a tree: items are small, are decoded far more often than they are edited, and
+/// arrive from storage already in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Map {
+    entries: Vec<(String, AttributeValue)>,
+}
+
+impl Map {
+    /// An empty map.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty map with room for `n` attributes.
+    #[must_use]
+    pub fn with_capacity(n: usize) -> Self {
+        Self { entries: Vec::with_capacity(n) }
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.entries.binary_search_by(|(key, _)| key.as_str().cmp(name))
+    }
+
+    /// The attribute called `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&AttributeValue> {
+        self.position(name).ok().map(|at| &self.entries[at].1)
+    }
+
+    /// The attribute called `name`, to change.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut AttributeValue> {
+        self.position(name).ok().map(|at| &mut self.entries[at].1)
+    }
+
+    /// Whether an attribute called `name` exists.
+    #[must_use]
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.position(name).is_ok()
+    }
+
+    /// Sets an attribute; returns the value it had.
+    pub fn insert(&mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Option<AttributeValue> {
+        let (name, value) = (name.into(), value.into());
+        // Storage and sorted JSON append in order: skip the search then.
+        if self.entries.last().is_none_or(|(last, _)| *last < name) {
+            self.entries.push((name, value));
+            return None;
+        }
+        match self.position(&name) {
+            Ok(at) => Some(std::mem::replace(&mut self.entries[at].1, value)),
+            Err(at) => {
+                self.entries.insert(at, (name, value));
+                None
+            }
+        }
+    }
+
+    /// Removes an attribute and returns it.
+    pub fn remove(&mut self, name: &str) -> Option<AttributeValue> {
+        self.position(name).ok().map(|at| self.entries.remove(at).1)
+    }
+
+    /// How many attributes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no attribute.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Attributes in order of name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&String, &AttributeValue)> {
+        self.entries.iter().map(|(name, value)| (name, value))
+    }
+
+    /// Names in order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &String> {
+        self.entries.iter().map(|(name, _)| name)
+    }
+
+    /// Values in order of name.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &AttributeValue> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+}
+
+impl IntoIterator for Map {
+    type Item = (String, AttributeValue);
+    type IntoIter = std::vec::IntoIter<(String, AttributeValue)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Map {
+    type Item = (&'a String, &'a AttributeValue);
+    type IntoIter = std::iter::Map<
+        std::slice::Iter<'a, (String, AttributeValue)>,
+        fn(&'a (String, AttributeValue)) -> (&'a String, &'a AttributeValue),
+    >;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.iter().map(|(name, value)| (name, value))
+    }
+}
+
+impl<N: Into<String>, V: Into<AttributeValue>> FromIterator<(N, V)> for Map {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        let mut map = Self::new();
+        for (name, value) in pairs {
+            map.insert(name, value);
+        }
+        map
+    }
+}
+
+impl<N: Into<String>, V: Into<AttributeValue>, const LEN: usize> From<[(N, V); LEN]> for Map {
+    fn from(pairs: [(N, V); LEN]) -> Self {
+        pairs.into_iter().collect()
+    }
+}
