@@ -1,1 +1,13 @@
-//! (being written)
+//! Time and chance, asked for in one place.
+//!
+//! Everything that follows a clock (expiry, retention, leases, idempotency) takes a [`Clock`], so a test or an
+//! administrator can move time by hand and see the same behaviour as in real life, only sooner.
+
+mod clock;
+pub mod ids;
+mod sleeper;
+mod timestamp;
+
+pub use clock::{Clock, SystemClock, VirtualClock};
+pub use sleeper::{Signal, Sleeper};
+pub use timestamp::Timestamp;
