@@ -1,1 +1,23 @@
-//! (being written)
+//! Ordered bytes on disk: atomic batches over a handful of key spaces, snapshots, ranges, recovery.
+//!
+//! A store knows nothing of items, tables or time. It keeps five sorted maps ([`Space`]) and promises three things:
+//!
+//! - **A batch is all or nothing**, over all spaces, for readers and for crashes ([`Store::commit`]).
+//! - **A snapshot never changes** and never makes a writer wait, nor a writer it ([`Store::snapshot`]).
+//!
+//! `docs/format.md` describes the directory.
+
+mod batch;
+mod bytes;
+mod error;
+mod memory_store;
+mod store;
+
+pub use batch::Batch;
+pub use bytes::Bytes;
+pub use error::{ErrorKind, StoreError};
+pub use memory_store::MemoryStore;
+pub use store::{Direction, Rows, Snapshot, Space, Stats, Store};
+
+/// What the store's calls return.
+pub type Result<T> = std::result::Result<T, StoreError>;

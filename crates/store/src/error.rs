@@ -1,0 +1,68 @@
+//! What can go wrong, classed by what the caller can do about it.
+
+use std::fmt;
+use std::path::Path;
+
+/// A failure of the store: a kind to act on and a message for people.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct StoreError {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What the caller can do. A kind is part of the interface, a message is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The caller asked for what the store cannot hold, such as a key that is too long. Ask for something else.
+    Invalid,
+    /// Somebody else has the directory open. Close the other process, or use another directory.
+    InUse,
+    /// The directory was written by a version this one does not understand. The message says the way out.
+    Format,
+    /// Bytes on disk are not what was written. The message names where; `docs/format.md` says the ways out.
+    Damaged,
+    /// The system refused to read or write: disk full, permission, hardware. Nothing of the request is visible.
+    Io,
+    /// An earlier write failed, so the store no longer accepts any; reads go on. Restart the process.
+    Stopped,
+}
+
+impl StoreError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        StoreError {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    pub(crate) fn with_source(
+        kind: ErrorKind,
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        StoreError {
+            kind,
+            message: message.into(),
+            source: Some(Box::new(source)),
+        }
+    }
+
+    /// A system call on `path` failed while the store was `doing` something.
+    pub(crate) fn io(doing: impl fmt::Display, path: &Path, source: std::io::Error) -> Self {
+        let message = format!("{doing} {}: {source}", path.display());
+        StoreError {
+            kind: ErrorKind::Io,
+            message,
+            source: Some(Box::new(source)),
+        }
+    }
+
+    /// What the caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}

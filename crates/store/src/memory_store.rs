@@ -1,0 +1,121 @@
+//! A store that lasts as long as the process.
+
+use crate::batch::is_empty_range;
+use crate::{Batch, Bytes, Direction, Result, Rows, Snapshot, Space, Stats, Store};
+use imbl::OrdMap;
+use parking_lot::RwLock;
+use std::ops::Bound;
+
+/// Keeps everything in memory; a snapshot shares the tree until one side changes it.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    /// Readers hold this only to look up one row or to take a snapshot, the writer only to apply one batch.
+    state: RwLock<State>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Store for MemoryStore {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.state.read().space(space).get(key).cloned())
+    }
+
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        Box::new(self.state.read().clone())
+    }
+
+    fn commit(&self, batch: Batch) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state.write();
+        for (space, key, value) in batch.into_changes() {
+            state.apply(space, key, value);
+        }
+        state.last_commit += 1;
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn stats(&self) -> Stats {
+        let state = self.state.read();
+        Stats {
+            size_bytes: state.size_bytes,
+            last_commit: state.last_commit,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    spaces: [OrdMap<Bytes, Bytes>; Space::COUNT],
+    size_bytes: u64,
+    last_commit: u64,
+}
+
+impl State {
+    fn space(&self, space: Space) -> &OrdMap<Bytes, Bytes> {
+        let [meta, items, index, changes, expiry] = &self.spaces;
+        match space {
+            Space::Meta => meta,
+            Space::Items => items,
+            Space::Index => index,
+            Space::Changes => changes,
+            Space::Expiry => expiry,
+        }
+    }
+
+    fn space_mut(&mut self, space: Space) -> &mut OrdMap<Bytes, Bytes> {
+        let [meta, items, index, changes, expiry] = &mut self.spaces;
+        match space {
+            Space::Meta => meta,
+            Space::Items => items,
+            Space::Index => index,
+            Space::Changes => changes,
+            Space::Expiry => expiry,
+        }
+    }
+
+    fn apply(&mut self, space: Space, key: Bytes, value: Option<Bytes>) {
+        let key_len = key.len();
+        let added = value.as_ref().map(|value| row_size(key_len, value));
+        let map = self.space_mut(space);
+        let old = match value {
+            Some(value) => map.insert(key, value),
+            None => map.remove(&key),
+        };
+        let removed = old.map(|old| row_size(key_len, &old));
+        self.size_bytes = (self.size_bytes + added.unwrap_or(0)).saturating_sub(removed.unwrap_or(0));
+    }
+}
+
+impl Snapshot for State {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.space(space).get(key).cloned())
+    }
+
+    fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_> {
+        // The map panics on bounds in the wrong order; here they mean no rows.
+        if is_empty_range(start, end) {
+            return Box::new(std::iter::empty());
+        }
+        let rows = self.space(space).range::<_, [u8]>((start, end));
+        let rows = rows.map(|(key, value)| Ok((key.clone(), value.clone())));
+        match direction {
+            Direction::Forward => Box::new(rows),
+            Direction::Reverse => Box::new(rows.rev()),
+        }
+    }
+}
+
+fn row_size(key_len: usize, value: &Bytes) -> u64 {
+    (key_len + value.len()) as u64
+}
