@@ -24,7 +24,31 @@ impl Map {
     /// An empty map with room for `n` attributes.
     #[must_use]
     pub fn with_capacity(n: usize) -> Self {
-        Self { entries: Vec::with_capacity(n) }
+        Self {
+            entries: Vec::with_capacity(n),
+        }
+    }
+
+    /// The entries must be sorted by name, each name once.
+    pub(crate) fn from_sorted(entries: Vec<(String, AttributeValue)>) -> Self {
+        debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
+        Self { entries }
+    }
+
+    /// Sorts the entries; of those with the same name, the last one stays.
+    pub(crate) fn from_unsorted(mut entries: Vec<(String, AttributeValue)>) -> Self {
+        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+            // The sort is stable, and `dedup_by` keeps the first: swap the later value into it.
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            entries.dedup_by(|later, kept| {
+                let same = later.0 == kept.0;
+                if same {
+                    std::mem::swap(later, kept);
+                }
+                same
+            });
+        }
+        Self { entries }
     }
 
     fn position(&self, name: &str) -> Result<usize, usize> {
@@ -49,7 +73,11 @@ impl Map {
     }
 
     /// Sets an attribute; returns the value it had.
-    pub fn insert(&mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Option<AttributeValue> {
+    pub fn insert(
+        &mut self,
+        name: impl Into<String>,
+        value: impl Into<AttributeValue>,
+    ) -> Option<AttributeValue> {
         let (name, value) = (name.into(), value.into());
         // Storage and sorted JSON append in order: skip the search then.
         if self.entries.last().is_none_or(|(last, _)| *last < name) {

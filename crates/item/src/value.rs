@@ -96,13 +96,21 @@ impl AttributeValue {
     /// The text, if it is one.
     #[must_use]
     pub fn as_s(&self) -> Option<&str> {
-        if let Self::S(text) = self { Some(text) } else { None }
+        if let Self::S(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     /// The number, if it is one.
     #[must_use]
     pub fn as_n(&self) -> Option<&Number> {
-        if let Self::N(number) = self { Some(number) } else { None }
+        if let Self::N(number) = self {
+            Some(number)
+        } else {
+            None
+        }
     }
 
     /// The map, if it is one.
@@ -113,7 +121,9 @@ impl AttributeValue {
 
     /// A set of texts. Refuses emptiness and duplicates in DynamoDB's words.
     pub fn string_set(members: Vec<String>) -> Result<Self, ValueError> {
-        Ok(Self::Ss(set(members, "An string set  may not be empty", |m| m.join(", "))?))
+        Ok(Self::Ss(set(members, "An string set  may not be empty", |m| {
+            m.join(", ")
+        })?))
     }
 
     /// A set of numbers. Refuses emptiness and duplicates in DynamoDB's words.
@@ -126,7 +136,10 @@ impl AttributeValue {
     /// A set of byte strings. Refuses emptiness and duplicates in DynamoDB's words.
     pub fn binary_set(members: Vec<Vec<u8>>) -> Result<Self, ValueError> {
         Ok(Self::Bs(set(members, "Binary sets should not be empty", |m| {
-            m.iter().map(|b| crate::serde_json_form::to_base64(b)).collect::<Vec<_>>().join(", ")
+            m.iter()
+                .map(|b| crate::serde_json_form::to_base64(b))
+                .collect::<Vec<_>>()
+                .join(", ")
         })?))
     }
 }
@@ -138,7 +151,9 @@ fn set<T: Ord + Clone>(
     show: impl FnOnce(&[T]) -> String,
 ) -> Result<Vec<T>, ValueError> {
     if members.is_empty() {
-        return Err(ValueError::Invalid(format!("One or more parameter values were invalid: {when_empty}")));
+        return Err(ValueError::Invalid(format!(
+            "One or more parameter values were invalid: {when_empty}"
+        )));
     }
     let mut sorted = members.clone();
     sorted.sort();

@@ -1,0 +1,148 @@
+//! Reading items.
+
+use super::{CodecError, number_head, tag};
+use crate::{AttributeValue, Map, Number};
+
+/// The bytes not yet read.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(super) fn finish(self) -> Result<(), CodecError> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(CodecError::Trailing)
+        }
+    }
+
+    pub(super) fn map(&mut self, depth: usize) -> Result<Map, CodecError> {
+        let count = self.count()?;
+        let mut entries: Vec<(String, AttributeValue)> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let name = self.text()?;
+            if entries.last().is_some_and(|(last, _)| last.as_str() >= name) {
+                return Err(CodecError::OutOfOrder);
+            }
+            entries.push((name.to_owned(), self.value(depth)?));
+        }
+        Ok(Map::from_sorted(entries))
+    }
+
+    /// One value, which may hold `depth` levels of others.
+    pub(super) fn value(&mut self, depth: usize) -> Result<AttributeValue, CodecError> {
+        Ok(match self.byte()? {
+            tag::NULL => AttributeValue::Null,
+            tag::FALSE => AttributeValue::Bool(false),
+            tag::TRUE => AttributeValue::Bool(true),
+            tag::S => AttributeValue::S(self.text()?.to_owned()),
+            tag::N => AttributeValue::N(self.number()?),
+            tag::B => AttributeValue::B(self.bytes()?.to_vec()),
+            tag::M => AttributeValue::M(self.map(deeper(depth)?)?),
+            tag::L => AttributeValue::L(self.list(deeper(depth)?)?),
+            tag::SS => AttributeValue::Ss(self.set(|reader| Ok(reader.text()?.to_owned()))?),
+            tag::NS => AttributeValue::Ns(self.set(Self::number)?),
+            tag::BS => AttributeValue::Bs(self.set(|reader| Ok(reader.bytes()?.to_vec()))?),
+            unknown => return Err(CodecError::UnknownTag(unknown)),
+        })
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Vec<AttributeValue>, CodecError> {
+        let count = self.count()?;
+        let mut list = Vec::with_capacity(count);
+        for _ in 0..count {
+            list.push(self.value(depth)?);
+        }
+        Ok(list)
+    }
+
+    fn set<T: Ord>(
+        &mut self,
+        read: impl Fn(&mut Self) -> Result<T, CodecError>,
+    ) -> Result<Vec<T>, CodecError> {
+        let count = self.count()?;
+        let mut set = Vec::with_capacity(count);
+        for _ in 0..count {
+            let member = read(self)?;
+            if set.last().is_some_and(|last| *last >= member) {
+                return Err(CodecError::OutOfOrder);
+            }
+            set.push(member);
+        }
+        Ok(set)
+    }
+
+    fn number(&mut self) -> Result<Number, CodecError> {
+        let head = self.byte()?;
+        let mut coefficient = [0; 16];
+        let exponent_length = usize::from((head >> number_head::EXPONENT_SHIFT) & number_head::EXPONENT_MASK);
+        let exponent = match *self.take(exponent_length)? {
+            [] => 0,
+            [only] => i16::from(only as i8),
+            [low, high] => i16::from_le_bytes([low, high]),
+            _ => return Err(CodecError::BadNumber),
+        };
+        let stored = self.take(usize::from(head & number_head::COEFFICIENT_MASK))?;
+        coefficient
+            .get_mut(..stored.len())
+            .ok_or(CodecError::BadNumber)?
+            .copy_from_slice(stored);
+        let negative = head & number_head::NEGATIVE != 0;
+        Number::from_normal_parts(negative, u128::from_le_bytes(coefficient), exponent)
+            .ok_or(CodecError::BadNumber)
+    }
+
+    fn text(&mut self) -> Result<&'a str, CodecError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| CodecError::NotUtf8)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], CodecError> {
+        let length = self.length()?;
+        self.take(length)
+    }
+
+    /// How many elements follow. Each takes a byte at least, so a count beyond the bytes left is a lie.
+    fn count(&mut self) -> Result<usize, CodecError> {
+        let count = self.length()?;
+        if count > self.rest.len() {
+            Err(CodecError::BadLength)
+        } else {
+            Ok(count)
+        }
+    }
+
+    fn length(&mut self) -> Result<usize, CodecError> {
+        let mut length = 0usize;
+        for shift in (0..usize::BITS).step_by(7) {
+            let byte = self.byte()?;
+            length |= usize::from(byte & 0x7F)
+                .checked_shl(shift)
+                .ok_or(CodecError::BadLength)?;
+            if byte & 0x80 == 0 {
+                return Ok(length);
+            }
+        }
+        Err(CodecError::BadLength)
+    }
+
+    fn byte(&mut self) -> Result<u8, CodecError> {
+        let (byte, rest) = self.rest.split_first().ok_or(CodecError::Truncated)?;
+        self.rest = rest;
+        Ok(*byte)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], CodecError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CodecError::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+fn deeper(depth: usize) -> Result<usize, CodecError> {
+    depth.checked_sub(1).ok_or(CodecError::TooDeep)
+}

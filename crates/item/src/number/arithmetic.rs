@@ -1,0 +1,59 @@
+//! Exact addition and subtraction.
+
+use super::{Number, NumberError, POWERS_OF_TEN};
+
+impl Number {
+    /// The exact sum, or why it cannot be stored.
+    pub fn checked_add(&self, other: &Self) -> Result<Self, NumberError> {
+        if other.is_zero() {
+            return Ok(*self);
+        }
+        if self.is_zero() {
+            return Ok(*other);
+        }
+        let (upper, lower) = if self.exponent >= other.exponent {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        sum(upper, lower)
+    }
+
+    /// The exact difference, or why it cannot be stored.
+    pub fn checked_sub(&self, other: &Self) -> Result<Self, NumberError> {
+        self.checked_add(&other.negated())
+    }
+
+    fn negated(&self) -> Self {
+        Self {
+            negative: !self.negative && !self.is_zero(),
+            ..*self
+        }
+    }
+}
+
+/// Neither is zero; `upper` has the larger exponent.
+fn sum(upper: &Number, lower: &Number) -> Result<Number, NumberError> {
+    // Below, running out of 128 bits means "too precise". That is right although the intermediate value is
+    // not the result: when the exponents differ, the last digit of `lower` is the last digit of the result and
+    // not zero, so nothing can be dropped; and 2^128 is so far above 10^38 that subtracting a coefficient leaves 39
+    // digits. When they are equal, nothing is scaled and nothing can run out.
+    let apart = (i32::from(upper.exponent) - i32::from(lower.exponent)) as usize;
+    let scale = POWERS_OF_TEN.get(apart).ok_or(NumberError::TooPrecise)?;
+    let upper_scaled = upper
+        .coefficient()
+        .checked_mul(*scale)
+        .ok_or(NumberError::TooPrecise)?;
+    let lower_coefficient = lower.coefficient();
+    let exponent = i32::from(lower.exponent);
+    if upper.negative == lower.negative {
+        let sum = upper_scaled
+            .checked_add(lower_coefficient)
+            .ok_or(NumberError::TooPrecise)?;
+        Number::build(upper.negative, sum, exponent)
+    } else if upper_scaled >= lower_coefficient {
+        Number::build(upper.negative, upper_scaled - lower_coefficient, exponent)
+    } else {
+        Number::build(lower.negative, lower_coefficient - upper_scaled, exponent)
+    }
+}
