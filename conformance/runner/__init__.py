@@ -1,0 +1,1 @@
+"""Runs conformance cases, written as data, against any endpoint that speaks DynamoDB's protocol."""

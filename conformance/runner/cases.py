@@ -1,0 +1,194 @@
+"""Reads case files and runs them, one case after another, each on tables of its own."""
+
+import json
+import re
+import time
+import uuid
+
+from . import matching, tables, wire
+
+FULL_TYPE = {
+    "ValidationException": "com.amazon.coral.validate#ValidationException",
+    "SerializationException": "com.amazon.coral.service#SerializationException",
+    "UnknownOperationException": "com.amazon.coral.service#UnknownOperationException",
+    "MissingAuthenticationTokenException": "com.amazon.coral.service#MissingAuthenticationTokenException",
+    "IncompleteSignatureException": "com.amazon.coral.service#IncompleteSignatureException",
+}
+CAPITAL_MESSAGE = {"SerializationException", "TransactionCanceledException"}
+UNTIL_SECONDS = 20
+
+
+def full_type(short):
+    return FULL_TYPE.get(short, f"com.amazonaws.dynamodb.v20120810#{short}")
+
+
+def substitute(value, names):
+    """Replaces "${name}" everywhere; a string that is nothing else takes the saved value with its type."""
+    if isinstance(value, str):
+        whole = re.fullmatch(r"\$\{(\w+)\}", value)
+        if whole and whole[1] in names:
+            return names[whole[1]]
+        return re.sub(r"\$\{(\w+)\}", lambda m: str(names.get(m[1], m[0])), value)
+    if isinstance(value, list):
+        return [substitute(element, names) for element in value]
+    if isinstance(value, dict):
+        return {substitute(name, names): substitute(element, names) for name, element in value.items()}
+    return value
+
+
+def expand(value):
+    """Makes a request from its written form: plain items, and text too long to be written out."""
+    if isinstance(value, list):
+        return [expand(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    name, argument = matching.matcher_of(value)
+    if name == "$plain":
+        return matching.wire_item(argument)
+    if name == "$repeat":
+        text, times = argument
+        return text * times
+    if name == "$deep":
+        nested = {"S": "x"}
+        for _ in range(argument):
+            nested = {"L": [nested]}
+        return nested
+    if name == "$times":
+        template, count = argument
+        return [expand(substitute(template, {"i": str(i), "padded": f"{i:05}"})) for i in range(count)]
+    return {member: expand(element) for member, element in value.items()}
+
+
+class Skip(Exception):
+    """The case cannot run on this endpoint; the text says why."""
+
+
+class Case:
+    """One claim, with the steps that show it."""
+
+    def __init__(self, file, shared_tables, written):
+        self.file = file
+        self.name = written["name"]
+        self.steps = written["steps"]
+        self.items = written.get("items", {})
+        self.tables = {**shared_tables, **written.get("tables", {})}
+        self.needs = written.get("needs", [])
+
+    @property
+    def title(self):
+        return f"{self.file}: {self.name}"
+
+    def run(self, connection, features):
+        """A list of faults, empty when the claim holds."""
+        for need in self.needs:
+            if need not in features:
+                raise Skip(f"needs {need}, which this endpoint does not offer")
+        suffix = uuid.uuid4().hex[:10]
+        names = {short: f"{short}_{suffix}" for short in self.tables}
+        used = [short for short in self.tables if short in self.items or self.mentions(short)]
+        try:
+            for short in used:
+                self.create(connection, names[short], self.tables[short])
+            self.seed(connection, names)
+            return self.run_steps(connection, names)
+        finally:
+            for short in used:
+                connection.call("DeleteTable", {"TableName": names[short]})
+
+    def mentions(self, short):
+        return "${%s}" % short in json.dumps(self.steps)
+
+    def create(self, connection, name, short):
+        answer = connection.call("CreateTable", tables.create_table(name, short))
+        if answer.status != 200:
+            raise AssertionError(f"could not create {name}: {answer.raw.decode()}")
+        deadline = time.monotonic() + UNTIL_SECONDS
+        while time.monotonic() < deadline:
+            table = connection.call("DescribeTable", {"TableName": name}).body["Table"]
+            indexes = table.get("GlobalSecondaryIndexes", [])
+            if table["TableStatus"] == "ACTIVE" and all(i.get("IndexStatus", "ACTIVE") == "ACTIVE" for i in indexes):
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{name} did not become ACTIVE within {UNTIL_SECONDS} s")
+
+    def seed(self, connection, names):
+        for short, items in self.items.items():
+            for item in expand(items):
+                request = {"TableName": names[short], "Item": matching.wire_item(item)}
+                answer = connection.call("PutItem", request)
+                if answer.status != 200:
+                    raise AssertionError(f"could not put {item}: {answer.raw.decode()}")
+
+    def run_steps(self, connection, names):
+        for number, step in enumerate(self.steps, 1):
+            found = run_step(connection, step, names)
+            if found:
+                label = step.get("call") or step.get("http") or next(iter(step))
+                return [f"step {number} ({label}): {fault}" for fault in found]
+        return []
+
+
+def run_step(connection, step, names):
+    """Runs one step; with `until` it is repeated, within bounds, for what happens a little later."""
+    deadline = time.monotonic() + (UNTIL_SECONDS if step.get("until") else 0)
+    while True:
+        found = attempt(connection, step, names)
+        if not found or time.monotonic() >= deadline:
+            return found
+        time.sleep(0.05)
+
+
+def attempt(connection, step, names):
+    if "clock" in step:
+        body = json.dumps(substitute(step["clock"], names)).encode()
+        answer = connection.exchange("POST", "/_trestle/clock", {"Content-Type": "application/json"}, body)
+        return [] if answer.status == 200 else [f"the clock answered {answer.status}: {answer.raw.decode()}"]
+    answer = send(connection, step, names)
+    found = [] if "http" in step or not connection.strict else wire.envelope_faults(answer)
+    if "status" in step and answer.status != step["status"]:
+        found.append(f"status {answer.status} instead of {step['status']}: {answer.raw.decode()[:300]}")
+    if "fails" in step:
+        return found + failure_faults(substitute(step["fails"], names), answer, names, connection.strict)
+    if "call" in step and "status" not in step and answer.status != 200:
+        return found + [f"refused: {answer.raw.decode()}"]
+    if "headers_given" in step:
+        found += matching.has_faults(substitute(step["headers_given"], names), answer.headers, names, "headers")
+    if "gives" in step:
+        found += matching.faults(substitute(step["gives"], names), answer.body, names)
+    return found
+
+
+def send(connection, step, names):
+    if "http" in step:
+        method, path = step["http"].split()
+        body = substitute(step.get("body", ""), names).encode()
+        return connection.exchange(method, path, step.get("headers", {}), body)
+    headers = step.get("headers")
+    if "body" in step:
+        return connection.call(step["call"], substitute(step["body"], names).encode(), headers)
+    return connection.call(step["call"], substitute(expand(step.get("with", {})), names), headers)
+
+
+def failure_faults(expected, answer, names, strict):
+    """Checks an error: status, whole `__type`, message and its casing, and further members if any are named.
+
+    Where only the meaning counts, the exception's name decides.
+    """
+    kind = expected["type"]
+    if not strict:
+        return [] if answer.error == kind else [f"expected {kind}, got {answer.error or answer.raw.decode()[:300]}"]
+    status = expected.get("status", 400)
+    if answer.status != status:
+        return [f"expected {kind}, got status {answer.status}: {answer.raw.decode()[:400]}"]
+    wanted = {"__type": full_type(kind), **{k: v for k, v in expected.items() if k not in ("type", "status", "message")}}
+    if "message" in expected:
+        wanted["Message" if kind in CAPITAL_MESSAGE else "message"] = expected["message"]
+    else:
+        wanted = {"$has": wanted}
+    return matching.faults(wanted, answer.body, names)
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        written = json.load(file)
+    return [Case(path.stem, written.get("tables", {}), case) for case in written["cases"]]
