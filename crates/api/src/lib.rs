@@ -1,1 +1,49 @@
-//! (being written)
+//! Every operation as plain data, the one public [`Error`], and [`Database`], the trait behind which an
+//! embedded engine and a remote endpoint look the same.
+//!
+//! A request is named as its operation ([`PutItem`]), its answer adds `Output` ([`PutItemOutput`]). Members
+//! are named as in DynamoDB's API reference, in snake case. Members the API requires are plain, the others are
+//! `Option`s. The serde form of each type is exactly DynamoDB's JSON: absent members stay absent, and a missing
+//! required member is an error. Nothing here checks more than types; `wire` knows the constraints and the
+//! engine the meaning.
+//!
+//! Start reading at the list of operations in `operation.rs`.
+
+#[macro_use]
+mod wire_enum;
+
+mod backups;
+mod capacity;
+mod database;
+mod endpoints;
+mod epoch_seconds;
+mod error;
+mod error_kind;
+mod item;
+mod legacy;
+mod limits;
+mod operation;
+mod partiql;
+mod streams;
+mod table;
+mod tags;
+mod time_to_live;
+mod unsupported;
+
+pub use backups::*;
+pub use capacity::*;
+pub use database::{Answer, Database, DatabaseExt};
+pub use endpoints::*;
+pub use epoch_seconds::EpochSeconds;
+pub use error::{CancellationCode, CancellationReason, Error};
+pub use error_kind::ErrorKind;
+pub use item::*;
+pub use legacy::*;
+pub use limits::*;
+pub use operation::{Family, Operation, Request, Response, SUPPORTED, UNSUPPORTED};
+pub use partiql::*;
+pub use streams::*;
+pub use table::*;
+pub use tags::*;
+pub use time_to_live::*;
+pub use unsupported::Unsupported;

@@ -1,0 +1,238 @@
+//! The list of operations, and what is generated from it.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::*;
+
+/// Hands the list of operations to a macro: family, request, output and method name of each.
+///
+/// This is the one place an operation is announced; requests, answers, dispatch and typed methods come from it,
+/// here and in the crates that need a `match` over all operations.
+#[macro_export]
+macro_rules! for_each_operation {
+    ($callback:ident) => {
+        $callback! {
+            DynamoDb CreateTable CreateTableOutput create_table,
+            DynamoDb UpdateTable UpdateTableOutput update_table,
+            DynamoDb DeleteTable DeleteTableOutput delete_table,
+            DynamoDb DescribeTable DescribeTableOutput describe_table,
+            DynamoDb ListTables ListTablesOutput list_tables,
+            DynamoDb PutItem PutItemOutput put_item,
+            DynamoDb GetItem GetItemOutput get_item,
+            DynamoDb UpdateItem UpdateItemOutput update_item,
+            DynamoDb DeleteItem DeleteItemOutput delete_item,
+            DynamoDb Query QueryOutput query,
+            DynamoDb Scan ScanOutput scan,
+            DynamoDb BatchGetItem BatchGetItemOutput batch_get_item,
+            DynamoDb BatchWriteItem BatchWriteItemOutput batch_write_item,
+            DynamoDb TransactGetItems TransactGetItemsOutput transact_get_items,
+            DynamoDb TransactWriteItems TransactWriteItemsOutput transact_write_items,
+            DynamoDb UpdateTimeToLive UpdateTimeToLiveOutput update_time_to_live,
+            DynamoDb DescribeTimeToLive DescribeTimeToLiveOutput describe_time_to_live,
+            DynamoDb TagResource TagResourceOutput tag_resource,
+            DynamoDb UntagResource UntagResourceOutput untag_resource,
+            DynamoDb ListTagsOfResource ListTagsOfResourceOutput list_tags_of_resource,
+            DynamoDb DescribeLimits DescribeLimitsOutput describe_limits,
+            DynamoDb DescribeEndpoints DescribeEndpointsOutput describe_endpoints,
+            DynamoDb DescribeContinuousBackups DescribeContinuousBackupsOutput describe_continuous_backups,
+            DynamoDb ExecuteStatement ExecuteStatementOutput execute_statement,
+            DynamoDb BatchExecuteStatement BatchExecuteStatementOutput batch_execute_statement,
+            DynamoDb ExecuteTransaction ExecuteTransactionOutput execute_transaction,
+            Streams ListStreams ListStreamsOutput list_streams,
+            Streams DescribeStream DescribeStreamOutput describe_stream,
+            Streams GetShardIterator GetShardIteratorOutput get_shard_iterator,
+            Streams GetRecords GetRecordsOutput get_records,
+        }
+    };
+}
+
+/// Operations of the API that Trestle does not have. They are told apart from names that do not exist.
+pub const UNSUPPORTED: &[&str] = &[
+    "CancelBulkOperation",
+    "CreateBackup",
+    "CreateGlobalTable",
+    "DeleteBackup",
+    "DeleteResourcePolicy",
+    "DescribeBackup",
+    "DescribeBulkOperation",
+    "DescribeContributorInsights",
+    "DescribeExport",
+    "DescribeGlobalTable",
+    "DescribeGlobalTableSettings",
+    "DescribeImport",
+    "DescribeKinesisStreamingDestination",
+    "DescribeTableReplicaAutoScaling",
+    "DisableKinesisStreamingDestination",
+    "EnableKinesisStreamingDestination",
+    "ExportTableToPointInTime",
+    "GetResourcePolicy",
+    "ImportTable",
+    "ListBackups",
+    "ListBulkOperations",
+    "ListContributorInsights",
+    "ListExports",
+    "ListGlobalTables",
+    "ListImports",
+    "PutResourcePolicy",
+    "RestoreTableFromBackup",
+    "RestoreTableToPointInTime",
+    "SearchVectors",
+    "StartBulkPutItems",
+    "UpdateContinuousBackups",
+    "UpdateContributorInsights",
+    "UpdateGlobalTable",
+    "UpdateGlobalTableSettings",
+    "UpdateKinesisStreamingDestination",
+    "UpdateTableReplicaAutoScaling",
+];
+
+/// The two services that share the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Tables and items.
+    DynamoDb,
+    /// What changed in them.
+    Streams,
+}
+
+/// A request that knows its answer's type.
+pub trait Operation: Serialize + DeserializeOwned + Sized {
+    /// The operation's name on the wire.
+    const NAME: &'static str;
+    /// The service it belongs to.
+    const FAMILY: Family;
+    /// What it answers.
+    type Output: Serialize + DeserializeOwned + Send;
+
+    /// This request as one of all requests.
+    fn into_request(self) -> Request;
+
+    /// The answer out of all answers; `None` if it belongs to another operation.
+    fn from_response(response: Response) -> Option<Self::Output>;
+}
+
+macro_rules! define {
+    ($($family:ident $operation:ident $output:ident $method:ident,)*) => {
+        /// Any request.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(clippy::large_enum_variant, reason = "the widest are the commonest: boxing them would only cost")]
+        #[allow(missing_docs, reason = "each variant holds the documented request of its name")]
+        pub enum Request {
+            $($operation($operation),)*
+        }
+
+        /// Any answer.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(clippy::large_enum_variant, reason = "the widest are the commonest: boxing them would only cost")]
+        #[allow(missing_docs, reason = "each variant holds the documented answer of the operation of its name")]
+        pub enum Response {
+            $($operation($output),)*
+        }
+
+        /// The supported operations: name and service.
+        pub const SUPPORTED: &[(&str, Family)] = &[$((stringify!($operation), Family::$family),)*];
+
+        impl Request {
+            /// The operation's name on the wire.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$operation(_) => stringify!($operation),)*
+                }
+            }
+
+            /// The service the operation belongs to.
+            #[must_use]
+            pub const fn family(&self) -> Family {
+                match self {
+                    $(Self::$operation(_) => Family::$family,)*
+                }
+            }
+
+            /// Reads the request of the operation called `name`; `None` if Trestle has no such operation.
+            pub fn deserialize<'de, D: Deserializer<'de>>(
+                name: &str,
+                deserializer: D,
+            ) -> Option<Result<Self, D::Error>> {
+                match name {
+                    $(stringify!($operation) => {
+                        Some($operation::deserialize(deserializer).map(Self::$operation))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Response {
+            /// The operation's name on the wire.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$operation(_) => stringify!($operation),)*
+                }
+            }
+
+            /// Reads the answer of the operation called `name`; `None` if Trestle has no such operation.
+            pub fn deserialize<'de, D: Deserializer<'de>>(
+                name: &str,
+                deserializer: D,
+            ) -> Option<Result<Self, D::Error>> {
+                match name {
+                    $(stringify!($operation) => {
+                        Some($output::deserialize(deserializer).map(Self::$operation))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Serialize for Request {
+            /// The body alone; the name travels beside it.
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$operation(request) => request.serialize(serializer),)*
+                }
+            }
+        }
+
+        impl Serialize for Response {
+            /// The body alone.
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$operation(output) => output.serialize(serializer),)*
+                }
+            }
+        }
+
+        $(
+            impl Operation for $operation {
+                const NAME: &'static str = stringify!($operation);
+                const FAMILY: Family = Family::$family;
+                type Output = $output;
+
+                fn into_request(self) -> Request {
+                    Request::$operation(self)
+                }
+
+                fn from_response(response: Response) -> Option<$output> {
+                    if let Response::$operation(output) = response { Some(output) } else { None }
+                }
+            }
+
+            impl From<$operation> for Request {
+                fn from(request: $operation) -> Self {
+                    Self::$operation(request)
+                }
+            }
+
+            impl From<$output> for Response {
+                fn from(output: $output) -> Self {
+                    Self::$operation(output)
+                }
+            }
+        )*
+    };
+}
+
+for_each_operation!(define);

@@ -1,0 +1,24 @@
+//! Members of the API that Trestle knows of and refuses.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Stands for a member whose feature Trestle does not have.
+///
+/// Only whether it was given is kept, so that the engine can refuse the request instead of quietly doing half
+/// of it. Any JSON is accepted; it prints as an empty object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsupported;
+
+impl Serialize for Unsupported {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap as _;
+        serializer.serialize_map(Some(0))?.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Unsupported {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
