@@ -3,6 +3,8 @@
 //! A value is a tag byte and a payload. Lengths and counts are LEB128. A map's names are in order, and so are the
 //! members of a set: what was written decodes without sorting. The bytes carry no version; the store has one.
 //!
+//! Each item has exactly one encoding, and nothing else decodes: equal bytes are equal items and the reverse.
+//!
 //! Decoding trusts nothing: it never panics, never recurses beyond [`DEPTH_MAX`] and never reserves more than the
 //! input could fill.
 
@@ -61,8 +63,8 @@ pub enum CodecError {
     /// Nested deeper than any item may be.
     #[error("The stored item is nested deeper than {DEPTH_MAX} levels.")]
     TooDeep,
-    /// A length that no memory could hold.
-    #[error("The stored item states a length beyond its own.")]
+    /// A length that cannot be true, or is not written in the shortest way.
+    #[error("The stored item contains a length that cannot be true.")]
     BadLength,
 }
 

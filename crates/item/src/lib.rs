@@ -12,5 +12,5 @@ mod value;
 
 pub use map::{Item, Map};
 pub use number::{Number, NumberError};
-pub use serde_json_form::{NESTING_MAX, VALIDATION_MARK};
+pub use serde_json_form::{Base64Error, NESTING_MAX, VALIDATION_MARK, from_base64};
 pub use value::{AttributeValue, ScalarType, ValueError};

@@ -110,6 +110,19 @@ impl Map {
         self.entries.is_empty()
     }
 
+    /// Whether maps and lists stand inside each other at most as deep as DynamoDB allows in an item. Expressions can
+    /// build what no request could say at once.
+    #[must_use]
+    pub fn is_within_nesting_limit(&self) -> bool {
+        self.values()
+            .all(|value| value.nests_within(crate::NESTING_MAX - 1))
+    }
+
+    /// Keeps the attributes for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &AttributeValue) -> bool) {
+        self.entries.retain(|(name, value)| keep(name, value));
+    }
+
     /// Attributes in order of name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&String, &AttributeValue)> {
         self.entries.iter().map(|(name, value)| (name, value))

@@ -2,19 +2,18 @@
 //!
 //! Deserialising streams: no tree is built in between. What JSON allows but DynamoDB refuses fails with
 //! [`VALIDATION_MARK`] and DynamoDB's text.
+//!
+//! Base64 is the exception: DynamoDB counts text that is not base64 as malformed JSON, so it has no mark.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+pub(crate) use base64_text::to_base64;
+pub use base64_text::{Base64Error, from_base64};
 
+mod base64_text;
 mod read;
 mod write;
 
 /// Starts the text of a deserialisation error that is a `ValidationException`; the rest is DynamoDB's message.
 pub const VALIDATION_MARK: char = '\u{1}';
 
-/// How many levels of maps and lists may stand inside each other in an item.
+/// How many levels of maps and lists may stand inside each other. The item is the first.
 pub const NESTING_MAX: usize = 32;
-
-pub(crate) fn to_base64(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
-}

@@ -1,5 +1,8 @@
 //! The ten attribute types.
 
+use std::cmp::Ordering;
+
+use crate::serde_json_form::to_base64;
 use crate::{Map, Number, NumberError};
 
 /// One attribute's value.
@@ -119,51 +122,119 @@ impl AttributeValue {
         if let Self::M(map) = self { Some(map) } else { None }
     }
 
+    /// The bytes, if it is bytes.
+    #[must_use]
+    pub fn as_b(&self) -> Option<&[u8]> {
+        if let Self::B(bytes) = self {
+            Some(bytes)
+        } else {
+            None
+        }
+    }
+
+    /// The list, if it is one.
+    #[must_use]
+    pub fn as_l(&self) -> Option<&[AttributeValue]> {
+        if let Self::L(list) = self {
+            Some(list)
+        } else {
+            None
+        }
+    }
+
+    /// The truth value, if it is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(truth) = self {
+            Some(*truth)
+        } else {
+            None
+        }
+    }
+
+    /// How two values of the same scalar type are ordered; `None` for all others, which have no order.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::S(one), Self::S(two)) => Some(one.cmp(two)),
+            (Self::N(one), Self::N(two)) => Some(one.cmp(two)),
+            (Self::B(one), Self::B(two)) => Some(one.cmp(two)),
+            _ => None,
+        }
+    }
+
+    /// Whether at most `levels` maps and lists stand inside each other here. Looks no deeper than that.
+    #[must_use]
+    pub fn nests_within(&self, levels: usize) -> bool {
+        match self {
+            Self::M(map) => levels > 0 && map.values().all(|inner| inner.nests_within(levels - 1)),
+            Self::L(list) => levels > 0 && list.iter().all(|inner| inner.nests_within(levels - 1)),
+            _ => true,
+        }
+    }
+
     /// A set of texts. Refuses emptiness and duplicates in DynamoDB's words.
     pub fn string_set(members: Vec<String>) -> Result<Self, ValueError> {
-        Ok(Self::Ss(set(members, "An string set  may not be empty", |m| {
-            m.join(", ")
-        })?))
+        refuse_empty(&members, "An string set  may not be empty")?;
+        if has_duplicates(&members) {
+            return Err(invalid(format_args!(
+                "Input collection [{}] contains duplicates.",
+                members.join(", ")
+            )));
+        }
+        Ok(Self::Ss(sorted(members)))
     }
 
     /// A set of numbers. Refuses emptiness and duplicates in DynamoDB's words.
     pub fn number_set(members: Vec<Number>) -> Result<Self, ValueError> {
-        Ok(Self::Ns(set(members, "An number set  may not be empty", |m| {
-            m.iter().map(Number::to_string).collect::<Vec<_>>().join(", ")
-        })?))
+        refuse_empty(&members, "An number set  may not be empty")?;
+        if has_duplicates(&members) {
+            return Err(ValueError::Invalid(
+                "Input collection contains duplicates".to_owned(),
+            ));
+        }
+        Ok(Self::Ns(sorted(members)))
     }
 
     /// A set of byte strings. Refuses emptiness and duplicates in DynamoDB's words.
     pub fn binary_set(members: Vec<Vec<u8>>) -> Result<Self, ValueError> {
-        Ok(Self::Bs(set(members, "Binary sets should not be empty", |m| {
-            m.iter()
-                .map(|b| crate::serde_json_form::to_base64(b))
-                .collect::<Vec<_>>()
-                .join(", ")
-        })?))
+        refuse_empty(&members, "Binary sets should not be empty")?;
+        if has_duplicates(&members) {
+            let shown: Vec<String> = members.iter().map(|bytes| to_base64(bytes)).collect();
+            return Err(invalid(format_args!(
+                "Input collection [{}]of type BS contains duplicates.",
+                shown.join(", ")
+            )));
+        }
+        Ok(Self::Bs(sorted(members)))
     }
 }
 
-/// Sorts and checks the members of a set; `show` renders them for the message about duplicates.
-fn set<T: Ord + Clone>(
-    members: Vec<T>,
-    when_empty: &str,
-    show: impl FnOnce(&[T]) -> String,
-) -> Result<Vec<T>, ValueError> {
+fn invalid(what: std::fmt::Arguments<'_>) -> ValueError {
+    ValueError::Invalid(format!("One or more parameter values were invalid: {what}"))
+}
+
+fn refuse_empty<T>(members: &[T], message: &str) -> Result<(), ValueError> {
     if members.is_empty() {
-        return Err(ValueError::Invalid(format!(
-            "One or more parameter values were invalid: {when_empty}"
-        )));
+        Err(invalid(format_args!("{message}")))
+    } else {
+        Ok(())
     }
-    let mut sorted = members.clone();
-    sorted.sort();
-    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(ValueError::Invalid(format!(
-            "One or more parameter values were invalid: Input collection [{}] contains duplicates.",
-            show(&members)
-        )));
+}
+
+/// Looks at references, because the message about duplicates shows the members in the order they came.
+fn has_duplicates<T: Ord>(members: &[T]) -> bool {
+    if members.is_sorted_by(|one, two| one < two) {
+        return false;
     }
-    Ok(sorted)
+    let mut references: Vec<&T> = members.iter().collect();
+    references.sort_unstable();
+    references.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+fn sorted<T: Ord>(mut members: Vec<T>) -> Vec<T> {
+    members.sort_unstable();
+    members
 }
 
 impl From<&str> for AttributeValue {
@@ -192,6 +263,12 @@ impl From<Number> for AttributeValue {
 
 impl From<i64> for AttributeValue {
     fn from(number: i64) -> Self {
+        Self::N(Number::from(number))
+    }
+}
+
+impl From<u64> for AttributeValue {
+    fn from(number: u64) -> Self {
         Self::N(Number::from(number))
     }
 }

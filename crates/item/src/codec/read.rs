@@ -3,6 +3,9 @@
 use super::{CodecError, number_head, tag};
 use crate::{AttributeValue, Map, Number};
 
+/// Lengths up to 2^35: far beyond any item.
+const LENGTH_BYTES_MAX: u32 = 5;
+
 /// The bytes not yet read.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -83,8 +86,10 @@ impl<'a> Reader<'a> {
         let exponent_length = usize::from((head >> number_head::EXPONENT_SHIFT) & number_head::EXPONENT_MASK);
         let exponent = match *self.take(exponent_length)? {
             [] => 0,
-            [only] => i16::from(only as i8),
-            [low, high] => i16::from_le_bytes([low, high]),
+            [only] if only != 0 => i16::from(only as i8),
+            [low, high] => Some(i16::from_le_bytes([low, high]))
+                .filter(|wide| i8::try_from(*wide).is_err())
+                .ok_or(CodecError::BadNumber)?,
             _ => return Err(CodecError::BadNumber),
         };
         let stored = self.take(usize::from(head & number_head::COEFFICIENT_MASK))?;
@@ -117,14 +122,17 @@ impl<'a> Reader<'a> {
     }
 
     fn length(&mut self) -> Result<usize, CodecError> {
-        let mut length = 0usize;
-        for shift in (0..usize::BITS).step_by(7) {
+        let mut length = 0u64;
+        for place in 0..LENGTH_BYTES_MAX {
             let byte = self.byte()?;
-            length |= usize::from(byte & 0x7F)
-                .checked_shl(shift)
-                .ok_or(CodecError::BadLength)?;
+            length |= u64::from(byte & 0x7F) << (7 * place);
             if byte & 0x80 == 0 {
-                return Ok(length);
+                // A zero at the end is a longer way to write a shorter number.
+                let canonical = byte != 0 || place == 0;
+                return usize::try_from(length)
+                    .ok()
+                    .filter(|_| canonical)
+                    .ok_or(CodecError::BadLength);
             }
         }
         Err(CodecError::BadLength)

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::de::{
     self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::{NESTING_MAX, VALIDATION_MARK};
+use super::{NESTING_MAX, VALIDATION_MARK, from_base64};
 use crate::{AttributeValue, Map, Number};
 
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const TWO_TYPES: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
 const NULL_FALSE: &str =
     "One or more parameter values were invalid: Null attribute value types must have the value of true";
+/// Only inside a value: at the top, the parameter decides what a name may be.
+const EMPTY_NAME: &str = "Empty attribute name";
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: \
      Attributes in the item have nested levels beyond supported limit";
 
@@ -48,9 +48,9 @@ struct ValueSeed {
 }
 
 impl ValueSeed {
-    /// For what stands inside this value.
+    /// For what stands inside this value. The item itself is a level.
     fn deeper<E: de::Error>(self) -> Result<usize, E> {
-        if self.depth >= NESTING_MAX {
+        if self.depth + 1 >= NESTING_MAX {
             Err(refuse(TOO_DEEP))
         } else {
             Ok(self.depth + 1)
@@ -133,12 +133,20 @@ impl<'de> Visitor<'de> for ValueSeed {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<AttributeValue, A::Error> {
         let mut found = None;
+        let mut several = false;
         while let Some(tag) = entries.next_key::<Tag>()? {
-            let value = self.typed(tag, &mut entries)?;
-            if value.is_some() && found.is_some() {
-                return Err(refuse(TWO_TYPES));
-            }
-            found = value.or(found);
+            let Some(value) = self.typed(tag, &mut entries)? else {
+                continue;
+            };
+            // A type given twice is a JSON object with a repeated name, where the last one counts.
+            several |= found.as_ref().is_some_and(|other: &AttributeValue| {
+                std::mem::discriminant(other) != std::mem::discriminant(&value)
+            });
+            found = Some(value);
+        }
+        // Only now: what is wrong with one of the values is reported before there being two.
+        if several {
+            return Err(refuse(TWO_TYPES));
         }
         found.ok_or_else(|| refuse(EMPTY))
     }
@@ -247,6 +255,9 @@ impl<'de> Visitor<'de> for MapSeed {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Map, A::Error> {
         let mut collected = Vec::new();
         while let Some(name) = entries.next_key::<String>()? {
+            if name.is_empty() && self.depth > 0 {
+                return Err(refuse(EMPTY_NAME));
+            }
             collected.push((name, entries.next_value_seed(ValueSeed { depth: self.depth })?));
         }
         Ok(Map::from_unsorted(collected))
@@ -315,10 +326,7 @@ impl Visitor<'_> for Base64Visitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Base64, E> {
-        STANDARD
-            .decode(text)
-            .map(Base64)
-            .map_err(|_| refuse("Invalid base64"))
+        from_base64(text).map(Base64).map_err(E::custom)
     }
 }
 
@@ -345,10 +353,13 @@ impl Visitor<'_> for TruthVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Truth, E> {
-        match text {
-            "true" => Ok(Truth(true)),
-            "false" => Ok(Truth(false)),
-            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        let is_one_of = |words: [&str; 3]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+        if is_one_of(["true", "1", "yes"]) {
+            Ok(Truth(true))
+        } else if is_one_of(["false", "0", "no"]) {
+            Ok(Truth(false))
+        } else {
+            Err(E::invalid_value(de::Unexpected::Str(text), &self))
         }
     }
 }
