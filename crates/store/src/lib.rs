@@ -4,19 +4,27 @@
 //!
 //! - **A batch is all or nothing**, over all spaces, for readers and for crashes ([`Store::commit`]).
 //! - **A snapshot never changes** and never makes a writer wait, nor a writer it ([`Store::snapshot`]).
+//! - **What was acknowledged stays**, as far as the chosen [`Durability`] says.
 //!
+//! [`FjallStore`] keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.
 //! `docs/format.md` describes the directory.
 
 mod batch;
 mod bytes;
 mod error;
+mod fjall_store;
+mod limits;
 mod memory_store;
+mod settings;
 mod store;
 
 pub use batch::Batch;
 pub use bytes::Bytes;
 pub use error::{ErrorKind, StoreError};
+pub use fjall_store::FjallStore;
+pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use memory_store::MemoryStore;
+pub use settings::{Durability, OnDamage, Settings};
 pub use store::{Direction, Rows, Snapshot, Space, Stats, Store};
 
 /// What the store's calls return.

@@ -1,7 +1,7 @@
 //! A store that lasts as long as the process.
 
 use crate::batch::is_empty_range;
-use crate::{Batch, Bytes, Direction, Result, Rows, Snapshot, Space, Stats, Store};
+use crate::{Batch, Bytes, Direction, Result, Rows, Snapshot, Space, Stats, Store, limits};
 use imbl::OrdMap;
 use parking_lot::RwLock;
 use std::ops::Bound;
@@ -33,6 +33,7 @@ impl Store for MemoryStore {
         if batch.is_empty() {
             return Ok(());
         }
+        limits::check(&batch)?;
         let mut state = self.state.write();
         for (space, key, value) in batch.into_changes() {
             state.apply(space, key, value);

@@ -1,0 +1,211 @@
+//! What lies where in a data directory, and which version wrote it. `docs/format.md` is the long form.
+
+use super::keyspaces;
+use crate::{ErrorKind, Result, StoreError};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The version of everything below the root. A change that an older program would misread gets the next number.
+const FORMAT_VERSION: u32 = 1;
+
+/// What the first line of the version file begins with.
+const FORMAT_NAME: &str = "trestle-store";
+
+const FORMAT_FILE: &str = "FORMAT";
+const NEW_FORMAT_FILE: &str = "FORMAT.new";
+const LOCK_FILE: &str = "LOCK";
+const ENGINE_FOLDER: &str = "db";
+const NEW_ENGINE_FOLDER: &str = "db.new";
+
+/// A data directory that exists.
+pub(super) struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    /// Makes sure the directory exists.
+    pub(super) fn prepare(root: &Path) -> Result<Self> {
+        fs::create_dir_all(root).map_err(|error| StoreError::io("cannot create", root, error))?;
+        Ok(Directory {
+            root: root.to_path_buf(),
+        })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn lock_file(&self) -> PathBuf {
+        self.root.join(LOCK_FILE)
+    }
+
+    /// The engine's folder.
+    pub(super) fn engine(&self) -> PathBuf {
+        self.root.join(ENGINE_FOLDER)
+    }
+
+    /// Where bytes cut from a journal are kept. Names do not repeat: earlier finds are evidence too.
+    pub(super) fn set_aside_file(&self, journal: &str, offset: u64) -> PathBuf {
+        let name = |suffix: &str| self.root.join(format!("damaged-{journal}-at-{offset}{suffix}"));
+        let suffixes = (2..).map(|n: u32| format!("-{n}"));
+        let mut names = std::iter::once(name("")).chain(suffixes.map(|suffix| name(&suffix)));
+        names.find(|path| !path.exists()).unwrap_or_else(|| name(""))
+    }
+
+    /// Whether the directory is still to be filled. Refuses what this version cannot read.
+    pub(super) fn is_new(&self) -> Result<bool> {
+        let path = self.root.join(FORMAT_FILE);
+        match fs::read(&path) {
+            Ok(bytes) => {
+                check_version(&path, &bytes)?;
+                // Creation was interrupted between its last two steps.
+                Ok(!self.engine().exists() && self.root.join(NEW_ENGINE_FOLDER).exists())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.check_empty().map(|()| true),
+            Err(error) => Err(StoreError::io("cannot read", &path, error)),
+        }
+    }
+
+    /// Fills the directory. Each step leaves a state that the next opening recognises: the engine's folder appears
+    /// under its name only when it is complete, and after the version file.
+    pub(super) fn create(&self) -> Result<()> {
+        let new_engine = self.root.join(NEW_ENGINE_FOLDER);
+        match fs::remove_dir_all(&new_engine) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("cannot remove", &new_engine, error));
+            }
+            _ => {}
+        }
+        keyspaces::create(&new_engine)?;
+        self.write_format()
+            .map_err(|error| StoreError::io("cannot write the format version in", &self.root, error))?;
+        let rename = fs::rename(&new_engine, self.engine()).and_then(|()| sync_folder(&self.root));
+        rename.map_err(|error| StoreError::io("cannot rename", &new_engine, error))
+    }
+
+    fn write_format(&self) -> io::Result<()> {
+        let new = self.root.join(NEW_FORMAT_FILE);
+        let mut file = File::create(&new)?;
+        writeln!(file, "{FORMAT_NAME} {FORMAT_VERSION}")?;
+        file.sync_all()?;
+        fs::rename(&new, self.root.join(FORMAT_FILE))?;
+        sync_folder(&self.root)
+    }
+
+    /// Refuses to hand the engine a folder with parts missing: it would start them anew, empty, and delete what no
+    /// longer has a name.
+    pub(super) fn check_layout(&self) -> Result<()> {
+        let engine = self.engine();
+        let folders =
+            keyspaces::FOLDERS.map(|id| engine.join("keyspaces").join(id.to_string()).join("current"));
+        let missing = std::iter::once(engine.join("version"))
+            .chain(folders)
+            .find(|path| !path.is_file());
+        if let Some(path) = missing {
+            return Err(damaged(format!(
+                "{} is missing; see docs/format.md",
+                path.display()
+            )));
+        }
+        if self.journals()?.is_empty() {
+            return Err(damaged(format!(
+                "{} has no journal file; see docs/format.md",
+                engine.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The journal files, oldest first.
+    pub(super) fn journals(&self) -> Result<Vec<PathBuf>> {
+        let engine = self.engine();
+        let cannot_list = |error| StoreError::io("cannot list", &engine, error);
+        let mut journals = Vec::new();
+        for entry in fs::read_dir(&engine).map_err(cannot_list)? {
+            let path = entry.map_err(cannot_list)?.path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension.eq_ignore_ascii_case("jnl"))
+            {
+                let number = path
+                    .file_stem()
+                    .and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+                let number = number.filter(|_| path.is_file()).ok_or_else(|| {
+                    damaged(format!(
+                        "{} is not a journal file; move it elsewhere",
+                        path.display()
+                    ))
+                })?;
+                journals.push((number, path));
+            }
+        }
+        journals.sort();
+        Ok(journals.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// A directory without a version file must hold nothing but what an interrupted creation leaves.
+    fn check_empty(&self) -> Result<()> {
+        let cannot_list = |error| StoreError::io("cannot list", &self.root, error);
+        for entry in fs::read_dir(&self.root).map_err(cannot_list)? {
+            let name = entry.map_err(cannot_list)?.file_name();
+            if name == ENGINE_FOLDER {
+                return Err(self.refuse("holds a database", "restore that file from a backup"));
+            }
+            if ![LOCK_FILE, NEW_ENGINE_FOLDER, NEW_FORMAT_FILE]
+                .iter()
+                .any(|known| name == *known)
+            {
+                let what = format!("holds {}", name.to_string_lossy());
+                return Err(self.refuse(&what, "choose an empty or a new directory"));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, what: &str, way_out: &str) -> StoreError {
+        let message = format!(
+            "{} {what} but no {FORMAT_FILE} file; {way_out}",
+            self.root.display()
+        );
+        StoreError::new(ErrorKind::Format, message)
+    }
+}
+
+fn check_version(path: &Path, bytes: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    let version = text
+        .trim()
+        .strip_prefix(FORMAT_NAME)
+        .and_then(|rest| rest.trim().parse::<u32>().ok());
+    let path = path.display();
+    let message = match version {
+        Some(FORMAT_VERSION) => return Ok(()),
+        Some(newer) if newer > FORMAT_VERSION => format!(
+            "{path} says format {newer}; this program reads format {FORMAT_VERSION}. \
+             Open the directory with the newer version of Trestle that wrote it."
+        ),
+        Some(older) => format!(
+            "{path} says format {older}; this program reads format {FORMAT_VERSION}. \
+             docs/format.md says how to bring the directory up to date."
+        ),
+        None => format!(
+            "{path} does not hold \"{FORMAT_NAME} <number>\". If this is a Trestle directory, restore the file \
+             from a backup; if not, choose another directory."
+        ),
+    };
+    Err(StoreError::new(ErrorKind::Format, message))
+}
+
+fn damaged(message: String) -> StoreError {
+    StoreError::new(ErrorKind::Damaged, message)
+}
+
+/// Makes a rename in `folder` survive a power cut, where the system has such a thing.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! Reads the engine's journal: one batch after the other, each with its checksum.
+//!
+//! The engine's own reader is made for replay: it takes any unreadable record for the end and truncates the file
+//! there. This one only looks, and tells the ways a journal can end apart.
+//!
+//! A batch is `start items… end`, all numbers little-endian:
+//!
+//! ```text
+//! start  01  count u32  sequence u64
+//! item   02  type u8  compression u8  keyspace u64  key length u16  value length u32  stored length u32  key  value
+//! clear  04  keyspace u64
+//! end    03  checksum u64  46 4A 4C 03
+//! ```
+//!
+//! The checksum is XXH3-64 over the bytes of all items.
+
+use super::commit_row::CommitRow;
+use super::keyspaces::SYSTEM_ID;
+use std::io::{self, Read};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The first byte of every batch.
+pub(super) const TAG_START: u8 = 1;
+const TAG_ITEM: u8 = 2;
+const TAG_END: u8 = 3;
+const TAG_CLEAR: u8 = 4;
+const TRAILER: [u8; 4] = *b"FJL\x03";
+
+/// A batch that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JournalBatch {
+    /// The commit row inside.
+    pub(super) commit: CommitRow,
+    /// Bytes from the start to the end of the batch.
+    pub(super) len: u64,
+}
+
+/// Why there is no whole batch here.
+#[derive(Debug)]
+pub(super) enum NoBatch {
+    /// The file ends exactly here.
+    End,
+    /// A zero stands where a batch would start: the unused rest of a preallocated file, if only zeros follow.
+    Unused,
+    /// A batch starts, or something else stands here, but it is not whole.
+    Broken(&'static str),
+    /// The file cannot be read.
+    Io(io::Error),
+}
+
+/// Reads the batch at the reader's position.
+pub(super) fn read_batch(reader: &mut impl Read) -> Result<JournalBatch, NoBatch> {
+    let mut source = Source {
+        reader,
+        len: 0,
+        hash: Xxh3::new(),
+        key: Vec::new(),
+        chunk: Vec::new(),
+    };
+    let count = source.start()?;
+    let mut commit = None;
+    for _ in 0..count {
+        commit = source.item()?.or(commit);
+    }
+    source.end()?;
+    let commit = commit.ok_or(NoBatch::Broken("a batch has no commit number"))?;
+    Ok(JournalBatch {
+        commit,
+        len: source.len,
+    })
+}
+
+/// Reads fields, counting bytes and hashing those of items.
+struct Source<'a, R> {
+    reader: &'a mut R,
+    len: u64,
+    hash: Xxh3,
+    key: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+impl<R: Read> Source<'_, R> {
+    /// How many items follow.
+    fn start(&mut self) -> Result<u32, NoBatch> {
+        let mut tag = [0];
+        match self.reader.read_exact(&mut tag) {
+            Ok(()) => self.len += 1,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(NoBatch::End),
+            Err(error) => return Err(NoBatch::Io(error)),
+        }
+        match tag {
+            [TAG_START] => {
+                let count = u32::from_le_bytes(self.bytes()?);
+                let _sequence: [u8; 8] = self.bytes()?;
+                Ok(count)
+            }
+            [0] => Err(NoBatch::Unused),
+            _ => Err(NoBatch::Broken("no batch starts here")),
+        }
+    }
+
+    /// The commit row, if this item is it.
+    fn item(&mut self) -> Result<Option<CommitRow>, NoBatch> {
+        match self.hashed()? {
+            [TAG_ITEM] => {}
+            [TAG_CLEAR] => return self.hashed::<8>().map(|_| None),
+            _ => return Err(NoBatch::Broken("an item of the batch is unreadable")),
+        }
+        let [_value_type, compression] = self.hashed()?;
+        let keyspace = u64::from_le_bytes(self.hashed()?);
+        let key_len = u16::from_le_bytes(self.hashed()?);
+        let _value_len: [u8; 4] = self.hashed()?;
+        let stored_len = u32::from_le_bytes(self.hashed()?);
+        self.read_key(key_len)?;
+        let is_commit = keyspace == SYSTEM_ID && compression == 0 && self.key == CommitRow::KEY;
+        if is_commit && stored_len as usize == CommitRow::LEN {
+            let value: [u8; CommitRow::LEN] = self.hashed()?;
+            return Ok(CommitRow::decode(&value));
+        }
+        self.skip_value(stored_len)?;
+        Ok(None)
+    }
+
+    fn end(&mut self) -> Result<(), NoBatch> {
+        if self.bytes()? != [TAG_END] {
+            return Err(NoBatch::Broken("the batch does not end after its last item"));
+        }
+        let checksum = u64::from_le_bytes(self.bytes()?);
+        if self.bytes()? != TRAILER {
+            return Err(NoBatch::Broken("the end of the batch is unreadable"));
+        }
+        if checksum != self.hash.digest() {
+            return Err(NoBatch::Broken("the batch does not match its checksum"));
+        }
+        Ok(())
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], NoBatch> {
+        let mut bytes = [0; N];
+        self.reader.read_exact(&mut bytes).map_err(cut_short)?;
+        self.len += N as u64;
+        Ok(bytes)
+    }
+
+    fn hashed<const N: usize>(&mut self) -> Result<[u8; N], NoBatch> {
+        let bytes = self.bytes()?;
+        self.hash.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn read_key(&mut self, len: u16) -> Result<(), NoBatch> {
+        self.key.resize(usize::from(len), 0);
+        self.reader.read_exact(&mut self.key).map_err(cut_short)?;
+        self.len += u64::from(len);
+        self.hash.update(&self.key);
+        Ok(())
+    }
+
+    /// In pieces, so that a length gone wild costs no memory.
+    fn skip_value(&mut self, len: u32) -> Result<(), NoBatch> {
+        const PIECE_BYTES: usize = 64 * 1024;
+        let mut left = len as usize;
+        while left > 0 {
+            let piece = left.min(PIECE_BYTES);
+            self.chunk.resize(piece, 0);
+            self.reader.read_exact(&mut self.chunk).map_err(cut_short)?;
+            self.hash.update(&self.chunk);
+            left -= piece;
+        }
+        self.len += u64::from(len);
+        Ok(())
+    }
+}
+
+fn cut_short(error: io::Error) -> NoBatch {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => NoBatch::Broken("the file ends inside the batch"),
+        _ => NoBatch::Io(error),
+    }
+}

@@ -1,0 +1,188 @@
+//! Looks through the journals before the engine replays them.
+//!
+//! The engine stops at the first record it cannot read and truncates the file there, wherever that is, and refuses
+//! to open when a record is readable but does not match its checksum. Neither is right in general:
+//!
+//! - **The last batch is torn**: a crash interrupted it, nobody was told that it was written. It is cut off, its
+//!   bytes are kept in a file beside the data.
+//! - **Anything else is damage**: batches that were acknowledged follow or are missing. The directory is not opened,
+//!   unless [`OnDamage::CutJournal`] says that the loss is accepted.
+//!
+//! What tells them apart is the [`CommitRow`] in each batch. A later batch that is whole and says "everything up to
+//! here was already on the disk" proves that the broken one had been written completely.
+
+use super::commit_row::CommitRow;
+use super::directory::{Directory, sync_folder};
+use super::journal::{JournalBatch, NoBatch, TAG_START, read_batch};
+use crate::{ErrorKind, OnDamage, Result, StoreError};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// Unused parts of a journal look like this.
+const ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
+
+/// Checks every journal and repairs a torn end. Returns the last commit in them, if there is any.
+pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option<CommitRow>> {
+    let journals = directory.journals()?;
+    let mut last = None;
+    for (position, path) in journals.iter().enumerate() {
+        let Some(fault) = find_fault(path, &mut last)? else {
+            continue;
+        };
+        let later_journals = journals.get(position + 1..).unwrap_or_default();
+        let is_torn_end =
+            later_journals.is_empty() && fault.may_be_torn && !is_proven_whole(path, &fault, last)?;
+        if !is_torn_end && on_damage == OnDamage::Refuse {
+            return Err(refuse(path, &fault));
+        }
+        // The later journals go first: should this be interrupted, the fault still stands in its place.
+        for later in later_journals.iter().rev() {
+            cut(directory, later, 0, "it follows a damaged journal")?;
+        }
+        cut(directory, path, fault.offset, fault.reason)?;
+        break;
+    }
+    Ok(last)
+}
+
+/// Where a journal stops making sense.
+struct Fault {
+    offset: u64,
+    reason: &'static str,
+    /// Whether an interrupted write can look like this.
+    may_be_torn: bool,
+}
+
+/// Reads one journal. `last` is the newest commit seen so far and moves on with each batch.
+fn find_fault(path: &Path, last: &mut Option<CommitRow>) -> Result<Option<Fault>> {
+    let cannot_read = |error| StoreError::io("cannot read", path, error);
+    let mut reader = BufReader::with_capacity(64 * 1024, File::open(path).map_err(cannot_read)?);
+    let mut offset = 0;
+    loop {
+        let fault = |reason, may_be_torn| {
+            Ok(Some(Fault {
+                offset,
+                reason,
+                may_be_torn,
+            }))
+        };
+        match read_batch(&mut reader) {
+            Ok(batch) if follows(*last, batch) => {
+                *last = Some(batch.commit);
+                offset += batch.len;
+            }
+            Ok(_) => return fault("the batch here is not the one after its predecessor", false),
+            Err(NoBatch::End) => return Ok(None),
+            Err(NoBatch::Unused) => {
+                let only_zeros = only_zeros(&mut reader).map_err(cannot_read)?;
+                return if only_zeros {
+                    Ok(None)
+                } else {
+                    fault("zeros where a batch should start", true)
+                };
+            }
+            Err(NoBatch::Broken(reason)) => return fault(reason, true),
+            Err(NoBatch::Io(error)) => return Err(cannot_read(error)),
+        }
+    }
+}
+
+fn follows(last: Option<CommitRow>, batch: JournalBatch) -> bool {
+    last.is_none_or(|last| last.number.checked_add(1) == Some(batch.commit.number))
+}
+
+/// Compares whole pieces: a new journal is 64 MB of zeros, read at every opening.
+fn only_zeros(reader: &mut impl Read) -> io::Result<bool> {
+    let mut piece = [0; ZEROS.len()];
+    loop {
+        let len = reader.read(&mut piece)?;
+        if len == 0 || piece.get(..len) != ZEROS.get(..len) {
+            return Ok(len == 0);
+        }
+    }
+}
+
+/// Whether something after the fault proves that the broken batch had been on the disk.
+fn is_proven_whole(path: &Path, fault: &Fault, last: Option<CommitRow>) -> Result<bool> {
+    let rest = read_from(path, fault.offset).map_err(|error| StoreError::io("cannot read", path, error))?;
+    // With nothing before it, the broken batch may have any number: then every whole batch after it is a proof.
+    let broken = last.map_or(0, |last| last.number.saturating_add(1));
+    // A stored value may be made to look like thousands of batches. More work than this, and the safe answer is yes.
+    let mut work_left = rest.len().saturating_mul(16).saturating_add(1 << 20);
+    let mut later = rest.get(1..).unwrap_or_default();
+    while let Some(skipped) = later.iter().position(|byte| *byte == TAG_START) {
+        let candidate = later.get(skipped..).unwrap_or_default();
+        let mut unread = candidate;
+        let found = read_batch(&mut unread);
+        let Some(left) = work_left.checked_sub(candidate.len() - unread.len()) else {
+            return Ok(true);
+        };
+        work_left = left;
+        if found.is_ok_and(|batch| batch.commit.number > broken && batch.commit.synced >= broken) {
+            return Ok(true);
+        }
+        later = candidate.get(1..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+/// Everything after `offset` without the unused zeros at the end.
+fn read_from(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut rest = Vec::new();
+    file.read_to_end(&mut rest)?;
+    while rest.ends_with(&ZEROS) {
+        rest.truncate(rest.len() - ZEROS.len());
+    }
+    let len = rest
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
+    rest.truncate(len);
+    Ok(rest)
+}
+
+/// Moves everything from `offset` on out of the journal, into a file beside the data.
+fn cut(directory: &Directory, path: &Path, offset: u64, reason: &str) -> Result<()> {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let aside = directory.set_aside_file(&name, offset);
+    let bytes = copy_rest(directory, path, offset, &aside)
+        .map_err(|error| StoreError::io("cannot keep the damaged bytes in", &aside, error))?;
+    truncate(path, offset).map_err(|error| StoreError::io("cannot truncate", path, error))?;
+    tracing::warn!(
+        journal = %path.display(), offset, bytes, reason, kept_in = %aside.display(),
+        "cut the end of the journal"
+    );
+    Ok(())
+}
+
+/// Returns how many bytes that were.
+fn copy_rest(directory: &Directory, path: &Path, offset: u64, aside: &Path) -> io::Result<usize> {
+    let rest = read_from(path, offset)?;
+    let mut file = File::create_new(aside)?;
+    file.write_all(&rest)?;
+    file.sync_all()?;
+    sync_folder(directory.root())?;
+    Ok(rest.len())
+}
+
+fn truncate(path: &Path, offset: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(offset)?;
+    file.sync_all()
+}
+
+fn refuse(path: &Path, fault: &Fault) -> StoreError {
+    let (path, Fault { offset, reason, .. }) = (path.display(), fault);
+    let message = format!(
+        "journal {path} is damaged at byte {offset}: {reason}. Acknowledged writes follow, so nothing was changed. \
+         Restore a backup, or give up the writes after that point as docs/format.md describes."
+    );
+    StoreError::new(ErrorKind::Damaged, message)
+}

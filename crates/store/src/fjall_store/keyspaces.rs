@@ -1,0 +1,137 @@
+//! The engine's keyspaces: one per space, and one of our own.
+
+use super::commit_row::CommitRow;
+use super::engine_error;
+use crate::{Batch, ErrorKind, Result, Space, StoreError};
+use fjall::config::CompressionPolicy;
+use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// The keyspace of the [`CommitRow`]. Created first, so that its number in the journal is known.
+const SYSTEM: &str = "system";
+
+/// The engine numbers keyspaces from 1 in the order of their creation.
+pub(super) const SYSTEM_ID: u64 = 1;
+
+/// Folders of the engine: its own catalogue (0), [`SYSTEM`], and one per space.
+pub(super) const FOLDERS: std::ops::RangeInclusive<u64> = 0..=(SYSTEM_ID + Space::COUNT as u64);
+
+/// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open.
+const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Creating a directory reads next to nothing.
+const CACHE_BYTES_WHILE_CREATING: u64 = 1024 * 1024;
+
+/// Handles to all keyspaces.
+pub(super) struct Keyspaces {
+    system: Keyspace,
+    spaces: [Keyspace; Space::COUNT],
+}
+
+/// Makes a new database in `path` with every keyspace, and closes it.
+pub(super) fn create(path: &Path) -> Result<()> {
+    open(path, CACHE_BYTES_WHILE_CREATING).map(drop)
+}
+
+/// Opens the database in `path`. The engine panics on some damaged directories; that becomes an error here.
+pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<(Database, Keyspaces)> {
+    let attempt = catch_unwind(AssertUnwindSafe(|| open_engine(path, cache_bytes)));
+    let opened = attempt.map_err(|_| {
+        let message = format!(
+            "the files in {} do not fit together; see docs/format.md",
+            path.display()
+        );
+        StoreError::new(ErrorKind::Damaged, message)
+    })?;
+    opened.map_err(|error| engine_error::while_opening(path, error))
+}
+
+fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspaces)> {
+    let db = Database::builder(path)
+        .cache_size(cache_bytes)
+        .max_journaling_size(JOURNAL_BYTES_MAX)
+        .manual_journal_persist(true)
+        .open()?;
+    let system = db.keyspace(SYSTEM, || options(512 * 1024))?;
+    let open_space = |space: Space| db.keyspace(space.name(), || options(write_buffer_bytes(space)));
+    let spaces = [
+        open_space(Space::Meta)?,
+        open_space(Space::Items)?,
+        open_space(Space::Index)?,
+        open_space(Space::Changes)?,
+        open_space(Space::Expiry)?,
+    ];
+    Ok((db, Keyspaces { system, spaces }))
+}
+
+/// Fixed when a directory is created: the engine writes the options down.
+fn options(write_buffer_bytes: u64) -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(write_buffer_bytes)
+        .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+}
+
+/// The engine lets up to four full buffers per keyspace wait for the disk, so these bound memory under load.
+fn write_buffer_bytes(space: Space) -> u64 {
+    const MIB: u64 = 1024 * 1024;
+    match space {
+        Space::Items => 32 * MIB,
+        Space::Index | Space::Changes => 16 * MIB,
+        Space::Meta | Space::Expiry => 4 * MIB,
+    }
+}
+
+impl Keyspaces {
+    pub(super) fn of(&self, space: Space) -> &Keyspace {
+        let [meta, items, index, changes, expiry] = &self.spaces;
+        match space {
+            Space::Meta => meta,
+            Space::Items => items,
+            Space::Index => index,
+            Space::Changes => changes,
+            Space::Expiry => expiry,
+        }
+    }
+
+    /// Hands the batch and its commit row to the engine's batch.
+    pub(super) fn fill(&self, write: &mut fjall::OwnedWriteBatch, batch: Batch, row: CommitRow) {
+        write.insert(&self.system, CommitRow::KEY, row.encode());
+        for (space, key, value) in batch.into_changes() {
+            match value {
+                Some(value) => write.insert(self.of(space), key.into_engine(), value.into_engine()),
+                None => write.remove(self.of(space), key.into_engine()),
+            }
+        }
+    }
+
+    /// The newest commit, after checking that it is the one the journal ended with and that no space is ahead.
+    pub(super) fn last_commit(&self, in_journal: Option<CommitRow>) -> Result<CommitRow> {
+        let stored = self.system.get(CommitRow::KEY);
+        let stored = stored.map_err(|error| engine_error::while_doing("reading the last commit", error))?;
+        let row = match &stored {
+            None => CommitRow::default(),
+            Some(bytes) => {
+                CommitRow::decode(bytes).ok_or_else(|| ahead("the last commit's row is unreadable"))?
+            }
+        };
+        if in_journal.is_some_and(|last| last.number != row.number) {
+            return Err(ahead("the journal and the tables disagree about the last commit"));
+        }
+        // Every batch writes the commit row, so no space can hold anything newer. If one does, journals are missing.
+        let newest = self.system.tree.get_highest_seqno();
+        let is_ahead = |space: &Keyspace| space.tree.get_highest_persisted_seqno() > newest;
+        match self.spaces.iter().find(|space| is_ahead(space)) {
+            Some(space) => Err(ahead(&format!(
+                "space {} holds rows newer than the last commit",
+                &**space.name()
+            ))),
+            None => Ok(row),
+        }
+    }
+}
+
+fn ahead(what: &str) -> StoreError {
+    let message = format!("{what}: a journal file is missing or older than the rest; see docs/format.md");
+    StoreError::new(ErrorKind::Damaged, message)
+}
