@@ -116,7 +116,6 @@ macro_rules! define {
     ($($family:ident $operation:ident $output:ident $method:ident,)*) => {
         /// Any request.
         #[derive(Clone, Debug, PartialEq)]
-        #[allow(clippy::large_enum_variant, reason = "the widest are the commonest: boxing them would only cost")]
         #[allow(missing_docs, reason = "each variant holds the documented request of its name")]
         pub enum Request {
             $($operation($operation),)*
@@ -124,7 +123,6 @@ macro_rules! define {
 
         /// Any answer.
         #[derive(Clone, Debug, PartialEq)]
-        #[allow(clippy::large_enum_variant, reason = "the widest are the commonest: boxing them would only cost")]
         #[allow(missing_docs, reason = "each variant holds the documented answer of the operation of its name")]
         pub enum Response {
             $($operation($output),)*

@@ -53,7 +53,7 @@ wire_enum! {
         MissingAuthenticationToken = "MissingAuthenticationTokenException",
         /// The access key is unknown.
         UnrecognizedClient = "UnrecognizedClientException",
-        /// The request does not hold together, such as a body longer than allowed.
+        /// The body is longer than allowed.
         RequestEntityTooLarge = "RequestEntityTooLargeException",
     }
 }

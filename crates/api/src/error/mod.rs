@@ -1,0 +1,156 @@
+//! The one public error.
+
+mod cancellation;
+mod kind;
+mod stock;
+
+use std::fmt;
+
+use trestle_item::Item;
+
+pub use cancellation::{CancellationCode, CancellationReason};
+pub use kind::ErrorKind;
+
+/// Why a request failed: its kind, and a message in DynamoDB's words.
+#[derive(Clone, PartialEq)]
+pub struct Error {
+    // Boxed so that a `Result` on the hot path is not as wide as the rare failure.
+    details: Box<Details>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Details {
+    kind: ErrorKind,
+    message: String,
+    item: Option<Item>,
+    reasons: Vec<CancellationReason>,
+}
+
+impl Error {
+    /// An error of any kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            details: Box::new(Details {
+                kind,
+                message: message.into(),
+                item: None,
+                reasons: Vec::new(),
+            }),
+        }
+    }
+
+    /// What kind of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.details.kind
+    }
+
+    /// The failure in words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.details.message
+    }
+
+    /// The item that failed the condition, if the request asked for it.
+    #[must_use]
+    pub fn item(&self) -> Option<&Item> {
+        self.details.item.as_ref()
+    }
+
+    /// Why each part of a transaction failed, in order; empty for other kinds.
+    #[must_use]
+    pub fn reasons(&self) -> &[CancellationReason] {
+        &self.details.reasons
+    }
+
+    /// Adds the item that failed the condition.
+    #[must_use]
+    pub fn with_item(mut self, item: Option<Item>) -> Self {
+        self.details.item = item;
+        self
+    }
+
+    /// Adds the reasons of a cancelled transaction, for those who read errors from the wire.
+    #[must_use]
+    pub fn with_reasons(mut self, reasons: Vec<CancellationReason>) -> Self {
+        self.details.reasons = reasons;
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    /// The message, or the kind's name where DynamoDB gives no message.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message() {
+            "" => f.write_str(self.kind().as_str()),
+            message => f.write_str(message),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Details {
+            kind,
+            message,
+            item,
+            reasons,
+        } = &*self.details;
+        let mut out = f.debug_struct("Error");
+        out.field("kind", kind).field("message", message);
+        if item.is_some() {
+            out.field("item", item);
+        }
+        if !reasons.is_empty() {
+            out.field("reasons", reasons);
+        }
+        out.finish()
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<trestle_item::ValueError> for Error {
+    fn from(error: trestle_item::ValueError) -> Self {
+        Self::validation(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_transaction_lists_its_codes_in_order() {
+        let error = Error::transaction_canceled(vec![
+            CancellationReason::none(),
+            CancellationReason::condition_failed(None),
+        ]);
+        assert_eq!(
+            error.message(),
+            "Transaction cancelled, please refer cancellation reasons for specific reasons \
+             [None, ConditionalCheckFailed]"
+        );
+    }
+
+    #[test]
+    fn a_reason_that_is_none_is_only_a_code() {
+        assert_eq!(
+            serde_json::to_string(&CancellationReason::none()).unwrap(),
+            r#"{"Code":"None"}"#
+        );
+    }
+
+    #[test]
+    fn an_error_is_one_pointer_wide() {
+        assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn an_error_without_a_message_shows_its_kind() {
+        assert_eq!(
+            Error::unknown_operation().to_string(),
+            "UnknownOperationException"
+        );
+    }
+}

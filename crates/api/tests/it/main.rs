@@ -1,0 +1,13 @@
+//! The API's data against DynamoDB's: names, and bodies as they travel.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking"
+)]
+
+mod answers;
+mod database;
+mod requests;
+mod shapes;
