@@ -5,8 +5,8 @@
 //!
 //! Each item has exactly one encoding, and nothing else decodes: equal bytes are equal items and the reverse.
 //!
-//! Decoding trusts nothing: it never panics, never recurses beyond [`DEPTH_MAX`] and never reserves more than the
-//! input could fill.
+//! Decoding trusts nothing: it never panics, never recurses beyond [`DEPTH_MAX`] and makes no room for more than
+//! a few hundred elements before it has seen them.
 
 use crate::{AttributeValue, Map};
 

@@ -6,6 +6,10 @@ use crate::{AttributeValue, Map, Number};
 /// Lengths up to 2^35: far beyond any item.
 const LENGTH_BYTES_MAX: u32 = 5;
 
+/// How many elements room is made for before the first is seen. Counts are claims: each of many nested lists could
+/// claim all the bytes that follow.
+const RESERVE_MAX: usize = 256;
+
 /// The bytes not yet read.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -26,7 +30,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn map(&mut self, depth: usize) -> Result<Map, CodecError> {
         let count = self.count()?;
-        let mut entries: Vec<(String, AttributeValue)> = Vec::with_capacity(count);
+        let mut entries: Vec<(String, AttributeValue)> = Vec::with_capacity(count.min(RESERVE_MAX));
         for _ in 0..count {
             let name = self.text()?;
             if entries.last().is_some_and(|(last, _)| last.as_str() >= name) {
@@ -57,7 +61,7 @@ impl<'a> Reader<'a> {
 
     fn list(&mut self, depth: usize) -> Result<Vec<AttributeValue>, CodecError> {
         let count = self.count()?;
-        let mut list = Vec::with_capacity(count);
+        let mut list = Vec::with_capacity(count.min(RESERVE_MAX));
         for _ in 0..count {
             list.push(self.value(depth)?);
         }
@@ -69,7 +73,7 @@ impl<'a> Reader<'a> {
         read: impl Fn(&mut Self) -> Result<T, CodecError>,
     ) -> Result<Vec<T>, CodecError> {
         let count = self.count()?;
-        let mut set = Vec::with_capacity(count);
+        let mut set = Vec::with_capacity(count.min(RESERVE_MAX));
         for _ in 0..count {
             let member = read(self)?;
             if set.last().is_some_and(|last| *last >= member) {
@@ -102,10 +106,12 @@ impl<'a> Reader<'a> {
             .ok_or(CodecError::BadNumber)
     }
 
+    #[inline]
     fn text(&mut self) -> Result<&'a str, CodecError> {
         std::str::from_utf8(self.bytes()?).map_err(|_| CodecError::NotUtf8)
     }
 
+    #[inline]
     fn bytes(&mut self) -> Result<&'a [u8], CodecError> {
         let length = self.length()?;
         self.take(length)
@@ -121,29 +127,40 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn length(&mut self) -> Result<usize, CodecError> {
-        let mut length = 0u64;
-        for place in 0..LENGTH_BYTES_MAX {
+        let byte = self.byte()?;
+        if byte < 0x80 {
+            Ok(usize::from(byte))
+        } else {
+            self.long_length(byte)
+        }
+    }
+
+    fn long_length(&mut self, first: u8) -> Result<usize, CodecError> {
+        let mut length = u64::from(first & 0x7F);
+        for place in 1..LENGTH_BYTES_MAX {
             let byte = self.byte()?;
             length |= u64::from(byte & 0x7F) << (7 * place);
-            if byte & 0x80 == 0 {
+            if byte < 0x80 {
                 // A zero at the end is a longer way to write a shorter number.
-                let canonical = byte != 0 || place == 0;
                 return usize::try_from(length)
                     .ok()
-                    .filter(|_| canonical)
+                    .filter(|_| byte != 0)
                     .ok_or(CodecError::BadLength);
             }
         }
         Err(CodecError::BadLength)
     }
 
+    #[inline]
     fn byte(&mut self) -> Result<u8, CodecError> {
         let (byte, rest) = self.rest.split_first().ok_or(CodecError::Truncated)?;
         self.rest = rest;
         Ok(*byte)
     }
 
+    #[inline]
     fn take(&mut self, length: usize) -> Result<&'a [u8], CodecError> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(CodecError::Truncated)?;
         self.rest = rest;
