@@ -1,11 +1,12 @@
 """Reads case files and runs them, one case after another, each on tables of its own."""
 
+import gzip
 import json
 import re
 import time
 import uuid
 
-from . import matching, tables, wire
+from . import matching, streams, tables, wire
 
 FULL_TYPE = {
     "ValidationException": "com.amazon.coral.validate#ValidationException",
@@ -15,6 +16,7 @@ FULL_TYPE = {
     "IncompleteSignatureException": "com.amazon.coral.service#IncompleteSignatureException",
 }
 CAPITAL_MESSAGE = {"SerializationException", "TransactionCanceledException"}
+STREAM_STEPS = {"records", "records_from", "latest"}
 UNTIL_SECONDS = 20
 
 
@@ -152,6 +154,9 @@ def attempt(connection, step, names):
         body = json.dumps(substitute(step["clock"], names)).encode()
         answer = connection.exchange("POST", "/_trestle/clock", {"Content-Type": "application/json"}, body)
         return [] if answer.status == 200 else [f"the clock answered {answer.status}: {answer.raw.decode()}"]
+    if STREAM_STEPS & step.keys():
+        found = streams.run_step(connection, step, names, substitute)
+        return [] if found is None else matching.faults(substitute(step["gives"], names), found, names, "records")
     if "join" in step:
         joined = [element for name in step["join"] for element in names[name]]
         return matching.faults(substitute(expand_expected(step["gives"]), names), joined, names)
@@ -178,7 +183,10 @@ def send(connection, step, names):
     headers = step.get("headers")
     if "body" in step:
         return connection.call(step["call"], substitute(step["body"], names).encode(), headers)
-    return connection.call(step["call"], substitute(expand(step.get("with", {})), names), headers)
+    request = substitute(expand(step.get("with", {})), names)
+    if step.get("gzip"):
+        return connection.call(step["call"], gzip.compress(json.dumps(request).encode()), {**(headers or {}), "Content-Encoding": "gzip"})
+    return connection.call(step["call"], request, headers)
 
 
 def failure_faults(expected, answer, names, strict):

@@ -3,6 +3,7 @@
 An SDK would hide what is checked here: the full `__type`, the casing of the message, the checksum, the headers.
 """
 
+import gzip
 import http.client
 import json
 import urllib.parse
@@ -31,8 +32,9 @@ class Answer:
         self.status = status
         self.headers = {name.lower(): value for name, value in headers}
         self.raw = raw
+        plain = gzip.decompress(raw) if self.headers.get("content-encoding") == "gzip" else raw
         try:
-            self.body = json.loads(raw) if raw else None
+            self.body = json.loads(plain) if plain else None
         except ValueError:
             self.body = None
 
@@ -85,7 +87,7 @@ class Connection:
 
 
 def envelope_faults(answer):
-    """What every answer of the JSON protocol must carry, success or not."""
+    """What every answer of the JSON protocol must carry, success or not. The checksum is of the bytes as sent."""
     faults = []
     if not answer.headers.get("x-amzn-requestid"):
         faults.append("no x-amzn-RequestId header")
