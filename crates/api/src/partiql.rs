@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use trestle_item::{AttributeValue, Item};
 
-use crate::{ConsumedCapacity, ItemResponse, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use crate::{
+    ConsumedCapacity, Error, ErrorKind, ItemResponse, ReturnConsumedCapacity,
+    ReturnValuesOnConditionCheckFailure,
+};
 
 /// Runs one statement.
 #[skip_serializing_none]
@@ -130,6 +133,37 @@ wire_enum! {
         AccessDenied = "AccessDenied",
         /// An `INSERT` found the key taken.
         DuplicateItem = "DuplicateItem",
+    }
+}
+
+impl BatchStatementErrorCode {
+    /// The code for a kind of failure; what has no code of its own is a fault of ours.
+    #[must_use]
+    pub fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Validation => Self::ValidationError,
+            ErrorKind::ConditionalCheckFailed => Self::ConditionalCheckFailed,
+            ErrorKind::ItemCollectionSizeLimitExceeded => Self::ItemCollectionSizeLimitExceeded,
+            ErrorKind::RequestLimitExceeded => Self::RequestLimitExceeded,
+            ErrorKind::ProvisionedThroughputExceeded => Self::ProvisionedThroughputExceeded,
+            ErrorKind::TransactionConflict => Self::TransactionConflict,
+            ErrorKind::Throttling => Self::ThrottlingError,
+            ErrorKind::ResourceNotFound => Self::ResourceNotFound,
+            ErrorKind::AccessDenied => Self::AccessDenied,
+            ErrorKind::DuplicateItem => Self::DuplicateItem,
+            _ => Self::InternalServerError,
+        }
+    }
+}
+
+impl From<Error> for BatchStatementError {
+    fn from(error: Error) -> Self {
+        let code = BatchStatementErrorCode::of(error.kind());
+        Self {
+            code,
+            message: error.message().to_owned(),
+            item: error.item().cloned(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use trestle_item::Item;
 
+use super::ErrorKind;
 use super::stock::CONDITION_FAILED;
 
 /// Why one part of a transaction failed; parts that did not fail have the code `None`.
@@ -71,5 +72,23 @@ impl CancellationReason {
     /// A part that makes no sense.
     pub fn validation(message: impl Into<String>) -> Self {
         Self::new(CancellationCode::ValidationError, message)
+    }
+}
+
+impl CancellationCode {
+    /// The code for a failure that cancels a transaction; `None` if such a failure fails the request outright.
+    #[must_use]
+    pub fn of(kind: ErrorKind) -> Option<Self> {
+        match kind {
+            ErrorKind::ConditionalCheckFailed => Some(Self::ConditionalCheckFailed),
+            ErrorKind::ItemCollectionSizeLimitExceeded => Some(Self::ItemCollectionSizeLimitExceeded),
+            ErrorKind::TransactionConflict => Some(Self::TransactionConflict),
+            ErrorKind::ProvisionedThroughputExceeded => Some(Self::ProvisionedThroughputExceeded),
+            ErrorKind::Throttling => Some(Self::ThrottlingError),
+            ErrorKind::Validation => Some(Self::ValidationError),
+            ErrorKind::DuplicateItem => Some(Self::DuplicateItem),
+            ErrorKind::AccessDenied => Some(Self::AccessDenied),
+            _ => None,
+        }
     }
 }

@@ -159,11 +159,7 @@ fn a_stream_record_mixes_camel_and_pascal_case() {
 #[test]
 fn a_failed_statement_of_a_batch_says_why() {
     let failed = BatchStatementResponse {
-        error: Some(BatchStatementError {
-            code: BatchStatementErrorCode::DuplicateItem,
-            message: Error::duplicate_item().message().to_owned(),
-            item: None,
-        }),
+        error: Some(Error::duplicate_item().into()),
         table_name: Some("t".into()),
         item: None,
     };
