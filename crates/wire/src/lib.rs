@@ -1,1 +1,31 @@
-//! (being written)
+//! DynamoDB's JSON, target names, error types and checksums: bytes to and from [`trestle_api`], nothing else.
+//!
+//! A request is read twice at most. [`decode`] first lets serde read it straight into the operation's type; if
+//! that works and the values are within bounds, nobody looks again. Otherwise the body is read into a tree, and the
+//! table in `shapes.rs` tells what is wrong with it, in DynamoDB's words and DynamoDB's order:
+//!
+//! 1. wrong JSON types: `SerializationException` (`conform.rs`),
+//! 2. broken constraints, all at once: `ValidationException` (`constraints.rs`),
+//! 3. attribute values that cannot be: `ValidationException` (the item crate).
+//!
+//! What needs the table, an expression or two members together is the engine's to refuse.
+
+#[cfg(test)]
+mod agreement;
+mod bounds;
+mod client;
+mod conform;
+mod constraints;
+mod decode;
+mod echo;
+mod encode;
+mod error;
+mod shape;
+mod shapes;
+mod target;
+
+pub use client::{decode_error, decode_response, encode_request, target_of};
+pub use decode::decode;
+pub use encode::{crc32, encode};
+pub use error::encode_error;
+pub use target::parse_target;
