@@ -31,6 +31,8 @@ const TRAILER: [u8; 4] = *b"FJL\x03";
 pub(super) struct JournalBatch {
     /// The commit row inside.
     pub(super) commit: CommitRow,
+    /// The engine's own number of the batch: larger than that of every earlier one. Not covered by the checksum.
+    pub(super) sequence: u64,
     /// Bytes from the start to the end of the batch.
     pub(super) len: u64,
 }
@@ -57,7 +59,7 @@ pub(super) fn read_batch(reader: &mut impl Read) -> Result<JournalBatch, NoBatch
         key: Vec::new(),
         chunk: Vec::new(),
     };
-    let count = source.start()?;
+    let (count, sequence) = source.start()?;
     let mut commit = None;
     for _ in 0..count {
         commit = source.item()?.or(commit);
@@ -66,6 +68,7 @@ pub(super) fn read_batch(reader: &mut impl Read) -> Result<JournalBatch, NoBatch
     let commit = commit.ok_or(NoBatch::Broken("a batch has no commit number"))?;
     Ok(JournalBatch {
         commit,
+        sequence,
         len: source.len,
     })
 }
@@ -80,8 +83,8 @@ struct Source<'a, R> {
 }
 
 impl<R: Read> Source<'_, R> {
-    /// How many items follow.
-    fn start(&mut self) -> Result<u32, NoBatch> {
+    /// How many items follow, and the engine's number of the batch.
+    fn start(&mut self) -> Result<(u32, u64), NoBatch> {
         let mut tag = [0];
         match self.reader.read_exact(&mut tag) {
             Ok(()) => self.len += 1,
@@ -91,8 +94,8 @@ impl<R: Read> Source<'_, R> {
         match tag {
             [TAG_START] => {
                 let count = u32::from_le_bytes(self.bytes()?);
-                let _sequence: [u8; 8] = self.bytes()?;
-                Ok(count)
+                let sequence = u64::from_le_bytes(self.bytes()?);
+                Ok((count, sequence))
             }
             [0] => Err(NoBatch::Unused),
             _ => Err(NoBatch::Broken("no batch starts here")),

@@ -43,7 +43,7 @@ pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option
         cut(directory, path, fault.offset, fault.reason)?;
         break;
     }
-    Ok(last)
+    Ok(last.map(|batch| batch.commit))
 }
 
 /// Where a journal stops making sense.
@@ -55,7 +55,7 @@ struct Fault {
 }
 
 /// Reads one journal. `last` is the newest commit seen so far and moves on with each batch.
-fn find_fault(path: &Path, last: &mut Option<CommitRow>) -> Result<Option<Fault>> {
+fn find_fault(path: &Path, last: &mut Option<JournalBatch>) -> Result<Option<Fault>> {
     let cannot_read = |error| StoreError::io("cannot read", path, error);
     let mut reader = BufReader::with_capacity(64 * 1024, File::open(path).map_err(cannot_read)?);
     let mut offset = 0;
@@ -69,7 +69,7 @@ fn find_fault(path: &Path, last: &mut Option<CommitRow>) -> Result<Option<Fault>
         };
         match read_batch(&mut reader) {
             Ok(batch) if follows(*last, batch) => {
-                *last = Some(batch.commit);
+                *last = Some(batch);
                 offset += batch.len;
             }
             Ok(_) => return fault("the batch here is not the one after its predecessor", false),
@@ -88,8 +88,12 @@ fn find_fault(path: &Path, last: &mut Option<CommitRow>) -> Result<Option<Fault>
     }
 }
 
-fn follows(last: Option<CommitRow>, batch: JournalBatch) -> bool {
-    last.is_none_or(|last| last.number.checked_add(1) == Some(batch.commit.number))
+/// The commit numbers have no gaps. The engine's numbers only grow, and it has no use for the highest bit.
+fn follows(last: Option<JournalBatch>, batch: JournalBatch) -> bool {
+    let is_next = |last: JournalBatch| {
+        last.commit.number.checked_add(1) == Some(batch.commit.number) && last.sequence < batch.sequence
+    };
+    batch.sequence >> 63 == 0 && last.is_none_or(is_next)
 }
 
 /// Compares whole pieces: a new journal is 64 MB of zeros, read at every opening.
@@ -104,10 +108,10 @@ fn only_zeros(reader: &mut impl Read) -> io::Result<bool> {
 }
 
 /// Whether something after the fault proves that the broken batch had been on the disk.
-fn is_proven_whole(path: &Path, fault: &Fault, last: Option<CommitRow>) -> Result<bool> {
+fn is_proven_whole(path: &Path, fault: &Fault, last: Option<JournalBatch>) -> Result<bool> {
     let rest = read_from(path, fault.offset).map_err(|error| StoreError::io("cannot read", path, error))?;
     // With nothing before it, the broken batch may have any number: then every whole batch after it is a proof.
-    let broken = last.map_or(0, |last| last.number.saturating_add(1));
+    let broken = last.map_or(0, |last| last.commit.number.saturating_add(1));
     // A stored value may be made to look like thousands of batches. More work than this, and the safe answer is yes.
     let mut work_left = rest.len().saturating_mul(16).saturating_add(1 << 20);
     let mut later = rest.get(1..).unwrap_or_default();

@@ -1,7 +1,13 @@
 //! The promises of the store, tried on both kinds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod conformance;
 mod damage;
 mod directory;
+mod killed;
 mod model;
 mod support;
