@@ -1,1 +1,38 @@
-//! (being written)
+//! The HTTP door: DynamoDB's protocol in front of any [`Database`](trestle_api::Database).
+//!
+//! A request's way: `listen` accepts the connection, `connection` speaks HTTP on it, `http` finds out what is
+//! wanted, `body` and `compress` read it within bounds, `auth` checks the signature, `dispatch` lets the database
+//! execute it, `answer` adds the headers. Nothing here knows what an operation does.
+//!
+//! ```no_run
+//! # async fn example(database: std::sync::Arc<dyn trestle_api::Database>) -> Result<(), trestle_server::StartError> {
+//! use trestle_server::{Hooks, Server, Settings};
+//!
+//! let server = Server::bind(&Settings::default(), database, Hooks::default()).await?;
+//! server.run(trestle_server::termination()).await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod admin;
+mod answer;
+mod auth;
+mod body;
+mod compress;
+mod connection;
+mod cors;
+mod dispatch;
+mod http;
+mod listen;
+mod metrics;
+mod settings;
+mod shutdown;
+mod signals;
+mod tls;
+
+pub use auth::AccessKey;
+pub use http::Hooks;
+pub use listen::{Server, StartError, Stopped};
+pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, Settings, TlsFiles};
+pub use signals::termination;
+pub use tls::TlsError;

@@ -1,0 +1,129 @@
+//! Answers, and the headers that every one of them carries.
+
+use crate::compress;
+use crate::cors;
+use crate::settings::CorsOrigins;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+/// The type DynamoDB's JSON travels under.
+pub(crate) const AMZ_JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
+const PLAIN_JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+const SERVER: HeaderValue = HeaderValue::from_static(concat!("Trestle/", env!("CARGO_PKG_VERSION")));
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
+const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
+
+/// An answer before it gets its headers.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    body: Bytes,
+    preflight: bool,
+    /// The connection cannot be used any more: part of the request is still on its way.
+    close: bool,
+}
+
+impl Answer {
+    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Answer::new(status, Some(AMZ_JSON), body)
+    }
+
+    pub(crate) fn admin(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Answer::new(status, Some(PLAIN_JSON), body)
+    }
+
+    pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Answer::new(status, Some(TEXT), body)
+    }
+
+    pub(crate) fn metrics(body: String) -> Self {
+        Answer::new(StatusCode::OK, Some(METRICS), body)
+    }
+
+    pub(crate) fn preflight() -> Self {
+        Answer {
+            preflight: true,
+            ..Answer::new(StatusCode::OK, None, Bytes::new())
+        }
+    }
+
+    /// What DynamoDB says to anything that is not even shaped like one of its requests.
+    pub(crate) fn not_an_operation() -> Self {
+        Answer::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
+    }
+
+    fn new(status: StatusCode, content_type: Option<HeaderValue>, body: impl Into<Bytes>) -> Self {
+        Answer {
+            status,
+            content_type,
+            body: body.into(),
+            preflight: false,
+            close: false,
+        }
+    }
+
+    /// Closes the connection after this answer.
+    pub(crate) fn closing(self) -> Self {
+        Answer { close: true, ..self }
+    }
+
+    /// A client that sent `application/json` gets the same back.
+    pub(crate) fn in_type_of(self, request: &HeaderMap) -> Self {
+        let asked = request
+            .get(header::CONTENT_TYPE)
+            .map(HeaderValue::as_bytes)
+            .unwrap_or_default();
+        if !asked.starts_with(PLAIN_JSON.as_bytes()) {
+            return self;
+        }
+        Answer {
+            content_type: Some(PLAIN_JSON),
+            ..self
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The HTTP response: compressed if the client wants it, with the checksum of the bytes that are sent.
+    pub(crate) fn into_response(
+        self,
+        request: &HeaderMap,
+        id: &str,
+        cors: &CorsOrigins,
+    ) -> Response<Full<Bytes>> {
+        let compressed = compress::deflate(request, &self.body);
+        let encoded = compressed.is_some();
+        let body = compressed.unwrap_or(self.body);
+        let checksum = trestle_wire::crc32(&body);
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::SERVER, SERVER);
+        headers.insert(CRC32, HeaderValue::from(checksum));
+        if let Ok(id) = HeaderValue::from_str(id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if let Some(content_type) = self.content_type {
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        if encoded {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        if self.close {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if self.preflight {
+            cors::allow_preflight(cors, request, headers);
+        } else {
+            cors::allow(cors, request, headers);
+        }
+        response
+    }
+}

@@ -1,0 +1,175 @@
+//! The one text that client and server must agree on before they sign it.
+
+use super::claim::Claim;
+use super::{invalid, signature};
+use hyper::header::{HeaderMap, HeaderName};
+use hyper::http::request::Parts;
+use trestle_api::Error;
+
+/// What the signature is computed over.
+pub(super) fn string_to_sign(claim: &Claim, head: &Parts, body: &[u8]) -> Result<String, Error> {
+    let payload_hash = signature::hash(body);
+    check_announced_hash(&head.headers, &payload_hash)?;
+    let request = [
+        head.method.as_str(),
+        &canonical_path(head.uri.path()),
+        &canonical_query(head.uri.query().unwrap_or_default()),
+        &canonical_headers(claim, head),
+        &claim.signed_headers.join(";"),
+        &payload_hash,
+    ]
+    .join("\n");
+    let request_hash = signature::hash(request.as_bytes());
+    Ok(format!(
+        "AWS4-HMAC-SHA256\n{}\n{}\n{request_hash}",
+        claim.signed_at,
+        claim.scope.text()
+    ))
+}
+
+/// Name and value of each parameter, percent-decoded, in the order of the request.
+pub(super) fn query_parameters(query: &str) -> Vec<(String, String)> {
+    query
+        .split('&')
+        .filter(|parameter| !parameter.is_empty())
+        .map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
+        .map(|(name, value)| (decode_text(name), decode_text(value)))
+        .collect()
+}
+
+/// A client that announces another hash than its body has was tampered with on the way, or is broken.
+fn check_announced_hash(headers: &HeaderMap, payload_hash: &str) -> Result<(), Error> {
+    match headers.get("x-amz-content-sha256") {
+        Some(announced) if !announced.as_bytes().eq_ignore_ascii_case(payload_hash.as_bytes()) => {
+            Err(invalid(
+                "The provided 'x-amz-content-sha256' header does not match what was computed.".to_owned(),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Signers outside S3 encode the path once more as it stands.
+fn canonical_path(path: &str) -> String {
+    if path.is_empty() {
+        "/".to_owned()
+    } else {
+        encode(path.as_bytes(), b"/")
+    }
+}
+
+/// Sorted, encoded anew, and without the signature itself, which cannot cover itself.
+fn canonical_query(query: &str) -> String {
+    let mut parameters: Vec<String> = query
+        .split('&')
+        .filter(|parameter| !parameter.is_empty())
+        .map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
+        .map(|(name, value)| (decode(name), decode(value)))
+        .filter(|(name, _)| name != b"X-Amz-Signature")
+        .map(|(name, value)| format!("{}={}", encode(&name, b""), encode(&value, b"")))
+        .collect();
+    parameters.sort();
+    parameters.join("&")
+}
+
+/// `name:value` lines of the signed headers, in the order they were signed.
+fn canonical_headers(claim: &Claim, head: &Parts) -> String {
+    let mut lines = String::new();
+    for name in &claim.signed_headers {
+        lines.push_str(name);
+        lines.push(':');
+        lines.push_str(&header_value(name, head));
+        lines.push('\n');
+    }
+    lines
+}
+
+fn header_value(name: &str, head: &Parts) -> String {
+    let Ok(header) = HeaderName::try_from(name) else {
+        return authority(head);
+    };
+    let values: Vec<String> = head
+        .headers
+        .get_all(&header)
+        .iter()
+        .map(|value| squeeze(value.as_bytes()))
+        .collect();
+    if values.is_empty() && name == "host" {
+        // HTTP/2 has no Host header; clients sign its value all the same.
+        return authority(head);
+    }
+    values.join(",")
+}
+
+fn authority(head: &Parts) -> String {
+    head.uri.authority().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Without spaces at the ends, and with one space where there were several.
+fn squeeze(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    text.split(' ')
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn decode_text(text: &str) -> String {
+    String::from_utf8_lossy(&decode(text)).into_owned()
+}
+
+fn decode(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, hex_byte(bytes.get(at + 1..at + 3))) {
+            (b'%', Some(escaped)) => {
+                decoded.push(escaped);
+                at += 3;
+            }
+            _ => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+fn hex_byte(digits: Option<&[u8]>) -> Option<u8> {
+    let &[high, low] = digits? else { return None };
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    u8::try_from(value(high)? * 16 + value(low)?).ok()
+}
+
+/// Percent-encodes all but the unreserved characters and those in `keep`.
+fn encode(bytes: &[u8], keep: &[u8]) -> String {
+    let mut encoded = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || keep.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_is_sorted_and_encoded_anew_without_the_signature() {
+        assert_eq!(
+            canonical_query("b=2&a=%7e%2F+&X-Amz-Signature=abc&flag&a=1&%zz"),
+            "%25zz=&a=1&a=~%2F%2B&b=2&flag="
+        );
+    }
+
+    #[test]
+    fn header_values_lose_superfluous_spaces() {
+        assert_eq!(squeeze(b"  a   b c  "), "a b c");
+    }
+}

@@ -1,0 +1,117 @@
+//! One connection: HTTP/1.1 or HTTP/2, until the client leaves, falls silent or the server stops.
+
+use crate::http::Service;
+use crate::settings::Limits;
+use crate::shutdown::Guest;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How often an HTTP/2 client is asked whether it is still there.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+
+/// HTTP with our limits. The protocol is found out from the first bytes, so HTTP/2 needs no upgrade.
+pub(crate) fn protocol(limits: &Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // Also ends a connection that waits for its next request: both wait for a request head.
+        .header_read_timeout(limits.idle)
+        .pipeline_flush(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .max_concurrent_streams(1_000);
+    builder
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve<I>(
+    io: I,
+    protocol: &Builder<TokioExecutor>,
+    service: Arc<Service>,
+    mut guest: Guest,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let idle = service.limits.idle;
+    let activity = Arc::new(Activity::default());
+    let handler = service_fn(|request| handle(Arc::clone(&service), Arc::clone(&activity), request));
+    let mut connection = pin!(protocol.serve_connection(TokioIo::new(io), handler));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = guest.stopping() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        () = activity.ceases(idle) => {
+            connection.as_mut().graceful_shutdown();
+            // A client that does not even take its last answer is left behind.
+            match tokio::time::timeout(idle, connection).await {
+                Ok(ended) => ended,
+                Err(_) => Ok(()),
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
+async fn handle(
+    service: Arc<Service>,
+    activity: Arc<Activity>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let _running = activity.begin();
+    Ok(service.answer(request).await)
+}
+
+/// Requests begun and ended on a connection.
+#[derive(Default)]
+struct Activity {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+struct Running<'a>(&'a Activity);
+
+impl Activity {
+    fn begin(&self) -> Running<'_> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Running(self)
+    }
+
+    /// Returns when no request ran for the given time, give or take as much again: looking once per period
+    /// keeps timers off the way of requests.
+    async fn ceases(&self, idle: Duration) {
+        let mut seen = 0;
+        loop {
+            tokio::time::sleep(idle).await;
+            let begun = self.begun.load(Ordering::Relaxed);
+            let running = begun != self.ended.load(Ordering::Relaxed);
+            if begun == seen && !running {
+                return;
+            }
+            seen = begun;
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}

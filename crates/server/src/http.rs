@@ -1,0 +1,213 @@
+//! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
+
+use crate::admin;
+use crate::answer::Answer;
+use crate::auth::Verifier;
+use crate::body::{self, BodyError};
+use crate::compress::{self, InflateError};
+use crate::dispatch;
+use crate::metrics::Metrics;
+use crate::settings::{CorsOrigins, Limits, Settings};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use std::sync::Arc;
+use std::time::Instant;
+use trestle_api::{Database, Error, ErrorKind};
+use trestle_env::{Clock, SystemClock, VirtualClock};
+
+/// What the server shares with the program around it.
+#[derive(Clone, Debug)]
+pub struct Hooks {
+    /// The time that signatures are checked against.
+    pub clock: Arc<dyn Clock>,
+    /// A clock that callers of `/_trestle/clock` may move; without it that door is closed.
+    pub movable_clock: Option<Arc<VirtualClock>>,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Hooks {
+            clock: Arc::new(SystemClock::new()),
+            movable_clock: None,
+        }
+    }
+}
+
+/// Everything a request needs, shared by all connections.
+pub(crate) struct Service {
+    pub(crate) database: Arc<dyn Database>,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    verifier: Option<Verifier>,
+    movable_clock: Option<Arc<VirtualClock>>,
+    cors: CorsOrigins,
+    /// Host and port for the health text.
+    address: String,
+}
+
+impl Service {
+    pub(crate) fn new(
+        settings: &Settings,
+        address: String,
+        database: Arc<dyn Database>,
+        hooks: Hooks,
+    ) -> Self {
+        Service {
+            database,
+            metrics: Metrics::new(dispatch::operation_names()),
+            limits: settings.limits.clone(),
+            verifier: Verifier::new(&settings.access_keys, hooks.clock),
+            movable_clock: hooks.movable_clock,
+            cors: settings.cors.clone(),
+            address,
+        }
+    }
+
+    /// Answers a request; whatever is wrong with it, there is an answer.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let received = Instant::now();
+        let id = trestle_env::ids::request_id();
+        let (head, body) = request.into_parts();
+        let answer = self.route(&head, body, received, &id).await;
+        tracing::trace!(method = %head.method, path = head.uri.path(), status = answer.status().as_u16(), %id, "answered");
+        answer.into_response(&head.headers, &id, &self.cors)
+    }
+
+    async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Answer {
+        match (&head.method, head.uri.path()) {
+            (&Method::POST, "/") => match self.operation(head, body, received, id).await {
+                Ok(answer) => answer.in_type_of(&head.headers),
+                Err(refused) => self.refuse(refused, id),
+            },
+            (&Method::GET | &Method::HEAD, "/") => {
+                Answer::text(StatusCode::OK, format!("healthy: {}", self.address))
+            }
+            (&Method::GET, "/metrics") => Answer::metrics(self.metrics.render()),
+            (&Method::GET | &Method::POST, admin::CLOCK_PATH) => match self.clock(head, body).await {
+                Ok(answer) => answer,
+                Err(refused) => self.refuse(refused, id),
+            },
+            (&Method::OPTIONS, _) => Answer::preflight(),
+            _ => self.refuse(Refused::NotAnOperation, id),
+        }
+    }
+
+    async fn operation(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        received: Instant,
+        id: &str,
+    ) -> Result<Answer, Refused> {
+        if !is_json(&head.headers) {
+            return Err(Refused::NotAnOperation);
+        }
+        let sent = self.read(body).await?;
+        let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
+        let operation = dispatch::target(target)?;
+        self.verify(head, &sent)?;
+        let plain = self.inflate(head, sent)?;
+        Ok(dispatch::execute(self, operation, &plain, received, id).await)
+    }
+
+    async fn clock(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+        let Some(clock) = &self.movable_clock else {
+            return Ok(admin::no_movable_clock());
+        };
+        let sent = self.read(body).await?;
+        self.verify(head, &sent)?;
+        Ok(admin::clock(clock, &head.method, &sent))
+    }
+
+    async fn read(&self, body: Incoming) -> Result<Bytes, Refused> {
+        Ok(body::read(body, self.limits.body_bytes_max, self.limits.body_read).await?)
+    }
+
+    fn verify(&self, head: &Parts, sent: &[u8]) -> Result<(), Refused> {
+        match &self.verifier {
+            Some(verifier) => Ok(verifier.verify(head, sent)?),
+            None => Ok(()),
+        }
+    }
+
+    fn inflate(&self, head: &Parts, sent: Bytes) -> Result<Bytes, Refused> {
+        if !compress::is_gzip(&head.headers) {
+            return Ok(sent);
+        }
+        compress::inflate(&sent, self.limits.body_bytes_max).map_err(|error| match error {
+            InflateError::TooLarge => Refused::TooLarge,
+            InflateError::Malformed => Refused::Error(Error::serialization(
+                "The request's Content-Encoding is gzip, but its body is not.",
+            )),
+        })
+    }
+
+    fn refuse(&self, refused: Refused, id: &str) -> Answer {
+        self.metrics.refused();
+        let answer = refused.answer(self.limits.body_bytes_max);
+        tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
+        answer
+    }
+}
+
+/// Why a request never became an operation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("not shaped like a request of DynamoDB")]
+    NotAnOperation,
+    #[error("the body is too large")]
+    TooLarge,
+    #[error("the body did not arrive in time")]
+    TooSlow,
+    #[error("the body could not be read")]
+    Broken,
+    #[error("{0}")]
+    Error(#[from] Error),
+}
+
+impl Refused {
+    fn answer(&self, body_bytes_max: usize) -> Answer {
+        match self {
+            Refused::NotAnOperation => Answer::not_an_operation(),
+            Refused::TooLarge => {
+                let message = format!("Request size exceeds the maximum of {body_bytes_max} bytes");
+                dispatch::error_answer(&Error::new(ErrorKind::RequestEntityTooLarge, message)).closing()
+            }
+            Refused::TooSlow => {
+                Answer::text(StatusCode::REQUEST_TIMEOUT, "The request body took too long.\n").closing()
+            }
+            Refused::Broken => {
+                Answer::text(StatusCode::BAD_REQUEST, "The request body could not be read.\n").closing()
+            }
+            Refused::Error(error) => dispatch::error_answer(error),
+        }
+    }
+}
+
+impl From<BodyError> for Refused {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Refused::TooLarge,
+            BodyError::TooSlow => Refused::TooSlow,
+            BodyError::Broken => Refused::Broken,
+        }
+    }
+}
+
+/// DynamoDB takes two content types, each with or without parameters such as a charset.
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.as_bytes())
+        .unwrap_or_default();
+    let kind = value
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii();
+    kind.eq_ignore_ascii_case(b"application/x-amz-json-1.0") || kind.eq_ignore_ascii_case(b"application/json")
+}

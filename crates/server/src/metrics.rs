@@ -1,0 +1,135 @@
+//! Counters in CloudWatch's terms, for Prometheus to scrape.
+//!
+//! Counting is a handful of relaxed atomic additions per request; all formatting happens when somebody scrapes.
+
+mod histogram;
+mod render;
+mod usage;
+
+pub(crate) use usage::Usage;
+
+use histogram::Histogram;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use trestle_api::{Error, ErrorKind};
+
+/// What the server has done since it started.
+pub(crate) struct Metrics {
+    started: Instant,
+    connections_open: AtomicI64,
+    connections_accepted: AtomicU64,
+    refused_requests: AtomicU64,
+    operations: HashMap<&'static str, OperationMetrics>,
+}
+
+/// Counters of one operation.
+#[derive(Default)]
+pub(crate) struct OperationMetrics {
+    successful_latency: Histogram,
+    user_errors: AtomicU64,
+    system_errors: AtomicU64,
+    conditional_check_failed: AtomicU64,
+    transaction_conflict: AtomicU64,
+    throttled: AtomicU64,
+    returned_items: AtomicU64,
+    consumed_read: FractionCounter,
+    consumed_write: FractionCounter,
+}
+
+impl Metrics {
+    pub(crate) fn new(operations: impl IntoIterator<Item = &'static str>) -> Self {
+        Metrics {
+            started: Instant::now(),
+            connections_open: AtomicI64::new(0),
+            connections_accepted: AtomicU64::new(0),
+            refused_requests: AtomicU64::new(0),
+            operations: operations
+                .into_iter()
+                .map(|name| (name, OperationMetrics::default()))
+                .collect(),
+        }
+    }
+
+    /// Counts a connection for as long as the returned value lives.
+    pub(crate) fn connection(&self) -> OpenConnection<'_> {
+        self.connections_accepted.fetch_add(1, Ordering::Relaxed);
+        self.connections_open.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(self)
+    }
+
+    /// Counts a request that never became an operation: too large, unsigned, unknown.
+    pub(crate) fn refused(&self) {
+        self.refused_requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn operation(&self, name: &str) -> Option<&OperationMetrics> {
+        self.operations.get(name)
+    }
+}
+
+/// A connection that is counted as open.
+pub(crate) struct OpenConnection<'a>(&'a Metrics);
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        self.0.connections_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl OperationMetrics {
+    pub(crate) fn succeeded(&self, latency: Duration, usage: &Usage) {
+        self.successful_latency.record(latency);
+        if usage.returned_items > 0 {
+            self.returned_items
+                .fetch_add(usage.returned_items, Ordering::Relaxed);
+        }
+        self.consumed_read.add(usage.read_units);
+        self.consumed_write.add(usage.write_units);
+    }
+
+    /// Failed checks and lost races are counted on their own and, as in CloudWatch, not as the user's errors.
+    pub(crate) fn failed(&self, error: &Error) {
+        let counter = match error.kind() {
+            ErrorKind::ConditionalCheckFailed => &self.conditional_check_failed,
+            ErrorKind::TransactionCanceled => return self.canceled(error),
+            ErrorKind::TransactionConflict => &self.transaction_conflict,
+            ErrorKind::ProvisionedThroughputExceeded => &self.throttled,
+            ErrorKind::InternalServerError => &self.system_errors,
+            _ => &self.user_errors,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One transaction can fail several checks and lose several races.
+    fn canceled(&self, error: &Error) {
+        for reason in error.reasons() {
+            let counter = match reason.code.as_str() {
+                "ConditionalCheckFailed" => &self.conditional_check_failed,
+                "TransactionConflict" => &self.transaction_conflict,
+                _ => continue,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        self.user_errors.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A sum of fractions. Capacity comes in halves of a unit, so tenths lose nothing.
+#[derive(Default)]
+struct FractionCounter {
+    tenths: AtomicU64,
+}
+
+impl FractionCounter {
+    fn add(&self, amount: f64) {
+        if amount > 0.0 {
+            self.tenths
+                .fetch_add((amount * 10.0).round() as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        self.tenths.load(Ordering::Relaxed) as f64 / 10.0
+    }
+}

@@ -1,0 +1,86 @@
+//! What a server is told before it starts, and the limits it keeps.
+
+use crate::auth::AccessKey;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The largest request DynamoDB takes.
+pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Where to listen, whom to trust and how much to put up with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Address or name to listen on.
+    pub host: String,
+    /// Port to listen on; 0 takes a free one.
+    pub port: u16,
+    /// Keys that may sign requests. Without any, every request is accepted, signed or not.
+    pub access_keys: Vec<AccessKey>,
+    /// Certificate and key; without them the server speaks plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// Allows a server without access keys to listen on an address that others can reach.
+    pub insecure: bool,
+    /// Web origins whose scripts may call this server.
+    pub cors: CorsOrigins,
+    /// What a client may cost.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            host: "127.0.0.1".to_owned(),
+            port: 8000,
+            access_keys: Vec::new(),
+            tls: None,
+            insecure: false,
+            cors: CorsOrigins::Any,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// PEM files of a TLS server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, followed by the intermediate ones.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// Web origins whose scripts may call this server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CorsOrigins {
+    /// Every origin, as DynamoDB itself answers.
+    Any,
+    /// Only these, written as browsers send them: `https://app.example`.
+    Only(Vec<String>),
+}
+
+/// What a client may cost. Each limit closes a way to hold on to the server without using it.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Largest request body, as sent and when inflated.
+    pub body_bytes_max: usize,
+    /// Most connections at a time; more of them wait in the system's queue.
+    pub connections_max: usize,
+    /// A connection without a request for so long, or whose request head takes so long, is closed.
+    pub idle: Duration,
+    /// Time for a request's body to arrive.
+    pub body_read: Duration,
+    /// Time for accepted requests to finish when the server stops.
+    pub shutdown: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body_bytes_max: BODY_BYTES_MAX,
+            connections_max: 10_000,
+            idle: Duration::from_secs(60),
+            body_read: Duration::from_secs(60),
+            shutdown: Duration::from_secs(10),
+        }
+    }
+}
