@@ -15,7 +15,7 @@
 //! The checksum is XXH3-64 over the bytes of all items.
 
 use super::commit_row::CommitRow;
-use super::keyspaces::SYSTEM_ID;
+use super::keyspaces::{FOLDERS, SYSTEM_ID};
 use std::io::{self, Read};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -24,6 +24,10 @@ pub(super) const TAG_START: u8 = 1;
 const TAG_ITEM: u8 = 2;
 const TAG_END: u8 = 3;
 const TAG_CLEAR: u8 = 4;
+/// Value, deletion, weak deletion.
+const TYPE_MAX: u8 = 2;
+/// None, LZ4.
+const COMPRESSION_MAX: u8 = 1;
 const TRAILER: [u8; 4] = *b"FJL\x03";
 
 /// A batch that is whole.
@@ -109,8 +113,12 @@ impl<R: Read> Source<'_, R> {
             [TAG_CLEAR] => return self.hashed::<8>().map(|_| None),
             _ => return Err(NoBatch::Broken("an item of the batch is unreadable")),
         }
-        let [_value_type, compression] = self.hashed()?;
+        let [value_type, compression] = self.hashed()?;
         let keyspace = u64::from_le_bytes(self.hashed()?);
+        // Checked before the lengths are believed: it makes looking for batches in other bytes cheap.
+        if !FOLDERS.contains(&keyspace) || value_type > TYPE_MAX || compression > COMPRESSION_MAX {
+            return Err(NoBatch::Broken("an item of the batch is unreadable"));
+        }
         let key_len = u16::from_le_bytes(self.hashed()?);
         let _value_len: [u8; 4] = self.hashed()?;
         let stored_len = u32::from_le_bytes(self.hashed()?);

@@ -8,6 +8,8 @@
 mod conformance;
 mod damage;
 mod directory;
+#[cfg(unix)]
+mod disk_full;
 mod killed;
 mod model;
 mod support;

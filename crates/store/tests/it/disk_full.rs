@@ -1,0 +1,65 @@
+//! A disk that takes no more, played by the system's limit on file sizes.
+
+use crate::support::{fsync, puts, value};
+use std::process::Command;
+use tempfile::TempDir;
+use trestle_store::{ErrorKind, FjallStore, Space, Store};
+
+const CHILD_DIR: &str = "STORE_TEST_FULL_DISK_DIR";
+
+/// 65 MB, in blocks of 512 bytes: room for the journal's preallocated 64 MB, not for the large batch.
+const LIMIT_BLOCKS: u32 = 65 * 2048;
+
+#[test]
+fn a_write_that_does_not_fit_is_an_error_and_leaves_no_trace() {
+    let dir = TempDir::new().unwrap();
+    let test = std::env::current_exe().unwrap();
+    // The signal must be ignored, or the system ends the process instead of failing the write.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f {LIMIT_BLOCKS}; exec \"$0\" --exact disk_full::meets_the_limit --nocapture"
+    );
+    let run = Command::new("sh")
+        .args(["-c", &script])
+        .arg(test)
+        .env(CHILD_DIR, dir.path())
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&run.stdout);
+    assert!(
+        run.status.success() && output.contains("met the limit"),
+        "{output}"
+    );
+
+    let store = FjallStore::open(dir.path(), fsync()).unwrap();
+    assert_eq!(store.stats().last_commit, 1);
+    assert_eq!(value(&store, Space::Items, b"small").unwrap(), b"fits");
+    assert_eq!(value(&store, Space::Items, b"large"), None);
+    store
+        .commit(puts(Space::Items, [("after", "fits again")]))
+        .unwrap();
+}
+
+/// Not a test of its own: does nothing unless it runs under the limit.
+#[test]
+fn meets_the_limit() {
+    let Some(dir) = std::env::var_os(CHILD_DIR) else {
+        return;
+    };
+    let store = FjallStore::open(dir, fsync()).unwrap();
+    store.commit(puts(Space::Items, [("small", "fits")])).unwrap();
+
+    let noise: Vec<u8> = (0..20_000_000u32)
+        .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
+    let mut large = puts(Space::Items, [("large", noise)]);
+    large.put(Space::Index, b"of large", b"");
+    assert_eq!(store.commit(large).unwrap_err().kind(), ErrorKind::Io);
+
+    assert_eq!(value(&store, Space::Items, b"small").unwrap(), b"fits");
+    assert_eq!(value(&store, Space::Items, b"large"), None);
+    assert_eq!(value(&store, Space::Index, b"of large"), None);
+    let error = store.commit(puts(Space::Items, [("later", "fits")])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Stopped);
+    assert_eq!(value(&store, Space::Items, b"later"), None);
+    println!("met the limit");
+}
