@@ -28,10 +28,11 @@ pub fn target_of(request: &Request) -> String {
 /// send an answer of that operation.
 pub fn decode_response(operation: &str, body: &[u8]) -> Result<Response, Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    match Response::deserialize(operation, &mut deserializer) {
-        None => Err(no_such_operation(operation)),
-        Some(Ok(response)) => Ok(response),
-        Some(Err(error)) => Err(Error::internal(format!(
+    let response =
+        Response::deserialize(operation, &mut deserializer).ok_or_else(|| no_such_operation(operation))?;
+    match response.and_then(|response| deserializer.end().map(|()| response)) {
+        Ok(response) => Ok(response),
+        Err(error) => Err(Error::internal(format!(
             "The answer to {operation} is not understood: {error}"
         ))),
     }

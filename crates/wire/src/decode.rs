@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use trestle_api::{Error, Request, UNSUPPORTED};
-use trestle_item::VALIDATION_MARK;
 
 use crate::bounds::within_bounds;
 use crate::conform::{Mismatch, conform};
 use crate::constraints::broken;
+use crate::refusal::refused;
 use crate::shapes::input_of;
 
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: \
@@ -43,9 +43,13 @@ pub(crate) fn decode_carefully(operation: &str, body: &[u8]) -> Result<Request, 
     if let Some(message) = broken(&tree, input) {
         return Err(Error::validation(message));
     }
-    match Request::deserialize(operation, tree) {
+    match Request::deserialize(operation, &tree) {
         Some(Ok(request)) => Ok(request),
-        Some(Err(error)) => Err(refusal(&error.to_string())),
+        // A conforming tree is refused for its attribute values only.
+        Some(Err(_)) => Err(match refused(&tree, input) {
+            Some(message) => Error::validation(message),
+            None => Error::serialization("Unexpected value type in payload"),
+        }),
         None => Err(no_such_operation(operation)),
     }
 }
@@ -59,14 +63,6 @@ fn parse(body: &[u8]) -> Result<Value, Error> {
             Error::serialization("")
         }
     })
-}
-
-/// A conforming tree is refused by the item crate only; it marks its texts.
-fn refusal(text: &str) -> Error {
-    match text.strip_prefix(VALIDATION_MARK) {
-        Some(message) => Error::validation(message),
-        None => Error::serialization("Unexpected value type in payload"),
-    }
 }
 
 /// Tells an operation that Trestle does not have from one that does not exist.

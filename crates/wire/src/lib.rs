@@ -6,7 +6,7 @@
 //!
 //! 1. wrong JSON types: `SerializationException` (`conform.rs`),
 //! 2. broken constraints, all at once: `ValidationException` (`constraints.rs`),
-//! 3. attribute values that cannot be: `ValidationException` (the item crate).
+//! 3. attribute values that cannot be: `ValidationException` (the item crate, worded in `refusal.rs`).
 //!
 //! What needs the table, an expression or two members together is the engine's to refuse.
 
@@ -20,6 +20,7 @@ mod decode;
 mod echo;
 mod encode;
 mod error;
+mod refusal;
 mod shape;
 mod shapes;
 mod target;

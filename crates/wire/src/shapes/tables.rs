@@ -249,9 +249,10 @@ static TAG_KEY: Text = text(&[Rule::LengthMin(1), Rule::LengthMax(128)]);
 static TAG_VALUE: Text = text(&[Rule::LengthMax(256)]);
 static TAGS: List = list(Shape::Structure(&TAG));
 static TAG_KEYS: List = list(Shape::Text(&TAG_KEY));
-static RESOURCE_ARN: Text = text(&[Rule::LengthMin(1), Rule::LengthMax(1283)]);
 
-const RESOURCE: Member = required("ResourceArn", Shape::Text(&RESOURCE_ARN));
+/// A table by its ARN. The engine judges the ARN.
+const RESOURCE: Member =
+    required("ResourceArn", Shape::Text(&FREE)).when_missing(Presence::Demanded("Invalid TableArn"));
 
 static TAG: Structure = structure(
     "Tag",

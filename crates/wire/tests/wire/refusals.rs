@@ -259,6 +259,40 @@ fn a_value_that_cannot_be_is_a_validation_exception() {
 }
 
 #[test]
+fn the_parameter_decides_how_a_value_that_cannot_be_is_named() {
+    const EMPTY: &str =
+        "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
+    let in_values = format!("ExpressionAttributeValues contains invalid value: {EMPTY} for key :b");
+    for operation in ["Query", "Scan"] {
+        invalid(
+            operation,
+            r#"{"TableName":"abc","ExpressionAttributeValues":{":a":{"S":"a"},":b":{}}}"#,
+            &in_values,
+        );
+        invalid(
+            operation,
+            r#"{"TableName":"abc","ExpressionAttributeValues":{":b":{}},"ExclusiveStartKey":{"a":{}}}"#,
+            &format!("The provided starting key is invalid: {EMPTY}"),
+        );
+        invalid(
+            operation,
+            r#"{"TableName":"abc","ExclusiveStartKey":{"a":{"N":"x"}}}"#,
+            "The parameter cannot be converted to a numeric value: x",
+        );
+    }
+    invalid(
+        "TransactWriteItems",
+        r#"{"TransactItems":[{"Update":{"TableName":"abc","Key":{"a":{"S":"a"}},"UpdateExpression":"x","ExpressionAttributeValues":{":b":{}}}}]}"#,
+        &in_values,
+    );
+    invalid(
+        "PutItem",
+        r#"{"TableName":"abc","Item":{"a":{}},"ExpressionAttributeValues":{":b":{}}}"#,
+        EMPTY,
+    );
+}
+
+#[test]
 fn nesting_beyond_the_limit_is_refused_however_deep() {
     const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: \
         Attributes in the item have nested levels beyond supported limit";
@@ -333,6 +367,13 @@ fn a_new_table_needs_a_good_name_first() {
         "2 validation errors detected: Value '!' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; \
          Value '!' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3",
     );
+}
+
+#[test]
+fn tags_need_an_arn_first() {
+    for operation in ["TagResource", "UntagResource", "ListTagsOfResource"] {
+        invalid(operation, "{}", "Invalid TableArn");
+    }
 }
 
 #[test]
@@ -586,7 +627,7 @@ fn no_more_than_ten_violations_are_listed() {
 
 #[test]
 fn an_echo_does_not_outgrow_its_request_without_bounds() {
-    let item: Vec<String> = (0..20_000).map(|n| format!(r#""{n}":{{"S":""}}"#)).collect();
+    let item: Vec<String> = (0..2_000).map(|n| format!(r#""{n}":{{"S":""}}"#)).collect();
     let put = format!(r#"{{"PutRequest":{{"Item":{{{}}}}}}}"#, item.join(","));
     let body = format!(r#"{{"RequestItems":{{"abc":[{}]}}}}"#, vec![put; 26].join(","));
     let error = decode("BatchWriteItem", body.as_bytes()).unwrap_err();

@@ -1,0 +1,67 @@
+//! Words for attribute values that cannot be: DynamoDB says it differently for different parameters.
+
+use serde::Deserialize;
+use serde_json::Value;
+use trestle_item::{AttributeValue, VALIDATION_MARK};
+
+use crate::shape::{Member, Shape, Structure};
+
+/// The message about the first value of a conforming request that the item crate refuses.
+pub(crate) fn refused(tree: &Value, input: &Structure) -> Option<String> {
+    // DynamoDB comes to expressions, and so to their values, last.
+    let (expression, plain): (Vec<&Member>, Vec<&Member>) = input
+        .members
+        .iter()
+        .partition(|member| member.name == "ExpressionAttributeValues");
+    plain
+        .into_iter()
+        .chain(expression)
+        .find_map(|member| in_member(tree.get(member.name)?, member))
+}
+
+fn in_member(value: &Value, member: &Member) -> Option<String> {
+    let (name, message) = within(value, &member.shape)?;
+    Some(match (member.name, name) {
+        ("ExpressionAttributeValues", Some(name)) => {
+            format!("ExpressionAttributeValues contains invalid value: {message} for key {name}")
+        }
+        ("ExclusiveStartKey", _) if !speaks_for_itself(&message) => {
+            format!("The provided starting key is invalid: {message}")
+        }
+        _ => message,
+    })
+}
+
+/// The texts about numbers and duplicates stand alone in DynamoDB's answers about a starting key.
+fn speaks_for_itself(message: &str) -> bool {
+    [
+        "contains duplicates",
+        "number set",
+        "numeric value",
+        "significant digits",
+        "number with magnitude",
+    ]
+    .iter()
+    .any(|part| message.contains(part))
+}
+
+/// The message, and the name of the map entry it is about.
+fn within<'a>(value: &'a Value, shape: &Shape) -> Option<(Option<&'a str>, String)> {
+    match (value, shape) {
+        (_, Shape::Structure(structure)) if structure.name == "AttributeValue" => Some((None, judge(value)?)),
+        (_, Shape::Structure(structure)) => Some((None, refused(value, structure)?)),
+        (Value::Array(elements), Shape::List(list)) => {
+            elements.iter().find_map(|element| within(element, &list.of))
+        }
+        (Value::Object(entries), Shape::Map(map)) => entries.iter().find_map(|(name, entry)| {
+            within(entry, &map.of).map(|(_, message)| (Some(name.as_str()), message))
+        }),
+        _ => None,
+    }
+}
+
+/// What the item crate has against a value.
+fn judge(value: &Value) -> Option<String> {
+    let error = AttributeValue::deserialize(value).err()?.to_string();
+    error.strip_prefix(VALIDATION_MARK).map(str::to_owned)
+}
