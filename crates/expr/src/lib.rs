@@ -1,1 +1,42 @@
-//! (being written)
+//! DynamoDB's expression languages and their legacy predecessors: parsed, checked, evaluated and printed.
+//!
+//! Text becomes a tree in three steps, each of which refuses its own kind of mistake, because DynamoDB reports
+//! mistakes in this order:
+//!
+//! 1. *Syntax* (`lexer`, `cursor`, `grammar`): tokens, operators, parentheses.
+//! 2. *Words* (`vocabulary`): known functions in allowed places, reserved words, list indexes.
+//! 3. *Meaning* (the `parse` of each expression): placeholders are replaced, operands counted and typed.
+//!
+//! What comes out holds no placeholder and cannot be ill-formed, so evaluation has no errors of its own, except in
+//! an update, which meets the item's types. The crate is pure: no table, no clock, no I/O. Error texts are
+//! DynamoDB's.
+
+mod condition;
+mod cursor;
+mod error;
+mod evaluation;
+mod grammar;
+mod key_condition;
+pub mod legacy;
+mod lexer;
+mod overlap;
+mod parameters;
+mod path;
+mod placeholders;
+mod printing;
+mod projection;
+mod reserved_words;
+mod resolution;
+mod update;
+mod vocabulary;
+
+pub use condition::{AttributeType, Comparator, Condition, Operand};
+pub use error::{ExprError, Kind};
+pub use key_condition::{KeyAttribute, KeyCondition, KeyOp, KeySelection, KeyTerm};
+pub use parameters::Parameters;
+pub use path::{Path, Step};
+pub use placeholders::Placeholders;
+pub use printing::Printed;
+pub use projection::Projection;
+pub use reserved_words::is_reserved;
+pub use update::{Action, SetOperand, SetValue, Update};

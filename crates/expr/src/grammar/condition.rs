@@ -1,0 +1,216 @@
+//! Conditions: `OR` binds least, then `AND`, then `NOT`.
+
+use super::operand::{RawCall, RawOperand, grouped_operand};
+use super::separated;
+use crate::ExprError;
+use crate::condition::Comparator;
+use crate::cursor::Cursor;
+use crate::lexer::TokenKind;
+use crate::resolution::too_many_operators;
+
+/// A condition as written.
+#[derive(Debug)]
+pub(crate) enum RawCondition<'t> {
+    Or(Vec<RawCondition<'t>>),
+    And(Vec<RawCondition<'t>>),
+    Not(Box<RawCondition<'t>>),
+    Comparison(Comparison<'t>),
+    Call(RawCall<'t>),
+}
+
+/// An operator with an operand on its left.
+#[derive(Debug)]
+pub(crate) enum Comparison<'t> {
+    Compare(RawOperand<'t>, Comparator, RawOperand<'t>),
+    Between(RawOperand<'t>, RawOperand<'t>, RawOperand<'t>),
+    In(RawOperand<'t>, Vec<RawOperand<'t>>),
+}
+
+/// Parentheses and `NOT`s nested deeper than this are refused. A condition may have 300 operators, and parentheses
+/// that are not redundant hold at least one each, so nothing that is allowed nests deeper.
+const DEPTH_MAX: usize = 310;
+
+/// A condition, and whether it stands in parentheses of its own.
+struct Parsed<'t> {
+    condition: RawCondition<'t>,
+    in_parentheses: bool,
+}
+
+impl<'t> Parsed<'t> {
+    fn bare(condition: RawCondition<'t>) -> Self {
+        Self {
+            condition,
+            in_parentheses: false,
+        }
+    }
+}
+
+/// A whole condition.
+pub(crate) fn condition<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>, ExprError> {
+    let parsed = or(cursor, 0)?;
+    cursor.finish()?;
+    Ok(parsed.condition)
+}
+
+fn or<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
+    chain(cursor, TokenKind::Or, RawCondition::Or, |cursor| {
+        chain(cursor, TokenKind::And, RawCondition::And, |cursor| {
+            not(cursor, depth)
+        })
+    })
+}
+
+/// Conditions with the same connective between them.
+fn chain<'t>(
+    cursor: &mut Cursor<'t>,
+    connective: TokenKind,
+    join: fn(Vec<RawCondition<'t>>) -> RawCondition<'t>,
+    mut link: impl FnMut(&mut Cursor<'t>) -> Result<Parsed<'t>, ExprError>,
+) -> Result<Parsed<'t>, ExprError> {
+    let first = link(cursor)?;
+    if cursor.peek() != connective {
+        return Ok(first);
+    }
+    let mut links = vec![first.condition];
+    while cursor.take(connective).is_some() {
+        links.push(link(cursor)?.condition);
+    }
+    Ok(Parsed::bare(join(links)))
+}
+
+fn not<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
+    if cursor.take(TokenKind::Not).is_none() {
+        return grouped(cursor, depth);
+    }
+    if depth >= DEPTH_MAX {
+        return Err(too_many_operators(cursor.kind()));
+    }
+    let negated = not(cursor, depth + 1)?.condition;
+    Ok(Parsed::bare(RawCondition::Not(Box::new(negated))))
+}
+
+/// A condition in parentheses or a simple one.
+///
+/// An opening parenthesis may belong to a condition or to its first operand, as both do in `((a) = :b)`. Which it
+/// is shows only behind the operand, so [`operand_parentheses`] looks there first.
+fn grouped<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
+    let opened = (0..)
+        .take_while(|ahead| cursor.peek_at(*ahead) == TokenKind::Open)
+        .count();
+    if operand_parentheses(cursor, opened) == opened {
+        return simple(cursor).map(Parsed::bare);
+    }
+    if depth >= DEPTH_MAX {
+        return Err(if opened > 1 {
+            cursor.redundant_parentheses()
+        } else {
+            too_many_operators(cursor.kind())
+        });
+    }
+    cursor.expect(TokenKind::Open)?;
+    let inner = or(cursor, depth + 1)?;
+    cursor.expect(TokenKind::Close)?;
+    if inner.in_parentheses {
+        return Err(cursor.redundant_parentheses());
+    }
+    Ok(Parsed {
+        condition: inner.condition,
+        in_parentheses: true,
+    })
+}
+
+/// How many of the parentheses opened here hold just an operand.
+fn operand_parentheses(cursor: &Cursor<'_>, opened: usize) -> usize {
+    let Some(behind) = operand_end(cursor, opened) else {
+        return 0;
+    };
+    let closed = (0..opened)
+        .take_while(|ahead| cursor.peek_at(behind + ahead) == TokenKind::Close)
+        .count();
+    let is_call = cursor.peek_at(opened) == TokenKind::Word && cursor.peek_at(opened + 1) == TokenKind::Open;
+    // A call may be a condition by itself; a path or value in parentheses can only be an operand.
+    if is_call && !starts_comparison(cursor.peek_at(behind + closed)) {
+        0
+    } else {
+        closed
+    }
+}
+
+/// Where the operand starting `ahead` ends, without judging it; `None` if there is none.
+fn operand_end(cursor: &Cursor<'_>, ahead: usize) -> Option<usize> {
+    match (cursor.peek_at(ahead), cursor.peek_at(ahead + 1)) {
+        (TokenKind::Value, _) => Some(ahead + 1),
+        (TokenKind::Word, TokenKind::Open) => {
+            let mut depth = 0_usize;
+            (ahead + 1..)
+                .map(|at| (at, cursor.peek_at(at)))
+                .find_map(|(at, token)| {
+                    match token {
+                        TokenKind::Open => depth += 1,
+                        TokenKind::Close => depth -= 1,
+                        TokenKind::End => return Some(None),
+                        _ => {}
+                    }
+                    (depth == 0).then_some(Some(at + 1))
+                })?
+        }
+        (TokenKind::Word | TokenKind::Name, _) => (ahead..).find(|at| !continues_path(cursor.peek_at(*at))),
+        _ => None,
+    }
+}
+
+fn continues_path(token: TokenKind) -> bool {
+    matches!(
+        token,
+        TokenKind::Word
+            | TokenKind::Name
+            | TokenKind::Integer
+            | TokenKind::Dot
+            | TokenKind::OpenBracket
+            | TokenKind::CloseBracket
+    )
+}
+
+fn starts_comparison(token: TokenKind) -> bool {
+    comparator(token).is_some() || matches!(token, TokenKind::Between | TokenKind::In)
+}
+
+fn comparator(token: TokenKind) -> Option<Comparator> {
+    Some(match token {
+        TokenKind::Equal => Comparator::Equal,
+        TokenKind::NotEqual => Comparator::NotEqual,
+        TokenKind::Less => Comparator::Less,
+        TokenKind::LessOrEqual => Comparator::LessOrEqual,
+        TokenKind::Greater => Comparator::Greater,
+        TokenKind::GreaterOrEqual => Comparator::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+/// A comparison, or a call that is true or false by itself.
+fn simple<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>, ExprError> {
+    let left = grouped_operand(cursor)?;
+    if let Some(comparator) = comparator(cursor.peek()) {
+        cursor.next();
+        let right = grouped_operand(cursor)?;
+        return Ok(RawCondition::Comparison(Comparison::Compare(
+            left, comparator, right,
+        )));
+    }
+    if cursor.take(TokenKind::Between).is_some() {
+        let low = grouped_operand(cursor)?;
+        cursor.expect(TokenKind::And)?;
+        let high = grouped_operand(cursor)?;
+        return Ok(RawCondition::Comparison(Comparison::Between(left, low, high)));
+    }
+    if cursor.take(TokenKind::In).is_some() {
+        cursor.expect(TokenKind::Open)?;
+        let list = separated(cursor, grouped_operand)?;
+        cursor.expect(TokenKind::Close)?;
+        return Ok(RawCondition::Comparison(Comparison::In(left, list)));
+    }
+    match left {
+        RawOperand::Call(call) => Ok(RawCondition::Call(call)),
+        _ => Err(cursor.syntax_error()),
+    }
+}

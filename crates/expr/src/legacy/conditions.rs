@@ -1,0 +1,126 @@
+//! `Expected`, `QueryFilter`, `ScanFilter` and `KeyConditions`.
+
+use std::collections::BTreeMap;
+
+use super::comparison::Comparison;
+use super::{ComparisonOperator, ConditionalOperator, ExpectedAttributeValue, LegacyCondition};
+use crate::path::Path;
+use crate::{Condition, ExprError, KeyCondition, KeyTerm};
+
+/// What `Expected` means; nothing if it names no attribute.
+pub fn expected(
+    conditions: Option<&BTreeMap<String, ExpectedAttributeValue>>,
+    operator: Option<ConditionalOperator>,
+) -> Result<Option<Condition>, ExprError> {
+    join(conditions, operator, expectation)
+}
+
+/// What `QueryFilter` or `ScanFilter` means; nothing if it names no attribute.
+pub fn filter(
+    conditions: Option<&BTreeMap<String, LegacyCondition>>,
+    operator: Option<ConditionalOperator>,
+) -> Result<Option<Condition>, ExprError> {
+    join(conditions, operator, |attribute, condition| {
+        Ok(condition.comparison()?.condition(attribute))
+    })
+}
+
+/// What `KeyConditions` means.
+pub fn key_conditions(conditions: &BTreeMap<String, LegacyCondition>) -> Result<KeyCondition, ExprError> {
+    let comparisons = conditions
+        .iter()
+        .map(|(attribute, condition)| Ok((attribute, condition.comparison()?)))
+        .collect::<Result<Vec<_>, ExprError>>()?;
+    match comparisons.len() {
+        0 => return Err(ExprError::new("Conditions must be at least length 1")),
+        1 | 2 => {}
+        _ => return Err(ExprError::new("Conditions can be of length 1 or 2 only")),
+    }
+    let terms = comparisons.into_iter().map(|(attribute, comparison)| {
+        let op = comparison.key_op().ok_or_else(|| {
+            ExprError::new("Attempted conditional constraint is not an indexable operation")
+        })?;
+        Ok(KeyTerm {
+            attribute: attribute.clone(),
+            op,
+        })
+    });
+    Ok(KeyCondition {
+        terms: terms.collect::<Result<_, ExprError>>()?,
+    })
+}
+
+/// Joins the conditions on all attributes. An operator needs at least two conditions to join.
+fn join<T>(
+    conditions: Option<&BTreeMap<String, T>>,
+    operator: Option<ConditionalOperator>,
+    mut meaning: impl FnMut(&str, &T) -> Result<Condition, ExprError>,
+) -> Result<Option<Condition>, ExprError> {
+    let conditions = conditions.into_iter().flatten();
+    let mut joined = conditions
+        .map(|(attribute, given)| meaning(attribute, given))
+        .collect::<Result<Vec<_>, _>>()?;
+    if operator.is_some() && joined.len() < 2 {
+        return Err(ExprError::new(match joined.len() {
+            0 => "ConditionalOperator cannot be used without Filter or Expected",
+            _ => "ConditionalOperator can only be used when Filter or Expected has two or more elements",
+        }));
+    }
+    if joined.len() < 2 {
+        return Ok(joined.pop());
+    }
+    Ok(Some(match operator.unwrap_or_default() {
+        ConditionalOperator::And => Condition::And(joined),
+        ConditionalOperator::Or => Condition::Or(joined),
+    }))
+}
+
+impl LegacyCondition {
+    fn comparison(&self) -> Result<Comparison<'_>, ExprError> {
+        Comparison::new(
+            self.comparison_operator,
+            self.attribute_value_list.as_deref().unwrap_or_default(),
+        )
+    }
+}
+
+/// `Expected` came in two generations: `Value` and `Exists` first, then `ComparisonOperator` and its list.
+fn expectation(attribute: &str, given: &ExpectedAttributeValue) -> Result<Condition, ExprError> {
+    let invalid = |problem: &str| {
+        Err(ExprError(format!(
+            "One or more parameter values were invalid: {problem} for Attribute: {attribute}"
+        )))
+    };
+    if given.attribute_value_list.is_some() && given.value.is_some() {
+        return invalid("Value and AttributeValueList cannot be used together");
+    }
+    if let Some(operator) = given.comparison_operator {
+        if given.exists.is_some() {
+            return invalid("Exists and ComparisonOperator cannot be used together");
+        }
+        let needs_value = !matches!(operator, ComparisonOperator::Null | ComparisonOperator::NotNull);
+        if needs_value && given.value.is_none() && given.attribute_value_list.is_none() {
+            return invalid(&format!(
+                "Value or AttributeValueList must be used with ComparisonOperator: {}",
+                operator.name()
+            ));
+        }
+        let arguments = given
+            .attribute_value_list
+            .as_deref()
+            .unwrap_or(given.value.as_slice());
+        return Ok(Comparison::new(operator, arguments)?.condition(attribute));
+    }
+    if given.attribute_value_list.is_some() {
+        return invalid("AttributeValueList can only be used with a ComparisonOperator");
+    }
+    match (given.exists, &given.value) {
+        (Some(false), Some(_)) => invalid("Value cannot be used when Exists is false"),
+        (Some(false), None) => Ok(Condition::NotExists(Path::top(attribute))),
+        (Some(true), None) => invalid("Value must be provided when Exists is true"),
+        (None, None) => invalid("Value must be provided when Exists is null"),
+        (_, Some(value)) => {
+            Ok(Comparison::new(ComparisonOperator::Eq, std::slice::from_ref(value))?.condition(attribute))
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `AttributesToGet`.
+
+use std::collections::BTreeSet;
+
+use crate::{ExprError, Projection};
+
+/// What `AttributesToGet` means. Unlike in an expression, a dot in a name is only a dot.
+pub fn attributes_to_get(names: &[String]) -> Result<Projection, ExprError> {
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        None => Ok(Projection::of_attributes(names)),
+        Some(name) => Err(ExprError(format!(
+            "One or more parameter values were invalid: Duplicate value in attribute name: {name}"
+        ))),
+    }
+}
