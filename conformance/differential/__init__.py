@@ -1,0 +1,1 @@
+"""Sends the same random requests to two servers and explains, or reports, every difference."""

@@ -1,0 +1,88 @@
+"""What one server answered, brought into a form in which two servers can be compared."""
+
+import json
+import re
+
+PREFIX = re.compile(r"^\d+ validation errors? detected: ")
+SETS = ("SS", "NS", "BS")
+
+
+class Outcome:
+    """An answer: `error` is None for a success, else the exception's name with its message beside it."""
+
+    def __init__(self, error, message, body):
+        self.error = error
+        self.message = message
+        self.body = body
+
+    @classmethod
+    def of(cls, answer):
+        if answer.error is None:
+            return cls(None, "", canonical(answer.body))
+        extra = {}
+        if isinstance(answer.body, dict):
+            extra = {k: v for k, v in answer.body.items() if k in ("Item", "CancellationReasons")}
+        return cls(answer.error, PREFIX.sub("", answer.message or ""), canonical(extra))
+
+    def template(self, tables):
+        """The kind of answer, without what is particular to this request."""
+        if self.error is None:
+            return "ok"
+        return f"{self.error}: {general(self.message, tables)}"
+
+
+def canonical(node):
+    """Sets in order; everything else as it came."""
+    if isinstance(node, dict):
+        return {
+            name: sorted(child) if name in SETS and isinstance(child, list) else canonical(child)
+            for name, child in node.items()
+        }
+    return [canonical(child) for child in node] if isinstance(node, list) else node
+
+
+def general(message, tables):
+    """A message with names, values and positions replaced, so that messages of one kind look alike."""
+    for table in tables:
+        message = message.replace(table.name, "T")
+    message = re.sub(r'"(?:[^"\\]|\\.)*"', '"…"', message)
+    message = re.sub(r"(Value )'.*?'( at)", r"\1'…'\2", message, flags=re.DOTALL)
+    message = re.sub(r"\{[^{}]*\}", "{…}", message)
+    message = re.sub(r"\[[^\[\]]*\]", "[…]", message)
+    message = re.sub(r"(?<=: )([:#]?)[\w.\[\]]+(?=,|$|;)", r"\1…", message)
+    message = re.sub(r"-?\d[\d.eE+-]*", "0", message)
+    return message[:220]
+
+
+def places(ours, theirs, path=""):
+    """Where two bodies differ, with positions left out: {"Items[].m", …}."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        found = set()
+        for name in ours.keys() | theirs.keys():
+            if name not in ours or name not in theirs:
+                side = "theirs only" if name not in ours else "ours only"
+                found.add(f"{path}.{name} ({side})")
+            else:
+                found |= places(ours[name], theirs[name], f"{path}.{name}")
+        return found
+    if isinstance(ours, list) and isinstance(theirs, list):
+        if len(ours) != len(theirs):
+            return {f"{path}[] (length)"}
+        found = set()
+        for left, right in zip(ours, theirs):
+            found |= places(left, right, f"{path}[]")
+        return found
+    return set() if ours == theirs else {path}
+
+
+def shorten(found):
+    """Only the outermost members count for the class of a difference; attribute names would split it needlessly."""
+    kept = set()
+    for path in found:
+        head = re.match(r"\.[A-Za-z]+(\[\])?(\.(Item|Code|Message|CapacityUnits|Table|GlobalSecondaryIndexes|LocalSecondaryIndexes)\b)?", path)
+        kept.add((head[0] if head else path) + (" (only one)" if "only)" in path else ""))
+    return ", ".join(sorted(kept))
+
+
+def sort_by_text(items):
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
