@@ -19,7 +19,6 @@ mod endpoints;
 mod epoch_seconds;
 mod error;
 mod item;
-mod legacy;
 mod limits;
 mod operation;
 mod partiql;
@@ -36,7 +35,6 @@ pub use endpoints::*;
 pub use epoch_seconds::EpochSeconds;
 pub use error::{CancellationCode, CancellationReason, Error, ErrorKind};
 pub use item::*;
-pub use legacy::*;
 pub use limits::*;
 pub use operation::{Family, Operation, Request, Response, SUPPORTED, UNSUPPORTED};
 pub use partiql::*;
@@ -45,3 +43,9 @@ pub use table::*;
 pub use tags::*;
 pub use time_to_live::*;
 pub use unsupported::Unsupported;
+
+// The parameters that came before expressions; `expr` gives them their meaning.
+pub use trestle_expr::legacy::{
+    AttributeAction, AttributeValueUpdate, ComparisonOperator, ConditionalOperator, ExpectedAttributeValue,
+    LegacyCondition,
+};

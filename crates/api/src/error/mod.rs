@@ -116,6 +116,12 @@ impl From<trestle_item::ValueError> for Error {
     }
 }
 
+impl From<trestle_expr::ExprError> for Error {
+    fn from(error: trestle_expr::ExprError) -> Self {
+        Self::validation(error.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
