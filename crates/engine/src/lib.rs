@@ -1,1 +1,41 @@
-//! (being written)
+//! Tables, indexes, transactions, time to live and the change log on top of a store of ordered bytes.
+//!
+//! [`Engine`] is the embedded [`Database`]: open a directory and call operations, without a socket. It is
+//! synchronous inside; a write answers through a [`Completion`], which a thread can wait for and a task can await.
+//!
+//! A request's way: `ops` checks it and finds its table, `commit` runs it in its turn, `transaction` stages the item
+//! with its index rows, change record and expiry entry, and the store makes the group durable in one batch.
+
+mod capacity;
+mod catalog;
+mod change_log;
+mod collection;
+mod commit;
+mod completion;
+mod conflicts;
+mod definition;
+mod describe;
+mod engine;
+mod expiry;
+mod expressions;
+mod janitor;
+mod layout;
+mod meta;
+mod ops;
+mod options;
+mod page;
+mod range;
+mod schema;
+mod select;
+mod shared;
+mod stream_position;
+mod tokens;
+mod transact;
+mod transaction;
+mod write_item;
+
+pub use completion::Completion;
+pub use engine::{Engine, OpenError};
+pub use options::Options;
+pub use trestle_api::Database;
+pub use trestle_store::{Durability, Settings as StoreSettings};

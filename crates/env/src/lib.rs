@@ -10,4 +10,4 @@ mod timestamp;
 
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use sleeper::{Signal, Sleeper};
-pub use timestamp::Timestamp;
+pub use timestamp::{Timestamp, iso_8601_millis};

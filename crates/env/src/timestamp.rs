@@ -4,7 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 /// Milliseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
@@ -54,6 +57,33 @@ impl Timestamp {
     }
 }
 
+/// `2026-11-15T07:20:42.123`: the form of stream labels.
+pub fn iso_8601_millis(at: Timestamp) -> String {
+    let (days, in_day) = (at.as_secs() / 86_400, at.as_secs() % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}",
+        at.as_millis() % 1000
+    )
+}
+
+/// Year, month and day of a day after 1970, counting years from March so that the leap day comes last.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:03}s", self.as_secs(), self.0 % 1000)
@@ -67,6 +97,23 @@ fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_shows_the_date_and_time() {
+        assert_eq!(iso_8601_millis(Timestamp::EPOCH), "1970-01-01T00:00:00.000");
+        assert_eq!(
+            iso_8601_millis(Timestamp::from_millis(1_709_164_799_999)),
+            "2024-02-28T23:59:59.999"
+        );
+        assert_eq!(
+            iso_8601_millis(Timestamp::from_millis(1_709_164_800_000)),
+            "2024-02-29T00:00:00.000"
+        );
+        assert_eq!(
+            iso_8601_millis(Timestamp::from_secs(4_102_444_800)),
+            "2100-01-01T00:00:00.000"
+        );
+    }
 
     #[test]
     fn arithmetic_saturates_instead_of_overflowing() {

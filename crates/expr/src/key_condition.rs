@@ -43,7 +43,7 @@ pub enum KeyOp {
 }
 
 /// An attribute of the key schema of a table or index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KeyAttribute {
     /// Its name.
     pub name: String,

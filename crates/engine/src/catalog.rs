@@ -1,0 +1,290 @@
+//! What tables, indexes and streams exist. Readers share an immutable snapshot; only the committer makes a new one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+use trestle_api as api;
+use trestle_api::Error;
+use trestle_env::Timestamp;
+use trestle_item::Item;
+
+use crate::layout::{IndexId, StreamId, TableId};
+use crate::schema::KeySchema;
+
+/// All tables and streams at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Catalog {
+    pub(crate) tables: BTreeMap<String, Arc<Table>>,
+    pub(crate) streams: BTreeMap<StreamId, Arc<Stream>>,
+}
+
+impl Catalog {
+    /// The table that a request names by name or ARN, whatever its status.
+    pub(crate) fn find(&self, name_or_arn: &str) -> Option<&Arc<Table>> {
+        self.tables.get(table_name(name_or_arn))
+    }
+
+    /// The table for a data operation: it must exist and be past its creation.
+    pub(crate) fn table(&self, name_or_arn: &str, now: Timestamp) -> Result<&Arc<Table>, Error> {
+        self.find(name_or_arn)
+            .filter(|table| table.serves(now))
+            .ok_or_else(Error::resource_not_found)
+    }
+
+    /// The table with this id.
+    pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<Table>> {
+        self.tables.values().find(|table| table.id == id)
+    }
+}
+
+/// The name inside a table's ARN, or the name itself.
+pub(crate) fn table_name(name_or_arn: &str) -> &str {
+    match name_or_arn.strip_prefix("arn:") {
+        Some(arn) => arn
+            .split_once(":table/")
+            .map_or(name_or_arn, |(_, rest)| rest.split('/').next().unwrap_or(rest)),
+        None => name_or_arn,
+    }
+}
+
+/// One table, as stored. Fields of `api` types are kept as the client gave them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Table {
+    pub(crate) id: TableId,
+    pub(crate) name: String,
+    pub(crate) arn: String,
+    pub(crate) uuid: String,
+    pub(crate) created: Timestamp,
+    pub(crate) key: KeySchema,
+    pub(crate) attribute_definitions: Vec<api::AttributeDefinition>,
+    pub(crate) indexes: Vec<Arc<Index>>,
+    pub(crate) billing_mode: api::BillingMode,
+    /// When the table became on-demand, if it ever did.
+    pub(crate) on_demand_since: Option<Timestamp>,
+    pub(crate) throughput: Throughput,
+    pub(crate) on_demand_throughput: Option<api::OnDemandThroughput>,
+    pub(crate) warm_throughput: Option<api::WarmThroughput>,
+    pub(crate) table_class: Option<api::TableClass>,
+    pub(crate) sse: Option<api::SSESpecification>,
+    pub(crate) deletion_protection: bool,
+    /// The newest stream, enabled or not.
+    pub(crate) stream: Option<StreamId>,
+    pub(crate) ttl: Option<Ttl>,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) resource_policy: Option<String>,
+    pub(crate) state: State,
+    #[serde(skip)]
+    pub(crate) stats: Arc<Stats>,
+}
+
+/// Where a table or index is in its life. A transient state ends by itself at its time, so that no timer is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum State {
+    /// Being made until the given time.
+    Creating(Timestamp),
+    /// Changing until the given time; data is served.
+    Updating(Timestamp),
+    /// In service.
+    Active,
+    /// Being removed; gone at the given time.
+    Deleting(Timestamp),
+}
+
+impl State {
+    /// The state as of `now`.
+    pub(crate) fn at(self, now: Timestamp) -> Self {
+        match self {
+            Self::Creating(until) | Self::Updating(until) if until <= now => Self::Active,
+            other => other,
+        }
+    }
+}
+
+/// Provisioned throughput and its history.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Throughput {
+    pub(crate) read: i64,
+    pub(crate) write: i64,
+    pub(crate) increased: Option<Timestamp>,
+    pub(crate) decreased: Option<Timestamp>,
+    pub(crate) decreases_today: i64,
+}
+
+/// Time to live, when it has been set on a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ttl {
+    pub(crate) attribute: String,
+    /// Rows that were there before it was enabled still need their expiry entries: the next item key to look at, if
+    /// the walk is not over.
+    pub(crate) backfill_from: Option<Vec<u8>>,
+}
+
+impl Table {
+    /// Whether data operations may use the table.
+    pub(crate) fn serves(&self, now: Timestamp) -> bool {
+        matches!(self.state.at(now), State::Active | State::Updating(_))
+    }
+
+    /// The index called `name`.
+    pub(crate) fn index(&self, name: &str) -> Option<&Arc<Index>> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// Global indexes, in the order of their creation.
+    pub(crate) fn global(&self) -> impl Iterator<Item = &Arc<Index>> {
+        self.indexes.iter().filter(|index| index.scope == Scope::Global)
+    }
+
+    /// Local indexes, in the order of their creation.
+    pub(crate) fn local(&self) -> impl Iterator<Item = &Arc<Index>> {
+        self.indexes.iter().filter(|index| index.scope == Scope::Local)
+    }
+
+    /// Checks the attributes of `item` that are keys of secondary indexes.
+    pub(crate) fn check_index_keys(&self, item: &Item) -> Result<(), Error> {
+        self.indexes
+            .iter()
+            .try_for_each(|index| index.key.check_index_key(&index.name, item))
+    }
+}
+
+/// Whether an index shares its table's partition key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Scope {
+    /// Same partition key, another sort key; strongly consistent.
+    Local,
+    /// Keys of its own.
+    Global,
+}
+
+/// One secondary index, as stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Index {
+    pub(crate) id: IndexId,
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    pub(crate) key: KeySchema,
+    pub(crate) projection: api::Projection,
+    pub(crate) throughput: Throughput,
+    pub(crate) on_demand_throughput: Option<api::OnDemandThroughput>,
+    pub(crate) warm_throughput: Option<api::WarmThroughput>,
+    pub(crate) state: State,
+    /// The next item key to index, while rows older than the index are being added.
+    pub(crate) backfill_from: Option<Vec<u8>>,
+    #[serde(skip)]
+    pub(crate) stats: Arc<Stats>,
+}
+
+impl Index {
+    /// Whether queries may use the index.
+    pub(crate) fn serves(&self, now: Timestamp) -> bool {
+        self.backfill_from.is_none() && matches!(self.state.at(now), State::Active | State::Updating(_))
+    }
+
+    /// What the index keeps of `item`.
+    pub(crate) fn project(&self, table: &Table, item: &Item) -> Item {
+        match self.projection.projection_type {
+            Some(api::ProjectionType::KeysOnly) => {
+                let mut out = table.key.key_of(item);
+                self.key.copy_key(item, &mut out);
+                out
+            }
+            Some(api::ProjectionType::Include) => {
+                let mut out = table.key.key_of(item);
+                self.key.copy_key(item, &mut out);
+                for name in self.projection.non_key_attributes.iter().flatten() {
+                    if let Some(value) = item.get(name) {
+                        out.insert(name.clone(), value.clone());
+                    }
+                }
+                out
+            }
+            Some(api::ProjectionType::All) | None => item.clone(),
+        }
+    }
+
+    /// Whether the index keeps whole items.
+    pub(crate) fn projects_all(&self) -> bool {
+        !matches!(
+            self.projection.projection_type,
+            Some(api::ProjectionType::KeysOnly | api::ProjectionType::Include)
+        )
+    }
+
+    /// Whether the index keeps the attribute `name`.
+    pub(crate) fn projects(&self, table: &Table, name: &str) -> bool {
+        self.projects_all()
+            || table.key.contains(name)
+            || self.key.contains(name)
+            || self
+                .projection
+                .non_key_attributes
+                .iter()
+                .flatten()
+                .any(|kept| kept == name)
+    }
+}
+
+/// Exact counts, kept with every commit.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) items: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+impl Stats {
+    /// Counts as they were stored.
+    pub(crate) fn restored(items: u64, bytes: u64) -> Arc<Self> {
+        Arc::new(Self {
+            items: AtomicU64::new(items),
+            bytes: AtomicU64::new(bytes),
+        })
+    }
+
+    /// Adds a change to the counts.
+    pub(crate) fn add(&self, items: i64, bytes: i64) {
+        self.items.fetch_add(items.cast_unsigned(), Ordering::Relaxed);
+        self.bytes.fetch_add(bytes.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// Items and bytes.
+    pub(crate) fn read(&self) -> (u64, u64) {
+        (
+            self.items.load(Ordering::Relaxed),
+            self.bytes.load(Ordering::Relaxed),
+        )
+    }
+}
+
+/// One life of a table's change stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Stream {
+    pub(crate) id: StreamId,
+    pub(crate) table: TableId,
+    pub(crate) table_name: String,
+    pub(crate) arn: String,
+    pub(crate) label: String,
+    pub(crate) view: api::StreamViewType,
+    pub(crate) key: KeySchema,
+    pub(crate) shards: u16,
+    pub(crate) created: Timestamp,
+    /// The sequence number of the commit that enabled it: its shards begin behind it.
+    pub(crate) first_sequence: u64,
+    /// When it was disabled, and the last sequence number its shards can hold.
+    pub(crate) closed: Option<(Timestamp, u64)>,
+}
+
+impl Stream {
+    /// Whether changes are still recorded.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.closed.is_none()
+    }
+
+    /// The shard that holds the changes of the item at this place of the scan order.
+    pub(crate) fn shard_of(&self, hash: u64) -> u16 {
+        // Fits: the product is below shards * 2^64, so the upper half is below shards.
+        ((u128::from(hash) * u128::from(self.shards)) >> 64) as u16
+    }
+}

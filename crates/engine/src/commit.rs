@@ -1,0 +1,222 @@
+//! The only writer. One thread takes waiting requests, runs each against the newest state, and hands the store **one**
+//! batch for all of them: one fsync acknowledges the group.
+//!
+//! Running writes one after another is what makes conditions, counters and transactions serialisable without a lock.
+//! A request's work is microseconds of computation; what takes long is the fsync, and that is shared. Requests that
+//! arrive meanwhile form the next group, so different items never wait longer than one group.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use trestle_api::{Error, Response};
+use trestle_item::Item;
+use trestle_store::{Batch, Space};
+
+use crate::catalog::{Catalog, Stats};
+use crate::layout::TableId;
+use crate::meta;
+use crate::shared::Shared;
+use crate::transaction::Transaction;
+
+/// How many requests one commit may carry: bounds the time until the first of them is answered.
+const GROUP_JOBS_MAX: usize = 256;
+/// How many bytes one commit may carry.
+const GROUP_BYTES_MAX: usize = 16 << 20;
+
+/// What a request does once it is its turn: reads and stages writes, or refuses and leaves nothing behind.
+pub(crate) type Work = Box<dyn FnOnce(&mut Transaction<'_>) -> Result<Response, Error> + Send>;
+
+/// A request on its way through the committer.
+struct Job {
+    work: Work,
+    reply: oneshot::Sender<Result<Response, Error>>,
+    /// Held until the answer is out: marks the items of a running transaction.
+    hold: Option<crate::conflicts::Hold>,
+    /// Whether the work reads ranges from storage: earlier writes must be committed before it runs.
+    fresh: bool,
+}
+
+/// The door to the committer's thread.
+#[derive(Debug)]
+pub(crate) struct Committer {
+    jobs: parking_lot::Mutex<Option<Sender<Job>>>,
+}
+
+impl Committer {
+    /// Starts the thread. It ends when the committer is closed and all accepted requests are answered.
+    pub(crate) fn start(shared: Arc<Shared>) -> std::io::Result<(Self, JoinHandle<()>)> {
+        let (jobs, incoming) = channel();
+        let thread = std::thread::Builder::new()
+            .name("trestle-commit".into())
+            .spawn(move || Group::new(shared).run(&incoming))?;
+        Ok((
+            Self {
+                jobs: parking_lot::Mutex::new(Some(jobs)),
+            },
+            thread,
+        ))
+    }
+
+    /// Queues `work`; the receiver gets the answer when the outcome is durable.
+    pub(crate) fn submit(
+        &self,
+        work: Work,
+        hold: Option<crate::conflicts::Hold>,
+        fresh: bool,
+    ) -> oneshot::Receiver<Result<Response, Error>> {
+        let (reply, answer) = oneshot::channel();
+        if let Some(jobs) = &*self.jobs.lock() {
+            // A closed queue drops the reply, which the receiver reports as an engine that has stopped.
+            let _ = jobs.send(Job {
+                work,
+                reply,
+                hold,
+                fresh,
+            });
+        }
+        answer
+    }
+
+    /// Takes no more requests; those that were accepted are still answered.
+    pub(crate) fn close(&self) {
+        self.jobs.lock().take();
+    }
+}
+
+/// Counts that one group changes: the table's or index's shared counts, items, bytes.
+type StatsDelta = (Arc<Stats>, i64, i64);
+
+/// The requests of one commit and what they staged together.
+pub(crate) struct Group {
+    pub(crate) shared: Arc<Shared>,
+    /// The catalog as of the staged requests.
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) batch: Batch,
+    /// Bytes in the batch.
+    pub(crate) bytes: usize,
+    /// Items as of the staged requests; `None` is a deleted one. Storage still has the state before the group.
+    pub(crate) items: HashMap<Vec<u8>, Option<Arc<Item>>>,
+    pub(crate) stats: Vec<StatsDelta>,
+    pub(crate) touched: Vec<TableId>,
+    pub(crate) counters: meta::Counters,
+    answered: Vec<Answered>,
+}
+
+/// A job whose work is done and whose answer waits for the commit.
+struct Answered {
+    reply: oneshot::Sender<Result<Response, Error>>,
+    hold: Option<crate::conflicts::Hold>,
+    result: Result<Response, Error>,
+}
+
+impl Group {
+    fn new(shared: Arc<Shared>) -> Self {
+        let catalog = shared.catalog.load_full();
+        let counters = shared.counters_at_start;
+        Self {
+            shared,
+            catalog,
+            batch: Batch::new(),
+            bytes: 0,
+            items: HashMap::new(),
+            stats: Vec::new(),
+            touched: Vec::new(),
+            counters,
+            answered: Vec::new(),
+        }
+    }
+
+    fn run(mut self, incoming: &Receiver<Job>) {
+        loop {
+            match incoming.recv() {
+                Ok(job) => self.take(job),
+                Err(_) => return,
+            }
+            while self.answered.len() < GROUP_JOBS_MAX && self.bytes < GROUP_BYTES_MAX {
+                match incoming.try_recv() {
+                    Ok(job) => self.take(job),
+                    Err(_) => break,
+                }
+            }
+            self.commit();
+        }
+    }
+
+    /// Runs one request and keeps what it staged, or forgets it if it refused.
+    fn take(&mut self, job: Job) {
+        if job.fresh {
+            self.commit();
+        }
+        let mut transaction = Transaction::new(self);
+        let result = (job.work)(&mut transaction);
+        if result.is_ok() {
+            transaction.keep();
+        }
+        self.answered.push(Answered {
+            reply: job.reply,
+            hold: job.hold,
+            result,
+        });
+    }
+
+    /// Makes the group durable, then answers everyone in it.
+    fn commit(&mut self) {
+        let outcome = if self.batch.is_empty() {
+            Ok(())
+        } else {
+            self.write()
+        };
+        match &outcome {
+            Ok(()) => self.publish(),
+            Err(error) => {
+                tracing::error!(%error, "commit failed: nothing of the group was stored");
+                self.catalog = self.shared.catalog.load_full();
+            }
+        }
+        self.bytes = 0;
+        self.items.clear();
+        self.stats.clear();
+        self.touched.clear();
+        for Answered { reply, hold, result } in self.answered.drain(..) {
+            let answer = match &outcome {
+                Err(error) if result.is_ok() => Err(Error::internal(error.to_string())),
+                _ => result,
+            };
+            drop(hold);
+            // A client that hung up is not an error: its write is durable all the same.
+            let _ = reply.send(answer);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), trestle_store::StoreError> {
+        let mut batch = std::mem::take(&mut self.batch);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        for id in &self.touched {
+            if let Some(table) = self.catalog.by_id(*id) {
+                batch.put(
+                    Space::Meta,
+                    meta::stats_key(*id),
+                    meta::stats_row(table, &self.stats),
+                );
+            }
+        }
+        batch.put(Space::Meta, meta::COUNTERS_KEY.to_vec(), self.counters.encode());
+        self.shared.store.commit(batch)
+    }
+
+    /// Lets readers see the new catalog and counts, and wakes whoever waits for changes.
+    fn publish(&mut self) {
+        for (stats, items, bytes) in &self.stats {
+            stats.add(*items, *bytes);
+        }
+        if !Arc::ptr_eq(&self.catalog, &self.shared.catalog.load()) {
+            self.shared.catalog.store(self.catalog.clone());
+        }
+        self.shared
+            .last_sequence
+            .store(self.counters.sequence, std::sync::atomic::Ordering::Release);
+    }
+}

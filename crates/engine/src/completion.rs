@@ -1,0 +1,67 @@
+//! The answer to a request: there already, or on its way through the committer.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use trestle_api::{Error, Response};
+
+type Answer = Result<Response, Error>;
+
+/// An answer that may still be on its way. Wait for it on a thread, or await it in a task.
+///
+/// Dropping it does not take the request back.
+#[must_use = "a write is acknowledged only when its completion has been waited for"]
+pub enum Completion {
+    /// The answer is there.
+    Ready(Answer),
+    /// The committer will send it.
+    Waiting(oneshot::Receiver<Answer>),
+}
+
+impl Completion {
+    /// Blocks this thread until the answer is there.
+    pub fn wait(self) -> Answer {
+        match self {
+            Self::Ready(answer) => answer,
+            Self::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),
+        }
+    }
+}
+
+impl IntoFuture for Completion {
+    type Output = Answer;
+    type IntoFuture = Awaited;
+
+    fn into_future(self) -> Awaited {
+        match self {
+            Self::Ready(answer) => Awaited::Ready(Some(answer)),
+            Self::Waiting(answer) => Awaited::Waiting(answer.into_future()),
+        }
+    }
+}
+
+/// A [`Completion`] that is being awaited.
+pub enum Awaited {
+    /// The answer is there, unless it was taken.
+    Ready(Option<Answer>),
+    /// The committer will send it.
+    Waiting(oneshot::AsyncReceiver<Answer>),
+}
+
+impl Future for Awaited {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+        match self.get_mut() {
+            Self::Ready(answer) => Poll::Ready(answer.take().unwrap_or_else(|| Err(stopped()))),
+            Self::Waiting(answer) => Pin::new(answer)
+                .poll(context)
+                .map(|answer| answer.unwrap_or_else(|_| Err(stopped()))),
+        }
+    }
+}
+
+fn stopped() -> Error {
+    Error::internal("the engine has stopped")
+}

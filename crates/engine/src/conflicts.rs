@@ -1,0 +1,55 @@
+//! Which items are in a transaction that has been accepted and not yet answered.
+//!
+//! The committer would order everything anyway; what this adds is DynamoDB's behaviour: a write that meets a running
+//! transaction on the same item is told so at once, instead of being decided by chance.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// The items of running transactions, by storage key.
+#[derive(Debug, Default)]
+pub(crate) struct Conflicts {
+    items: Mutex<HashSet<Vec<u8>>>,
+}
+
+impl Conflicts {
+    /// Whether a running transaction writes the item.
+    pub(crate) fn has(&self, item: &[u8]) -> bool {
+        let items = self.items.lock();
+        !items.is_empty() && items.contains(item)
+    }
+
+    /// Claims all `items` for a transaction, or none: then says for each whether it was taken.
+    pub(crate) fn claim(self: &Arc<Self>, claimed: Vec<Vec<u8>>) -> Result<Hold, Vec<bool>> {
+        let mut items = self.items.lock();
+        if !items.is_empty() {
+            let taken: Vec<bool> = claimed.iter().map(|item| items.contains(item)).collect();
+            if taken.contains(&true) {
+                return Err(taken);
+            }
+        }
+        items.extend(claimed.iter().cloned());
+        Ok(Hold {
+            conflicts: Arc::clone(self),
+            claimed,
+        })
+    }
+}
+
+/// A transaction's claim, given up when dropped.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    conflicts: Arc<Conflicts>,
+    claimed: Vec<Vec<u8>>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut items = self.conflicts.items.lock();
+        for item in &self.claimed {
+            items.remove(item);
+        }
+    }
+}

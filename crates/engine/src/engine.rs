@@ -1,0 +1,140 @@
+//! Opening an engine, and its one entry for requests.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use trestle_api::{Answer, Database, Error, Operation, Request};
+use trestle_env::{Clock, SystemClock};
+use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
+
+use crate::commit::{Committer, Work};
+use crate::completion::Completion;
+use crate::conflicts::Hold;
+use crate::janitor::Janitor;
+use crate::options::Options;
+use crate::shared::Shared;
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store refused; its message says what to do.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A row that the engine needs cannot be read.
+    #[error("{0} cannot be read: the data directory is damaged; restore it from a backup")]
+    Damaged(String),
+    /// The system gave no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl OpenError {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged(what.into())
+    }
+}
+
+/// The embedded database. Cloning it is cheap and gives another handle to the same one; it closes with the last.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    /// Dropped first: the threads end when their work is done.
+    running: Mutex<Option<Running>>,
+    committer: Arc<Committer>,
+}
+
+struct Running {
+    janitor: Janitor,
+    committer: JoinHandle<()>,
+}
+
+impl Engine {
+    /// Opens the database in `directory`, which is made if it does not exist.
+    ///
+    /// Only one process can have it open.
+    pub fn open(directory: &Path, settings: Settings, options: Options) -> Result<Self, OpenError> {
+        Self::on(
+            Arc::new(FjallStore::open(directory, settings)?),
+            Arc::new(SystemClock::new()),
+            options,
+        )
+    }
+
+    /// A database that lives in memory and is gone with its last handle.
+    pub fn in_memory(options: Options) -> Result<Self, OpenError> {
+        Self::on(
+            Arc::new(MemoryStore::new()),
+            Arc::new(SystemClock::new()),
+            options,
+        )
+    }
+
+    /// A database on any store and clock.
+    pub fn on(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Result<Self, OpenError> {
+        let shared = Arc::new(Shared::load(store, clock, options)?);
+        let (committer, thread) = Committer::start(Arc::clone(&shared))?;
+        let committer = Arc::new(committer);
+        let janitor = Janitor::start(Arc::clone(&shared), Arc::downgrade(&committer))?;
+        let running = Mutex::new(Some(Running {
+            janitor,
+            committer: thread,
+        }));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                shared,
+                running,
+                committer,
+            }),
+        })
+    }
+
+    /// Starts a request. Reads are answered at once, writes when they are durable.
+    pub fn start(&self, request: Request) -> Completion {
+        crate::ops::run(self, request)
+    }
+
+    /// Runs one operation and waits for it.
+    pub fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Error> {
+        let response = self.start(operation.into_request()).wait()?;
+        O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
+    /// Queues a write.
+    pub(crate) fn submit(&self, work: Work, hold: Option<Hold>) -> Completion {
+        Completion::Waiting(self.inner.committer.submit(work, hold, false))
+    }
+}
+
+impl Database for Engine {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        Box::pin(self.start(request).into_future())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.lock().take() {
+            running.janitor.stop();
+            self.committer.close();
+            if running.committer.join().is_err() {
+                tracing::error!("the commit thread panicked");
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}

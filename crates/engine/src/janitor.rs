@@ -1,0 +1,135 @@
+//! Background work: each task reads from storage what is left to do, does a bounded piece of it, and can be repeated.
+//!
+//! Tasks: adding old rows to new indexes, expiring items, indexing expiry after time to live was enabled, finishing
+//! the deletion of tables, clearing the rows of what was dropped, trimming change logs and forgetting tokens. Every
+//! change goes through the committer like a client's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use trestle_api::{Error, ListTablesOutput, Response};
+use trestle_env::Sleeper;
+
+use crate::commit::Committer;
+use crate::shared::Shared;
+use crate::transaction::Transaction;
+
+mod backfill;
+mod dropped;
+mod expire;
+mod forget_tokens;
+mod trim_streams;
+
+/// How long the janitor sleeps at most when there was nothing to do.
+const NAP: Duration = Duration::from_secs(1);
+
+/// The janitor's thread.
+pub(crate) struct Janitor {
+    shared: Arc<Shared>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Janitor {
+    /// Starts the thread.
+    pub(crate) fn start(shared: Arc<Shared>, committer: Weak<Committer>) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            shared: Arc::clone(&shared),
+            committer,
+            stop: Arc::clone(&stop),
+        };
+        let thread = std::thread::Builder::new()
+            .name("trestle-janitor".into())
+            .spawn(move || worker.run())?;
+        Ok(Self { shared, stop, thread })
+    }
+
+    /// Ends the thread after the piece of work it is at.
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Ordering::Release);
+        self.shared.clock.signal().ring();
+        if self.thread.join().is_err() {
+            tracing::error!("the janitor thread panicked");
+        }
+    }
+}
+
+/// What a round of a task came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// There may be more to do at once.
+    Some,
+    /// Nothing is left for now.
+    None,
+}
+
+/// What the tasks work with.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    committer: Weak<Committer>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    fn run(self) {
+        let mut sleeper = Sleeper::new(Arc::clone(&self.shared.clock));
+        while !self.stop.load(Ordering::Acquire) {
+            if self.round() == Progress::None {
+                let deadline = self.shared.clock.now().plus(self.shared.options.expiry_interval);
+                sleeper.sleep_until(deadline, NAP);
+            }
+        }
+    }
+
+    /// One piece of every task.
+    fn round(&self) -> Progress {
+        let tasks: [(&str, fn(&Self) -> Result<Progress, Error>); 6] = [
+            ("backfilling an index", backfill::indexes),
+            ("backfilling expiry", backfill::expiry),
+            ("expiring items", expire::run),
+            ("clearing dropped tables", dropped::run),
+            ("trimming streams", trim_streams::run),
+            ("forgetting tokens", forget_tokens::run),
+        ];
+        let mut progress = Progress::None;
+        for (name, task) in tasks {
+            match task(self) {
+                Ok(Progress::Some) => progress = Progress::Some,
+                Ok(Progress::None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "{name} failed; it will be tried again");
+                }
+            }
+            if self.stop.load(Ordering::Acquire) {
+                return Progress::None;
+            }
+        }
+        progress
+    }
+
+    /// Runs `work` in the committer and waits until it is durable. `fresh` work reads ranges from storage, so it must
+    /// not share a group with earlier writes.
+    pub(crate) fn commit<W>(&self, fresh: bool, work: W) -> Result<(), Error>
+    where
+        W: FnOnce(&mut Transaction<'_>) -> Result<(), Error> + Send + 'static,
+    {
+        let Some(committer) = self.committer.upgrade() else {
+            return Ok(());
+        };
+        // The committer answers with responses; background work has none, so any empty one will do.
+        let done = |()| Response::from(ListTablesOutput::default());
+        let answer = committer.submit(
+            Box::new(move |transaction| work(transaction).map(done)),
+            None,
+            fresh,
+        );
+        drop(committer);
+        answer
+            .recv()
+            .map_err(|_| Error::internal("the engine has stopped"))?
+            .map(|_| ())
+    }
+}

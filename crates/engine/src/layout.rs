@@ -1,0 +1,151 @@
+//! Where every row lies: the storage keys of items, index rows, change records and expiry entries.
+//!
+//! `docs/format.md` documents these bytes for people; change both in one commit. All integers are big-endian, so that
+//! the order of bytes is the order of values.
+
+use trestle_item::{AttributeValue, Item, key};
+
+use crate::schema::KeySchema;
+
+/// Identifies a table for as long as the data directory lives; never used again after the table is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub(crate) struct TableId(pub(crate) u32);
+
+/// Identifies a secondary index; drawn from the same counter as [`TableId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub(crate) struct IndexId(pub(crate) u32);
+
+/// Identifies one life of a stream: enabling a stream again makes a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub(crate) struct StreamId(pub(crate) u32);
+
+/// An item's place inside its table: `hash(8) length(2) partition-key sort-key`.
+///
+/// The hash spreads partitions over the scan space; the length separates the two keys, so that no partition key can
+/// run into its neighbour's sort keys.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ItemKey(pub(crate) Vec<u8>);
+
+impl ItemKey {
+    /// The key of `item`, whose key attributes have been checked to exist and to have their types.
+    pub(crate) fn of(schema: &KeySchema, item: &Item) -> Option<Self> {
+        let mut out = Vec::with_capacity(48);
+        let hash = item.get(&schema.hash.first()?.name)?;
+        partition_prefix(hash, &mut out)?;
+        if let Some(range) = schema.range.first() {
+            key::encode(item.get(&range.name)?, &mut out)?;
+        }
+        Some(Self(out))
+    }
+
+    /// The position in the scan order, which segments divide.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut bytes = [0; 8];
+        for (to, from) in bytes.iter_mut().zip(&self.0) {
+            *to = *from;
+        }
+        u64::from_be_bytes(bytes)
+    }
+
+    /// The full storage key in the items space.
+    pub(crate) fn in_table(&self, table: TableId) -> Vec<u8> {
+        let mut out = Vec::with_capacity(4 + self.0.len());
+        out.extend_from_slice(&table.0.to_be_bytes());
+        out.extend_from_slice(&self.0);
+        out
+    }
+}
+
+/// Appends what all rows of one partition begin with: `hash(8) length(2) partition-key`.
+fn partition_prefix(hash: &AttributeValue, out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    out.extend_from_slice(&[0; 10]);
+    key::encode(hash, out)?;
+    let length = u16::try_from(out.len() - start - 10).ok()?;
+    let digest = key::hash(out.get(start + 10..)?);
+    out.get_mut(start..start + 8)?
+        .copy_from_slice(&digest.to_be_bytes());
+    out.get_mut(start + 8..start + 10)?
+        .copy_from_slice(&length.to_be_bytes());
+    Some(())
+}
+
+/// The prefix of all rows of a partition of a table.
+pub(crate) fn table_partition(table: TableId, hash: &AttributeValue) -> Option<Vec<u8>> {
+    let mut out = table.0.to_be_bytes().to_vec();
+    partition_prefix(hash, &mut out)?;
+    Some(out)
+}
+
+/// The prefix of all rows of an index partition: `index(4) hash(8) components…`.
+pub(crate) fn index_partition<'a>(
+    index: IndexId,
+    hash: impl Iterator<Item = &'a AttributeValue>,
+) -> Option<Vec<u8>> {
+    let mut out = index.0.to_be_bytes().to_vec();
+    out.extend_from_slice(&[0; 8]);
+    for value in hash {
+        key::encode_component(value, &mut out)?;
+    }
+    let digest = key::hash(out.get(12..)?);
+    out.get_mut(4..12)?.copy_from_slice(&digest.to_be_bytes());
+    Some(out)
+}
+
+/// The storage key of an item's row in an index, or `None` when the index does not hold the item because it lacks a
+/// key attribute: `index(4) hash(8) hash-components range-components item-key`.
+///
+/// The item's own key at the end keeps rows with equal index keys apart.
+pub(crate) fn index_row(
+    index: IndexId,
+    schema: &KeySchema,
+    item: &Item,
+    item_key: &ItemKey,
+) -> Option<Vec<u8>> {
+    let mut hash = Vec::with_capacity(schema.hash.len());
+    for part in &schema.hash {
+        hash.push(typed(item, part)?);
+    }
+    let mut out = index_partition(index, hash.into_iter())?;
+    for part in &schema.range {
+        key::encode_component(typed(item, part)?, &mut out)?;
+    }
+    out.extend_from_slice(&item_key.0);
+    Some(out)
+}
+
+/// The attribute, if it exists with the type that the key schema demands.
+fn typed<'a>(item: &'a Item, part: &trestle_expr::KeyAttribute) -> Option<&'a AttributeValue> {
+    item.get(&part.name)
+        .filter(|value| value.scalar_type() == Some(part.kind))
+}
+
+/// A change record's place: `stream(4) shard(2) sequence(8)`.
+pub(crate) fn change(stream: StreamId, shard: u16, sequence: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(14);
+    out.extend_from_slice(&stream.0.to_be_bytes());
+    out.extend_from_slice(&shard.to_be_bytes());
+    out.extend_from_slice(&sequence.to_be_bytes());
+    out
+}
+
+/// The sequence number in a change record's key.
+pub(crate) fn change_sequence(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(6..14)?.try_into().ok()?))
+}
+
+/// An expiry entry: `seconds(8) table(4) item-key`.
+pub(crate) fn expiry(seconds: u64, table: TableId, item_key: &ItemKey) -> Vec<u8> {
+    let mut out = Vec::with_capacity(12 + item_key.0.len());
+    out.extend_from_slice(&seconds.to_be_bytes());
+    out.extend_from_slice(&table.0.to_be_bytes());
+    out.extend_from_slice(&item_key.0);
+    out
+}
+
+/// Reads an expiry entry back.
+pub(crate) fn parse_expiry(key: &[u8]) -> Option<(u64, TableId, ItemKey)> {
+    let seconds = u64::from_be_bytes(key.get(..8)?.try_into().ok()?);
+    let table = TableId(u32::from_be_bytes(key.get(8..12)?.try_into().ok()?));
+    Some((seconds, table, ItemKey(key.get(12..)?.to_vec())))
+}

@@ -1,0 +1,113 @@
+//! The meta space: names of rows and their small encodings.
+
+use std::sync::Arc;
+
+use crate::catalog::{Stats, Table};
+use crate::layout::{IndexId, StreamId, TableId};
+
+/// Where the counters lie.
+pub(crate) const COUNTERS_KEY: &[u8] = b"counters";
+/// What all table definitions begin with.
+pub(crate) const TABLE_PREFIX: &[u8] = b"table/";
+/// What all stream definitions begin with.
+pub(crate) const STREAM_PREFIX: &[u8] = b"stream/";
+/// What all idempotency tokens begin with.
+pub(crate) const TOKEN_PREFIX: &[u8] = b"token/";
+/// What the notes about dropped tables begin with.
+pub(crate) const DROPPED_TABLE_PREFIX: &[u8] = b"dropped/table/";
+/// What the notes about dropped indexes begin with.
+pub(crate) const DROPPED_INDEX_PREFIX: &[u8] = b"dropped/index/";
+
+fn joined(prefix: &[u8], rest: &[u8]) -> Vec<u8> {
+    [prefix, rest].concat()
+}
+
+/// A table's definition.
+pub(crate) fn table_key(name: &str) -> Vec<u8> {
+    joined(TABLE_PREFIX, name.as_bytes())
+}
+
+/// A stream's definition.
+pub(crate) fn stream_key(id: StreamId) -> Vec<u8> {
+    joined(STREAM_PREFIX, &id.0.to_be_bytes())
+}
+
+/// A table's counts.
+pub(crate) fn stats_key(id: TableId) -> Vec<u8> {
+    joined(b"stats/", &id.0.to_be_bytes())
+}
+
+/// An idempotency token.
+pub(crate) fn token_key(token: &str) -> Vec<u8> {
+    joined(TOKEN_PREFIX, token.as_bytes())
+}
+
+/// The note that a table's rows are to be cleared.
+pub(crate) fn dropped_table_key(id: TableId) -> Vec<u8> {
+    joined(DROPPED_TABLE_PREFIX, &id.0.to_be_bytes())
+}
+
+/// The note that an index's rows are to be cleared.
+pub(crate) fn dropped_index_key(id: IndexId) -> Vec<u8> {
+    joined(DROPPED_INDEX_PREFIX, &id.0.to_be_bytes())
+}
+
+/// Counters that only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// The last id given to a table, index or stream.
+    pub(crate) next_id: u32,
+    /// The sequence number of the newest change.
+    pub(crate) sequence: u64,
+}
+
+impl Counters {
+    /// The stored form: `next_id(4) sequence(8)`.
+    pub(crate) fn encode(self) -> Vec<u8> {
+        [&self.next_id.to_be_bytes()[..], &self.sequence.to_be_bytes()].concat()
+    }
+
+    /// Reads the stored form.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            next_id: u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?),
+            sequence: u64::from_be_bytes(bytes.get(4..12)?.try_into().ok()?),
+        })
+    }
+}
+
+/// A table's counts after `deltas`: `items(8) bytes(8)` of the table, then `index(4) items(8) bytes(8)` of each index.
+pub(crate) fn stats_row(table: &Table, deltas: &[(Arc<Stats>, i64, i64)]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(16 + 20 * table.indexes.len());
+    let push = |row: &mut Vec<u8>, stats: &Arc<Stats>| {
+        let (mut items, mut bytes) = stats.read();
+        for (changed, more_items, more_bytes) in deltas {
+            if Arc::ptr_eq(changed, stats) {
+                items = items.wrapping_add_signed(*more_items);
+                bytes = bytes.wrapping_add_signed(*more_bytes);
+            }
+        }
+        row.extend_from_slice(&items.to_be_bytes());
+        row.extend_from_slice(&bytes.to_be_bytes());
+    };
+    push(&mut row, &table.stats);
+    for index in &table.indexes {
+        row.extend_from_slice(&index.id.0.to_be_bytes());
+        push(&mut row, &index.stats);
+    }
+    row
+}
+
+/// Reads a table's counts: its own, and those of each index by id.
+pub(crate) fn parse_stats(row: &[u8]) -> Option<(Arc<Stats>, Vec<(IndexId, Arc<Stats>)>)> {
+    let number = |at: usize| Some(u64::from_be_bytes(row.get(at..at + 8)?.try_into().ok()?));
+    let table = Stats::restored(number(0)?, number(8)?);
+    let mut indexes = Vec::new();
+    let mut at = 16;
+    while at < row.len() {
+        let id = IndexId(u32::from_be_bytes(row.get(at..at + 4)?.try_into().ok()?));
+        indexes.push((id, Stats::restored(number(at + 4)?, number(at + 12)?)));
+        at += 20;
+    }
+    Some((table, indexes))
+}

@@ -1,0 +1,114 @@
+//! `BatchWriteItem`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use trestle_api::{
+    BatchWriteItem, BatchWriteItemOutput, Error, ItemCollectionMetrics, ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics, WriteRequest,
+};
+
+use crate::capacity::Consumed;
+use crate::catalog::Table;
+use crate::completion::Completion;
+use crate::shared::Shared;
+use crate::transaction::{Actor, Transaction};
+use crate::write_item::{Action, ItemWrite, Placed, check_item_size};
+use crate::{Engine, collection, ops};
+
+/// Puts and deletes in one request, over all tables.
+const REQUESTS_MAX: usize = 25;
+
+pub(crate) fn run(engine: &Engine, request: BatchWriteItem) -> Completion {
+    let shared = engine.shared();
+    let (capacity, metrics) = (
+        request.return_consumed_capacity,
+        request.return_item_collection_metrics,
+    );
+    match place(shared, request) {
+        Err(error) => Completion::Ready(Err(error)),
+        Ok(writes) if writes.iter().any(|write| shared.conflicts.has(&write.place())) => {
+            Completion::Ready(Err(Error::transaction_conflict()))
+        }
+        Ok(writes) => ops::write(engine, move |transaction| {
+            apply(transaction, writes, capacity, metrics)
+        }),
+    }
+}
+
+fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error> {
+    let count: usize = request.request_items.values().map(Vec::len).sum();
+    if count > REQUESTS_MAX {
+        return Err(Error::validation(
+            "Too many items requested for the BatchWriteItem call",
+        ));
+    }
+    let mut writes = Vec::with_capacity(count);
+    for (table, requests) in request.request_items {
+        for request in requests {
+            writes.push(ItemWrite {
+                table_name: table.clone(),
+                action: action(request)?,
+                condition: None,
+                show_on_failure: false,
+            });
+        }
+    }
+    let catalog = shared.catalog.load();
+    let mut seen = HashSet::new();
+    let mut placed = Vec::with_capacity(writes.len());
+    for write in writes {
+        let write = write.place(&catalog, shared)?;
+        if !seen.insert(write.place()) {
+            return Err(Error::validation(
+                "Provided list of item keys contains duplicates",
+            ));
+        }
+        placed.push(write);
+    }
+    Ok(placed)
+}
+
+fn action(request: WriteRequest) -> Result<Action, Error> {
+    match (request.put_request, request.delete_request) {
+        (Some(put), None) => {
+            check_item_size(&put.item)?;
+            Ok(Action::Put(Arc::new(put.item)))
+        }
+        (None, Some(delete)) => Ok(Action::Delete(delete.key)),
+        _ => Err(Error::validation(
+            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
+        )),
+    }
+}
+
+fn apply(
+    transaction: &mut Transaction<'_>,
+    writes: Vec<Placed>,
+    capacity: Option<ReturnConsumedCapacity>,
+    metrics: Option<ReturnItemCollectionMetrics>,
+) -> Result<BatchWriteItemOutput, Error> {
+    let mut used: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
+    let mut collections: BTreeMap<String, Vec<ItemCollectionMetrics>> = BTreeMap::new();
+    for write in writes {
+        let key = write.key_attributes();
+        let outcome = write.run(transaction, Actor::Client)?;
+        let name = outcome.table.name.clone();
+        if let Some(collection) = collection::metrics(&outcome.table, Some(&key), metrics) {
+            collections.entry(name.clone()).or_default().push(collection);
+        }
+        used.entry(name)
+            .or_insert_with(|| (outcome.table, Consumed::default()))
+            .1
+            .add(outcome.consumed);
+    }
+    let consumed: Vec<_> = used
+        .values()
+        .filter_map(|(table, used)| used.report(table, capacity))
+        .collect();
+    Ok(BatchWriteItemOutput {
+        unprocessed_items: BTreeMap::new(),
+        item_collection_metrics: (!collections.is_empty()).then_some(collections),
+        consumed_capacity: (!consumed.is_empty()).then_some(consumed),
+    })
+}

@@ -1,0 +1,126 @@
+//! `Scan`.
+
+use trestle_api::{Error, Scan, ScanOutput};
+use trestle_expr::{Condition, Kind, Parameters, Placeholders, Projection, legacy};
+use trestle_store::Direction;
+
+use crate::page::{self, PageRequest, Source};
+use crate::range::Range;
+use crate::shared::Shared;
+use crate::{expressions, select};
+
+pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> {
+    let (filter, projection) = check(request)?;
+    let now = shared.clock.now();
+    let catalog = shared.catalog.load();
+    let table = catalog.table(&request.table_name, now)?;
+    let index = select::index(table, request.index_name.as_deref(), request.consistent_read, now)?;
+    let shown = select::shown(table, index, request.select, projection)?;
+    let owner = index.map_or(table.id.0, |index| index.id.0);
+    let mut range = Range::segment(
+        owner,
+        request.segment.unwrap_or(0),
+        request.total_segments.unwrap_or(1),
+    );
+    if let Some(start) = &request.exclusive_start_key {
+        let position = select::position(table, index, start)
+            .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
+        if !range.contains(&position) {
+            return Err(Error::validation(
+                "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with \
+                 correct Segment. TotalSegments: {total} Segment: {segment}"
+                    .replace("{total}", &request.total_segments.unwrap_or(1).to_string())
+                    .replace("{segment}", &request.segment.unwrap_or(0).to_string()),
+            ));
+        }
+        range = range.after(position, true);
+    }
+    let page = page::read(
+        &*shared.store.snapshot(),
+        Source {
+            table,
+            index: index.map(|index| &**index),
+        },
+        &PageRequest {
+            range,
+            direction: Direction::Forward,
+            limit: request.limit.map(|limit| limit as usize),
+            filter: filter.as_ref(),
+            projection: shown.projection.as_ref(),
+            fetch: shown.fetch,
+            count_only: shown.count_only,
+        },
+    )?;
+    let consumed_capacity = select::consumed(
+        table,
+        index,
+        &page,
+        request.consistent_read,
+        request.return_consumed_capacity,
+    );
+    Ok(ScanOutput {
+        items: (!shown.count_only).then_some(page.items),
+        count: page.count as u32,
+        scanned_count: page.scanned as u32,
+        last_evaluated_key: page.last,
+        consumed_capacity,
+    })
+}
+
+fn check(request: &Scan) -> Result<(Option<Condition>, Option<Projection>), Error> {
+    Parameters {
+        expressions: &[
+            ("ProjectionExpression", request.projection_expression.is_some()),
+            ("FilterExpression", request.filter_expression.is_some()),
+        ],
+        legacy: &[
+            ("AttributesToGet", request.attributes_to_get.is_some()),
+            ("ScanFilter", request.scan_filter.is_some()),
+            ("ConditionalOperator", request.conditional_operator.is_some()),
+        ],
+        names: request.expression_attribute_names.is_some(),
+        values: request.expression_attribute_values.is_some(),
+    }
+    .check()?;
+    check_segments(request.segment, request.total_segments)?;
+    let mut placeholders = Placeholders::new(
+        request.expression_attribute_names.as_ref(),
+        request.expression_attribute_values.as_ref(),
+    );
+    placeholders.check_syntax()?;
+    let filter = match &request.filter_expression {
+        Some(text) => Some(Condition::parse(Kind::Filter, text, &mut placeholders)?),
+        None => legacy::filter(request.scan_filter.as_ref(), request.conditional_operator)?,
+    };
+    let projection = expressions::projection(
+        request.projection_expression.as_deref(),
+        request.attributes_to_get.as_ref(),
+        &mut placeholders,
+    )?;
+    placeholders.finish()?;
+    select::check_select(
+        request.select,
+        request.index_name.is_some(),
+        request.projection_expression.is_some(),
+        request.attributes_to_get.is_some(),
+    )?;
+    Ok((filter, projection))
+}
+
+fn check_segments(segment: Option<u32>, total: Option<u32>) -> Result<(), Error> {
+    match (segment, total) {
+        (Some(_), None) => Err(Error::validation(
+            "The TotalSegments parameter is required but was not present in the request when Segment parameter is \
+             present",
+        )),
+        (None, Some(_)) => Err(Error::validation(
+            "The Segment parameter is required but was not present in the request when parameter TotalSegments is \
+             present",
+        )),
+        (Some(segment), Some(total)) if segment >= total => Err(Error::validation(format!(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: {segment} \
+             is not less than TotalSegments: {total}"
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,117 @@
+//! One page of a Query or Scan: reads rows in order until the limit, the page size or the end.
+
+use trestle_api::Error;
+use trestle_expr::{Condition, Projection};
+use trestle_item::{Item, codec, size};
+use trestle_store::{Direction, Snapshot, Space};
+
+use crate::catalog::{Index, Table};
+use crate::layout::ItemKey;
+use crate::range::Range;
+use crate::shared::internal;
+
+/// A page ends with the row that takes it past this many bytes.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// What is read: a table or one of its indexes.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) index: Option<&'a Index>,
+}
+
+impl Source<'_> {
+    fn space(&self) -> Space {
+        if self.index.is_some() {
+            Space::Index
+        } else {
+            Space::Items
+        }
+    }
+
+    /// The attributes that place a row of `item` here: those of the index, then those of the table.
+    pub(crate) fn key_of(&self, item: &Item) -> Item {
+        let mut key = self.table.key.key_of(item);
+        if let Some(index) = self.index {
+            index.key.copy_key(item, &mut key);
+        }
+        key
+    }
+}
+
+/// How to read a page.
+pub(crate) struct PageRequest<'a> {
+    pub(crate) range: Range,
+    pub(crate) direction: Direction,
+    pub(crate) limit: Option<usize>,
+    pub(crate) filter: Option<&'a Condition>,
+    pub(crate) projection: Option<&'a Projection>,
+    /// Fetch whole items from the table for rows of an index that does not keep all attributes.
+    pub(crate) fetch: bool,
+    /// Count only.
+    pub(crate) count_only: bool,
+}
+
+/// A page and what it cost.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) items: Vec<Item>,
+    pub(crate) count: usize,
+    pub(crate) scanned: usize,
+    /// The key of the last row read, if there may be more.
+    pub(crate) last: Option<Item>,
+    /// Bytes of all rows read.
+    pub(crate) bytes: usize,
+    /// Sizes of the items fetched from the table for an index.
+    pub(crate) fetched: Vec<usize>,
+}
+
+/// Reads one page.
+pub(crate) fn read(
+    snapshot: &dyn Snapshot,
+    source: Source<'_>,
+    request: &PageRequest<'_>,
+) -> Result<Page, Error> {
+    let mut page = Page::default();
+    for row in request.range.rows(snapshot, source.space(), request.direction) {
+        let (_, value) = row.map_err(internal)?;
+        let mut item = codec::decode(&value).map_err(internal)?;
+        page.scanned += 1;
+        page.bytes += size::of_item(&item);
+        let full = page.bytes > PAGE_BYTES_MAX || request.limit.is_some_and(|limit| page.scanned >= limit);
+        let key = full.then(|| source.key_of(&item));
+        if request.fetch {
+            item = fetch(snapshot, source.table, &item)?;
+            page.fetched.push(size::of_item(&item));
+        }
+        if request.filter.is_none_or(|filter| filter.holds(&item)) {
+            page.count += 1;
+            if !request.count_only {
+                page.items.push(match request.projection {
+                    Some(wanted) => wanted.apply(&item),
+                    None => item,
+                });
+            }
+        }
+        if full {
+            page.last = key;
+            break;
+        }
+    }
+    Ok(page)
+}
+
+/// The whole item behind an index row.
+fn fetch(snapshot: &dyn Snapshot, table: &Table, row: &Item) -> Result<Item, Error> {
+    let place = ItemKey::of(&table.key, row).map(|key| key.in_table(table.id));
+    let bytes = match place {
+        Some(place) => snapshot.get(Space::Items, &place).map_err(internal)?,
+        None => None,
+    };
+    match bytes {
+        Some(bytes) => codec::decode(&bytes).map_err(internal),
+        None => Err(internal(
+            "an index row has no item; run `trestle verify` on the data directory",
+        )),
+    }
+}

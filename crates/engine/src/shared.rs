@@ -1,0 +1,101 @@
+//! What the committer, readers and background work share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use arc_swap::ArcSwap;
+use trestle_api::Error;
+use trestle_env::Clock;
+use trestle_store::{Direction, Space, Store};
+
+use crate::catalog::{Catalog, Table};
+use crate::conflicts::Conflicts;
+use crate::layout::TableId;
+use crate::options::Options;
+use crate::range::Range;
+use crate::{OpenError, meta};
+
+/// One open database.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: Options,
+    pub(crate) catalog: ArcSwap<Catalog>,
+    pub(crate) conflicts: Arc<Conflicts>,
+    /// The sequence number of the newest change that is durable.
+    pub(crate) last_sequence: AtomicU64,
+    pub(crate) counters_at_start: meta::Counters,
+}
+
+impl Shared {
+    /// Reads the catalog from storage.
+    pub(crate) fn load(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let counters = match store.get(Space::Meta, meta::COUNTERS_KEY)? {
+            Some(row) => {
+                meta::Counters::decode(&row).ok_or_else(|| OpenError::damaged("the counters row"))?
+            }
+            None => meta::Counters::default(),
+        };
+        let catalog = load_catalog(&*store)?;
+        Ok(Self {
+            store,
+            clock,
+            options,
+            catalog: ArcSwap::from_pointee(catalog),
+            conflicts: Arc::default(),
+            last_sequence: AtomicU64::new(counters.sequence),
+            counters_at_start: counters,
+        })
+    }
+}
+
+fn load_catalog(store: &dyn Store) -> Result<Catalog, OpenError> {
+    let snapshot = store.snapshot();
+    let rows =
+        |prefix: &[u8]| Range::prefix(prefix.to_vec()).rows(&*snapshot, Space::Meta, Direction::Forward);
+    let mut catalog = Catalog::default();
+    let mut stats = HashMap::new();
+    for row in rows(b"stats/") {
+        let (key, value) = row?;
+        let id = key
+            .get(6..10)
+            .and_then(|id| Some(TableId(u32::from_be_bytes(id.try_into().ok()?))));
+        let parsed = meta::parse_stats(&value);
+        let (Some(id), Some(parsed)) = (id, parsed) else {
+            return Err(OpenError::damaged("a row of table counts"));
+        };
+        stats.insert(id, parsed);
+    }
+    for row in rows(meta::TABLE_PREFIX) {
+        let (_, value) = row?;
+        let mut table: Table = serde_json::from_slice(&value)
+            .map_err(|error| OpenError::damaged(format!("a table definition ({error})")))?;
+        if let Some((of_table, of_indexes)) = stats.remove(&table.id) {
+            table.stats = of_table;
+            for index in &mut table.indexes {
+                if let Some((_, counts)) = of_indexes.iter().find(|(id, _)| *id == index.id) {
+                    Arc::make_mut(index).stats = Arc::clone(counts);
+                }
+            }
+        }
+        catalog.tables.insert(table.name.clone(), Arc::new(table));
+    }
+    for row in rows(meta::STREAM_PREFIX) {
+        let (_, value) = row?;
+        let stream: crate::catalog::Stream = serde_json::from_slice(&value)
+            .map_err(|error| OpenError::damaged(format!("a stream definition ({error})")))?;
+        catalog.streams.insert(stream.id, Arc::new(stream));
+    }
+    Ok(catalog)
+}
+
+/// A failure of storage, as the client sees it: the log has the details.
+pub(crate) fn internal(error: impl std::fmt::Display) -> Error {
+    tracing::error!(%error, "storage failed");
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,205 @@
+//! Several items written together: what TransactWriteItems and ExecuteTransaction have in common.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use trestle_api::{
+    CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, ReturnConsumedCapacity,
+};
+use trestle_item::size;
+
+use crate::capacity::{Consumed, Read};
+use crate::catalog::Table;
+use crate::conflicts::Hold;
+use crate::shared::Shared;
+use crate::tokens::{Seen, Token};
+use crate::transaction::{Actor, Transaction};
+use crate::write_item::{ItemWrite, Outcome, Placed};
+
+/// All items of a transaction together may have this many bytes.
+const TRANSACTION_BYTES_MAX: usize = 4 << 20;
+
+/// Writes with their places, claimed against other transactions.
+pub(crate) struct Prepared {
+    writes: Vec<Placed>,
+    token: Option<Token>,
+}
+
+/// What a transaction did: nothing, if its token was known.
+pub(crate) struct Done {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) consumed: BTreeMap<String, (Arc<Table>, Consumed)>,
+    replayed: bool,
+}
+
+/// Finds all tables and keys and claims the items.
+pub(crate) fn prepare(
+    shared: &Shared,
+    writes: Vec<ItemWrite>,
+    token: Option<Token>,
+) -> Result<(Prepared, Hold), Error> {
+    let catalog = shared.catalog.load();
+    let mut placed = Vec::with_capacity(writes.len());
+    let mut reasons = vec![CancellationReason::none(); writes.len()];
+    let mut refused = false;
+    let mut seen = HashSet::new();
+    let mut bytes = 0;
+    for (write, reason) in writes.into_iter().zip(&mut reasons) {
+        match write.place(&catalog, shared) {
+            Ok(write) => {
+                bytes += write.item_bytes();
+                if !seen.insert(write.place()) {
+                    return Err(Error::validation(
+                        "Transaction request cannot include multiple operations on one item",
+                    ));
+                }
+                placed.push(write);
+            }
+            // An empty key is refused as the request's mistake; one of the wrong shape as the item's.
+            Err(error)
+                if error.kind() == ErrorKind::Validation
+                    && !error.message().contains("cannot contain an empty") =>
+            {
+                *reason = CancellationReason::validation(error.message());
+                refused = true;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if refused {
+        return Err(Error::transaction_canceled(reasons));
+    }
+    if bytes > TRANSACTION_BYTES_MAX {
+        return Err(Error::validation("Transaction request cannot exceed 4 MB"));
+    }
+    if let Some(token) = &token {
+        if shared.conflicts.has(&token.place()) {
+            return Err(Error::transaction_in_progress());
+        }
+    }
+    let mut claimed: Vec<Vec<u8>> = placed.iter().map(Placed::place).collect();
+    claimed.extend(token.as_ref().map(Token::place));
+    match shared.conflicts.claim(claimed) {
+        Ok(hold) => Ok((
+            Prepared {
+                writes: placed,
+                token,
+            },
+            hold,
+        )),
+        Err(mut taken) => {
+            taken.truncate(reasons.len()); // The token, if any, is no item.
+            Err(conflict(&taken))
+        }
+    }
+}
+
+/// The cancellation of a transaction some of whose items are in another one.
+pub(crate) fn conflict(taken: &[bool]) -> Error {
+    let ongoing = || {
+        CancellationReason::new(
+            CancellationCode::TransactionConflict,
+            "Transaction is ongoing for the item",
+        )
+    };
+    let reason = |taken: &bool| {
+        if *taken {
+            ongoing()
+        } else {
+            CancellationReason::none()
+        }
+    };
+    Error::transaction_canceled(taken.iter().map(reason).collect())
+}
+
+impl Prepared {
+    /// Writes all items, or cancels with a reason for each.
+    pub(crate) fn run(self, transaction: &mut Transaction<'_>) -> Result<Done, Error> {
+        if let Some(token) = &self.token {
+            if token.claim(transaction)? == Seen::Before {
+                return self.replay(transaction);
+            }
+        }
+        let mut outcomes = Vec::with_capacity(self.writes.len());
+        let mut reasons = Vec::with_capacity(self.writes.len());
+        let mut refused = false;
+        for write in self.writes {
+            match write.run(transaction, Actor::Client) {
+                Ok(outcome) => {
+                    reasons.push(CancellationReason::none());
+                    outcomes.push(outcome);
+                }
+                Err(error) => {
+                    refused = true;
+                    reasons.push(reason(error)?);
+                }
+            }
+        }
+        if refused {
+            return Err(Error::transaction_canceled(reasons));
+        }
+        let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
+        for outcome in &mut outcomes {
+            let entry = consumed
+                .entry(outcome.table.name.clone())
+                .or_insert_with(|| (Arc::clone(&outcome.table), Consumed::default()));
+            entry.1.add(std::mem::take(&mut outcome.consumed).doubled());
+        }
+        Ok(Done {
+            outcomes,
+            consumed,
+            replayed: false,
+        })
+    }
+
+    /// A known request is answered by reading its items.
+    fn replay(self, transaction: &Transaction<'_>) -> Result<Done, Error> {
+        let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
+        for write in &self.writes {
+            let item = write.current(transaction)?;
+            let units = Read::Transactional.units(item.as_deref().map_or(0, size::of_item));
+            let table = write.table();
+            let entry = consumed
+                .entry(table.name.clone())
+                .or_insert_with(|| (Arc::clone(table), Consumed::default()));
+            entry.1.add(Consumed::table(units));
+        }
+        Ok(Done {
+            outcomes: Vec::new(),
+            consumed,
+            replayed: true,
+        })
+    }
+}
+
+impl Done {
+    /// The answer's capacity, if it was asked for: each unit is named as a read or a write.
+    pub(crate) fn report(&self, wanted: Option<ReturnConsumedCapacity>) -> Option<Vec<ConsumedCapacity>> {
+        let reports: Vec<_> = self
+            .consumed
+            .values()
+            .filter_map(|(table, consumed)| {
+                let kind = if self.replayed {
+                    crate::capacity::Units::Read
+                } else {
+                    crate::capacity::Units::Write
+                };
+                consumed.report_as(table, wanted, kind)
+            })
+            .collect();
+        (!reports.is_empty()).then_some(reports)
+    }
+}
+
+/// Why one item stopped the transaction; an error that is not about the item ends it at once.
+fn reason(error: Error) -> Result<CancellationReason, Error> {
+    match error.kind() {
+        ErrorKind::ConditionalCheckFailed => Ok(CancellationReason::condition_failed(error.item().cloned())),
+        ErrorKind::Validation => Ok(CancellationReason::validation(error.message())),
+        ErrorKind::DuplicateItem => Ok(CancellationReason::new(
+            CancellationCode::DuplicateItem,
+            error.message(),
+        )),
+        _ => Err(error),
+    }
+}

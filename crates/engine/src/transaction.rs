@@ -1,0 +1,353 @@
+//! One request's staged writes: every item that changes takes its index rows, change record, expiry entry and counts
+//! with it, so that they commit together or not at all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_env::Timestamp;
+use trestle_item::{Item, codec, size};
+use trestle_store::{Batch, Space};
+
+use crate::catalog::{Catalog, Index, Stats, Table};
+use crate::change_log::{self, Change};
+use crate::commit::Group;
+use crate::layout::{self, ItemKey, StreamId, TableId};
+use crate::shared::internal;
+use crate::{expiry, meta};
+
+/// Who deletes or writes: shows in the change record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// A client's request.
+    Client,
+    /// The expiry of an item's time to live.
+    TimeToLive,
+}
+
+/// What one item's write cost besides the item: bytes written per index, for capacity accounting.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Each index whose rows changed, with the size of each row put or removed.
+    pub(crate) indexes: Vec<(Arc<Index>, Vec<usize>)>,
+}
+
+/// A request's view of the database and its staged writes.
+pub(crate) struct Transaction<'g> {
+    group: &'g mut Group,
+    catalog: Arc<Catalog>,
+    batch: Batch,
+    items: HashMap<Vec<u8>, Option<Arc<Item>>>,
+    stats: Vec<(Arc<Stats>, i64, i64)>,
+    touched: Vec<TableId>,
+    counters: meta::Counters,
+}
+
+impl<'g> Transaction<'g> {
+    pub(crate) fn new(group: &'g mut Group) -> Self {
+        Self {
+            catalog: Arc::clone(&group.catalog),
+            counters: group.counters,
+            group,
+            batch: Batch::new(),
+            items: HashMap::new(),
+            stats: Vec::new(),
+            touched: Vec::new(),
+        }
+    }
+
+    /// Hands everything staged to the group.
+    pub(crate) fn keep(self) {
+        self.group.catalog = self.catalog;
+        self.group.counters = self.counters;
+        self.group.bytes += self.batch.size_bytes();
+        self.group.batch.append(self.batch);
+        self.group.items.extend(self.items);
+        self.group.stats.extend(self.stats);
+        self.group.touched.extend(self.touched);
+    }
+
+    /// The time that all of this request's effects carry.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.group.shared.clock.now()
+    }
+
+    /// What does not change while the engine is open.
+    pub(crate) fn shared(&self) -> &Arc<crate::shared::Shared> {
+        &self.group.shared
+    }
+
+    /// The catalog with this request's own changes.
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The table for a data operation.
+    pub(crate) fn table(&self, name_or_arn: &str) -> Result<Arc<Table>, Error> {
+        self.catalog.table(name_or_arn, self.now()).cloned()
+    }
+
+    /// The newest state of an item.
+    pub(crate) fn item(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Item>>, Error> {
+        let place = key.in_table(table.id);
+        if let Some(staged) = self.items.get(&place).or_else(|| self.group.items.get(&place)) {
+            return Ok(staged.clone());
+        }
+        match self
+            .group
+            .shared
+            .store
+            .get(Space::Items, &place)
+            .map_err(internal)?
+        {
+            Some(bytes) => Ok(Some(Arc::new(codec::decode(&bytes).map_err(internal)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// Stages the change of one item from `old` to `new`, with all that follows from it.
+    pub(crate) fn write(
+        &mut self,
+        table: &Table,
+        key: &ItemKey,
+        old: Option<&Arc<Item>>,
+        new: Option<Arc<Item>>,
+        actor: Actor,
+    ) -> Written {
+        if old.is_none() && new.is_none() {
+            return Written::default();
+        }
+        let place = key.in_table(table.id);
+        let new_bytes = new.as_ref().map(|item| codec::encode(item));
+        let written = self.write_index_rows(
+            table,
+            key,
+            old.map(|old| &**old),
+            new.as_deref(),
+            new_bytes.as_deref(),
+        );
+        self.write_change(table, key, old.map(|old| &**old), new.as_deref(), actor);
+        self.write_expiry(table, key, old.map(|old| &**old), new.as_deref());
+        let sized = |item: Option<&Item>| item.map_or((0, 0), |item| (1, size::of_item(item) as i64));
+        let (before, after) = (sized(old.map(|old| &**old)), sized(new.as_deref()));
+        self.count(&table.stats, after.0 - before.0, after.1 - before.1);
+        self.touched.push(table.id);
+        match new_bytes {
+            Some(bytes) => self.batch.put(Space::Items, place.clone(), bytes),
+            None => self.batch.delete(Space::Items, place.clone()),
+        }
+        self.items.insert(place, new);
+        written
+    }
+
+    fn count(&mut self, stats: &Arc<Stats>, items: i64, bytes: i64) {
+        if items != 0 || bytes != 0 {
+            self.stats.push((Arc::clone(stats), items, bytes));
+        }
+    }
+
+    fn write_index_rows(
+        &mut self,
+        table: &Table,
+        key: &ItemKey,
+        old: Option<&Item>,
+        new: Option<&Item>,
+        new_bytes: Option<&[u8]>,
+    ) -> Written {
+        let mut written = Written::default();
+        for index in &table.indexes {
+            if index.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
+                continue; // The backfill has yet to come by, and will take the item as it is then.
+            }
+            let before = old.and_then(|item| IndexRow::of(table, index, item, key));
+            let after = new.and_then(|item| IndexRow::of(table, index, item, key));
+            let mut sizes = Vec::new();
+            let mut delta = (0, 0);
+            if let Some(before) = &before {
+                delta = (-1, -(before.bytes as i64));
+                if after.as_ref().is_none_or(|after| after.place != before.place) {
+                    self.batch.delete(Space::Index, before.place.clone());
+                    sizes.push(before.bytes);
+                }
+            }
+            if let Some(after) = after {
+                delta = (delta.0 + 1, delta.1 + after.bytes as i64);
+                if before.as_ref().is_none_or(|before| *before != after) {
+                    sizes.push(after.bytes);
+                    let row = match (index.projects_all(), new_bytes) {
+                        (true, Some(bytes)) => bytes.to_vec(),
+                        _ => codec::encode(&after.item),
+                    };
+                    self.batch.put(Space::Index, after.place, row);
+                }
+            }
+            self.count(&index.stats, delta.0, delta.1);
+            if !sizes.is_empty() {
+                written.indexes.push((Arc::clone(index), sizes));
+            }
+        }
+        written
+    }
+
+    /// Adds the row of an item that is older than the index. Repeating it changes nothing.
+    pub(crate) fn backfill_index_row(&mut self, table: &Table, index: &Index, key: &ItemKey, item: &Item) {
+        if let Some(row) = IndexRow::of(table, index, item, key) {
+            self.count(&index.stats, 1, row.bytes as i64);
+            self.touched.push(table.id);
+            self.batch.put(Space::Index, row.place, codec::encode(&row.item));
+        }
+    }
+
+    fn write_change(
+        &mut self,
+        table: &Table,
+        key: &ItemKey,
+        old: Option<&Item>,
+        new: Option<&Item>,
+        actor: Actor,
+    ) {
+        let Some(stream) = table
+            .stream
+            .and_then(|id| self.catalog.streams.get(&id))
+            .filter(|s| s.is_enabled())
+        else {
+            return;
+        };
+        if old == new {
+            return; // DynamoDB records no change where nothing changed.
+        }
+        self.counters.sequence += 1;
+        let place = layout::change(stream.id, stream.shard_of(key.hash()), self.counters.sequence);
+        let change = Change {
+            table,
+            view: stream.view,
+            old,
+            new,
+            actor,
+            time: self.group.shared.clock.now(),
+        };
+        self.batch.put(Space::Changes, place, change_log::encode(&change));
+    }
+
+    fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Item>, new: Option<&Item>) {
+        let Some(ttl) = &table.ttl else { return };
+        if ttl.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
+            return; // As with indexes: the walk will come by.
+        }
+        let before = old.and_then(|item| expiry::seconds(item, &ttl.attribute));
+        let after = new.and_then(|item| expiry::seconds(item, &ttl.attribute));
+        if before == after {
+            return;
+        }
+        if let Some(seconds) = before {
+            self.batch
+                .delete(Space::Expiry, layout::expiry(seconds, table.id, key));
+        }
+        if let Some(seconds) = after {
+            self.batch
+                .put(Space::Expiry, layout::expiry(seconds, table.id, key), Vec::new());
+        }
+    }
+
+    /// A number never given to another table, index or stream.
+    pub(crate) fn next_id(&mut self) -> u32 {
+        self.counters.next_id += 1;
+        self.counters.next_id
+    }
+
+    /// The sequence number of the newest change.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.counters.sequence
+    }
+
+    /// Stores a table's definition, new or changed.
+    pub(crate) fn put_table(&mut self, table: Table) -> Result<Arc<Table>, Error> {
+        let table = Arc::new(table);
+        let row = serde_json::to_vec(&*table).map_err(internal)?;
+        self.batch.put(Space::Meta, meta::table_key(&table.name), row);
+        Arc::make_mut(&mut self.catalog)
+            .tables
+            .insert(table.name.clone(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// Removes a table's definition and leaves a note so that its rows are cleared in the background.
+    pub(crate) fn drop_table(&mut self, table: &Table) {
+        Arc::make_mut(&mut self.catalog).tables.remove(&table.name);
+        self.batch.delete(Space::Meta, meta::table_key(&table.name));
+        self.batch.delete(Space::Meta, meta::stats_key(table.id));
+        self.batch
+            .put(Space::Meta, meta::dropped_table_key(table.id), Vec::new());
+        for index in &table.indexes {
+            self.drop_index(index);
+        }
+    }
+
+    /// Leaves a note so that an index's rows are cleared in the background.
+    pub(crate) fn drop_index(&mut self, index: &Index) {
+        self.batch
+            .put(Space::Meta, meta::dropped_index_key(index.id), Vec::new());
+    }
+
+    /// Stores a stream's definition, new or changed.
+    pub(crate) fn put_stream(&mut self, stream: crate::catalog::Stream) -> Result<(), Error> {
+        let row = serde_json::to_vec(&stream).map_err(internal)?;
+        self.batch.put(Space::Meta, meta::stream_key(stream.id), row);
+        Arc::make_mut(&mut self.catalog)
+            .streams
+            .insert(stream.id, Arc::new(stream));
+        Ok(())
+    }
+
+    /// Forgets a stream whose records are gone.
+    pub(crate) fn remove_stream(&mut self, id: StreamId) {
+        self.batch.delete(Space::Meta, meta::stream_key(id));
+        Arc::make_mut(&mut self.catalog).streams.remove(&id);
+    }
+
+    /// The newest state of a raw row.
+    pub(crate) fn row(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(staged) = self
+            .batch
+            .get(space, key)
+            .or_else(|| self.group.batch.get(space, key))
+        {
+            return Ok(staged.map(|value| value.to_vec()));
+        }
+        Ok(self
+            .group
+            .shared
+            .store
+            .get(space, key)
+            .map_err(internal)?
+            .map(|value| value.to_vec()))
+    }
+
+    /// Stages a raw row: for the background work and for idempotency tokens.
+    pub(crate) fn put_row(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
+        self.batch.put(space, key, value);
+    }
+
+    /// Stages the removal of a raw row.
+    pub(crate) fn delete_row(&mut self, space: Space, key: Vec<u8>) {
+        self.batch.delete(space, key);
+    }
+}
+
+/// An item's row in an index.
+#[derive(PartialEq)]
+struct IndexRow {
+    place: Vec<u8>,
+    item: Item,
+    bytes: usize,
+}
+
+impl IndexRow {
+    /// The row, unless the item lacks a key attribute of the index.
+    fn of(table: &Table, index: &Index, item: &Item, key: &ItemKey) -> Option<Self> {
+        let place = layout::index_row(index.id, &index.key, item, key)?;
+        let item = index.project(table, item);
+        let bytes = size::of_item(&item);
+        Some(Self { place, item, bytes })
+    }
+}

@@ -1,0 +1,202 @@
+//! The change of one item by condition: what PutItem, UpdateItem, DeleteItem, batches, transactions, PartiQL and the
+//! expiry of items all come down to.
+
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_expr::{Condition, Update};
+use trestle_item::{Item, size};
+
+use crate::capacity::Consumed;
+use crate::catalog::{Catalog, Table};
+use crate::layout::ItemKey;
+use crate::shared::Shared;
+use crate::transaction::{Actor, Transaction, Written};
+
+/// An item may have this many bytes.
+pub(crate) const ITEM_BYTES_MAX: usize = 400 * 1024;
+
+/// What is to happen to the item.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// Replace it.
+    Put(Arc<Item>),
+    /// Change the item with this key.
+    Update(Item, Option<Update>),
+    /// Remove the item with this key.
+    Delete(Item),
+    /// Only check the condition on the item with this key.
+    Check(Item),
+}
+
+/// One item's write, checked as far as that is possible without its table.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemWrite {
+    pub(crate) table_name: String,
+    pub(crate) action: Action,
+    pub(crate) condition: Option<Condition>,
+    /// Whether a failed condition reports the item that failed it.
+    pub(crate) show_on_failure: bool,
+}
+
+/// What a write did.
+pub(crate) struct Outcome {
+    pub(crate) table: Arc<Table>,
+    pub(crate) old: Option<Arc<Item>>,
+    pub(crate) new: Option<Arc<Item>>,
+    pub(crate) consumed: Consumed,
+}
+
+/// A write whose table and key are known.
+pub(crate) struct Placed {
+    write: ItemWrite,
+    table: Arc<Table>,
+    key: ItemKey,
+}
+
+impl ItemWrite {
+    /// Finds the table and checks everything that depends on it alone.
+    pub(crate) fn place(self, catalog: &Catalog, shared: &Shared) -> Result<Placed, Error> {
+        let table = Arc::clone(catalog.table(&self.table_name, shared.clock.now())?);
+        let key = self.key(&table)?;
+        Ok(Placed {
+            write: self,
+            table,
+            key,
+        })
+    }
+
+    fn key(&self, table: &Table) -> Result<ItemKey, Error> {
+        match &self.action {
+            Action::Put(item) => {
+                let key = table.key.item_key_in(item)?;
+                table.check_index_keys(item)?;
+                Ok(key)
+            }
+            Action::Update(key, update) => {
+                let item_key = table.key.item_key(key)?;
+                for attribute in update.iter().flat_map(Update::attributes) {
+                    if table.key.contains(attribute) {
+                        return Err(Error::validation(format!(
+                            "One or more parameter values were invalid: Cannot update attribute {attribute}. \
+                             This attribute is part of the key"
+                        )));
+                    }
+                }
+                Ok(item_key)
+            }
+            Action::Delete(key) | Action::Check(key) => table.key.item_key(key),
+        }
+    }
+}
+
+impl Placed {
+    /// The item's storage key, which names it in conflicts.
+    pub(crate) fn place(&self) -> Vec<u8> {
+        self.key.in_table(self.table.id)
+    }
+
+    /// The table as it was when the write was accepted.
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// What the item or key counts towards the size of a transaction.
+    pub(crate) fn item_bytes(&self) -> usize {
+        match &self.write.action {
+            Action::Put(item) => size::of_item(item),
+            Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => size::of_item(key),
+        }
+    }
+
+    /// The item as it is.
+    pub(crate) fn current(&self, transaction: &Transaction<'_>) -> Result<Option<Arc<Item>>, Error> {
+        transaction.item(&self.table, &self.key)
+    }
+
+    /// The key attributes of the item.
+    pub(crate) fn key_attributes(&self) -> Item {
+        match &self.write.action {
+            Action::Put(item) => self.table.key.key_of(item),
+            Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => key.clone(),
+        }
+    }
+
+    /// Checks the condition and stages the change.
+    pub(crate) fn run(self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Outcome, Error> {
+        // The table may have gained or lost an index, or be gone, since the request was accepted.
+        let current = transaction.table(&self.write.table_name)?;
+        let key = if current.id == self.table.id && Arc::ptr_eq(&current, &self.table) {
+            self.key
+        } else {
+            self.write.key(&current)?
+        };
+        let old = transaction.item(&current, &key)?;
+        if let Some(condition) = &self.write.condition {
+            let empty = Item::new();
+            if !condition.holds(old.as_deref().unwrap_or(&empty)) {
+                let shown = old.as_deref().filter(|_| self.write.show_on_failure).cloned();
+                return Err(Error::condition_failed(shown));
+            }
+        }
+        let new = match self.write.action {
+            Action::Check(_) => {
+                let consumed = Consumed::table(crate::capacity::write_units(of(old.as_ref())));
+                return Ok(Outcome {
+                    table: current,
+                    new: old.clone(),
+                    old,
+                    consumed,
+                });
+            }
+            Action::Put(item) => Some(item),
+            Action::Delete(_) => None,
+            Action::Update(key, update) => Some(updated(&current, key, update.as_ref(), old.as_deref())?),
+        };
+        let written = match (&old, &new) {
+            (Some(old), Some(new)) if old == new => Written::default(),
+            _ => transaction.write(&current, &key, old.as_ref(), new.clone(), actor),
+        };
+        let consumed = Consumed::write(of(old.as_ref()), of(new.as_ref()), &written);
+        Ok(Outcome {
+            table: current,
+            old,
+            new,
+            consumed,
+        })
+    }
+}
+
+/// The item after an update.
+fn updated(
+    table: &Table,
+    key: Item,
+    update: Option<&Update>,
+    old: Option<&Item>,
+) -> Result<Arc<Item>, Error> {
+    let mut item = old.cloned().unwrap_or(key);
+    if let Some(update) = update {
+        update.apply(&mut item)?;
+    }
+    if size::of_item(&item) > ITEM_BYTES_MAX {
+        return Err(Error::validation(
+            "Item size to update has exceeded the maximum allowed size",
+        ));
+    }
+    table.check_index_keys(&item)?;
+    Ok(Arc::new(item))
+}
+
+/// Refuses an item that is too large to be put.
+pub(crate) fn check_item_size(item: &Item) -> Result<(), Error> {
+    if size::of_item(item) > ITEM_BYTES_MAX {
+        return Err(Error::validation(
+            "Item size has exceeded the maximum allowed size",
+        ));
+    }
+    Ok(())
+}
+
+fn of(item: Option<&Arc<Item>>) -> usize {
+    item.map_or(0, |item| size::of_item(item))
+}
