@@ -1,2 +1,29 @@
-//! The `trestle` binary.
-fn main() {}
+//! The `trestle` binary: what was typed, what is meant, and how it ends.
+
+mod args;
+mod config;
+mod exit;
+mod healthcheck;
+mod local_flags;
+mod logging;
+mod serve;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let typed = local_flags::translate(std::env::args_os())?;
+    match Cli::parse_from(typed).command {
+        Command::Serve(flags) => serve::serve(&config::load(&flags)?),
+        Command::Healthcheck(flags) => healthcheck::check(&flags),
+    }
+}

@@ -1,0 +1,149 @@
+//! What can be typed. Every flag is optional: what is not typed comes from the environment or the file.
+
+use crate::exit::EXIT_CODES;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A database for single-table applications that speaks DynamoDB's protocol.
+#[derive(Debug, Parser)]
+#[command(name = "trestle", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve DynamoDB's protocol.
+    #[command(after_help = SERVE_HELP)]
+    Serve(Box<ServeFlags>),
+    /// Ask a running server whether it is healthy; for containers without a shell.
+    Healthcheck(HealthcheckFlags),
+}
+
+const SERVE_HELP: &str = "Settings come from flags, then TRESTLE__SECTION__KEY variables (TRESTLE__SERVER__PORT=8001), \
+then the file, then the defaults. DynamoDB Local's flags are understood too: -port, -inMemory, -dbPath, -sharedDb, \
+-cors, -delayTransientStatuses, -optimizeDbBeforeStartup, -disableTelemetry.";
+
+/// Flags of `trestle serve`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeFlags {
+    /// Directory of the data; made if it does not exist [default: ./trestle-data]
+    #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
+    pub(crate) data: Option<PathBuf>,
+    /// Keep everything in memory and nothing on disk
+    #[arg(long)]
+    pub(crate) in_memory: bool,
+    /// What an acknowledged write survives [default: fsync]
+    #[arg(long, value_enum)]
+    pub(crate) durability: Option<Durability>,
+    /// Address to listen on [default: 127.0.0.1]
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    /// Port to listen on; 0 takes a free one [default: 8000]
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
+    /// Settings file [default: trestle.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Only accept requests signed with this key; better set as TRESTLE__AUTH__ACCESS_KEY
+    #[arg(long, value_name = "ID", requires = "secret_key")]
+    pub(crate) access_key: Option<String>,
+    /// The secret of the access key; better set as TRESTLE__AUTH__SECRET_KEY
+    #[arg(long, value_name = "SECRET", requires = "access_key")]
+    pub(crate) secret_key: Option<String>,
+    /// Serve TLS with this certificate chain
+    #[arg(long, value_name = "PEM", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key of the certificate
+    #[arg(long, value_name = "PEM", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Allow listening beyond this machine without access keys
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Web origins whose scripts may call: `*`, `none`, or a comma-separated list [default: *]
+    #[arg(long, value_name = "ORIGINS")]
+    pub(crate) cors: Option<String>,
+    /// Let time stand still until POST /_trestle/clock moves it; for tests
+    #[arg(long)]
+    pub(crate) virtual_clock: bool,
+    /// Form of the log on standard error [default: text]
+    #[arg(long, value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
+    /// Least important log lines to show: error, warn, info, debug, trace [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<String>,
+    /// Shards of a new stream
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) stream_shards: Option<u16>,
+    /// How long a new table stays CREATING
+    #[arg(long, value_name = "MS")]
+    pub(crate) create_table_ms: Option<u64>,
+    /// How long a changed table stays UPDATING
+    #[arg(long, value_name = "MS")]
+    pub(crate) update_table_ms: Option<u64>,
+    /// How long a dropped table stays DELETING
+    #[arg(long, value_name = "MS")]
+    pub(crate) delete_table_ms: Option<u64>,
+    /// DynamoDB Local's way to ask for such delays.
+    #[arg(long, hide = true)]
+    pub(crate) delay_transient_statuses: bool,
+    /// DynamoDB Local's flags that mean nothing here: all clients share one database anyway, there is no telemetry,
+    /// and the store optimises itself.
+    #[arg(long, hide = true)]
+    pub(crate) shared_db: bool,
+    #[arg(long, hide = true)]
+    pub(crate) optimize_db_before_startup: bool,
+    #[arg(long, hide = true)]
+    pub(crate) disable_telemetry: bool,
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Durability {
+    /// A power cut
+    Fsync,
+    /// The end of the process, but not a power cut right after it
+    Buffered,
+}
+
+/// Form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+/// Flags of `trestle healthcheck`.
+#[derive(Debug, Args)]
+pub(crate) struct HealthcheckFlags {
+    /// Address of the server
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Port of the server
+    #[arg(long, default_value_t = 8000)]
+    pub(crate) port: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_flags_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn half_a_key_is_refused() {
+        assert!(Cli::try_parse_from(["trestle", "serve", "--access-key", "a"]).is_err());
+        assert!(Cli::try_parse_from(["trestle", "serve", "--tls-cert", "a"]).is_err());
+        assert!(Cli::try_parse_from(["trestle", "serve", "--stream-shards", "0"]).is_err());
+    }
+}

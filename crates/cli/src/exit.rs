@@ -1,0 +1,54 @@
+//! How the binary ends when something is wrong: a message that says what to do, and a code for scripts.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The exit codes, for `--help`. Zero is success; clap itself ends with 2 when it does not understand.
+pub(crate) const EXIT_CODES: &str = "Exit codes:
+  0  success
+  1  failure
+  2  the command line or the configuration is wrong
+  3  another process has the data directory open
+  4  cannot listen on the address: port in use, not allowed, or unprotected";
+
+/// A class of failure that a script can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Code {
+    Failed = 1,
+    Usage = 2,
+    DataInUse = 3,
+    CannotListen = 4,
+}
+
+/// Why the binary ends early.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Display) -> Self {
+        Failure {
+            code,
+            message: message.to_string(),
+        }
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Failure::new(Code::Usage, message)
+    }
+
+    pub(crate) fn failed(message: impl Display) -> Self {
+        Failure::new(Code::Failed, message)
+    }
+
+    /// Tells the user and gives the code to end with.
+    pub(crate) fn report(&self) -> ExitCode {
+        // With standard error closed there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "trestle: {}", self.message);
+        ExitCode::from(self.code as u8)
+    }
+}

@@ -1,0 +1,131 @@
+//! `trestle serve`: opens the database, listens, and closes both in order.
+
+mod settings;
+
+use crate::args::LogFormat;
+use crate::config::Config;
+use crate::exit::{Code, Failure};
+use crate::logging;
+use settings::Storage;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use trestle_engine::{Engine, OpenError};
+use trestle_env::{Clock, SystemClock, VirtualClock};
+use trestle_server::{Hooks, Server, Settings, StartError, Stopped, termination};
+use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
+
+/// How long connections that did not finish in time may hold up the end.
+const CUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// Serves until told to stop.
+pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
+    let level = config.log.level.as_deref().unwrap_or("info");
+    logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
+    let server_settings = settings::server(config)?;
+    let storage = settings::storage(config);
+    let hooks = clock(config.clock.is_virtual.unwrap_or(false));
+    let engine = open(&storage, &hooks.clock, config)?;
+    let runtime =
+        Runtime::new().map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
+    // Connections that were cut still hold the engine; it closes, and with it the data, when the last one is gone.
+    runtime.shutdown_timeout(CUT_WITHIN);
+    drop(engine);
+    result
+}
+
+fn clock(is_virtual: bool) -> Hooks {
+    if !is_virtual {
+        return Hooks {
+            clock: Arc::new(SystemClock::new()),
+            movable_clock: None,
+        };
+    }
+    let clock = Arc::new(VirtualClock::new());
+    Hooks {
+        clock: Arc::clone(&clock) as Arc<dyn Clock>,
+        movable_clock: Some(clock),
+    }
+}
+
+fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Engine, Failure> {
+    let store: Arc<dyn Store> = match storage {
+        Storage::Memory => Arc::new(MemoryStore::new()),
+        Storage::Directory { path, settings } => {
+            let opened = FjallStore::open(path, settings.clone());
+            Arc::new(opened.map_err(|error| store_failure(path, &error))?)
+        }
+    };
+    Engine::on(store, Arc::clone(clock), settings::engine(config)).map_err(|error| match error {
+        OpenError::Store(error) => Failure::failed(format!("cannot open the database: {error}")),
+        other => Failure::failed(format!("cannot open the database: {other}")),
+    })
+}
+
+fn store_failure(path: &Path, error: &StoreError) -> Failure {
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::InUse => Failure::new(
+            Code::DataInUse,
+            format!(
+                "the data directory {path} is open in another process; stop that one, or choose another directory \
+                 with --data"
+            ),
+        ),
+        _ => Failure::failed(format!("cannot open the data directory {path}: {error}")),
+    }
+}
+
+async fn listen(settings: &Settings, engine: Engine, hooks: Hooks, storage: &Storage) -> Result<(), Failure> {
+    let server = Server::bind(settings, Arc::new(engine), hooks)
+        .await
+        .map_err(|error| start_failure(&error))?;
+    announce(&server.endpoint(), storage);
+    let (first, second) = two_signals();
+    tokio::select! {
+        stopped = server.run(first) => match stopped {
+            Stopped::Clean => tracing::info!("stopped; every accepted request was answered"),
+            Stopped::Cut => tracing::warn!("stopped; some connections had not finished in time and were cut"),
+        },
+        () = second => tracing::warn!("stopped at once, as asked twice"),
+    }
+    Ok(())
+}
+
+fn start_failure(error: &StartError) -> Failure {
+    match error {
+        StartError::Tls(_) => Failure::usage(error),
+        _ => Failure::new(Code::CannotListen, error),
+    }
+}
+
+/// The first request to stop, and a second one from somebody in a hurry.
+fn two_signals() -> (impl Future<Output = ()>, impl Future<Output = ()>) {
+    let asked = Arc::new(tokio::sync::Notify::new());
+    let once = Arc::clone(&asked);
+    let first = async move {
+        termination().await;
+        tracing::info!("stopping; ask again to stop at once");
+        once.notify_one();
+    };
+    let second = async move {
+        asked.notified().await;
+        termination().await;
+    };
+    (first, second)
+}
+
+/// The one line on standard output: where the server is and how to use it.
+fn announce(endpoint: &str, storage: &Storage) {
+    let line = format!(
+        "Trestle {} is ready at {endpoint} ({storage}). Point AWS SDKs at it with \
+         AWS_ENDPOINT_URL_DYNAMODB={endpoint} AWS_ENDPOINT_URL_DYNAMODB_STREAMS={endpoint}",
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut out = std::io::stdout().lock();
+    // A closed standard output is no reason not to serve.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}

@@ -1,0 +1,181 @@
+//! What was set, in the terms of the server, the store and the engine.
+
+use crate::args::Durability;
+use crate::config::{AuthConfig, Config};
+use crate::exit::Failure;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+use trestle_engine::Options;
+use trestle_server::{AccessKey, CorsOrigins, Limits, Settings, TlsFiles};
+
+const DEFAULT_DATA: &str = "trestle-data";
+
+/// Where the data is.
+#[derive(Debug)]
+pub(super) enum Storage {
+    Memory,
+    Directory {
+        path: PathBuf,
+        settings: trestle_store::Settings,
+    },
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Storage::Memory => f.write_str("in memory, gone when it stops"),
+            Storage::Directory { path, settings } => {
+                write!(f, "data in {}", path.display())?;
+                match settings.durability {
+                    trestle_store::Durability::Fsync => Ok(()),
+                    trestle_store::Durability::Buffered => f.write_str(", buffered"),
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn storage(config: &Config) -> Storage {
+    let storage = &config.storage;
+    if storage.in_memory == Some(true) {
+        return Storage::Memory;
+    }
+    let mut settings = trestle_store::Settings::default();
+    if let Some(durability) = storage.durability {
+        settings.durability = match durability {
+            Durability::Fsync => trestle_store::Durability::Fsync,
+            Durability::Buffered => trestle_store::Durability::Buffered,
+        };
+    }
+    if let Some(megabytes) = storage.cache_mb {
+        settings.cache_bytes = megabytes.saturating_mul(1024 * 1024);
+    }
+    Storage::Directory {
+        path: storage
+            .data
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
+        settings,
+    }
+}
+
+pub(super) fn engine(config: &Config) -> Options {
+    let tables = &config.tables;
+    let defaults = Options::default();
+    let delay = |ms: Option<u64>, default| ms.map_or(default, Duration::from_millis);
+    Options {
+        region: tables.region.clone().unwrap_or(defaults.region),
+        account: tables.account.clone().unwrap_or(defaults.account),
+        stream_shards: tables.stream_shards.unwrap_or(defaults.stream_shards),
+        stream_retention: tables
+            .stream_retention_hours
+            .map_or(defaults.stream_retention, |hours| {
+                Duration::from_secs(hours.saturating_mul(3600))
+            }),
+        create_table_delay: delay(tables.create_ms, defaults.create_table_delay),
+        update_table_delay: delay(tables.update_ms, defaults.update_table_delay),
+        delete_table_delay: delay(tables.delete_ms, defaults.delete_table_delay),
+        expiry_interval: defaults.expiry_interval,
+    }
+}
+
+pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
+    let server = &config.server;
+    let defaults = Settings::default();
+    let limits = Limits::default();
+    let seconds = |set: Option<u64>, default| set.map_or(default, Duration::from_secs);
+    Ok(Settings {
+        host: server.host.clone().unwrap_or(defaults.host),
+        port: server.port.unwrap_or(defaults.port),
+        access_keys: access_keys(&config.auth)?,
+        tls: tls(server.tls_cert.clone(), server.tls_key.clone())?,
+        insecure: server.insecure.unwrap_or(false),
+        cors: server.cors.as_deref().map_or(defaults.cors, cors),
+        limits: Limits {
+            connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
+            idle: seconds(server.idle_seconds, limits.idle),
+            shutdown: seconds(server.shutdown_seconds, limits.shutdown),
+            ..limits
+        },
+    })
+}
+
+fn access_keys(auth: &AuthConfig) -> Result<Vec<AccessKey>, Failure> {
+    let mut keys: Vec<AccessKey> = Vec::new();
+    match (&auth.access_key, &auth.secret_key) {
+        (Some(id), Some(secret)) => keys.push(access_key(id, secret)?),
+        (None, None) => {}
+        _ => {
+            return Err(Failure::usage(
+                "set both auth.access_key and auth.secret_key, or neither",
+            ));
+        }
+    }
+    for key in &auth.keys {
+        keys.push(access_key(&key.access_key, &key.secret_key)?);
+    }
+    Ok(keys)
+}
+
+/// An empty key would look like protection and be none.
+fn access_key(id: &str, secret: &str) -> Result<AccessKey, Failure> {
+    if id.is_empty() || secret.is_empty() {
+        return Err(Failure::usage(
+            "an access key or its secret is empty; set both, or neither",
+        ));
+    }
+    Ok(AccessKey {
+        id: id.to_owned(),
+        secret: secret.to_owned(),
+    })
+}
+
+fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, Failure> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        (None, None) => Ok(None),
+        _ => Err(Failure::usage(
+            "set both server.tls_cert and server.tls_key, or neither",
+        )),
+    }
+}
+
+fn cors(text: &str) -> CorsOrigins {
+    match text.trim() {
+        "*" => CorsOrigins::Any,
+        "none" | "" => CorsOrigins::Only(Vec::new()),
+        list => CorsOrigins::Only(list.split(',').map(|origin| origin.trim().to_owned()).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_pair_is_refused() {
+        let mut config = Config::default();
+        config.auth.access_key = Some("a".to_owned());
+        assert!(server(&config).is_err());
+        config.auth.secret_key = Some(String::new());
+        assert!(server(&config).is_err());
+        config.auth.secret_key = Some("b".to_owned());
+        assert_eq!(server(&config).unwrap().access_keys.len(), 1);
+        config.server.tls_key = Some("k".into());
+        assert!(server(&config).is_err());
+    }
+
+    #[test]
+    fn origins_are_a_star_nobody_or_a_list() {
+        assert_eq!(cors("*"), CorsOrigins::Any);
+        assert_eq!(cors("none"), CorsOrigins::Only(Vec::new()));
+        let list = vec!["https://a".to_owned(), "https://b".to_owned()];
+        assert_eq!(cors("https://a, https://b"), CorsOrigins::Only(list));
+    }
+
+    #[test]
+    fn the_default_is_a_directory_that_survives_a_power_cut() {
+        assert_eq!(storage(&Config::default()).to_string(), "data in trestle-data");
+    }
+}
