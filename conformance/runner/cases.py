@@ -17,6 +17,7 @@ FULL_TYPE = {
 }
 CAPITAL_MESSAGE = {"SerializationException", "TransactionCanceledException"}
 STREAM_STEPS = {"records", "records_from", "latest"}
+CLOCK = "the virtual clock"
 UNTIL_SECONDS = 20
 
 
@@ -25,11 +26,15 @@ def full_type(short):
 
 
 def substitute(value, names):
-    """Replaces "${name}" everywhere; a string that is nothing else takes the saved value with its type."""
+    """Replaces "${name}" everywhere; a string that is nothing else takes the saved value with its type.
+
+    "${now+100}" is a hundred seconds after the case began, by the server's clock.
+    """
     if isinstance(value, str):
         whole = re.fullmatch(r"\$\{(\w+)\}", value)
         if whole and whole[1] in names:
             return names[whole[1]]
+        value = re.sub(r"\$\{now\+(\d+)\}", lambda m: str(names["now"] + int(m[1])), value)
         return re.sub(r"\$\{(\w+)\}", lambda m: str(names.get(m[1], m[0])), value)
     if isinstance(value, list):
         return [substitute(element, names) for element in value]
@@ -97,6 +102,8 @@ class Case:
         suffix = uuid.uuid4().hex[:10]
         names = {short: f"{short}_{suffix}" for short in self.tables}
         used = [short for short in self.tables if short in self.items or self.mentions(short)]
+        if CLOCK in self.needs:
+            names["now"] = int(connection.exchange("GET", "/_trestle/clock", {}, b"").body["now"])
         try:
             for short in used:
                 self.create(connection, names[short], self.tables[short])
@@ -124,7 +131,7 @@ class Case:
 
     def seed(self, connection, names):
         for short, items in self.items.items():
-            for item in expand(items):
+            for item in substitute(expand(items), names):
                 request = {"TableName": names[short], "Item": matching.wire_item(item)}
                 answer = connection.call("PutItem", request)
                 if answer.status != 200:
