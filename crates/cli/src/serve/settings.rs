@@ -76,8 +76,16 @@ pub(super) fn engine(config: &Config) -> Options {
         create_table_delay: delay(tables.create_ms, defaults.create_table_delay),
         update_table_delay: delay(tables.update_ms, defaults.update_table_delay),
         delete_table_delay: delay(tables.delete_ms, defaults.delete_table_delay),
+        endpoint: endpoint(config),
         expiry_interval: defaults.expiry_interval,
     }
+}
+
+/// Where clients find this server, for the one operation that tells them.
+fn endpoint(config: &Config) -> String {
+    let defaults = Settings::default();
+    let host = config.server.host.as_ref().unwrap_or(&defaults.host);
+    format!("{host}:{}", config.server.port.unwrap_or(defaults.port))
 }
 
 pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
