@@ -189,3 +189,78 @@ fn cut_short(error: io::Error) -> NoBatch {
         _ => NoBatch::Io(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A batch of one commit row and one item, written down as the engine writes it.
+    fn batch(number: u64, value: &[u8]) -> Vec<u8> {
+        let row = CommitRow {
+            number,
+            synced: number - 1,
+        };
+        let items = [
+            item(SYSTEM_ID, CommitRow::KEY, &row.encode()),
+            item(3, b"key", value),
+        ]
+        .concat();
+        let mut bytes = vec![TAG_START];
+        bytes.extend(2u32.to_le_bytes());
+        bytes.extend((number * 10).to_le_bytes());
+        bytes.extend(&items);
+        bytes.push(TAG_END);
+        bytes.extend(xxhash_rust::xxh3::xxh3_64(&items).to_le_bytes());
+        bytes.extend(TRAILER);
+        bytes
+    }
+
+    fn item(keyspace: u64, key: &[u8], value: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![TAG_ITEM, 0, 0];
+        bytes.extend(keyspace.to_le_bytes());
+        bytes.extend((key.len() as u16).to_le_bytes());
+        bytes.extend((value.len() as u32).to_le_bytes());
+        bytes.extend((value.len() as u32).to_le_bytes());
+        bytes.extend(key);
+        bytes.extend(value);
+        bytes
+    }
+
+    #[test]
+    fn a_whole_batch_tells_its_numbers_and_its_length() {
+        let bytes = batch(7, &[9; 100_000]);
+        let mut unread = [bytes.clone(), batch(8, b"")].concat();
+        unread.push(0);
+        let mut unread = unread.as_slice();
+        let first = read_batch(&mut unread).unwrap();
+        let commit = CommitRow { number: 7, synced: 6 };
+        assert_eq!(
+            first,
+            JournalBatch {
+                commit,
+                sequence: 70,
+                len: bytes.len() as u64
+            }
+        );
+        assert_eq!(read_batch(&mut unread).unwrap().commit.number, 8);
+        assert!(matches!(read_batch(&mut unread), Err(NoBatch::Unused)));
+        assert!(matches!(read_batch(&mut unread), Err(NoBatch::End)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_change_within_the_checksum_breaks_a_batch(place in 0usize..10_000, flip in 1u8..) {
+            let mut bytes = batch(7, &[9; 50]);
+            let place = place % bytes.len();
+            bytes[place] ^= flip;
+            let in_sequence = (5..13).contains(&place);
+            prop_assert_eq!(read_batch(&mut bytes.as_slice()).is_ok(), in_sequence);
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(read_batch(&mut bytes.as_slice()).is_err());
+        }
+    }
+}
