@@ -1,1 +1,39 @@
-//! (being written)
+//! DynamoDB's PartiQL: statements in SQL's clothes, read into operations on items.
+//!
+//! A statement goes through three steps, and each refuses its own kind of mistake in DynamoDB's words:
+//!
+//! 1. *Reading* ([`parse`]): text to tokens to syntax. What comes out knows its table.
+//! 2. *Binding* ([`Parsed::bind`]): parameters take their places; literals become attribute values, the `WHERE`
+//!    clause a [`trestle_expr::Condition`], `SET` and `REMOVE` a [`trestle_expr::Update`].
+//! 3. *Planning* ([`Select::plan`], [`Change::target`], [`Delete::target`]): the conditions are divided by the keys
+//!    of the table or index, into what finds items and what filters them.
+//!
+//! The crate is pure: it knows no table beyond the key attributes it is told, and runs nothing.
+
+mod check;
+mod condition;
+mod error;
+mod keys;
+mod keyword;
+mod lexer;
+mod literal;
+mod parameters;
+mod parser;
+mod path;
+mod plan;
+mod projection;
+mod span;
+mod statement;
+mod syntax;
+mod table;
+mod token;
+mod update;
+mod value;
+
+pub use error::StatementError;
+pub use keys::Keys;
+pub use literal::{literal, quoted_name};
+pub use plan::{Access, Plan};
+pub use projection::Projection;
+pub use statement::{Change, Delete, Insert, OrderTerm, Parsed, Select, Statement, Target, parse};
+pub use syntax::{Direction, Returning};
