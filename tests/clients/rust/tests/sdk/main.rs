@@ -1,0 +1,6 @@
+//! The AWS SDK for Rust against a running server, at the address in `TRESTLE_ENDPOINT`.
+
+mod items;
+mod streams;
+mod support;
+mod tables;
