@@ -1,2 +1,34 @@
-//! Repository chores.
-fn main() {}
+//! Repository chores: `cargo xtask tidy` checks what the compiler cannot.
+
+mod repository;
+mod tidy;
+
+use repository::Repository;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask tidy";
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy_command(),
+        _ => complain(&[USAGE.to_owned()]),
+    }
+}
+
+fn tidy_command() -> ExitCode {
+    match Repository::open(&Repository::own_root()).map(|repository| tidy::faults(&repository)) {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => complain(&faults),
+        Err(error) => complain(&[format!("The repository could not be read: {error}.")]),
+    }
+}
+
+fn complain(lines: &[String]) -> ExitCode {
+    let mut err = std::io::stderr().lock();
+    for line in lines {
+        // Nobody is left to tell when standard error is closed; the exit code still says it.
+        let _ = writeln!(err, "{line}");
+    }
+    ExitCode::FAILURE
+}

@@ -1,0 +1,155 @@
+//! Paths named in the documents exist, and no file names a machine.
+
+use crate::repository::Repository;
+
+/// What a build or a run makes; documents may speak of it, but it is not in the repository.
+const MADE: &[&str] = &["target", ".test-env", "trestle-data", "node_modules"];
+
+/// A changelog speaks of what was; its paths may be gone.
+const HISTORY: &str = "CHANGELOG.md";
+
+pub(crate) fn missing_paths(repository: &Repository) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (document, text) in repository
+        .with_extension("md")
+        .filter(|(path, _)| !path.ends_with(HISTORY))
+    {
+        let spans = code_spans(text).filter(|span| names_path(repository, span));
+        faults.extend(
+            spans
+                .filter(|span| !repository.has(span))
+                .map(|span| missing(document, span)),
+        );
+        let links = link_targets(text).map(|target| (target, beside(document, target)));
+        faults.extend(
+            links
+                .filter(|(_, path)| !repository.has(path))
+                .map(|(target, _)| missing(document, target)),
+        );
+    }
+    faults
+}
+
+fn missing(document: &str, path: &str) -> String {
+    format!("{document} names {path}, which does not exist.")
+}
+
+/// The text between single backticks, outside of fenced blocks.
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    prose(text).flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut fenced = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        !fenced && !fence
+    })
+}
+
+/// A span claims to be a path when it looks like one and starts with something at the root, or is a document.
+fn names_path(repository: &Repository, span: &str) -> bool {
+    let plain = span
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_.-/@".contains(c));
+    match span.split_once('/') {
+        Some((first, _)) => plain && !first.is_empty() && !MADE.contains(&first) && repository.has(first),
+        None => plain && span.ends_with(".md"),
+    }
+}
+
+/// Relative targets of `[text](target)`, without anchors and addresses.
+fn link_targets(text: &str) -> impl Iterator<Item = &str> {
+    let targets = prose(text)
+        .flat_map(|line| line.split("](").skip(1))
+        .filter_map(|rest| rest.split(')').next());
+    let files = targets.map(|target| target.split('#').next().unwrap_or_default());
+    files.filter(|target| !target.is_empty() && !target.contains(':'))
+}
+
+/// A relative path as seen from the document's folder.
+fn beside(document: &str, target: &str) -> String {
+    let mut parts: Vec<_> = document.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Written in two parts, so that this file does not name them itself.
+const MACHINE_NAMES: &[&str] = &[
+    concat!("/wo", "rk/"),
+    concat!("/fa", "rm/"),
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("registry.npm", "js.org"),
+    concat!("index.cra", "tes.io"),
+    concat!("static.cra", "tes.io"),
+    concat!("pypi.", "org/simple"),
+    concat!("files.python", "hosted.org"),
+];
+
+pub(crate) fn machine_names(repository: &Repository) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, text) in repository.files() {
+        for (number, line) in text.lines().enumerate() {
+            if let Some(name) = MACHINE_NAMES.iter().find(|name| line.contains(**name)) {
+                let line = number + 1;
+                faults.push(format!(
+                    "{path}:{line} names {name}, which exists on one machine or network only."
+                ));
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing_in(text: &str) -> Vec<String> {
+        missing_paths(&Repository::of(&[
+            ("docs/guide.md", text),
+            ("crates/item/src/lib.rs", ""),
+            ("README.md", ""),
+        ]))
+    }
+
+    #[test]
+    fn a_path_that_exists_passes_as_file_and_as_folder() {
+        assert_eq!(
+            missing_in("See `crates/item/src/lib.rs`, `crates/item/` and [that](../README.md#top)."),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_gone_is_named() {
+        assert_eq!(missing_in("See `crates/item/src/gone.rs`.").len(), 1);
+        assert_eq!(missing_in("See [that](gone.md).").len(), 1);
+        assert_eq!(missing_in("See `ELSEWHERE.md`.").len(), 1);
+    }
+
+    #[test]
+    fn other_code_and_made_files_are_no_claims() {
+        assert_eq!(
+            missing_in("`a/b`, `GET /`, `target/debug/x`, `crates/*`, <https://x.y/z>, [x](https://x.y)"),
+            Vec::<String>::new()
+        );
+        assert_eq!(missing_in("```\n`crates/none`\n```"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_machine_path_is_found_with_its_line() {
+        let text = format!("fine\ncd {}\n", concat!("/ro", "ot/x"));
+        let found = machine_names(&Repository::of(&[("run.sh", &text)]));
+        assert!(found[0].starts_with("run.sh:2"), "{found:?}");
+    }
+}
