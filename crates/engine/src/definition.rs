@@ -320,3 +320,11 @@ pub(crate) fn check_index_throughput(
         _ => Ok(()),
     }
 }
+
+/// Refuses parameters whose effect a client would miss: better an error than a silent gap.
+pub(crate) fn refuse_unsupported(parameters: &[(&str, bool)]) -> Result<(), Error> {
+    match parameters.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(Error::invalid_parameter(format!("{name} is not supported by Trestle"))),
+        None => Ok(()),
+    }
+}

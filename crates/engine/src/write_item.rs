@@ -183,6 +183,9 @@ fn updated(
             "Item size to update has exceeded the maximum allowed size",
         ));
     }
+    if !item.is_within_nesting_limit() {
+        return Err(Error::validation("Nesting Levels have exceeded supported limits"));
+    }
     table.check_index_keys(&item)?;
     Ok(Arc::new(item))
 }
