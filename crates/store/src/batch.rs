@@ -1,5 +1,6 @@
 //! Changes that happen together.
 
+use crate::per_space::PerSpace;
 use crate::{Bytes, Space};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,7 +12,7 @@ use std::ops::Bound;
 /// first, then in a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    spaces: [Changes; Space::COUNT],
+    spaces: PerSpace<Changes>,
 }
 
 /// The changes of one space: the new value, or `None` where the row goes.
@@ -25,17 +26,17 @@ impl Batch {
 
     /// Stores `value` under `key`.
     pub fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.changes_mut(space).insert(key.into(), Some(value.into()));
+        self.spaces.of_mut(space).insert(key.into(), Some(value.into()));
     }
 
     /// Removes `key`, whether it exists or not.
     pub fn delete(&mut self, space: Space, key: impl Into<Bytes>) {
-        self.changes_mut(space).insert(key.into(), None);
+        self.spaces.of_mut(space).insert(key.into(), None);
     }
 
     /// What this batch does to `key`: `None` when it leaves it alone, `Some(None)` when it deletes it.
     pub fn get(&self, space: Space, key: &[u8]) -> Option<Option<&Bytes>> {
-        self.changes(space).get(key).map(Option::as_ref)
+        self.spaces.of(space).get(key).map(Option::as_ref)
     }
 
     /// The changes between two bounds, in key order; `None` stands for a deletion.
@@ -45,7 +46,7 @@ impl Batch {
         start: Bound<&[u8]>,
         end: Bound<&[u8]>,
     ) -> impl DoubleEndedIterator<Item = (&Bytes, Option<&Bytes>)> {
-        let changes = self.changes(space);
+        let changes = self.spaces.of(space);
         // A BTreeMap panics on bounds in the wrong order; here they mean no rows.
         let range = (!is_empty_range(start, end)).then(|| changes.range::<[u8], _>((start, end)));
         range
@@ -56,8 +57,8 @@ impl Batch {
 
     /// Adds the changes of `later` to this batch, over those already here.
     pub fn append(&mut self, later: Batch) {
-        for (changes, mut added) in self.spaces.iter_mut().zip(later.spaces) {
-            changes.append(&mut added);
+        for (space, mut changes) in later.spaces.into_pairs() {
+            self.spaces.of_mut(space).append(&mut changes);
         }
     }
 
@@ -80,41 +81,17 @@ impl Batch {
 
     /// Every change with its space, keys in order within a space.
     pub fn into_changes(self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> {
-        Space::ALL
-            .into_iter()
-            .zip(self.spaces)
-            .flat_map(|(space, changes)| changes.into_iter().map(move |(key, value)| (space, key, value)))
+        let spaces = self.spaces.into_pairs();
+        spaces.flat_map(|(space, changes)| changes.into_iter().map(move |(key, value)| (space, key, value)))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Space, &Bytes, Option<&Bytes>)> {
-        let spaces = Space::ALL.into_iter().zip(&self.spaces);
+        let spaces = Space::ALL.into_iter().zip(self.spaces.iter());
         spaces.flat_map(|(space, changes)| {
             changes
                 .iter()
                 .map(move |(key, value)| (space, key, value.as_ref()))
         })
-    }
-
-    fn changes(&self, space: Space) -> &Changes {
-        let [meta, items, index, changes, expiry] = &self.spaces;
-        match space {
-            Space::Meta => meta,
-            Space::Items => items,
-            Space::Index => index,
-            Space::Changes => changes,
-            Space::Expiry => expiry,
-        }
-    }
-
-    fn changes_mut(&mut self, space: Space) -> &mut Changes {
-        let [meta, items, index, changes, expiry] = &mut self.spaces;
-        match space {
-            Space::Meta => meta,
-            Space::Items => items,
-            Space::Index => index,
-            Space::Changes => changes,
-            Space::Expiry => expiry,
-        }
     }
 }
 

@@ -15,6 +15,7 @@ mod error;
 mod fjall_store;
 mod limits;
 mod memory_store;
+mod per_space;
 mod settings;
 mod store;
 

@@ -1,6 +1,7 @@
 //! A store that lasts as long as the process.
 
 use crate::batch::is_empty_range;
+use crate::per_space::PerSpace;
 use crate::{Batch, Bytes, Direction, Result, Rows, Snapshot, Space, Stats, Store, limits};
 use imbl::OrdMap;
 use parking_lot::RwLock;
@@ -22,7 +23,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        Ok(self.state.read().space(space).get(key).cloned())
+        Ok(self.state.read().spaces.of(space).get(key).cloned())
     }
 
     fn snapshot(&self) -> Box<dyn Snapshot> {
@@ -57,38 +58,16 @@ impl Store for MemoryStore {
 
 #[derive(Clone, Debug, Default)]
 struct State {
-    spaces: [OrdMap<Bytes, Bytes>; Space::COUNT],
+    spaces: PerSpace<OrdMap<Bytes, Bytes>>,
     size_bytes: u64,
     last_commit: u64,
 }
 
 impl State {
-    fn space(&self, space: Space) -> &OrdMap<Bytes, Bytes> {
-        let [meta, items, index, changes, expiry] = &self.spaces;
-        match space {
-            Space::Meta => meta,
-            Space::Items => items,
-            Space::Index => index,
-            Space::Changes => changes,
-            Space::Expiry => expiry,
-        }
-    }
-
-    fn space_mut(&mut self, space: Space) -> &mut OrdMap<Bytes, Bytes> {
-        let [meta, items, index, changes, expiry] = &mut self.spaces;
-        match space {
-            Space::Meta => meta,
-            Space::Items => items,
-            Space::Index => index,
-            Space::Changes => changes,
-            Space::Expiry => expiry,
-        }
-    }
-
     fn apply(&mut self, space: Space, key: Bytes, value: Option<Bytes>) {
         let key_len = key.len();
         let added = value.as_ref().map(|value| row_size(key_len, value));
-        let map = self.space_mut(space);
+        let map = self.spaces.of_mut(space);
         let old = match value {
             Some(value) => map.insert(key, value),
             None => map.remove(&key),
@@ -100,7 +79,7 @@ impl State {
 
 impl Snapshot for State {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        Ok(self.space(space).get(key).cloned())
+        Ok(self.spaces.of(space).get(key).cloned())
     }
 
     fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_> {
@@ -108,7 +87,7 @@ impl Snapshot for State {
         if is_empty_range(start, end) {
             return Box::new(std::iter::empty());
         }
-        let rows = self.space(space).range::<_, [u8]>((start, end));
+        let rows = self.spaces.of(space).range::<_, [u8]>((start, end));
         let rows = rows.map(|(key, value)| Ok((key.clone(), value.clone())));
         match direction {
             Direction::Forward => Box::new(rows),

@@ -2,6 +2,7 @@
 
 use super::commit_row::CommitRow;
 use super::engine_error;
+use crate::per_space::PerSpace;
 use crate::{Batch, ErrorKind, Result, Space, StoreError};
 use fjall::config::CompressionPolicy;
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions};
@@ -26,7 +27,7 @@ const CACHE_BYTES_WHILE_CREATING: u64 = 1024 * 1024;
 /// Handles to all keyspaces.
 pub(super) struct Keyspaces {
     system: Keyspace,
-    spaces: [Keyspace; Space::COUNT],
+    spaces: PerSpace<Keyspace>,
 }
 
 /// Makes a new database in `path` with every keyspace, and closes it.
@@ -55,13 +56,7 @@ fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspa
         .open()?;
     let system = db.keyspace(SYSTEM, || options(512 * 1024))?;
     let open_space = |space: Space| db.keyspace(space.name(), || options(write_buffer_bytes(space)));
-    let spaces = [
-        open_space(Space::Meta)?,
-        open_space(Space::Items)?,
-        open_space(Space::Index)?,
-        open_space(Space::Changes)?,
-        open_space(Space::Expiry)?,
-    ];
+    let spaces = PerSpace::try_new(open_space)?;
     Ok((db, Keyspaces { system, spaces }))
 }
 
@@ -84,14 +79,7 @@ fn write_buffer_bytes(space: Space) -> u64 {
 
 impl Keyspaces {
     pub(super) fn of(&self, space: Space) -> &Keyspace {
-        let [meta, items, index, changes, expiry] = &self.spaces;
-        match space {
-            Space::Meta => meta,
-            Space::Items => items,
-            Space::Index => index,
-            Space::Changes => changes,
-            Space::Expiry => expiry,
-        }
+        self.spaces.of(space)
     }
 
     /// Hands the batch and its commit row to the engine's batch.
