@@ -324,7 +324,9 @@ pub(crate) fn check_index_throughput(
 /// Refuses parameters whose effect a client would miss: better an error than a silent gap.
 pub(crate) fn refuse_unsupported(parameters: &[(&str, bool)]) -> Result<(), Error> {
     match parameters.iter().find(|(_, given)| *given) {
-        Some((name, _)) => Err(Error::invalid_parameter(format!("{name} is not supported by Trestle"))),
+        Some((name, _)) => Err(Error::invalid_parameter(format!(
+            "{name} is not supported by Trestle"
+        ))),
         None => Ok(()),
     }
 }

@@ -28,6 +28,7 @@ mod range;
 mod schema;
 mod select;
 mod shared;
+mod statement;
 mod stream_position;
 mod tokens;
 mod transact;

@@ -21,6 +21,8 @@ pub(crate) const ITEM_BYTES_MAX: usize = 400 * 1024;
 pub(crate) enum Action {
     /// Replace it.
     Put(Arc<Item>),
+    /// Put it where none is; one that is there is a duplicate rather than a failed condition.
+    Insert(Arc<Item>),
     /// Change the item with this key.
     Update(Item, Option<Update>),
     /// Remove the item with this key.
@@ -68,7 +70,7 @@ impl ItemWrite {
 
     fn key(&self, table: &Table) -> Result<ItemKey, Error> {
         match &self.action {
-            Action::Put(item) => {
+            Action::Put(item) | Action::Insert(item) => {
                 let key = table.key.item_key_in(item)?;
                 table.check_index_keys(item)?;
                 Ok(key)
@@ -104,7 +106,7 @@ impl Placed {
     /// What the item or key counts towards the size of a transaction.
     pub(crate) fn item_bytes(&self) -> usize {
         match &self.write.action {
-            Action::Put(item) => size::of_item(item),
+            Action::Put(item) | Action::Insert(item) => size::of_item(item),
             Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => size::of_item(key),
         }
     }
@@ -117,7 +119,7 @@ impl Placed {
     /// The key attributes of the item.
     pub(crate) fn key_attributes(&self) -> Item {
         match &self.write.action {
-            Action::Put(item) => self.table.key.key_of(item),
+            Action::Put(item) | Action::Insert(item) => self.table.key.key_of(item),
             Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => key.clone(),
         }
     }
@@ -132,6 +134,9 @@ impl Placed {
             self.write.key(&current)?
         };
         let old = transaction.item(&current, &key)?;
+        if matches!(self.write.action, Action::Insert(_)) && old.is_some() {
+            return Err(Error::duplicate_item());
+        }
         if let Some(condition) = &self.write.condition {
             let empty = Item::new();
             if !condition.holds(old.as_deref().unwrap_or(&empty)) {
@@ -149,7 +154,7 @@ impl Placed {
                     consumed,
                 });
             }
-            Action::Put(item) => Some(item),
+            Action::Put(item) | Action::Insert(item) => Some(item),
             Action::Delete(_) => None,
             Action::Update(key, update) => Some(updated(&current, key, update.as_ref(), old.as_deref())?),
         };

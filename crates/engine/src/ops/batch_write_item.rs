@@ -9,7 +9,7 @@ use trestle_api::{
 };
 
 use crate::capacity::Consumed;
-use crate::catalog::Table;
+use crate::catalog::{Catalog, Table};
 use crate::completion::Completion;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction};
@@ -58,6 +58,7 @@ fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error>
     let mut seen = HashSet::new();
     let mut placed = Vec::with_capacity(writes.len());
     for write in writes {
+        check_key(&catalog, shared, &write)?;
         let write = write.place(&catalog, shared)?;
         if !seen.insert(write.place()) {
             return Err(Error::validation(
@@ -67,6 +68,15 @@ fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error>
         placed.push(write);
     }
     Ok(placed)
+}
+
+/// In a batch, an item without its key is refused in the words for keys, not in those for items.
+fn check_key(catalog: &Catalog, shared: &Shared, write: &ItemWrite) -> Result<(), Error> {
+    if let Action::Put(item) = &write.action {
+        let table = catalog.table(&write.table_name, shared.clock.now())?;
+        table.key.item_key(&table.key.key_of(item))?;
+    }
+    Ok(())
 }
 
 fn action(request: WriteRequest) -> Result<Action, Error> {

@@ -29,7 +29,10 @@ struct Plan {
 fn check(request: &CreateTable) -> Result<Plan, Error> {
     definition::refuse_unsupported(&[
         ("GlobalTableSourceArn", request.global_table_source_arn.is_some()),
-        ("GlobalTableSettingsReplicationMode", request.global_table_settings_replication_mode.is_some()),
+        (
+            "GlobalTableSettingsReplicationMode",
+            request.global_table_settings_replication_mode.is_some(),
+        ),
         ("VectorIndexes", request.vector_indexes.is_some()),
     ])?;
     let mode = request.billing_mode.unwrap_or_default();

@@ -24,10 +24,22 @@ pub(crate) fn run(engine: &Engine, request: UpdateTable) -> Completion {
 fn check(request: &UpdateTable) -> Result<(), Error> {
     definition::refuse_unsupported(&[
         ("ReplicaUpdates", request.replica_updates.is_some()),
-        ("MultiRegionConsistency", request.multi_region_consistency.is_some()),
-        ("GlobalTableWitnessUpdates", request.global_table_witness_updates.is_some()),
-        ("GlobalTableSettingsReplicationMode", request.global_table_settings_replication_mode.is_some()),
-        ("DisassociationProtectionEnabled", request.disassociation_protection_enabled.is_some()),
+        (
+            "MultiRegionConsistency",
+            request.multi_region_consistency.is_some(),
+        ),
+        (
+            "GlobalTableWitnessUpdates",
+            request.global_table_witness_updates.is_some(),
+        ),
+        (
+            "GlobalTableSettingsReplicationMode",
+            request.global_table_settings_replication_mode.is_some(),
+        ),
+        (
+            "DisassociationProtectionEnabled",
+            request.disassociation_protection_enabled.is_some(),
+        ),
         ("VectorIndexUpdates", request.vector_index_updates.is_some()),
     ])?;
     let updates = request.global_secondary_index_updates.as_deref();
