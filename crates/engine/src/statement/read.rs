@@ -1,0 +1,243 @@
+//! One page of a `SELECT`: the stretches of its plan, one after another.
+
+use std::sync::Arc;
+
+use trestle_api::{Error, ExecuteStatement, ExecuteStatementOutput};
+use trestle_expr::{Condition, KeySelection};
+use trestle_item::Item;
+use trestle_partiql::{Access, Parsed, Plan, Projection, Statement};
+use trestle_store::{Direction, Snapshot};
+
+use super::continuation::{Continuation, fingerprint};
+use super::{bind, keys, refused, table};
+use crate::capacity::{Consumed, Read};
+use crate::catalog::{Index, Scope, State, Table};
+use crate::page::{self, Page, PageRequest, Source};
+use crate::range::{self, Range};
+use crate::select;
+use crate::shared::Shared;
+
+/// An answer ends with the stretch that takes it past this many bytes.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Answers a `SELECT`.
+pub(crate) fn read(
+    shared: &Shared,
+    request: &ExecuteStatement,
+    statement: &Parsed,
+) -> Result<ExecuteStatementOutput, Error> {
+    let table = table(shared, statement)?;
+    let index = index(shared, &table, statement.index(), request.consistent_read)?;
+    let keys = keys(index.map_or(&table.key, |index| &index.key))?;
+    let Statement::Select(select) = bind(statement, request.parameters.as_ref())? else {
+        return Err(Error::internal("a write was taken for a read"));
+    };
+    let plan = select.plan(keys).map_err(refused)?;
+    let fetch = check_projected(&table, index, select.projection.as_ref(), plan.filter.as_ref())?;
+    let fingerprint = fingerprint(&request.statement, request.parameters.as_ref());
+    let start = match &request.next_token {
+        Some(token) => Continuation::read(token, fingerprint)?,
+        None => Continuation::default(),
+    };
+    let walk = Walk {
+        table: &table,
+        index,
+        plan: &plan,
+        fetch,
+        limit: request.limit.map(|limit| limit as usize),
+    };
+    let snapshot = shared.store.snapshot();
+    let answer = walk.page(&*snapshot, start, Read::consistent(request.consistent_read))?;
+    Ok(ExecuteStatementOutput {
+        items: match &select.projection {
+            Some(wanted) => answer.items.iter().map(|item| wanted.apply(item)).collect(),
+            None => answer.items,
+        },
+        next_token: answer.next.map(|next| next.token(fingerprint)),
+        consumed_capacity: answer.consumed.report(&table, request.return_consumed_capacity),
+        last_evaluated_key: None,
+    })
+}
+
+/// The index a statement names. The refusals differ from those of `Query`.
+fn index<'t>(
+    shared: &Shared,
+    table: &'t Table,
+    name: Option<&str>,
+    consistent: Option<bool>,
+) -> Result<Option<&'t Arc<Index>>, Error> {
+    let Some(name) = name else { return Ok(None) };
+    let found = table
+        .index(name)
+        .filter(|index| !matches!(index.state, State::Deleting(_)));
+    let found = found.ok_or_else(|| Error::validation("The table does not have the specified index"))?;
+    keys(&found.key)?;
+    if found.scope == Scope::Global && consistent == Some(true) {
+        return Err(Error::validation(
+            "Strongly consistent read is not supported on Global Secondary Indexes",
+        ));
+    }
+    select::index(table, Some(name), consistent, shared.clock.now())
+}
+
+/// Refuses attributes that the index does not keep, and tells whether whole items must be fetched for them: a local
+/// index can, a global one cannot.
+fn check_projected(
+    table: &Table,
+    index: Option<&Arc<Index>>,
+    projection: Option<&Projection>,
+    filter: Option<&Condition>,
+) -> Result<bool, Error> {
+    let Some(index) = index.filter(|index| !index.projects_all()) else {
+        return Ok(false);
+    };
+    let beyond = |names: Vec<&str>| -> Vec<String> {
+        let beyond = names.into_iter().filter(|name| !index.projects(table, name));
+        beyond.map(str::to_owned).collect()
+    };
+    let filtered = beyond(filter.into_iter().flat_map(Condition::attributes).collect());
+    if !filtered.is_empty() {
+        return Err(Error::invalid_parameter(format_args!(
+            "Secondary index {} does not project one or more filter attributes: [{}]",
+            index.name,
+            filtered.join(", ")
+        )));
+    }
+    let selected = beyond(projection.into_iter().flat_map(Projection::attributes).collect());
+    match index.scope {
+        _ if selected.is_empty() => Ok(false),
+        Scope::Local => Ok(true),
+        Scope::Global => Err(Error::invalid_parameter(format_args!(
+            "Global secondary index {} does not project [{}]",
+            index.name,
+            selected.join(", ")
+        ))),
+    }
+}
+
+/// The way of a plan through a table or index.
+struct Walk<'a> {
+    table: &'a Table,
+    index: Option<&'a Arc<Index>>,
+    plan: &'a Plan,
+    fetch: bool,
+    limit: Option<usize>,
+}
+
+/// What a page came to.
+#[derive(Default)]
+struct Answer {
+    items: Vec<Item>,
+    next: Option<Continuation>,
+    consumed: Consumed,
+}
+
+impl Walk<'_> {
+    /// Reads stretches from `start` on, until one ends the page.
+    fn page(&self, snapshot: &dyn Snapshot, start: Continuation, read: Read) -> Result<Answer, Error> {
+        let ranges = self.ranges(start.stretch)?;
+        let mut answer = Answer::default();
+        let mut last = start.last;
+        let (mut scanned, mut bytes) = (0, 0);
+        for (at, range) in ranges.into_iter().enumerate() {
+            let limit = self.limit.map(|limit| limit.saturating_sub(scanned));
+            if limit == Some(0) || bytes > ANSWER_BYTES_MAX {
+                answer.next = Some(Continuation {
+                    stretch: start.stretch + at,
+                    last: None,
+                });
+                break;
+            }
+            let page = self.stretch(snapshot, range, last.take(), limit)?;
+            scanned += page.scanned;
+            bytes += page.bytes;
+            answer.consumed.add(self.consumed(&page, read));
+            answer.items.extend(page.items);
+            if page.last.is_some() {
+                answer.next = Some(Continuation {
+                    stretch: start.stretch + at,
+                    last: page.last,
+                });
+                break;
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The rows of the stretches that are left, in the order of the plan.
+    fn ranges(&self, done: usize) -> Result<Vec<Range>, Error> {
+        match &self.plan.access {
+            Access::Scan => {
+                let owner = self.index.map_or(self.table.id.0, |index| index.id.0);
+                Ok(if done == 0 {
+                    vec![Range::segment(owner, 0, 1)]
+                } else {
+                    Vec::new()
+                })
+            }
+            Access::Partitions(stretches) => stretches
+                .iter()
+                .skip(done)
+                .map(|stretch| self.range(stretch))
+                .collect(),
+        }
+    }
+
+    fn range(&self, stretch: &KeySelection) -> Result<Range, Error> {
+        let range = match self.index {
+            Some(index) => range::in_index(index.id, stretch),
+            None => range::in_table(self.table.id, stretch),
+        };
+        // The only key without a place is one that could not have been written.
+        range.ok_or_else(|| {
+            Error::invalid_parameter("Size of hashkey has exceeded the maximum size limit of2048 bytes")
+        })
+    }
+
+    fn stretch(
+        &self,
+        snapshot: &dyn Snapshot,
+        mut range: Range,
+        last: Option<Item>,
+        limit: Option<usize>,
+    ) -> Result<Page, Error> {
+        let forward = !self.plan.descending;
+        if let Some(last) = last {
+            let position = select::position(self.table, self.index, &last)
+                .filter(|position| range.contains(position))
+                .ok_or_else(|| Error::validation("Invalid NextToken"))?;
+            range = range.after(position, forward);
+        }
+        page::read(
+            snapshot,
+            Source {
+                table: self.table,
+                index: self.index.map(|index| &**index),
+            },
+            &PageRequest {
+                range,
+                direction: if forward {
+                    Direction::Forward
+                } else {
+                    Direction::Reverse
+                },
+                limit,
+                filter: self.plan.filter.as_ref(),
+                projection: None,
+                fetch: self.fetch,
+                count_only: false,
+            },
+        )
+    }
+
+    fn consumed(&self, page: &Page, read: Read) -> Consumed {
+        let units = read.units(page.bytes);
+        match self.index {
+            Some(index) => {
+                let fetched = page.fetched.iter().map(|bytes| read.units(*bytes)).sum();
+                Consumed::index(index, units, fetched)
+            }
+            None => Consumed::table(units),
+        }
+    }
+}
