@@ -12,6 +12,8 @@ pub(crate) struct Cursor<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     at: usize,
+    /// Whether redundant parentheses have been read.
+    redundant: bool,
 }
 
 impl<'t> Cursor<'t> {
@@ -28,6 +30,7 @@ impl<'t> Cursor<'t> {
             text,
             tokens: tokens(text),
             at: 0,
+            redundant: false,
         })
     }
 
@@ -104,6 +107,21 @@ impl<'t> Cursor<'t> {
         let near = &self.text[from..to];
         self.kind
             .invalid(format_args!("Syntax error; token: \"{shown}\", near: \"{near}\""))
+    }
+
+    /// Remembers redundant parentheses. DynamoDB reports them only once it knows what they stand around, and a
+    /// syntax error may come first.
+    pub(crate) fn note_redundant_parentheses(&mut self) {
+        self.redundant = true;
+    }
+
+    /// Reports redundant parentheses read so far.
+    pub(crate) fn check_parentheses(&self) -> Result<(), ExprError> {
+        if self.redundant {
+            Err(self.redundant_parentheses())
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn redundant_parentheses(&self) -> ExprError {

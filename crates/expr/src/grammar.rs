@@ -9,7 +9,7 @@ mod update;
 
 pub(crate) use condition::{Comparison, RawCondition, condition};
 pub(crate) use operand::{RawCall, RawName, RawOperand, RawPath, RawStep};
-pub(crate) use update::{RawAction, RawSetValue, Sign, update};
+pub(crate) use update::{RawAction, RawSection, RawSetValue, Sign, update};
 
 use crate::ExprError;
 use crate::cursor::Cursor;

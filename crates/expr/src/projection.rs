@@ -50,6 +50,14 @@ impl Projection {
         Self::of(names.into_iter().map(Path::top).collect())
     }
 
+    /// A projection onto paths, in the order of [`Projection::paths`]; refuses paths that overlap or conflict.
+    pub fn new(paths: Vec<Path>) -> Result<Self, ExprError> {
+        for (at, path) in paths.iter().enumerate().rev() {
+            overlap::check(Kind::Projection, path, paths.iter().skip(at + 1))?;
+        }
+        Ok(Self::of(paths))
+    }
+
     /// A projection onto paths of which none leads into another.
     pub(crate) fn of(paths: Vec<Path>) -> Self {
         let mut attributes = BTreeMap::new();

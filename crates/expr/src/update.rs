@@ -65,9 +65,9 @@ pub enum SetOperand {
 impl Update {
     /// Reads an `UpdateExpression`.
     pub fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
-        let (raw, sections) = grammar::update(&mut Cursor::new(Kind::Update, text)?)?;
-        raw.iter().try_for_each(vocabulary::check_action)?;
-        parse::check_sections(&sections)?;
+        let sections = grammar::update(&mut Cursor::new(Kind::Update, text)?)?;
+        vocabulary::check_sections(&sections)?;
+        let raw: Vec<_> = sections.iter().flat_map(|section| &section.actions).collect();
         Ok(Self {
             actions: parse::actions(placeholders, &raw)?,
             dialect: Dialect::Expression,
@@ -80,7 +80,13 @@ impl Update {
         Self::of(actions, Dialect::Expression)
     }
 
-    /// An update from actions of which none touches what another touches.
+    /// An update that does these things. Their paths must not overlap or conflict: `parse` and the legacy
+    /// parameters see to that.
+    #[must_use]
+    pub fn new(actions: Vec<Action>) -> Self {
+        Self::of(actions, Dialect::Expression)
+    }
+
     pub(crate) fn of(actions: Vec<Action>, dialect: Dialect) -> Self {
         Self { actions, dialect }
     }

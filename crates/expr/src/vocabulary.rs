@@ -3,7 +3,8 @@
 //! Mistakes are reported in the order in which they were written, a function's before those of its arguments.
 
 use crate::grammar::{
-    Comparison, RawAction, RawCall, RawCondition, RawName, RawOperand, RawPath, RawSetValue, RawStep,
+    Comparison, RawAction, RawCall, RawCondition, RawName, RawOperand, RawPath, RawSection, RawSetValue,
+    RawStep,
 };
 use crate::reserved_words::is_reserved;
 use crate::{ExprError, Kind};
@@ -58,8 +59,25 @@ fn check_comparison(kind: Kind, comparison: &Comparison<'_>) -> Result<(), ExprE
     }
 }
 
-/// Checks the words of an update's action.
-pub(crate) fn check_action(action: &RawAction<'_>) -> Result<(), ExprError> {
+/// Checks the words of an update. Each section may appear once, which is checked behind its actions.
+pub(crate) fn check_sections(sections: &[RawSection<'_>]) -> Result<(), ExprError> {
+    for (at, section) in sections.iter().enumerate() {
+        section.actions.iter().try_for_each(check_action)?;
+        if sections
+            .iter()
+            .take(at)
+            .any(|earlier| earlier.keyword == section.keyword)
+        {
+            return Err(Kind::Update.invalid(format_args!(
+                "The \"{}\" section can only be used once in an update expression;",
+                section.keyword
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_action(action: &RawAction<'_>) -> Result<(), ExprError> {
     let kind = Kind::Update;
     match action {
         RawAction::Remove(path) | RawAction::Add(path, _) | RawAction::Delete(path, _) => {

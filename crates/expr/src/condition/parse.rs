@@ -24,13 +24,15 @@ pub(super) fn condition(
             Ok(Condition::Not(Box::new(negated)))
         }
         RawCondition::Call(raw) => call(resolver, raw),
-        RawCondition::Comparison(Comparison::Compare(left, comparator, right)) => {
-            compare(resolver, left, *comparator, right)
-        }
-        RawCondition::Comparison(Comparison::Between(value, low, high)) => {
-            between(resolver, value, low, high)
-        }
-        RawCondition::Comparison(Comparison::In(value, list)) => one_of(resolver, value, list),
+        RawCondition::Comparison(raw) => comparison(resolver, raw),
+    }
+}
+
+fn comparison(resolver: &mut Resolver<'_, '_>, raw: &Comparison<'_>) -> Result<Condition, ExprError> {
+    match raw {
+        Comparison::Compare(left, comparator, right) => compare(resolver, left, *comparator, right),
+        Comparison::Between(value, low, high) => between(resolver, value, low, high),
+        Comparison::In(value, list) => one_of(resolver, value, list),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Conditions: `OR` binds least, then `AND`, then `NOT`.
 
-use super::operand::{RawCall, RawOperand, grouped_operand};
+use super::operand::{RawCall, RawOperand, first_operand, grouped_operand};
 use super::separated;
 use crate::ExprError;
 use crate::condition::Comparator;
@@ -14,7 +14,7 @@ pub(crate) enum RawCondition<'t> {
     Or(Vec<RawCondition<'t>>),
     And(Vec<RawCondition<'t>>),
     Not(Box<RawCondition<'t>>),
-    Comparison(Comparison<'t>),
+    Comparison(Box<Comparison<'t>>),
     Call(RawCall<'t>),
 }
 
@@ -26,9 +26,11 @@ pub(crate) enum Comparison<'t> {
     In(RawOperand<'t>, Vec<RawOperand<'t>>),
 }
 
-/// Parentheses and `NOT`s nested deeper than this are refused. A condition may have 300 operators, and parentheses
-/// that are not redundant hold at least one each, so nothing that is allowed nests deeper.
-const DEPTH_MAX: usize = 310;
+/// Parentheses nested deeper than this are refused. A condition may have 300 operators, and parentheses that are
+/// not redundant hold at least one each, so nothing that is allowed nests deeper.
+const DEPTH_MAX: usize = 301;
+/// More than this many `NOT`s in a row are more operators than a condition may have.
+const NEGATIONS_MAX: usize = 300;
 
 /// A condition, and whether it stands in parentheses of its own.
 struct Parsed<'t> {
@@ -52,41 +54,51 @@ pub(crate) fn condition<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>,
     Ok(parsed.condition)
 }
 
+/// One function for `OR` and `AND`: parentheses recurse through it, and stack is scarce.
 fn or<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
-    chain(cursor, TokenKind::Or, RawCondition::Or, |cursor| {
-        chain(cursor, TokenKind::And, RawCondition::And, |cursor| {
-            not(cursor, depth)
-        })
-    })
+    let mut any = Vec::new();
+    let mut all = Vec::new();
+    loop {
+        let link = not(cursor, depth)?;
+        if cursor.take(TokenKind::And).is_some() {
+            all.push(link.condition);
+        } else if cursor.take(TokenKind::Or).is_some() {
+            any.push(joined(&mut all, RawCondition::And, link).condition);
+        } else {
+            let last = joined(&mut all, RawCondition::And, link);
+            return Ok(joined(&mut any, RawCondition::Or, last));
+        }
+    }
 }
 
-/// Conditions with the same connective between them.
-fn chain<'t>(
-    cursor: &mut Cursor<'t>,
-    connective: TokenKind,
+/// The links before and the last one, joined; the last alone if there are none before.
+fn joined<'t>(
+    before: &mut Vec<RawCondition<'t>>,
     join: fn(Vec<RawCondition<'t>>) -> RawCondition<'t>,
-    mut link: impl FnMut(&mut Cursor<'t>) -> Result<Parsed<'t>, ExprError>,
-) -> Result<Parsed<'t>, ExprError> {
-    let first = link(cursor)?;
-    if cursor.peek() != connective {
-        return Ok(first);
+    last: Parsed<'t>,
+) -> Parsed<'t> {
+    if before.is_empty() {
+        return last;
     }
-    let mut links = vec![first.condition];
-    while cursor.take(connective).is_some() {
-        links.push(link(cursor)?.condition);
-    }
-    Ok(Parsed::bare(join(links)))
+    let mut links = std::mem::take(before);
+    links.push(last.condition);
+    Parsed::bare(join(links))
 }
 
 fn not<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
-    if cursor.take(TokenKind::Not).is_none() {
-        return grouped(cursor, depth);
+    let mut negations = 0;
+    while cursor.take(TokenKind::Not).is_some() {
+        negations += 1;
     }
-    if depth >= DEPTH_MAX {
+    if negations > NEGATIONS_MAX {
         return Err(too_many_operators(cursor.kind()));
     }
-    let negated = not(cursor, depth + 1)?.condition;
-    Ok(Parsed::bare(RawCondition::Not(Box::new(negated))))
+    let parsed = grouped(cursor, depth)?;
+    if negations == 0 {
+        return Ok(parsed);
+    }
+    let negate = |condition, _| RawCondition::Not(Box::new(condition));
+    Ok(Parsed::bare((0..negations).fold(parsed.condition, negate)))
 }
 
 /// A condition in parentheses or a simple one.
@@ -189,28 +201,33 @@ fn comparator(token: TokenKind) -> Option<Comparator> {
 
 /// A comparison, or a call that is true or false by itself.
 fn simple<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>, ExprError> {
-    let left = grouped_operand(cursor)?;
+    let left = first_operand(cursor)?;
+    if !starts_comparison(cursor.peek()) {
+        let RawOperand::Call(call) = left else {
+            return Err(cursor.syntax_error());
+        };
+        cursor.check_parentheses()?;
+        return Ok(RawCondition::Call(call));
+    }
+    cursor.check_parentheses()?;
     if let Some(comparator) = comparator(cursor.peek()) {
         cursor.next();
         let right = grouped_operand(cursor)?;
-        return Ok(RawCondition::Comparison(Comparison::Compare(
-            left, comparator, right,
-        )));
+        return Ok(compared(Comparison::Compare(left, comparator, right)));
     }
     if cursor.take(TokenKind::Between).is_some() {
         let low = grouped_operand(cursor)?;
         cursor.expect(TokenKind::And)?;
         let high = grouped_operand(cursor)?;
-        return Ok(RawCondition::Comparison(Comparison::Between(left, low, high)));
+        return Ok(compared(Comparison::Between(left, low, high)));
     }
-    if cursor.take(TokenKind::In).is_some() {
-        cursor.expect(TokenKind::Open)?;
-        let list = separated(cursor, grouped_operand)?;
-        cursor.expect(TokenKind::Close)?;
-        return Ok(RawCondition::Comparison(Comparison::In(left, list)));
-    }
-    match left {
-        RawOperand::Call(call) => Ok(RawCondition::Call(call)),
-        _ => Err(cursor.syntax_error()),
-    }
+    cursor.expect(TokenKind::In)?;
+    cursor.expect(TokenKind::Open)?;
+    let list = separated(cursor, grouped_operand)?;
+    cursor.expect(TokenKind::Close)?;
+    Ok(compared(Comparison::In(left, list)))
+}
+
+fn compared(comparison: Comparison<'_>) -> RawCondition<'_> {
+    RawCondition::Comparison(Box::new(comparison))
 }

@@ -64,6 +64,14 @@ fn operand_at<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<RawOperand<'t
 
 /// An operand that may have one pair of parentheses around it.
 pub(crate) fn grouped_operand<'t>(cursor: &mut Cursor<'t>) -> Result<RawOperand<'t>, ExprError> {
+    let operand = first_operand(cursor)?;
+    cursor.check_parentheses()?;
+    Ok(operand)
+}
+
+/// As [`grouped_operand`], where only the next token tells whether an operand may stand here at all: the caller
+/// looks there first, and then checks the parentheses.
+pub(crate) fn first_operand<'t>(cursor: &mut Cursor<'t>) -> Result<RawOperand<'t>, ExprError> {
     grouped_operand_at(cursor, 0)
 }
 
@@ -88,7 +96,7 @@ pub(crate) fn close(cursor: &mut Cursor<'_>, opened: usize) -> Result<(), ExprEr
     for closed in 0..opened {
         cursor.expect(TokenKind::Close)?;
         if closed == 1 {
-            return Err(cursor.redundant_parentheses());
+            cursor.note_redundant_parentheses();
         }
     }
     Ok(())

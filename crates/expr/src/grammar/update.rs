@@ -39,25 +39,29 @@ impl Sign {
     }
 }
 
-/// All actions in order, and the names of the sections in order.
-pub(crate) fn update<'t>(
-    cursor: &mut Cursor<'t>,
-) -> Result<(Vec<RawAction<'t>>, Vec<&'static str>), ExprError> {
-    let mut actions = Vec::new();
+/// A keyword and its actions.
+#[derive(Debug)]
+pub(crate) struct RawSection<'t> {
+    pub(crate) keyword: &'static str,
+    pub(crate) actions: Vec<RawAction<'t>>,
+}
+
+/// All sections in order.
+pub(crate) fn update<'t>(cursor: &mut Cursor<'t>) -> Result<Vec<RawSection<'t>>, ExprError> {
     let mut sections = Vec::new();
     loop {
-        let keyword = cursor.peek();
-        let name = match keyword {
+        let token = cursor.peek();
+        let keyword = match token {
             TokenKind::Set => "SET",
             TokenKind::Remove => "REMOVE",
             TokenKind::Add => "ADD",
             TokenKind::Delete => "DELETE",
-            TokenKind::End if !sections.is_empty() => return Ok((actions, sections)),
+            TokenKind::End if !sections.is_empty() => return Ok(sections),
             _ => return Err(cursor.syntax_error()),
         };
         cursor.next();
-        sections.push(name);
-        actions.extend(separated(cursor, |cursor| action(cursor, keyword))?);
+        let actions = separated(cursor, |cursor| action(cursor, token))?;
+        sections.push(RawSection { keyword, actions });
     }
 }
 
@@ -82,6 +86,7 @@ fn set_value<'t>(cursor: &mut Cursor<'t>) -> Result<RawSetValue<'t>, ExprError> 
         .take_while(|ahead| cursor.peek_at(*ahead) == TokenKind::Close)
         .count();
     close(cursor, closed)?;
+    cursor.check_parentheses()?;
     let around_value = opened - closed;
     let Some(sign) = sign(cursor) else {
         if around_value > 0 {
@@ -91,6 +96,7 @@ fn set_value<'t>(cursor: &mut Cursor<'t>) -> Result<RawSetValue<'t>, ExprError> 
     };
     let right = grouped_operand(cursor)?;
     close(cursor, around_value)?;
+    cursor.check_parentheses()?;
     Ok(RawSetValue::Sum(left, sign, right))
 }
 

@@ -84,7 +84,7 @@ fn add(
     dialect: Dialect,
 ) -> Result<AttributeValue, ExprError> {
     match (value, added) {
-        (AttributeValue::N(_), AttributeValue::N(_)) => sum(value, added),
+        (AttributeValue::N(number), AttributeValue::N(added)) => computed(number.checked_add(added)),
         (AttributeValue::L(list), AttributeValue::L(added)) if dialect == Dialect::Legacy => {
             Ok(AttributeValue::L([list.as_slice(), added].concat()))
         }
@@ -92,19 +92,8 @@ fn add(
     }
 }
 
-fn sum(left: &AttributeValue, right: &AttributeValue) -> Result<AttributeValue, ExprError> {
-    arithmetic(left, right, Number::checked_add)
-}
-
-fn arithmetic(
-    left: &AttributeValue,
-    right: &AttributeValue,
-    operation: fn(&Number, &Number) -> Result<Number, NumberError>,
-) -> Result<AttributeValue, ExprError> {
-    let (Some(left), Some(right)) = (left.as_n(), right.as_n()) else {
-        return Err(wrong_type(Dialect::Expression));
-    };
-    operation(left, right)
+fn computed(result: Result<Number, NumberError>) -> Result<AttributeValue, ExprError> {
+    result
         .map(AttributeValue::N)
         .map_err(|error| ExprError(error.to_string()))
 }
@@ -120,21 +109,29 @@ impl SetValue {
     fn evaluate(&self, item: &Map) -> Result<AttributeValue, ExprError> {
         match self {
             Self::Operand(operand) => operand.evaluate(item).cloned(),
-            Self::Plus(left, right) => sum(left.evaluate(item)?, right.evaluate(item)?),
-            Self::Minus(left, right) => {
-                arithmetic(left.evaluate(item)?, right.evaluate(item)?, Number::checked_sub)
-            }
-            Self::ListAppend(first, second) => match (first.evaluate(item)?, second.evaluate(item)?) {
-                (AttributeValue::L(first), AttributeValue::L(second)) => {
-                    Ok(AttributeValue::L([first.as_slice(), second].concat()))
-                }
-                _ => Err(wrong_type(Dialect::Expression)),
-            },
+            Self::Plus(left, right) => computed(left.number(item)?.checked_add(right.number(item)?)),
+            Self::Minus(left, right) => computed(left.number(item)?.checked_sub(right.number(item)?)),
+            Self::ListAppend(first, second) => Ok(AttributeValue::L(
+                [first.list(item)?, second.list(item)?].concat(),
+            )),
         }
     }
 }
 
 impl SetOperand {
+    fn number<'a>(&'a self, item: &'a Map) -> Result<&'a Number, ExprError> {
+        self.evaluate(item)?
+            .as_n()
+            .ok_or_else(|| wrong_type(Dialect::Expression))
+    }
+
+    fn list<'a>(&'a self, item: &'a Map) -> Result<&'a [AttributeValue], ExprError> {
+        match self.evaluate(item)? {
+            AttributeValue::L(list) => Ok(list),
+            _ => Err(wrong_type(Dialect::Expression)),
+        }
+    }
+
     fn evaluate<'a>(&'a self, item: &'a Map) -> Result<&'a AttributeValue, ExprError> {
         match self {
             Self::Value(value) => Ok(value),
@@ -143,10 +140,11 @@ impl SetOperand {
                     "The provided expression refers to an attribute that does not exist in the item",
                 )
             }),
-            Self::IfNotExists(path, otherwise) => match path.get(item) {
-                Some(value) => Ok(value),
-                None => otherwise.evaluate(item),
-            },
+            // Both are read, as DynamoDB does: a missing alternative is a mistake even when it is not needed.
+            Self::IfNotExists(path, otherwise) => {
+                let otherwise = otherwise.evaluate(item)?;
+                Ok(path.get(item).unwrap_or(otherwise))
+            }
         }
     }
 }

@@ -10,23 +10,9 @@ use crate::path::Path;
 use crate::resolution::Resolver;
 use crate::{ExprError, Kind, Placeholders, overlap};
 
-/// Each section may appear once.
-pub(super) fn check_sections(sections: &[&str]) -> Result<(), ExprError> {
-    let repeated = sections
-        .iter()
-        .enumerate()
-        .find(|(at, section)| sections.iter().take(*at).any(|s| s == *section));
-    match repeated {
-        None => Ok(()),
-        Some((_, section)) => Err(Kind::Update.invalid(format_args!(
-            "The \"{section}\" section can only be used once in an update expression;"
-        ))),
-    }
-}
-
 pub(super) fn actions(
     placeholders: &mut Placeholders<'_>,
-    raw: &[RawAction<'_>],
+    raw: &[&RawAction<'_>],
 ) -> Result<Vec<Action>, ExprError> {
     let mut resolver = Resolver::new(Kind::Update, placeholders);
     let targets = targets(&mut resolver, raw)?;
@@ -39,7 +25,7 @@ pub(super) fn actions(
 }
 
 /// The targets of all actions, last first.
-fn targets(resolver: &mut Resolver<'_, '_>, raw: &[RawAction<'_>]) -> Result<Vec<Path>, ExprError> {
+fn targets(resolver: &mut Resolver<'_, '_>, raw: &[&RawAction<'_>]) -> Result<Vec<Path>, ExprError> {
     let mut targets: Vec<Path> = Vec::with_capacity(raw.len());
     for action in raw.iter().rev() {
         let (RawAction::Set(path, _)

@@ -1,0 +1,13 @@
+//! Expressions and legacy parameters as requests use them: tables of text and what DynamoDB makes of it.
+
+mod cases;
+mod condition_errors;
+mod condition_truth;
+mod key_conditions;
+mod legacy;
+mod parameters;
+mod projections;
+mod robustness;
+mod round_trip;
+mod update_effects;
+mod update_errors;
