@@ -1,8 +1,10 @@
 """What one server answered, brought into a form in which two servers can be compared."""
 
+import decimal
 import json
 import re
 
+PRECISE = decimal.Context(prec=60)
 PREFIX = re.compile(r"^\d+ validation errors? detected: ")
 SETS = ("SS", "NS", "BS")
 
@@ -32,13 +34,28 @@ class Outcome:
 
 
 def canonical(node):
-    """Sets in order; everything else as it came."""
-    if isinstance(node, dict):
-        return {
-            name: sorted(child) if name in SETS and isinstance(child, list) else canonical(child)
-            for name, child in node.items()
-        }
-    return [canonical(child) for child in node] if isinstance(node, list) else node
+    """Sets in order and numbers by value; everything else as it came.
+
+    DynamoDB Local gives numbers back as they were written, which AWS does not; the conformance cases check ours.
+    """
+    if isinstance(node, list):
+        return [canonical(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    if len(node) == 1:
+        (kind, inner), = node.items()
+        if kind == "N" and isinstance(inner, str):
+            return {"N": number(inner)}
+        if kind in SETS and isinstance(inner, list):
+            return {kind: sorted(number(member) if kind == "NS" else member for member in inner)}
+    return {name: canonical(child) for name, child in node.items()}
+
+
+def number(text):
+    try:
+        return format(decimal.Decimal(text).normalize(PRECISE), "f")
+    except decimal.InvalidOperation:
+        return text
 
 
 def general(message, tables):

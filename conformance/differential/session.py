@@ -55,7 +55,7 @@ class Session:
         if "Items" in first.body:
             items = canonical(items)
             whole["Items"] = items if self.has_order(operation, request) else sort_by_text(items)
-        if "ConsumedCapacity" in first.body and pages == 1:
+        if "ConsumedCapacity" in first.body and "Limit" not in request:
             whole["ConsumedCapacity"] = first.body["ConsumedCapacity"]
         return Outcome(None, "", whole)
 

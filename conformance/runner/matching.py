@@ -58,8 +58,14 @@ def faults(expected, actual, saved, path="answer"):
         return object_faults(expected, actual, saved, path)
     if isinstance(expected, list) and isinstance(actual, list):
         return array_faults(expected, actual, saved, path)
-    same = type(expected) is type(actual) or not {type(expected), type(actual)} & {bool}
-    return [] if same and expected == actual else [f"{path}: expected {expected!r}, got {actual!r}"]
+    return [] if same(expected, actual) else [f"{path}: expected {expected!r}, got {actual!r}"]
+
+
+def same(expected, actual):
+    """Equal, where Python is more generous than JSON's readers: True is not 1, and -0.0 is not 0."""
+    if isinstance(expected, bool) != isinstance(actual, bool):
+        return False
+    return expected == actual and (actual != 0 or not str(actual).startswith("-"))
 
 
 def object_faults(expected, actual, saved, path, extra_allowed=False):
