@@ -1,0 +1,15 @@
+//! A real server on a free port, spoken to over sockets: every property of the wire has its test here.
+
+mod admin;
+mod bodies;
+mod client;
+mod compression;
+mod connections;
+mod cors;
+mod listening;
+mod metrics;
+mod protocol;
+mod shutdown;
+mod signatures;
+mod test_server;
+mod tls;

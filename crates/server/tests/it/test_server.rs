@@ -1,0 +1,122 @@
+//! A server on the embedded engine, in a thread of its own.
+
+use crate::client::{Client, Response};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use trestle_engine::{Engine, Options};
+use trestle_env::{Clock, Timestamp, VirtualClock};
+use trestle_server::{Hooks, Server, Settings, StartError, Stopped};
+use trestle_store::MemoryStore;
+
+/// Stops when dropped.
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) endpoint: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Stopped>>,
+}
+
+impl TestServer {
+    pub(crate) fn start() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A server with other settings than the default ones.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::run(change, None)
+    }
+
+    /// A server whose clock stands at the given time and can be moved.
+    pub(crate) fn at(epoch_s: u64, change: impl FnOnce(&mut Settings)) -> Self {
+        let clock = VirtualClock::starting_at(Timestamp::from_secs(epoch_s));
+        Self::run(change, Some(Arc::new(clock)))
+    }
+
+    fn run(change: impl FnOnce(&mut Settings), movable_clock: Option<Arc<VirtualClock>>) -> Self {
+        let settings = settings(change);
+        let (tell, told) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        // A thread of its own also lets asynchronous tests start a server.
+        let thread = std::thread::spawn(move || {
+            let runtime = Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            let server = bind(&runtime, &settings, movable_clock).unwrap();
+            tell.send((server.address(), server.endpoint())).unwrap();
+            runtime.block_on(server.run(async {
+                let _ = stopped.await;
+            }))
+        });
+        let (address, endpoint) = told.recv().unwrap();
+        TestServer {
+            address,
+            endpoint,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Runs an operation on a connection of its own.
+    pub(crate) fn call(&self, operation: &str, body: &str) -> Response {
+        self.connect().call(operation, body.as_bytes())
+    }
+
+    /// Asks the server to stop, without waiting for it.
+    pub(crate) fn ask_to_stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    pub(crate) fn wait(&mut self) -> Stopped {
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.ask_to_stop();
+    }
+}
+
+/// Why a server with these settings does not start.
+pub(crate) fn refused(change: impl FnOnce(&mut Settings)) -> StartError {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    match bind(&runtime, &settings(change), None) {
+        Ok(_) => panic!("it started"),
+        Err(error) => error,
+    }
+}
+
+fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings {
+        port: 0,
+        ..Settings::default()
+    };
+    change(&mut settings);
+    settings
+}
+
+fn bind(
+    runtime: &Runtime,
+    settings: &Settings,
+    movable_clock: Option<Arc<VirtualClock>>,
+) -> Result<Server, StartError> {
+    let mut hooks = Hooks::default();
+    if let Some(clock) = &movable_clock {
+        hooks.clock = Arc::clone(clock) as Arc<dyn Clock>;
+    }
+    hooks.movable_clock = movable_clock;
+    let store = Arc::new(MemoryStore::new());
+    let engine = Engine::on(store, Arc::clone(&hooks.clock), Options::default()).unwrap();
+    runtime.block_on(Server::bind(settings, Arc::new(engine), hooks))
+}
