@@ -48,9 +48,11 @@ fn meets_the_limit() {
     let store = FjallStore::open(dir, fsync()).unwrap();
     store.commit(puts(Space::Items, [("small", "fits")])).unwrap();
 
-    let noise: Vec<u8> = (0..20_000_000u32)
+    // One block of noise again and again: too far apart for the journal's compression to notice.
+    let block: Vec<u8> = (0..250_000u32)
         .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
         .collect();
+    let noise = block.repeat(80);
     let mut large = puts(Space::Items, [("large", noise)]);
     large.put(Space::Index, b"of large", b"");
     assert_eq!(store.commit(large).unwrap_err().kind(), ErrorKind::Io);
