@@ -384,3 +384,27 @@ fn attributes_to_get_are_names_rather_than_paths() {
         "One or more parameter values were invalid: Duplicate value in attribute name: a"
     );
 }
+
+#[test]
+fn legacy_parameters_have_the_names_of_the_wire() {
+    fn reread<T: serde::Serialize + serde::de::DeserializeOwned>(json: &str) -> T {
+        let read: T = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
+        read
+    }
+    let filter: LegacyCondition =
+        reread(r#"{"AttributeValueList":[{"S":"x"}],"ComparisonOperator":"BEGINS_WITH"}"#);
+    assert_eq!(filter, condition(Op::BeginsWith, &[s("x")]));
+    let expectation: ExpectedAttributeValue = reread(r#"{"Exists":false}"#);
+    assert_eq!(expectation.exists, Some(false));
+    let update: AttributeValueUpdate = reread(r#"{"Value":{"N":"1"},"Action":"ADD"}"#);
+    assert_eq!(update.action, Some(AttributeAction::Add));
+    assert_eq!(serde_json::from_str::<Op>("\"NOT_NULL\"").unwrap(), Op::NotNull);
+    assert_eq!(
+        serde_json::from_str::<ConditionalOperator>("\"OR\"").unwrap(),
+        ConditionalOperator::Or
+    );
+    for operator in [Op::Eq, Op::NotNull, Op::NotContains, Op::Between] {
+        assert_eq!(serde_json::to_value(operator).unwrap(), operator.name());
+    }
+}
