@@ -80,6 +80,7 @@ fn depth_bombs_are_refused_on_a_small_stack() {
         repeated("(", "", "", 4096),
         repeated("NOT ", "a = :s", "", 1000),
         repeated("NOT(", "a = :s", ")", 800),
+        repeated(&format!("{}(", "NOT ".repeat(250)), "a = :s", ")", 4),
         repeated("(a<:s OR ", "a = :s", ")", 400),
         repeated("f(", "a", ")", 1300),
         repeated("size(", "a", ")", 600),
