@@ -20,6 +20,7 @@ mod oracle;
 mod paging;
 mod segments;
 mod separators;
+mod statements;
 mod streams;
 mod support;
 mod tables;
