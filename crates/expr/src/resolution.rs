@@ -9,7 +9,7 @@ use crate::{ExprError, Kind, Placeholders, vocabulary};
 /// A path may have this many elements, the attribute included.
 const PATH_LEN_MAX: usize = 32;
 /// An expression may have this many operators and functions.
-const OPERATORS_MAX: usize = 300;
+pub(crate) const OPERATORS_MAX: usize = 300;
 
 /// What the third look needs along the way.
 pub(crate) struct Resolver<'p, 'a> {

@@ -6,7 +6,7 @@ use crate::ExprError;
 use crate::condition::Comparator;
 use crate::cursor::Cursor;
 use crate::lexer::TokenKind;
-use crate::resolution::too_many_operators;
+use crate::resolution::{OPERATORS_MAX, too_many_operators};
 
 /// A condition as written.
 #[derive(Debug)]
@@ -26,25 +26,15 @@ pub(crate) enum Comparison<'t> {
     In(RawOperand<'t>, Vec<RawOperand<'t>>),
 }
 
-/// Parentheses nested deeper than this are refused. A condition may have 300 operators, and parentheses that are
-/// not redundant hold at least one each, so nothing that is allowed nests deeper.
-const DEPTH_MAX: usize = 301;
-/// More than this many `NOT`s in a row are more operators than a condition may have.
-const NEGATIONS_MAX: usize = 300;
+/// Parentheses nested deeper than this are refused. Those that are not redundant hold at least one operator each, so
+/// nothing that is allowed nests deeper.
+const DEPTH_MAX: usize = OPERATORS_MAX + 1;
 
-/// A condition, and whether it stands in parentheses of its own.
+/// A condition, whether it stands in parentheses of its own, and how many operators lie on top of each other in it.
 struct Parsed<'t> {
     condition: RawCondition<'t>,
     in_parentheses: bool,
-}
-
-impl<'t> Parsed<'t> {
-    fn bare(condition: RawCondition<'t>) -> Self {
-        Self {
-            condition,
-            in_parentheses: false,
-        }
-    }
+    height: usize,
 }
 
 /// A whole condition.
@@ -56,33 +46,58 @@ pub(crate) fn condition<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>,
 
 /// One function for `OR` and `AND`: parentheses recurse through it, and stack is scarce.
 fn or<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
-    let mut any = Vec::new();
-    let mut all = Vec::new();
+    let mut any = Links::default();
+    let mut all = Links::default();
     loop {
         let link = not(cursor, depth)?;
         if cursor.take(TokenKind::And).is_some() {
-            all.push(link.condition);
+            all.push(link);
         } else if cursor.take(TokenKind::Or).is_some() {
-            any.push(joined(&mut all, RawCondition::And, link).condition);
+            any.push(all.join(RawCondition::And, link));
         } else {
-            let last = joined(&mut all, RawCondition::And, link);
-            return Ok(joined(&mut any, RawCondition::Or, last));
+            let last = all.join(RawCondition::And, link);
+            return any.join(RawCondition::Or, last).check_height(cursor);
         }
     }
 }
 
-/// The links before and the last one, joined; the last alone if there are none before.
-fn joined<'t>(
-    before: &mut Vec<RawCondition<'t>>,
-    join: fn(Vec<RawCondition<'t>>) -> RawCondition<'t>,
-    last: Parsed<'t>,
-) -> Parsed<'t> {
-    if before.is_empty() {
-        return last;
+/// Conditions with the same connective behind each.
+#[derive(Default)]
+struct Links<'t> {
+    conditions: Vec<RawCondition<'t>>,
+    height: usize,
+}
+
+impl<'t> Links<'t> {
+    fn push(&mut self, link: Parsed<'t>) {
+        self.height = self.height.max(link.height);
+        self.conditions.push(link.condition);
     }
-    let mut links = std::mem::take(before);
-    links.push(last.condition);
-    Parsed::bare(join(links))
+
+    /// Takes all links and adds the last one; that one alone is not changed.
+    fn join(&mut self, join: fn(Vec<RawCondition<'t>>) -> RawCondition<'t>, last: Parsed<'t>) -> Parsed<'t> {
+        if self.conditions.is_empty() {
+            return last;
+        }
+        self.push(last);
+        let Self { conditions, height } = std::mem::take(self);
+        Parsed {
+            condition: join(conditions),
+            in_parentheses: false,
+            height: height + 1,
+        }
+    }
+}
+
+impl Parsed<'_> {
+    /// All later looks at a tree recurse, so this is where the stack is protected.
+    fn check_height(self, cursor: &Cursor<'_>) -> Result<Self, ExprError> {
+        if self.height > OPERATORS_MAX {
+            Err(too_many_operators(cursor.kind()))
+        } else {
+            Ok(self)
+        }
+    }
 }
 
 fn not<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
@@ -90,15 +105,21 @@ fn not<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprErro
     while cursor.take(TokenKind::Not).is_some() {
         negations += 1;
     }
-    if negations > NEGATIONS_MAX {
-        return Err(too_many_operators(cursor.kind()));
-    }
     let parsed = grouped(cursor, depth)?;
     if negations == 0 {
         return Ok(parsed);
     }
+    let height = parsed.height + negations;
+    if height > OPERATORS_MAX {
+        return Err(too_many_operators(cursor.kind()));
+    }
     let negate = |condition, _| RawCondition::Not(Box::new(condition));
-    Ok(Parsed::bare((0..negations).fold(parsed.condition, negate)))
+    let condition = (0..negations).fold(parsed.condition, negate);
+    Ok(Parsed {
+        condition,
+        in_parentheses: false,
+        height,
+    })
 }
 
 /// A condition in parentheses or a simple one.
@@ -110,7 +131,12 @@ fn grouped<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, Expr
         .take_while(|ahead| cursor.peek_at(*ahead) == TokenKind::Open)
         .count();
     if operand_parentheses(cursor, opened) == opened {
-        return simple(cursor).map(Parsed::bare);
+        let condition = simple(cursor)?;
+        return Ok(Parsed {
+            condition,
+            in_parentheses: false,
+            height: 1,
+        });
     }
     if depth >= DEPTH_MAX {
         return Err(if opened > 1 {
@@ -126,8 +152,8 @@ fn grouped<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, Expr
         return Err(cursor.redundant_parentheses());
     }
     Ok(Parsed {
-        condition: inner.condition,
         in_parentheses: true,
+        ..inner
     })
 }
 
