@@ -6,6 +6,7 @@
 //! arrive meanwhile form the next group, so different items never wait longer than one group.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -14,8 +15,7 @@ use trestle_api::{Error, Response};
 use trestle_item::Item;
 use trestle_store::{Batch, Space};
 
-use crate::catalog::{Catalog, Stats};
-use crate::layout::TableId;
+use crate::catalog::{Catalog, Stats, Table};
 use crate::meta;
 use crate::shared::Shared;
 use crate::transaction::Transaction;
@@ -99,7 +99,8 @@ pub(crate) struct Group {
     /// Items as of the staged requests; `None` is a deleted one. Storage still has the state before the group.
     pub(crate) items: HashMap<Vec<u8>, Option<Arc<Item>>>,
     pub(crate) stats: Vec<StatsDelta>,
-    pub(crate) touched: Vec<TableId>,
+    /// Tables whose counts changed.
+    pub(crate) touched: Vec<Arc<Table>>,
     pub(crate) counters: meta::Counters,
     answered: Vec<Answered>,
 }
@@ -150,7 +151,12 @@ impl Group {
             self.commit();
         }
         let mut transaction = Transaction::new(self);
-        let result = (job.work)(&mut transaction);
+        // A defect in one request must not take the database down with it: what it staged is dropped, it is told.
+        let result = catch_unwind(AssertUnwindSafe(|| (job.work)(&mut transaction))).unwrap_or_else(|_| {
+            Err(Error::internal(
+                "the request failed in an unexpected way; the log has details",
+            ))
+        });
         if result.is_ok() {
             transaction.keep();
         }
@@ -192,13 +198,19 @@ impl Group {
 
     fn write(&mut self) -> Result<(), trestle_store::StoreError> {
         let mut batch = std::mem::take(&mut self.batch);
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        for id in &self.touched {
-            if let Some(table) = self.catalog.by_id(*id) {
+        self.touched.sort_unstable_by_key(|table| table.id);
+        self.touched.dedup_by_key(|table| table.id);
+        for touched in &self.touched {
+            // As the catalog has it now: the group may have changed or dropped the table.
+            if let Some(table) = self
+                .catalog
+                .tables
+                .get(&touched.name)
+                .filter(|table| table.id == touched.id)
+            {
                 batch.put(
                     Space::Meta,
-                    meta::stats_key(*id),
+                    meta::stats_key(table.id),
                     meta::stats_row(table, &self.stats),
                 );
             }
@@ -214,6 +226,8 @@ impl Group {
         }
         if !Arc::ptr_eq(&self.catalog, &self.shared.catalog.load()) {
             self.shared.catalog.store(self.catalog.clone());
+            // A new index, a dropped table: the janitor need not wait for its next round.
+            self.shared.clock.signal().ring();
         }
         self.shared
             .last_sequence

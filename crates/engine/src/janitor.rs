@@ -1,7 +1,7 @@
 //! Background work: each task reads from storage what is left to do, does a bounded piece of it, and can be repeated.
 //!
 //! Tasks: adding old rows to new indexes, expiring items, indexing expiry after time to live was enabled, finishing
-//! the deletion of tables, clearing the rows of what was dropped, trimming change logs and forgetting tokens. Every
+//! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs and forgetting tokens. Every
 //! change goes through the committer like a client's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +20,7 @@ mod backfill;
 mod dropped;
 mod expire;
 mod forget_tokens;
+mod stale_expiry;
 mod trim_streams;
 
 /// How long the janitor sleeps at most when there was nothing to do.
@@ -86,11 +87,12 @@ impl Worker {
 
     /// One piece of every task.
     fn round(&self) -> Progress {
-        let tasks: [(&str, fn(&Self) -> Result<Progress, Error>); 6] = [
+        let tasks: [(&str, fn(&Self) -> Result<Progress, Error>); 7] = [
             ("backfilling an index", backfill::indexes),
             ("backfilling expiry", backfill::expiry),
             ("expiring items", expire::run),
             ("clearing dropped tables", dropped::run),
+            ("clearing expiry entries", stale_expiry::run),
             ("trimming streams", trim_streams::run),
             ("forgetting tokens", forget_tokens::run),
         ];

@@ -18,6 +18,9 @@ pub(crate) const DROPPED_TABLE_PREFIX: &[u8] = b"dropped/table/";
 /// What the notes about dropped indexes begin with.
 pub(crate) const DROPPED_INDEX_PREFIX: &[u8] = b"dropped/index/";
 
+/// What the notes about expiry entries that may have lost their reason begin with.
+pub(crate) const STALE_EXPIRY_PREFIX: &[u8] = b"dropped/expiry/";
+
 fn joined(prefix: &[u8], rest: &[u8]) -> Vec<u8> {
     [prefix, rest].concat()
 }
@@ -50,6 +53,11 @@ pub(crate) fn dropped_table_key(id: TableId) -> Vec<u8> {
 /// The note that an index's rows are to be cleared.
 pub(crate) fn dropped_index_key(id: IndexId) -> Vec<u8> {
     joined(DROPPED_INDEX_PREFIX, &id.0.to_be_bytes())
+}
+
+/// The note that a table's expiry entries are to be looked through; its value is the entry to go on from.
+pub(crate) fn stale_expiry_key(id: TableId) -> Vec<u8> {
+    joined(STALE_EXPIRY_PREFIX, &id.0.to_be_bytes())
 }
 
 /// Counters that only grow.

@@ -152,6 +152,16 @@ impl KeySchema {
             None => Ok(()),
         }
     }
+
+    /// Whether an index with this key holds `item`. Writes are refused before they get here; an item that is older than
+    /// the index may hold anything under the name of a key attribute.
+    pub(crate) fn places(&self, item: &Item) -> bool {
+        let usable = |part: &KeyAttribute| {
+            item.get(&part.name)
+                .is_some_and(|value| value.scalar_type() == Some(part.kind) && empty_kind(value).is_none())
+        };
+        self.attributes().all(usable) && self.too_large(item).is_none()
+    }
 }
 
 /// `string` or `binary`, if the value is an empty one.

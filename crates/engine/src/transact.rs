@@ -72,11 +72,6 @@ pub(crate) fn prepare(
     if bytes > TRANSACTION_BYTES_MAX {
         return Err(Error::validation("Transaction request cannot exceed 4 MB"));
     }
-    if let Some(token) = &token {
-        if shared.conflicts.has(&token.place()) {
-            return Err(Error::transaction_in_progress());
-        }
-    }
     let mut claimed: Vec<Vec<u8>> = placed.iter().map(Placed::place).collect();
     claimed.extend(token.as_ref().map(Token::place));
     match shared.conflicts.claim(claimed) {
@@ -87,10 +82,11 @@ pub(crate) fn prepare(
             },
             hold,
         )),
-        Err(mut taken) => {
-            taken.truncate(reasons.len()); // The token, if any, is no item.
-            Err(conflict(&taken))
-        }
+        // The token stands behind the items, and is none.
+        Err(mut taken) => match token.and_then(|_| taken.pop()) {
+            Some(true) => Err(Error::transaction_in_progress()),
+            _ => Err(conflict(&taken)),
+        },
     }
 }
 

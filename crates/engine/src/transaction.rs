@@ -12,7 +12,7 @@ use trestle_store::{Batch, Space};
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
 use crate::commit::Group;
-use crate::layout::{self, ItemKey, StreamId, TableId};
+use crate::layout::{self, ItemKey, StreamId};
 use crate::shared::internal;
 use crate::{expiry, meta};
 
@@ -39,7 +39,7 @@ pub(crate) struct Transaction<'g> {
     batch: Batch,
     items: HashMap<Vec<u8>, Option<Arc<Item>>>,
     stats: Vec<(Arc<Stats>, i64, i64)>,
-    touched: Vec<TableId>,
+    touched: Vec<Arc<Table>>,
     counters: meta::Counters,
 }
 
@@ -108,7 +108,7 @@ impl<'g> Transaction<'g> {
     /// Stages the change of one item from `old` to `new`, with all that follows from it.
     pub(crate) fn write(
         &mut self,
-        table: &Table,
+        table: &Arc<Table>,
         key: &ItemKey,
         old: Option<&Arc<Item>>,
         new: Option<Arc<Item>>,
@@ -131,7 +131,7 @@ impl<'g> Transaction<'g> {
         let sized = |item: Option<&Item>| item.map_or((0, 0), |item| (1, size::of_item(item) as i64));
         let (before, after) = (sized(old.map(|old| &**old)), sized(new.as_deref()));
         self.count(&table.stats, after.0 - before.0, after.1 - before.1);
-        self.touched.push(table.id);
+        self.touched.push(Arc::clone(table));
         match new_bytes {
             Some(bytes) => self.batch.put(Space::Items, place.clone(), bytes),
             None => self.batch.delete(Space::Items, place.clone()),
@@ -190,10 +190,16 @@ impl<'g> Transaction<'g> {
     }
 
     /// Adds the row of an item that is older than the index. Repeating it changes nothing.
-    pub(crate) fn backfill_index_row(&mut self, table: &Table, index: &Index, key: &ItemKey, item: &Item) {
+    pub(crate) fn backfill_index_row(
+        &mut self,
+        table: &Arc<Table>,
+        index: &Index,
+        key: &ItemKey,
+        item: &Item,
+    ) {
         if let Some(row) = IndexRow::of(table, index, item, key) {
             self.count(&index.stats, 1, row.bytes as i64);
-            self.touched.push(table.id);
+            self.touched.push(Arc::clone(table));
             self.batch.put(Space::Index, row.place, codec::encode(&row.item));
         }
     }
@@ -281,6 +287,15 @@ impl<'g> Transaction<'g> {
         for index in &table.indexes {
             self.drop_index(index);
         }
+        if table.ttl.is_some() {
+            self.drop_expiry(table.id);
+        }
+    }
+
+    /// Leaves a note so that expiry entries of the table that no item needs any more are cleared in the background.
+    pub(crate) fn drop_expiry(&mut self, id: TableId) {
+        self.batch
+            .put(Space::Meta, meta::stale_expiry_key(id), Vec::new());
     }
 
     /// Leaves a note so that an index's rows are cleared in the background.
@@ -343,8 +358,11 @@ struct IndexRow {
 }
 
 impl IndexRow {
-    /// The row, unless the item lacks a key attribute of the index.
+    /// The row, unless the item lacks a key attribute of the index or has one that cannot be a key.
     fn of(table: &Table, index: &Index, item: &Item, key: &ItemKey) -> Option<Self> {
+        if !index.key.places(item) {
+            return None;
+        }
         let place = layout::index_row(index.id, &index.key, item, key)?;
         let item = index.project(table, item);
         let bytes = size::of_item(&item);

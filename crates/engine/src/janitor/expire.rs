@@ -1,12 +1,15 @@
 //! Deletes items whose time to live is over.
 
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::Error;
+use trestle_item::Item;
 use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
+use crate::catalog::Table;
 use crate::expiry;
 use crate::layout::{self, ItemKey, TableId};
 use crate::shared::internal;
@@ -44,6 +47,23 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     Ok(Progress::Some)
 }
 
+/// The item behind an expiry entry, if it still expires at that second, with its table.
+pub(super) fn expiring(
+    transaction: &Transaction<'_>,
+    seconds: u64,
+    table: TableId,
+    key: &ItemKey,
+) -> Result<Option<(Arc<Table>, Arc<Item>)>, Error> {
+    let Some(table) = transaction.catalog().by_id(table).cloned() else {
+        return Ok(None);
+    };
+    let Some((ttl, item)) = table.ttl.as_ref().zip(transaction.item(&table, key)?) else {
+        return Ok(None);
+    };
+    let expires = expiry::seconds(&item, &ttl.attribute) == Some(seconds);
+    Ok(expires.then_some((table, item)))
+}
+
 /// Deletes one item, unless it has been written or deleted since.
 fn expire(
     transaction: &mut Transaction<'_>,
@@ -51,15 +71,8 @@ fn expire(
     table: TableId,
     key: &ItemKey,
 ) -> Result<(), Error> {
-    if let Some(table) = transaction.catalog().by_id(table).cloned() {
-        let item = transaction.item(&table, key)?;
-        let expires = item
-            .as_ref()
-            .zip(table.ttl.as_ref())
-            .and_then(|(item, ttl)| expiry::seconds(item, &ttl.attribute));
-        if expires == Some(seconds) {
-            transaction.write(&table, key, item.as_ref(), None, Actor::TimeToLive);
-        }
+    if let Some((table, item)) = expiring(transaction, seconds, table, key)? {
+        transaction.write(&table, key, Some(&item), None, Actor::TimeToLive);
     }
     // Also where the item was not deleted: an entry that nobody else removes would be looked at forever.
     transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));

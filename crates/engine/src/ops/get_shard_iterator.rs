@@ -47,7 +47,7 @@ pub(crate) fn run(shared: &Shared, request: &GetShardIterator) -> Result<GetShar
         (_, Some(text)) => {
             let sequence = parse_sequence(text).ok_or_else(|| Error::validation("Invalid SequenceNumber"))?;
             check_trimmed(shared, stream, shard, sequence)?;
-            sequence + u64::from(kind == ShardIteratorType::AfterSequenceNumber)
+            sequence.saturating_add(u64::from(kind == ShardIteratorType::AfterSequenceNumber))
         }
     };
     if !by_number && request.sequence_number.is_some() {

@@ -222,23 +222,41 @@ pub(crate) fn enable_stream(
     view: api::StreamViewType,
 ) -> Result<(), Error> {
     let id = StreamId(transaction.next_id());
-    let now = transaction.now();
-    let label = trestle_env::iso_8601_millis(now);
+    let (created, label, arn) = stream_name(transaction, table);
     transaction.put_stream(Stream {
         id,
         table: table.id,
         table_name: table.name.clone(),
-        arn: format!("{}/stream/{label}", table.arn),
+        arn,
         label,
         view,
         key: table.key.clone(),
         shards: transaction.shared().options.stream_shards.max(1),
-        created: now,
+        created,
         first_sequence: transaction.sequence(),
         closed: None,
     })?;
     table.stream = Some(id);
     Ok(())
+}
+
+/// When the stream begins, its label and its ARN. A stream is named by its time, so one that begins in the same
+/// millisecond as another of the table, or of a dropped table of that name, is dated later until its name is its own.
+fn stream_name(transaction: &Transaction<'_>, table: &Table) -> (Timestamp, String, String) {
+    let mut created = transaction.now();
+    loop {
+        let label = trestle_env::iso_8601_millis(created);
+        let arn = format!("{}/stream/{label}", table.arn);
+        if transaction
+            .catalog()
+            .streams
+            .values()
+            .all(|other| other.arn != arn)
+        {
+            return (created, label, arn);
+        }
+        created = created.plus(std::time::Duration::from_millis(1));
+    }
 }
 
 fn update_index(

@@ -48,6 +48,9 @@ fn update(
         ttl,
         ..Table::clone(table)
     };
+    if table.ttl.is_none() {
+        transaction.drop_expiry(table.id);
+    }
     transaction.put_table(table)?;
     Ok(UpdateTimeToLiveOutput {
         time_to_live_specification: wanted,
