@@ -50,9 +50,9 @@ impl FjallStore {
             directory.create()?;
         }
         directory.check_layout()?;
-        let last_in_journal = journal_check::check(&directory, settings.on_damage)?;
+        let journalled = journal_check::check(&directory, settings.on_damage)?;
         let (db, keyspaces) = keyspaces::open(&directory.engine(), settings.cache_bytes)?;
-        let last = keyspaces.last_commit(last_in_journal)?;
+        let last = keyspaces.last_commit(journalled)?;
 
         let durability = settings.durability;
         let commits = Mutex::new(Commits {

@@ -22,17 +22,24 @@ use std::path::Path;
 /// Unused parts of a journal look like this.
 const ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
 
-/// Checks every journal and repairs a torn end. Returns the last commit in them, if there is any.
-pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option<CommitRow>> {
+/// The commits that the journals hold, from the first to the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JournalledCommits {
+    pub(super) first: CommitRow,
+    pub(super) last: CommitRow,
+}
+
+/// Checks every journal and repairs a torn end. Returns which commits are in them, if there are any.
+pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option<JournalledCommits>> {
     let journals = directory.journals()?;
-    let mut last = None;
+    let mut seen = Seen::default();
     for (position, path) in journals.iter().enumerate() {
-        let Some(fault) = find_fault(path, &mut last)? else {
+        let Some(fault) = find_fault(path, &mut seen)? else {
             continue;
         };
         let later_journals = journals.get(position + 1..).unwrap_or_default();
         let is_torn_end =
-            later_journals.is_empty() && fault.may_be_torn && !is_proven_whole(path, &fault, last)?;
+            later_journals.is_empty() && fault.may_be_torn && !is_proven_whole(path, &fault, seen.last)?;
         if !is_torn_end && on_damage == OnDamage::Refuse {
             return Err(refuse(path, &fault));
         }
@@ -43,7 +50,18 @@ pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option
         cut(directory, path, fault.offset, fault.reason)?;
         break;
     }
-    Ok(last.map(|batch| batch.commit))
+    let commits = |(first, last): (JournalBatch, JournalBatch)| JournalledCommits {
+        first: first.commit,
+        last: last.commit,
+    };
+    Ok(seen.first.zip(seen.last).map(commits))
+}
+
+/// The batches read so far, over all journals.
+#[derive(Default)]
+struct Seen {
+    first: Option<JournalBatch>,
+    last: Option<JournalBatch>,
 }
 
 /// Where a journal stops making sense.
@@ -54,8 +72,8 @@ struct Fault {
     may_be_torn: bool,
 }
 
-/// Reads one journal. `last` is the newest commit seen so far and moves on with each batch.
-fn find_fault(path: &Path, last: &mut Option<JournalBatch>) -> Result<Option<Fault>> {
+/// Reads one journal and notes its batches.
+fn find_fault(path: &Path, seen: &mut Seen) -> Result<Option<Fault>> {
     let cannot_read = |error| StoreError::io("cannot read", path, error);
     let mut reader = BufReader::with_capacity(64 * 1024, File::open(path).map_err(cannot_read)?);
     let mut offset = 0;
@@ -68,8 +86,9 @@ fn find_fault(path: &Path, last: &mut Option<JournalBatch>) -> Result<Option<Fau
             }))
         };
         match read_batch(&mut reader) {
-            Ok(batch) if follows(*last, batch) => {
-                *last = Some(batch);
+            Ok(batch) if follows(seen.last, batch) => {
+                seen.first = seen.first.or(Some(batch));
+                seen.last = Some(batch);
                 offset += batch.len;
             }
             Ok(_) => return fault("the batch here is not the one after its predecessor", false),

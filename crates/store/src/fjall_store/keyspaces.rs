@@ -2,6 +2,7 @@
 
 use super::commit_row::CommitRow;
 use super::engine_error;
+use super::journal_check::JournalledCommits;
 use crate::per_space::PerSpace;
 use crate::{Batch, ErrorKind, Result, Space, StoreError};
 use fjall::config::CompressionPolicy;
@@ -93,33 +94,42 @@ impl Keyspaces {
         }
     }
 
-    /// The newest commit, after checking that it is the one the journal ended with and that no space is ahead.
-    pub(super) fn last_commit(&self, in_journal: Option<CommitRow>) -> Result<CommitRow> {
-        let stored = self.system.get(CommitRow::KEY);
-        let stored = stored.map_err(|error| engine_error::while_doing("reading the last commit", error))?;
-        let row = match &stored {
-            None => CommitRow::default(),
-            Some(bytes) => {
-                CommitRow::decode(bytes).ok_or_else(|| ahead("the last commit's row is unreadable"))?
-            }
-        };
-        if in_journal.is_some_and(|last| last.number != row.number) {
-            return Err(ahead("the journal and the tables disagree about the last commit"));
+    /// The newest commit, after checking that journals and tables fit together.
+    pub(super) fn last_commit(&self, journals: Option<JournalledCommits>) -> Result<CommitRow> {
+        let last = self.newest_commit()?;
+        if journals.is_some_and(|journals| journals.last.number != last.number) {
+            return Err(apart("they disagree about the last commit"));
         }
-        // Every batch writes the commit row, so no space can hold anything newer. If one does, journals are missing.
+        // Journals go only when their rows are in tables. What tables would hold cannot be asked once they are
+        // being merged, so this sees a missing journal only as long as there are none.
+        let has_tables = self.system.tree.get_highest_persisted_seqno().is_some();
+        if !has_tables && journals.is_some_and(|journals| journals.first.number != 1) {
+            return Err(apart("the first commits are missing"));
+        }
+        // Every batch writes the commit row, so no space can hold anything newer.
         let newest = self.system.tree.get_highest_seqno();
-        let is_ahead = |space: &Keyspace| space.tree.get_highest_persisted_seqno() > newest;
-        match self.spaces.iter().find(|space| is_ahead(space)) {
-            Some(space) => Err(ahead(&format!(
+        let is_ahead = |space: &&Keyspace| space.tree.get_highest_persisted_seqno() > newest;
+        match self.spaces.iter().find(is_ahead) {
+            Some(space) => Err(apart(&format!(
                 "space {} holds rows newer than the last commit",
                 &**space.name()
             ))),
-            None => Ok(row),
+            None => Ok(last),
         }
+    }
+
+    fn newest_commit(&self) -> Result<CommitRow> {
+        let stored = self.system.get(CommitRow::KEY);
+        let stored = stored.map_err(|error| engine_error::while_doing("reading the last commit", error))?;
+        stored.map_or(Ok(CommitRow::default()), |bytes| {
+            CommitRow::decode(&bytes).ok_or_else(|| apart("the row of the last commit is unreadable"))
+        })
     }
 }
 
-fn ahead(what: &str) -> StoreError {
-    let message = format!("{what}: a journal file is missing or older than the rest; see docs/format.md");
+fn apart(how: &str) -> StoreError {
+    let message = format!(
+        "journals and tables do not fit together: {how}. A file is missing or older than the rest; see docs/format.md"
+    );
     StoreError::new(ErrorKind::Damaged, message)
 }

@@ -244,6 +244,53 @@ fn the_loss_of_damaged_and_later_batches_can_be_accepted() {
     assert_eq!(specimen.open(fsync()).unwrap(), 2);
 }
 
+/// A journal of five batches as two files: the first two batches in `0.jnl`, the rest in `1.jnl`.
+fn two_journals() -> Specimen {
+    let specimen = Specimen::new(5);
+    let newer = fs::read(specimen.journal()).unwrap().split_off(specimen.ends[2]);
+    specimen.change(|journal| journal.truncate(specimen.ends[2]));
+    fs::write(specimen.dir.path().join("db/1.jnl"), newer).unwrap();
+    specimen
+}
+
+#[test]
+fn several_journals_are_one_sequence() {
+    assert_eq!(two_journals().open(fsync()).unwrap(), 5);
+}
+
+#[test]
+fn the_end_of_an_older_journal_is_not_a_torn_end() {
+    let specimen = two_journals();
+    specimen.change(|journal| journal.truncate(specimen.ends[2] - 1));
+    let error = specimen.open(fsync()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Damaged);
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("0.jnl is damaged at byte {}", specimen.ends[1])),
+        "{error}"
+    );
+
+    let accepting = Settings {
+        on_damage: OnDamage::CutJournal,
+        ..fsync()
+    };
+    assert_eq!(specimen.open(accepting).unwrap(), 1);
+    assert_eq!(specimen.set_aside().len(), 2, "the newer journal is kept too");
+}
+
+#[test]
+fn a_missing_older_journal_is_refused() {
+    let specimen = two_journals();
+    fs::remove_file(specimen.journal()).unwrap();
+    let error = specimen.open(fsync()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Damaged);
+    assert!(
+        error.to_string().contains("the first commits are missing"),
+        "{error}"
+    );
+}
+
 fn never_synced() -> Settings {
     Settings {
         sync_interval: Duration::from_secs(3600),
