@@ -1,8 +1,8 @@
 //! Background work: each task reads from storage what is left to do, does a bounded piece of it, and can be repeated.
 //!
 //! Tasks: adding old rows to new indexes, expiring items, indexing expiry after time to live was enabled, finishing
-//! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs and forgetting tokens. Every
-//! change goes through the committer like a client's.
+//! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs and
+//! forgetting tokens. Every change goes through the committer like a client's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};

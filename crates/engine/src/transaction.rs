@@ -12,7 +12,7 @@ use trestle_store::{Batch, Space};
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
 use crate::commit::Group;
-use crate::layout::{self, ItemKey, StreamId};
+use crate::layout::{self, ItemKey, StreamId, TableId};
 use crate::shared::internal;
 use crate::{expiry, meta};
 
