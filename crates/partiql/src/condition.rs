@@ -125,12 +125,17 @@ impl Lowering<'_> {
     fn one_of(self, operand: &Expr, list: &Expr) -> Result<Condition> {
         let members: &[Expr] = match &list.kind {
             ExprKind::List(members) | ExprKind::Bag(members) => members,
-            // `IN (1)`: the parentheses are gone by now.
-            ExprKind::Text(_) | ExprKind::Number(_) | ExprKind::Signed { .. } => std::slice::from_ref(list),
             _ => &[],
         };
         let fits = is_path(operand) || is_value(operand) || is_size(operand);
-        if members.is_empty() || !fits {
+        let subquery = matches!(
+            members,
+            [Expr {
+                kind: ExprKind::Select(_),
+                ..
+            }]
+        );
+        if members.is_empty() || subquery || !fits {
             return Err(StatementError::new(
                 "IN operator must have a left hand argument of type Variable Reference \
                  and right hand argument of type Seq with at least one member",

@@ -52,6 +52,11 @@ impl Parser {
         self.binding_at_least(SET_OPERATION)
     }
 
+    /// An expression inside a `SELECT`, which a set operation would end.
+    pub(super) fn clause(&mut self) -> Result<Expr> {
+        self.binding_at_least(OR)
+    }
+
     fn binding_at_least(&mut self, least: u8) -> Result<Expr> {
         self.deeper(|parser| {
             let mut left = parser.prefixed()?;
@@ -138,7 +143,7 @@ impl Parser {
             Following::And => join(left, self.binding_at_least(NOT)?, Join::And),
             Following::Is => return self.type_test(left, span),
             Following::In { .. } => {
-                let list = Box::new(self.binding_at_least(CONCAT)?);
+                let list = Box::new(self.members()?);
                 ExprKind::In {
                     operand: Box::new(left),
                     list,
@@ -163,6 +168,19 @@ impl Parser {
         };
         let expr = Expr { kind, span };
         Ok(if negated { negate(expr) } else { expr })
+    }
+
+    /// What stands after `IN`. There, parentheses around one member make a list too.
+    fn members(&mut self) -> Result<Expr> {
+        let span = self.span();
+        if self.at_sign(Sign::LeftParen) && !self.second().is_sign(Sign::RightParen) {
+            let members = self.enclosed(Sign::RightParen, Self::expression)?;
+            return Ok(Expr {
+                kind: ExprKind::List(members),
+                span,
+            });
+        }
+        self.binding_at_least(CONCAT)
     }
 
     fn between(&mut self, operand: Expr) -> Result<ExprKind> {

@@ -95,13 +95,13 @@ impl Parser {
     }
 
     fn column(&mut self) -> Result<Expr> {
-        let column = self.expression()?;
+        let column = self.clause()?;
         self.refuse_alias()?;
         Ok(column)
     }
 
     fn source(&mut self) -> Result<Expr> {
-        let source = self.expression()?;
+        let source = self.clause()?;
         self.refuse_alias()?;
         const JOINS: [&str; 6] = ["join", "inner", "left", "right", "full", "cross"];
         if self.at_sign(Sign::Comma) || JOINS.iter().any(|join| self.at_word(join)) {
@@ -126,7 +126,7 @@ impl Parser {
 
     fn condition(&mut self) -> Result<Option<Expr>> {
         if self.take_word("where") {
-            self.expression().map(Some)
+            self.clause().map(Some)
         } else {
             Ok(None)
         }
@@ -149,7 +149,7 @@ impl Parser {
         }
         self.expect_word("by", "Expected BY")?;
         self.comma_separated(|parser| {
-            let key = parser.expression()?;
+            let key = parser.clause()?;
             let direction = if parser.take_word("desc") {
                 Direction::Descending
             } else {

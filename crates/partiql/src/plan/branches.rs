@@ -96,46 +96,65 @@ fn concerns_key(condition: &Condition, keys: Keys<'_>) -> bool {
     }
 }
 
+/// What one alternative says about the keys; `None` if it names no partition.
 fn branch<'c>(alternative: &[&'c Condition], keys: Keys<'_>) -> Result<Option<Branch<'c>>> {
-    let mut hashes: Option<Vec<AttributeValue>> = None;
-    let mut sorts: Option<(Vec<KeyOp>, &Condition)> = None;
-    let mut rest = Vec::new();
-    let mut negated = false;
-    for condition in alternative {
-        if let Some(values) = term(condition, keys.hash).as_deref().and_then(equalities) {
-            values.iter().try_for_each(|value| check_type(keys.hash, value))?;
-            hashes = Some(match hashes {
-                Some(before) => before.into_iter().filter(|hash| values.contains(hash)).collect(),
-                None => without_repetition(values),
-            });
-            continue;
-        }
-        if let Some((range, ops)) = keys
-            .range
-            .and_then(|range| Some((range, term(condition, range)?)))
-        {
-            ops.iter()
-                .flat_map(operands)
-                .try_for_each(|value| check_type(range, value))?;
-            let better = sorts.as_ref().is_none_or(|(before, _)| rank(&ops) > rank(before));
-            let displaced = if better {
-                sorts.replace((ops, condition)).map(|(_, old)| old)
-            } else {
-                Some(*condition)
-            };
-            rest.extend(displaced);
-            continue;
-        }
-        negated |= keys.range.is_some_and(|range| negates(condition, range));
-        rest.push(condition);
-    }
-    let sorts = sorts.map(|(ops, _)| without_repetition(ops)).unwrap_or_default();
-    Ok(hashes.map(|hashes| Branch {
+    let Some(hashes) = hashes(alternative, keys)? else {
+        return Ok(None);
+    };
+    let mut branch = Branch {
         hashes,
-        sorts,
-        rest,
-        negated,
-    }))
+        sorts: Vec::new(),
+        rest: Vec::new(),
+        negated: false,
+    };
+    let mut directing: Option<&Condition> = None;
+    for condition in alternative {
+        if partitions(condition, keys).is_some() {
+            continue;
+        }
+        let sorts = keys
+            .range
+            .and_then(|range| Some((range, term(condition, range)?)));
+        match sorts {
+            Some((range, ops)) => {
+                ops.iter()
+                    .flat_map(operands)
+                    .try_for_each(|value| check_type(range, value))?;
+                if directing.is_none() || rank(&ops) > rank(&branch.sorts) {
+                    branch.rest.extend(directing.replace(condition));
+                    branch.sorts = without_repetition(ops);
+                } else {
+                    branch.rest.push(condition);
+                }
+            }
+            None => {
+                branch.negated |= keys.range.is_some_and(|range| negates(condition, range));
+                branch.rest.push(condition);
+            }
+        }
+    }
+    Ok(Some(branch))
+}
+
+/// The partitions that fulfil every condition on them; `None` if there is no such condition.
+fn hashes(alternative: &[&Condition], keys: Keys<'_>) -> Result<Option<Vec<AttributeValue>>> {
+    let mut hashes: Option<Vec<AttributeValue>> = None;
+    for values in alternative
+        .iter()
+        .filter_map(|condition| partitions(condition, keys))
+    {
+        values.iter().try_for_each(|value| check_type(keys.hash, value))?;
+        hashes = Some(match hashes {
+            Some(before) => before.into_iter().filter(|hash| values.contains(hash)).collect(),
+            None => without_repetition(values),
+        });
+    }
+    Ok(hashes)
+}
+
+/// The partitions a condition names.
+fn partitions(condition: &Condition, keys: Keys<'_>) -> Option<Vec<AttributeValue>> {
+    term(condition, keys.hash).as_deref().and_then(equalities)
 }
 
 fn without_repetition<T: PartialEq>(values: Vec<T>) -> Vec<T> {

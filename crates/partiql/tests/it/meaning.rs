@@ -57,6 +57,8 @@ fn conditions_mean_what_they_say() {
         "n NOT IN [1, 2]",
         "n IN (10, 20)",
         "n IN (10)",
+        "flag IN (true)",
+        "n IN (m.d.e, 10)",
         "n IN <<10>>",
         "n = 1e1 AND n = .1e2 AND n > -5 AND n < +11",
         "n = 11 OR s = 'str' AND flag = true",

@@ -98,6 +98,7 @@ fn without_the_partition_in_every_branch_everything_is_read() {
     for condition in [
         "n = 1",
         "sk = 1",
+        "sk = 'x'",
         "pk > 'a'",
         "pk = 'a' OR n = 1",
         "NOT pk = 'a'",

@@ -146,6 +146,10 @@ fn sql_that_dynamodb_lacks_is_named() {
         ),
         ("x IS INT4", "Unsupported operation: IsType"),
         ("hello", "Unsupported operation: Id"),
+        (
+            "SELECT * FROM t WHERE a = 1 UNION SELECT * FROM t",
+            "Unsupported operation: Union",
+        ),
         ("DROP TABLE t", "Unsupported operation: DropTable"),
         (
             "SELECT * FROM t.i.x",
@@ -216,6 +220,16 @@ fn conditions_are_refused_as_in_condition_expressions_without_the_parameter_name
         ),
         (
             "n IN []",
+            "IN operator must have a left hand argument of type Variable Reference \
+             and right hand argument of type Seq with at least one member",
+        ),
+        (
+            "n IN 10",
+            "IN operator must have a left hand argument of type Variable Reference \
+             and right hand argument of type Seq with at least one member",
+        ),
+        (
+            "n IN (SELECT a FROM t)",
             "IN operator must have a left hand argument of type Variable Reference \
              and right hand argument of type Seq with at least one member",
         ),
