@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_expr::{Condition, Update};
+use trestle_expr::{Condition, Path, Update};
 use trestle_item::{Item, size};
 
 use crate::capacity::Consumed;
 use crate::catalog::{Catalog, Table};
 use crate::layout::ItemKey;
+use crate::schema::KeySchema;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction, Written};
 
@@ -69,6 +70,7 @@ impl ItemWrite {
     }
 
     fn key(&self, table: &Table) -> Result<ItemKey, Error> {
+        self.check_key_paths(table)?;
         match &self.action {
             Action::Put(item) | Action::Insert(item) => {
                 let key = table.key.item_key_in(item)?;
@@ -89,6 +91,29 @@ impl ItemWrite {
             }
             Action::Delete(key) | Action::Check(key) => table.key.item_key(key),
         }
+    }
+}
+
+impl ItemWrite {
+    /// Key attributes are scalars: a path into one can only be a mistake.
+    fn check_key_paths(&self, table: &Table) -> Result<(), Error> {
+        let mut paths = self.condition.as_ref().map(Condition::paths).unwrap_or_default();
+        if let Action::Update(_, Some(update)) = &self.action {
+            paths.extend(update.paths());
+            paths.extend(update.operand_paths());
+        }
+        check_key_paths(&table.key, &paths)
+    }
+}
+
+/// Refuses a path that goes into a key attribute.
+pub(crate) fn check_key_paths(key: &KeySchema, paths: &[&Path]) -> Result<(), Error> {
+    match paths.iter().find(|path| path.is_nested() && key.contains(&path.attribute)) {
+        Some(path) => Err(Error::validation(format!(
+            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: IndexKey: {}",
+            path.attribute
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -140,10 +140,9 @@ impl Oracle {
 
     /// TransactWriteItems on distinct items.
     pub(crate) fn transact(&mut self, writes: &[Write]) -> Result<(), Refusal> {
-        self.all_or_nothing(writes, |table, write| table.check_put(write).map(|()| None))?;
-        let outcomes = self.all_or_nothing(writes, |table, write| table.outcome(write).map(Some))?;
-        for (write, outcome) in writes.iter().zip(outcomes) {
-            let (old, new) = outcome.unwrap();
+        self.all_or_nothing(writes, Table::check_put)?;
+        let outcomes = self.all_or_nothing(writes, Table::outcome)?;
+        for (write, (old, new)) in writes.iter().zip(outcomes) {
             self.table_mut(&write.table).store(&write.key, old, new, false);
         }
         Ok(())

@@ -102,9 +102,7 @@ impl Table {
         let passing = matching
             .into_iter()
             .filter(|row| ask.filter.as_ref().is_none_or(|filter| filter.holds(row)));
-        let shown = passing
-            .map(|row| (place(&row), self.shown(ask, row)))
-            .collect();
+        let shown = passing.map(|row| (place(&row), self.shown(ask, row))).collect();
         Found { scanned, shown }
     }
 
@@ -122,9 +120,7 @@ impl Table {
 
 impl Ask {
     fn matches(&self, row: &Item) -> bool {
-        self.hash
-            .iter()
-            .all(|(name, value)| row.get(name) == Some(value))
+        self.hash.iter().all(|(name, value)| row.get(name) == Some(value))
             && self
                 .range
                 .iter()
