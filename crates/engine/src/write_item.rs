@@ -123,6 +123,11 @@ impl Placed {
         self.key.in_table(self.table.id)
     }
 
+    /// The write without its place.
+    pub(crate) fn into_write(self) -> ItemWrite {
+        self.write
+    }
+
     /// The table as it was when the write was accepted.
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use trestle_api::{
-    BatchWriteItem, BatchWriteItemOutput, Error, ItemCollectionMetrics, ReturnConsumedCapacity,
+    BatchWriteItem, BatchWriteItemOutput, DeleteRequest, Error, ItemCollectionMetrics, PutRequest, ReturnConsumedCapacity,
     ReturnItemCollectionMetrics, WriteRequest,
 };
 
@@ -90,6 +90,21 @@ fn action(request: WriteRequest) -> Result<Action, Error> {
             "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
         )),
     }
+}
+
+/// A write as the client sent it.
+fn unprocessed(write: Placed) -> (String, WriteRequest) {
+    let write = write.into_write();
+    let request = match write.action {
+        Action::Put(item) => WriteRequest {
+            put_request: Some(PutRequest { item: Arc::unwrap_or_clone(item) }),
+            delete_request: None,
+        },
+        Action::Delete(key) | Action::Update(key, _) | Action::Check(key) => {
+            WriteRequest { put_request: None, delete_request: Some(DeleteRequest { key }) }
+        }
+    };
+    (write.table_name, request)
 }
 
 fn apply(
