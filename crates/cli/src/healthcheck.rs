@@ -11,6 +11,10 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// More than enough for the answer's head and its one line.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024;
 
+/// How a TLS server begins to say that it was not spoken to in TLS: an alert record. A check that speaks no TLS
+/// takes this for life: the server accepts connections and answers them.
+const TLS_ALERT: &[u8] = &[0x15, 0x03];
+
 /// Succeeds if a healthy server answers.
 pub(crate) fn check(flags: &HealthcheckFlags) -> Result<(), Failure> {
     let HealthcheckFlags { host, port } = flags;
@@ -19,27 +23,29 @@ pub(crate) fn check(flags: &HealthcheckFlags) -> Result<(), Failure> {
             "no healthy server at {host}:{port}: {error}; start one with `trestle serve --port {port}`"
         ))
     })?;
-    if answer.starts_with("HTTP/1.1 200") && answer.contains("healthy") {
+    let text = String::from_utf8_lossy(&answer);
+    if answer.starts_with(TLS_ALERT) || text.starts_with("HTTP/1.1 200") && text.contains("healthy") {
         let _ = writeln!(io::stdout(), "healthy: {host}:{port}");
         return Ok(());
     }
-    let first_line = answer.lines().next().unwrap_or("nothing");
+    let first_line = text.lines().next().unwrap_or("nothing");
     Err(Failure::failed(format!(
         "the server at {host}:{port} is not healthy: it answered `{first_line}`"
     )))
 }
 
-fn ask(host: &str, port: u16) -> io::Result<String> {
+fn ask(host: &str, port: u16) -> io::Result<Vec<u8>> {
     let mut stream = connect(host, port)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    write!(
-        stream,
-        "GET / HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
-    )?;
+    let request = format!("GET / HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer) {
+        // A connection that is reset after the answer has done its work.
+        Err(error) if answer.is_empty() => Err(error),
+        _ => Ok(answer),
+    }
 }
 
 fn connect(host: &str, port: u16) -> io::Result<TcpStream> {

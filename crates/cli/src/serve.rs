@@ -66,16 +66,12 @@ fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<En
 }
 
 fn store_failure(path: &Path, error: &StoreError) -> Failure {
-    let path = path.display();
     match error.kind() {
-        ErrorKind::InUse => Failure::new(
-            Code::DataInUse,
-            format!(
-                "the data directory {path} is open in another process; stop that one, or choose another directory \
-                 with --data"
-            ),
-        ),
-        _ => Failure::failed(format!("cannot open the data directory {path}: {error}")),
+        ErrorKind::InUse => Failure::new(Code::DataInUse, format!("{error} with --data")),
+        _ => Failure::failed(format!(
+            "cannot open the data directory {}: {error}",
+            path.display()
+        )),
     }
 }
 

@@ -23,9 +23,19 @@ pub(crate) enum BodyError {
 
 /// The whole body. One that announces its size is refused before it is read, any other as soon as it is too
 /// large; neither is kept in memory.
-pub(crate) async fn read(mut body: Incoming, bytes_max: usize, time: Duration) -> Result<Bytes, BodyError> {
+///
+/// A client that `waits` for permission to send has not sent anything, so nothing of a refused body is on its way;
+/// reading it would even grant the permission.
+pub(crate) async fn read(
+    mut body: Incoming,
+    waits: bool,
+    bytes_max: usize,
+    time: Duration,
+) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > bytes_max as u64 {
-        drain(body);
+        if !waits {
+            drain(body);
+        }
         return Err(BodyError::TooLarge);
     }
     match timeout(time, collect(&mut body, bytes_max)).await {

@@ -27,8 +27,7 @@ pub(crate) fn protocol(limits: &Limits) -> Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         // Also ends a connection that waits for its next request: both wait for a request head.
-        .header_read_timeout(limits.idle)
-        .pipeline_flush(true);
+        .header_read_timeout(limits.idle);
     builder
         .http2()
         .timer(TokioTimer::new())

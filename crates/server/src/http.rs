@@ -106,7 +106,7 @@ impl Service {
         if !is_json(&head.headers) {
             return Err(Refused::NotAnOperation);
         }
-        let sent = self.read(body).await?;
+        let sent = self.read(head, body).await?;
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
         let operation = dispatch::target(target)?;
         self.verify(head, &sent)?;
@@ -118,13 +118,14 @@ impl Service {
         let Some(clock) = &self.movable_clock else {
             return Ok(admin::no_movable_clock());
         };
-        let sent = self.read(body).await?;
+        let sent = self.read(head, body).await?;
         self.verify(head, &sent)?;
         Ok(admin::clock(clock, &head.method, &sent))
     }
 
-    async fn read(&self, body: Incoming) -> Result<Bytes, Refused> {
-        Ok(body::read(body, self.limits.body_bytes_max, self.limits.body_read).await?)
+    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {
+        let waits = head.headers.contains_key(header::EXPECT);
+        Ok(body::read(body, waits, self.limits.body_bytes_max, self.limits.body_read).await?)
     }
 
     fn verify(&self, head: &Parts, sent: &[u8]) -> Result<(), Refused> {

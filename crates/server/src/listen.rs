@@ -145,7 +145,13 @@ impl Server {
 
     /// The next client, once there is a seat for it.
     async fn accept(&self, seats: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-        let seat = Arc::clone(seats).acquire_owned().await.ok()?;
+        let seat = match Arc::clone(seats).try_acquire_owned() {
+            Ok(seat) => seat,
+            Err(_) => {
+                tracing::warn!("as many connections as allowed are open; new ones wait");
+                Arc::clone(seats).acquire_owned().await.ok()?
+            }
+        };
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => return Some((stream, seat)),
@@ -193,10 +199,12 @@ async fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartError> {
         host: host.to_owned(),
         reason,
     };
-    let mut found = lookup_host((host, port))
+    let found = lookup_host((host, port))
         .await
         .map_err(|error| failed(error.to_string()))?;
-    found.next().ok_or_else(|| failed("it has none".to_owned()))
+    // Of a name with several addresses, the one that every client can use.
+    let found = found.min_by_key(SocketAddr::is_ipv6);
+    found.ok_or_else(|| failed("it has none".to_owned()))
 }
 
 fn listen_error(address: SocketAddr, source: io::Error) -> StartError {

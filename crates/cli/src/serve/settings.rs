@@ -102,7 +102,8 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         cors: server.cors.as_deref().map_or(defaults.cors, cors),
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
-            idle: seconds(server.idle_seconds, limits.idle),
+            // Without any patience no request could ever arrive.
+            idle: seconds(server.idle_seconds, limits.idle).max(Duration::from_secs(1)),
             shutdown: seconds(server.shutdown_seconds, limits.shutdown),
             ..limits
         },

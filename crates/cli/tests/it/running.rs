@@ -66,6 +66,10 @@ impl Running {
         self.address.rsplit(':').next().unwrap()
     }
 
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Runs an operation; the answer with its head.
     pub(crate) fn call(&self, operation: &str, body: &str) -> String {
         self.send(&format!(

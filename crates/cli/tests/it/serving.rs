@@ -43,6 +43,53 @@ fn a_healthy_server_passes_the_healthcheck() {
 }
 
 #[test]
+fn a_server_that_speaks_tls_passes_the_healthcheck() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(directory.path().join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(directory.path().join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let args = [
+        "serve",
+        "--in-memory",
+        "--port",
+        "0",
+        "--tls-cert",
+        "cert.pem",
+        "--tls-key",
+        "key.pem",
+    ];
+    let server = start(directory.path(), &args);
+    assert!(
+        server.announcement.contains("=https://127.0.0.1:"),
+        "{}",
+        server.announcement
+    );
+    let check = run(directory.path(), &["healthcheck", "--port", server.port()]);
+    assert_eq!(
+        check.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&check.stderr)
+    );
+}
+
+#[test]
+fn something_else_on_the_port_does_not_pass_the_healthcheck() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 3]).unwrap();
+        stream.write_all(b"HTTP/1.1 503 Busy\r\n\r\n").unwrap();
+    });
+    let check = run(std::path::Path::new("."), &["healthcheck", "--port", &port]);
+    assert_eq!(check.status.code(), Some(1));
+    let message = String::from_utf8(check.stderr).unwrap();
+    assert!(message.contains("it answered `HTTP/1.1 503 Busy`"), "{message}");
+}
+
+#[test]
 fn data_outlives_the_server() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["serve", "--data", "d", "--port", "0"];
@@ -68,12 +115,15 @@ fn data_outlives_the_server() {
 fn a_second_server_on_the_same_data_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["serve", "--data", "d", "--port", "0"];
-    let _first = start(directory.path(), &args);
+    let first = start(directory.path(), &args);
     let second = run(directory.path(), &args);
     assert_eq!(second.status.code(), Some(3));
     assert_eq!(
         String::from_utf8(second.stderr).unwrap(),
-        "trestle: the data directory d is open in another process; stop that one, or choose another directory with --data\n"
+        format!(
+            "trestle: data directory d is in use by process {}; stop it or choose another directory with --data\n",
+            first.process_id()
+        )
     );
 }
 

@@ -34,6 +34,18 @@ fn an_announced_large_body_is_refused_before_it_is_sent() {
 }
 
 #[test]
+fn a_client_that_waits_for_permission_to_send_too_much_does_not_get_it() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.write(format!(
+        "{HEAD}Expect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        BODY_BYTES_MAX + 1
+    ));
+    assert_too_large(&mut client);
+    assert!(client.is_closed());
+}
+
+#[test]
 fn a_client_that_sends_everything_first_still_sees_the_refusal() {
     let server = TestServer::start();
     let mut client = server.connect();

@@ -63,10 +63,11 @@ fn beyond_the_cap_a_client_waits_for_a_seat() {
 }
 
 #[test]
-fn nonsense_ends_its_connection_and_nothing_else() {
+fn nonsense_is_refused_and_ends_its_connection_and_nothing_else() {
     let server = TestServer::start();
     let mut client = server.connect();
     client.write("this is not HTTP\r\n\r\n");
+    assert_eq!(client.read().status, 400);
     assert!(client.is_closed());
     assert_eq!(server.call("ListTables", "{}").status, 200);
 }
