@@ -96,7 +96,7 @@ fn action(request: WriteRequest) -> Result<Action, Error> {
 fn unprocessed(write: Placed) -> (String, WriteRequest) {
     let write = write.into_write();
     let request = match write.action {
-        Action::Put(item) => WriteRequest {
+        Action::Put(item) | Action::Insert(item) => WriteRequest {
             put_request: Some(PutRequest { item: Arc::unwrap_or_clone(item) }),
             delete_request: None,
         },
