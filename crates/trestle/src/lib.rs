@@ -1,1 +1,74 @@
-//! (being written)
+//! Trestle in your own process: open a directory, call DynamoDB's operations, no socket.
+//!
+//! The engine behind `trestle serve` is a library. [`Engine`] keeps its data in a directory or in memory; every
+//! operation of DynamoDB is a plain struct in [`api`], named as the operation, with members named as in DynamoDB's
+//! API reference. Answers, limits and error texts are the same as over the network.
+//!
+//! ```
+//! use trestle::api::{AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType, PutItem, Query};
+//! use trestle::{AttributeValue, Engine, Item, Options, ScalarType};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::in_memory(Options::default())?;
+//! engine.run(CreateTable {
+//!     table_name: "music".into(),
+//!     attribute_definitions: vec![AttributeDefinition {
+//!         attribute_name: "artist".into(),
+//!         attribute_type: ScalarType::S,
+//!     }],
+//!     key_schema: vec![KeySchemaElement {
+//!         attribute_name: "artist".into(),
+//!         key_type: KeyType::Hash,
+//!     }],
+//!     billing_mode: Some(BillingMode::PayPerRequest),
+//!     ..CreateTable::default()
+//! })?;
+//! engine.run(PutItem {
+//!     table_name: "music".into(),
+//!     item: Item::from([
+//!         ("artist", AttributeValue::from("Miles")),
+//!         ("born", AttributeValue::from(1926_i64)),
+//!     ]),
+//!     ..PutItem::default()
+//! })?;
+//! let answer = engine.run(Query {
+//!     table_name: "music".into(),
+//!     key_condition_expression: Some("artist = :a".into()),
+//!     expression_attribute_values: Some(Item::from([(":a", "Miles")])),
+//!     ..Query::default()
+//! })?;
+//! assert_eq!(answer.count, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Opening
+//!
+//! | | |
+//! |---|---|
+//! | [`Engine::open`] | a directory, made if it is missing; one process at a time |
+//! | [`Engine::in_memory`] | nothing is kept: for tests |
+//! | [`Engine::on`] | any [`Store`] and any [`Clock`]; with a [`VirtualClock`] a test decides when items expire |
+//!
+//! A handle is cheap to clone and can be used from any number of threads. The database closes with its last handle.
+//!
+//! # Calling
+//!
+//! - **On a thread**: [`Engine::run`] blocks until the answer is there. A write is there when it is as durable as
+//!   [`StoreSettings::durability`] says: by default, when it would survive a power cut.
+//! - **In a task**: import [`DatabaseExt`] and `engine.put_item(…).await`. No runtime is needed or assumed; reads are
+//!   answered where they are called, writes wait for the commit they share with others.
+//! - **Against [`Database`]**: code that takes `&dyn Database` runs on this engine as on anything else that answers
+//!   DynamoDB's operations.
+//!
+//! Failures are one type, [`Error`]: its [`ErrorKind`] is DynamoDB's exception, its message DynamoDB's text. A cancelled
+//! transaction carries its reasons in the order of its items, a failed condition the item that failed it, if asked to.
+//!
+//! A program to start from is in `examples/embedded.rs`: `cargo run -p trestle --example embedded`.
+
+pub use trestle_api as api;
+pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
+pub use trestle_engine::{Completion, Durability, Engine, OpenError, Options, StoreSettings};
+pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
+pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
+pub use trestle_store::{FjallStore, MemoryStore, Store};
