@@ -33,6 +33,7 @@ mod stream_position;
 mod tokens;
 mod transact;
 mod transaction;
+mod verify;
 mod write_item;
 
 pub use completion::Completion;
@@ -40,3 +41,4 @@ pub use engine::{Engine, OpenError};
 pub use options::Options;
 pub use trestle_api::Database;
 pub use trestle_store::{Durability, Settings as StoreSettings};
+pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify, verify_directory};

@@ -11,6 +11,8 @@ pub(crate) const COUNTERS_KEY: &[u8] = b"counters";
 pub(crate) const TABLE_PREFIX: &[u8] = b"table/";
 /// What all stream definitions begin with.
 pub(crate) const STREAM_PREFIX: &[u8] = b"stream/";
+/// What all counts begin with.
+pub(crate) const STATS_PREFIX: &[u8] = b"stats/";
 /// What all idempotency tokens begin with.
 pub(crate) const TOKEN_PREFIX: &[u8] = b"token/";
 /// What the notes about dropped tables begin with.
@@ -37,7 +39,7 @@ pub(crate) fn stream_key(id: StreamId) -> Vec<u8> {
 
 /// A table's counts.
 pub(crate) fn stats_key(id: TableId) -> Vec<u8> {
-    joined(b"stats/", &id.0.to_be_bytes())
+    joined(STATS_PREFIX, &id.0.to_be_bytes())
 }
 
 /// An idempotency token.

@@ -237,17 +237,18 @@ impl<'g> Transaction<'g> {
 
     fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Item>, new: Option<&Item>) {
         let Some(ttl) = &table.ttl else { return };
-        if ttl.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
-            return; // As with indexes: the walk will come by.
-        }
         let before = old.and_then(|item| expiry::seconds(item, &ttl.attribute));
         let after = new.and_then(|item| expiry::seconds(item, &ttl.attribute));
         if before == after {
             return;
         }
+        // Also ahead of the backfill's walk: an earlier time to live may have left the entry.
         if let Some(seconds) = before {
             self.batch
                 .delete(Space::Expiry, layout::expiry(seconds, table.id, key));
+        }
+        if ttl.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
+            return; // As with indexes: the walk will come by.
         }
         if let Some(seconds) = after {
             self.batch

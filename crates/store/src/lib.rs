@@ -12,6 +12,7 @@
 mod batch;
 mod bytes;
 mod error;
+mod existing;
 mod fjall_store;
 mod limits;
 mod memory_store;

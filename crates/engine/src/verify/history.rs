@@ -1,0 +1,147 @@
+//! The change records of each item, one after another: the newest leads to the item as it is, every other one to
+//! where the next begins.
+//!
+//! A shard is read backwards, and of every item that has been met the state before its last met record is remembered,
+//! as a hash. A log with more items than may be remembered at once is read several times, each time for a share of
+//! the items.
+
+use std::collections::HashMap;
+
+use trestle_item::{Item, codec, key};
+use trestle_store::{Direction, Snapshot, Space, StoreError};
+
+use super::DisagreementKind as Kind;
+use super::changes;
+use super::known::Known;
+use super::report::{Found, Reporter};
+use crate::catalog::{Stream, Table};
+use crate::change_log::{Event, Recorded};
+use crate::layout::ItemKey;
+use crate::range::Range;
+
+/// Items remembered at once: about 50 MB.
+const ITEMS_AT_ONCE: u64 = 1_000_000;
+
+pub(super) fn check(
+    snapshot: &dyn Snapshot,
+    known: &Known,
+    records: u64,
+    reporter: &mut Reporter<'_>,
+) -> Result<(), StoreError> {
+    if records == 0 {
+        return Ok(());
+    }
+    let shares = records.div_ceil(ITEMS_AT_ONCE).max(1);
+    reporter.walking("histories of items");
+    for share in 0..shares {
+        for stream in known.streams.values() {
+            let table = known.tables.get(&stream.table);
+            let history = History {
+                snapshot,
+                stream,
+                // A closed stream says nothing about what came after it.
+                table: table.filter(|table| stream.is_enabled() && table.stream == Some(stream.id)),
+                share: (share, shares),
+            };
+            for shard in 0..stream.shards {
+                history.check_shard(shard, reporter)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+struct History<'a> {
+    snapshot: &'a dyn Snapshot,
+    stream: &'a Stream,
+    table: Option<&'a Table>,
+    share: (u64, u64),
+}
+
+/// What is known of an item at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Absent,
+    /// It is there; its hash, if the record has its image.
+    Present(Option<u64>),
+}
+
+impl State {
+    fn of(image: Option<&Item>) -> Self {
+        State::Present(image.map(|image| key::hash(&codec::encode(image))))
+    }
+
+    fn agrees(self, other: State) -> bool {
+        match (self, other) {
+            (State::Absent, State::Absent) => true,
+            (State::Present(Some(one)), State::Present(Some(other))) => one == other,
+            (State::Present(_), State::Present(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl History<'_> {
+    fn check_shard(&self, shard: u16, reporter: &mut Reporter<'_>) -> Result<(), StoreError> {
+        let mut later: HashMap<u128, State> = HashMap::new();
+        let prefix = [&self.stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
+        for row in Range::prefix(prefix).rows(self.snapshot, Space::Changes, Direction::Reverse) {
+            let (place, value) = row?;
+            reporter.row();
+            // A record that cannot be read has been reported already.
+            let Some((item_key, record)) = changes::read(self.stream, &value) else {
+                continue;
+            };
+            let name = digest(&item_key);
+            if name as u64 % self.share.1 != self.share.0 {
+                continue;
+            }
+            let (before, after) = states(&record);
+            let (next, what) = match later.get(&name) {
+                Some(next) => (
+                    Some(*next),
+                    "the item's next change does not begin where this one ends",
+                ),
+                None => (
+                    self.present(&item_key)?,
+                    "the item is not as its newest change left it",
+                ),
+            };
+            if next.is_some_and(|next| !after.agrees(next)) {
+                let found = Found::new(Kind::WrongChange, Space::Changes, &place, what);
+                reporter.found(found.table(&self.stream.table_name).item(&record.keys));
+            }
+            later.insert(name, before);
+        }
+        Ok(())
+    }
+
+    /// The item as it is now, if the stream is to lead there.
+    fn present(&self, item_key: &ItemKey) -> Result<Option<State>, StoreError> {
+        let Some(table) = self.table else { return Ok(None) };
+        let stored = self.snapshot.get(Space::Items, &item_key.in_table(table.id))?;
+        Ok(Some(match stored {
+            // An item has one stored form only, so this is the hash of its image.
+            Some(stored) => State::Present(Some(key::hash(&stored))),
+            None => State::Absent,
+        }))
+    }
+}
+
+/// The item before and after the change.
+fn states(record: &Recorded) -> (State, State) {
+    let before = match record.event {
+        Event::Insert => State::Absent,
+        Event::Modify | Event::Remove => State::of(record.old.as_ref()),
+    };
+    let after = match record.event {
+        Event::Remove => State::Absent,
+        Event::Insert | Event::Modify => State::of(record.new.as_ref()),
+    };
+    (before, after)
+}
+
+/// Names an item in 16 bytes: the hash of its partition key with the hash of its whole key.
+fn digest(item_key: &ItemKey) -> u128 {
+    u128::from(item_key.hash()) << 64 | u128::from(key::hash(&item_key.0))
+}
