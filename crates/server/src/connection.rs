@@ -1,7 +1,6 @@
 //! One connection: HTTP/1.1 or HTTP/2, until the client leaves, falls silent or the server stops.
 
 use crate::http::Service;
-use crate::settings::Limits;
 use crate::shutdown::Guest;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -20,14 +19,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// How often an HTTP/2 client is asked whether it is still there.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// HTTP with our limits. The protocol is found out from the first bytes, so HTTP/2 needs no upgrade.
-pub(crate) fn protocol(limits: &Limits) -> Builder<TokioExecutor> {
+/// HTTP/1.1 and HTTP/2. Which one is found out from the first bytes, so HTTP/2 needs no upgrade.
+pub(crate) fn protocol() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        // Also ends a connection that waits for its next request: both wait for a request head.
-        .header_read_timeout(limits.idle);
+    // Hyper would set a timer for each request; ours below is one per connection and ends silent clients as well.
+    builder.http1().header_read_timeout(None);
     builder
         .http2()
         .timer(TokioTimer::new())

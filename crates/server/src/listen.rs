@@ -102,7 +102,7 @@ impl Server {
             tls,
             address,
             service: Arc::new(Service::new(settings, shown, database, hooks)),
-            protocol: Arc::new(connection::protocol(&settings.limits)),
+            protocol: Arc::new(connection::protocol()),
         })
     }
 

@@ -65,7 +65,7 @@ pub struct Limits {
     pub body_bytes_max: usize,
     /// Most connections at a time; more of them wait in the system's queue.
     pub connections_max: usize,
-    /// A connection without a request for so long, or whose request head takes so long, is closed.
+    /// A connection on which no request arrives for so long is closed; it may take up to three times as long.
     pub idle: Duration,
     /// Time for a request's body to arrive.
     pub body_read: Duration,

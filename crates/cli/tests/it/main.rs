@@ -1,5 +1,7 @@
 //! The binary as a user meets it: what it prints, how it ends.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
 mod configuration;
 mod running;
 mod serving;

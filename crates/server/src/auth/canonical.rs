@@ -2,7 +2,7 @@
 
 use super::claim::Claim;
 use super::{invalid, signature};
-use hyper::header::{HeaderMap, HeaderName};
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use trestle_api::Error;
 
@@ -85,16 +85,13 @@ fn canonical_headers(claim: &Claim, head: &Parts) -> String {
 }
 
 fn header_value(name: &str, head: &Parts) -> String {
-    let Ok(header) = HeaderName::try_from(name) else {
-        return authority(head);
-    };
     let values: Vec<String> = head
         .headers
-        .get_all(&header)
         .iter()
-        .map(|value| squeeze(value.as_bytes()))
+        .filter(|(header, _)| header.as_str() == name)
+        .map(|(_, value)| squeeze(value.as_bytes()))
         .collect();
-    if values.is_empty() && name == "host" {
+    if values.is_empty() && (name == "host" || name == ":authority") {
         // HTTP/2 has no Host header; clients sign its value all the same.
         return authority(head);
     }

@@ -1,5 +1,7 @@
 //! A real server on a free port, spoken to over sockets: every property of the wire has its test here.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
 mod admin;
 mod bodies;
 mod client;
