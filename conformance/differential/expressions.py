@@ -89,8 +89,12 @@ def condition(random, holders, table, depth=2):
 
 
 def projection(random, holders, table):
-    chosen = {path(random, holders, table) for _ in range(random.randint(1, 3))}
-    return ", ".join(sorted(chosen))
+    """Paths with different first attributes, so that they do not overlap; spoiling makes some that do."""
+    chosen = {}
+    for _ in range(random.randint(1, 3)):
+        found = path(random, holders, table)
+        chosen.setdefault(found.lstrip("#").split(".")[0].split("[")[0], found)
+    return ", ".join(sorted(chosen.values()))
 
 
 def set_action(random, holders, target, attribute):

@@ -62,6 +62,7 @@ def general(message, tables):
     """A message with names, values and positions replaced, so that messages of one kind look alike."""
     for table in tables:
         message = message.replace(table.name, "T")
+    message = re.sub(r"(can't be processed: ).*", r"\1…", message, flags=re.DOTALL)
     message = re.sub(r'"(?:[^"\\]|\\.)*"', '"…"', message)
     message = re.sub(r"(Value )'.*?'( at)", r"\1'…'\2", message, flags=re.DOTALL)
     message = re.sub(r"\{[^{}]*\}", "{…}", message)

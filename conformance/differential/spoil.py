@@ -3,7 +3,7 @@
 from . import values
 
 EXPRESSIONS = ["ConditionExpression", "FilterExpression", "KeyConditionExpression", "ProjectionExpression", "UpdateExpression", "Statement"]
-JUNK = [" AND", " =", ")", "(", " ,", " OR OR", " 5", " #undefined", " :undefined", " name = :v0"]
+JUNK = [" AND", " =", ")", "(", " ,", " OR OR", " 5", " #undefined", " :undefined", " name = :v0", ", m, m.x"]
 PLACES = ["Item", "Key", "ExpressionAttributeValues"]
 
 
