@@ -1,0 +1,20 @@
+//! Any body for any operation is a request or a refusal, and what was understood can be said again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use trestle_api::SUPPORTED;
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (which, body) = input;
+    let Some((operation, _)) = SUPPORTED.get(usize::from(which) % SUPPORTED.len()) else { return };
+    match trestle_wire::decode(operation, body) {
+        Ok(request) => {
+            let again = trestle_wire::decode(operation, &trestle_wire::encode_request(&request));
+            assert_eq!(again.as_ref(), Ok(&request), "a request survives the way out and in");
+        }
+        Err(error) => {
+            let (status, _) = trestle_wire::encode_error(&error);
+            assert!((400..600).contains(&status), "a refusal has an error's status");
+        }
+    }
+});
