@@ -108,7 +108,10 @@ impl ItemWrite {
 
 /// Refuses a path that goes into a key attribute.
 pub(crate) fn check_key_paths(key: &KeySchema, paths: &[&Path]) -> Result<(), Error> {
-    match paths.iter().find(|path| path.is_nested() && key.contains(&path.attribute)) {
+    match paths
+        .iter()
+        .find(|path| path.is_nested() && key.contains(&path.attribute))
+    {
         Some(path) => Err(Error::validation(format!(
             "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: IndexKey: {}",
             path.attribute

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use trestle_api::{
-    BatchWriteItem, BatchWriteItemOutput, DeleteRequest, Error, ItemCollectionMetrics, PutRequest, ReturnConsumedCapacity,
-    ReturnItemCollectionMetrics, WriteRequest,
+    BatchWriteItem, BatchWriteItemOutput, DeleteRequest, Error, ItemCollectionMetrics, PutRequest,
+    ReturnConsumedCapacity, ReturnItemCollectionMetrics, WriteRequest,
 };
 
 use crate::capacity::Consumed;
@@ -97,12 +97,15 @@ fn unprocessed(write: Placed) -> (String, WriteRequest) {
     let write = write.into_write();
     let request = match write.action {
         Action::Put(item) | Action::Insert(item) => WriteRequest {
-            put_request: Some(PutRequest { item: Arc::unwrap_or_clone(item) }),
+            put_request: Some(PutRequest {
+                item: Arc::unwrap_or_clone(item),
+            }),
             delete_request: None,
         },
-        Action::Delete(key) | Action::Update(key, _) | Action::Check(key) => {
-            WriteRequest { put_request: None, delete_request: Some(DeleteRequest { key }) }
-        }
+        Action::Delete(key) | Action::Update(key, _) | Action::Check(key) => WriteRequest {
+            put_request: None,
+            delete_request: Some(DeleteRequest { key }),
+        },
     };
     (write.table_name, request)
 }
