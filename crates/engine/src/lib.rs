@@ -6,6 +6,7 @@
 //! A request's way: `ops` checks it and finds its table, `commit` runs it in its turn, `transaction` stages the item
 //! with its index rows, change record and expiry entry, and the store makes the group durable in one batch.
 
+mod backup;
 mod capacity;
 mod catalog;
 mod change_log;
@@ -36,9 +37,11 @@ mod transaction;
 mod verify;
 mod write_item;
 
+pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
 pub use engine::{Engine, OpenError};
 pub use options::Options;
 pub use trestle_api::Database;
+pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
 pub use trestle_store::{Durability, Settings as StoreSettings};
 pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify, verify_directory};

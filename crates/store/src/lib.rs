@@ -9,6 +9,7 @@
 //! [`FjallStore`] keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.
 //! `docs/format.md` describes the directory.
 
+pub mod archive;
 mod batch;
 mod bytes;
 mod error;
