@@ -53,7 +53,7 @@ fn create_table(engine: &Engine) -> Result<(), trestle::Error> {
         key_schema: vec![key("pk", KeyType::Hash), key("sk", KeyType::Range)],
         global_secondary_indexes: Some(vec![GlobalSecondaryIndex {
             index_name: "by-status".into(),
-            key_schema: vec![key("status", KeyType::Hash), key("sk", KeyType::Range)],
+            key_schema: vec![key("status", KeyType::Hash), key("pk", KeyType::Range)],
             projection: Projection {
                 projection_type: Some(ProjectionType::All),
                 non_key_attributes: None,

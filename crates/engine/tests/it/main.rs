@@ -12,6 +12,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod backup;
 mod concurrency;
 mod counts;
 mod expiry;
@@ -25,3 +26,5 @@ mod streams;
 mod support;
 mod tables;
 mod transactions;
+mod upgrade;
+mod verify;

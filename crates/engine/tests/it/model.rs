@@ -67,7 +67,11 @@ impl<'r> Model<'r> {
     fn run(mut self) {
         for step in 0..STEPS {
             self.step(step);
+            if step % 10 == 0 {
+                self.fixture().assert_sound();
+            }
         }
+        self.fixture().assert_sound();
         for shape in 0..SHAPES.len() {
             self.check_all(shape);
         }

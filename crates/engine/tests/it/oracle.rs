@@ -230,15 +230,15 @@ impl Table {
         }
     }
 
-    /// Attributes that are index keys must have the index's type and not be empty.
+    /// Attributes that are index keys must have the index's type, and be neither empty nor too long.
     fn check_index_keys(&self, item: &Item) -> Result<(), Refusal> {
-        for index in &self.indexes {
-            for (name, kind) in index.keys.hash.iter().chain(&index.keys.range) {
-                if let Some(value) = item.get(name) {
-                    if !is_key_value(value, *kind) {
-                        return Err(Refusal::validation());
-                    }
-                }
+        for Index { keys, .. } in &self.indexes {
+            let mut parts = keys.hash.iter().chain(&keys.range);
+            let fits = |(name, kind): &(String, ScalarType)| {
+                item.get(name).is_none_or(|value| is_key_value(value, *kind))
+            };
+            if !parts.all(fits) || !is_within_key_size(keys, item) {
+                return Err(Refusal::validation());
             }
         }
         Ok(())
@@ -325,6 +325,15 @@ fn is_key_value(value: &AttributeValue, kind: ScalarType) -> bool {
         (AttributeValue::N(_), ScalarType::N) => true,
         _ => false,
     }
+}
+
+/// Partition keys have at most 2048 bytes, sort keys 1024.
+fn is_within_key_size(keys: &Keys, item: &Item) -> bool {
+    let bytes = |parts: &[(String, ScalarType)]| -> usize {
+        let values = parts.iter().filter_map(|(name, _)| item.get(name));
+        values.map(size::of_value).sum()
+    };
+    bytes(&keys.hash) <= 2048 && bytes(&keys.range) <= 1024
 }
 
 fn returned(write: &Write, old: Option<&Item>, new: Option<&Item>) -> Option<Item> {

@@ -111,6 +111,14 @@ impl Fixture {
         });
     }
 
+    /// Fails unless everything in the store agrees.
+    pub(crate) fn assert_sound(&self) {
+        let mut found = Vec::new();
+        let summary = self.engine.verify(&mut found).unwrap();
+        assert!(found.is_empty(), "{found:#?}");
+        assert!(summary.is_clean());
+    }
+
     /// All rows of a space, as they are in the store.
     pub(crate) fn rows(&self, space: Space) -> Vec<(Vec<u8>, Vec<u8>)> {
         use std::ops::Bound::Unbounded;

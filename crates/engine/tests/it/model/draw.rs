@@ -216,6 +216,10 @@ impl Model<'_> {
             write.action = Action::Check;
             write.condition = Some(self.draw_condition(&["gs", "n"], 1));
         }
+        // An empty key fails the request, not the item; `transactions.rs` is the place for that.
+        if let Action::Put(item) = &mut write.action {
+            item.retain(|name, value| *value != s("") || INDEX_KEYS.iter().all(|(key, _)| *key != name));
+        }
         write.show_on_failure = false;
         write.returns = ReturnValue::None;
         write

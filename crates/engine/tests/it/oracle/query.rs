@@ -3,7 +3,7 @@
 use trestle_item::{AttributeValue, Item};
 
 use super::condition::{Condition, Writer};
-use super::{Index, Key, Table, is_key_value, only};
+use super::{Index, Key, Table, is_key_value, is_within_key_size, only};
 
 /// A comparison with one sort key attribute.
 #[derive(Clone, Debug)]
@@ -47,6 +47,7 @@ impl Table {
         let all_keys = |item: &&Item| {
             let mut parts = index.keys.hash.iter().chain(&index.keys.range);
             parts.all(|(name, kind)| item.get(name).is_some_and(|value| is_key_value(value, *kind)))
+                && is_within_key_size(&index.keys, item)
         };
         let holders = self.items.values().filter(all_keys);
         holders.map(|item| self.projected(index, item)).collect()
