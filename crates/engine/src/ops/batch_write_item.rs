@@ -13,7 +13,7 @@ use crate::catalog::{Catalog, Table};
 use crate::completion::Completion;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction};
-use crate::write_item::{Action, ItemWrite, Placed, check_item_size};
+use crate::write_item::{Action, ItemWrite, Placed, image_to_put};
 use crate::{Engine, collection, ops};
 
 /// Puts and deletes in one request, over all tables.
@@ -25,15 +25,25 @@ pub(crate) fn run(engine: &Engine, request: BatchWriteItem) -> Completion {
         request.return_consumed_capacity,
         request.return_item_collection_metrics,
     );
-    match place(shared, request) {
-        Err(error) => Completion::Ready(Err(error)),
-        Ok(writes) if writes.iter().any(|write| shared.conflicts.has(&write.place())) => {
-            Completion::Ready(Err(Error::transaction_conflict()))
-        }
-        Ok(writes) => ops::write(engine, move |transaction| {
-            apply(transaction, writes, capacity, metrics)
-        }),
+    let writes = match place(shared, request) {
+        Ok(writes) => writes,
+        Err(error) => return Completion::Ready(Err(error)),
+    };
+    // A batch is many requests in one: an item in a running transaction holds up nothing but itself.
+    let (held, free): (Vec<_>, Vec<_>) = writes
+        .into_iter()
+        .partition(|write| shared.conflicts.has(&write.place()));
+    let mut unprocessed_items: BTreeMap<String, Vec<WriteRequest>> = BTreeMap::new();
+    for (table, request) in held.into_iter().map(unprocessed) {
+        unprocessed_items.entry(table).or_default().push(request);
     }
+    ops::write(engine, move |transaction| {
+        let output = apply(transaction, free, capacity, metrics)?;
+        Ok(BatchWriteItemOutput {
+            unprocessed_items,
+            ..output
+        })
+    })
 }
 
 fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error> {
@@ -81,10 +91,7 @@ fn check_key(catalog: &Catalog, shared: &Shared, write: &ItemWrite) -> Result<()
 
 fn action(request: WriteRequest) -> Result<Action, Error> {
     match (request.put_request, request.delete_request) {
-        (Some(put), None) => {
-            check_item_size(&put.item)?;
-            Ok(Action::Put(Arc::new(put.item)))
-        }
+        (Some(put), None) => Ok(Action::Put(image_to_put(put.item)?)),
         (None, Some(delete)) => Ok(Action::Delete(delete.key)),
         _ => Err(Error::validation(
             "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
@@ -98,7 +105,7 @@ fn unprocessed(write: Placed) -> (String, WriteRequest) {
     let request = match write.action {
         Action::Put(item) | Action::Insert(item) => WriteRequest {
             put_request: Some(PutRequest {
-                item: Arc::unwrap_or_clone(item),
+                item: Arc::unwrap_or_clone(item).into_item(),
             }),
             delete_request: None,
         },

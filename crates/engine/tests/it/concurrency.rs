@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use trestle_api::{
-    CancellationCode, Error, ErrorKind, Get, TransactGetItem, TransactGetItems, TransactWriteItems,
+    BatchWriteItem, CancellationCode, Error, ErrorKind, Get, PutRequest, TransactGetItem, TransactGetItems,
+    TransactWriteItems, WriteRequest,
 };
 use trestle_engine::{Engine, Options};
 use trestle_item::Item;
@@ -230,4 +231,63 @@ fn a_transaction_that_meets_another_is_told_so_and_changes_nothing() {
     let hot = get(&fixture.engine, "T", key("hot")).unwrap();
     assert_eq!(number(&hot, "hits") as u64, successes.into_inner());
     assert!(conflicts.into_inner() > 0, "sixteen threads on one item do meet");
+}
+
+/// A batch that meets running transactions does what it can and hands back the rest, which can be sent again.
+#[test]
+fn a_batch_hands_back_only_what_a_transaction_holds() {
+    let fixture = Fixture::new();
+    fixture.engine.run(table("T", "pk:S", &[], &[])).unwrap();
+    let stop = AtomicBool::new(false);
+    let handed_back = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let add = transact_update(
+                        "T",
+                        key("hot"),
+                        "ADD hits :one",
+                        None,
+                        Item::from([(":one", n(1))]),
+                    );
+                    let request = TransactWriteItems {
+                        transact_items: vec![add],
+                        ..TransactWriteItems::default()
+                    };
+                    if let Err(error) = fixture.engine.run(request) {
+                        assert!(is_conflict(&error));
+                    }
+                }
+            });
+        }
+        for round in 0..100 {
+            let item = |pk: String| WriteRequest {
+                put_request: Some(PutRequest {
+                    item: Item::from([("pk", s(pk)), ("hits", n(0))]),
+                }),
+                delete_request: None,
+            };
+            let writes = vec![item("hot".into()), item(format!("cold-{round}"))];
+            let mut left = [("T".to_owned(), writes)].into();
+            loop {
+                let request = BatchWriteItem {
+                    request_items: left,
+                    ..BatchWriteItem::default()
+                };
+                left = fixture.engine.run(request).unwrap().unprocessed_items;
+                if left.is_empty() {
+                    break;
+                }
+                assert_eq!(left["T"], [item("hot".into())]);
+                handed_back.fetch_add(1, Ordering::Relaxed);
+                assert!(get(&fixture.engine, "T", key(&format!("cold-{round}"))).is_some());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(
+        handed_back.into_inner() > 0,
+        "a hundred batches do meet a transaction"
+    );
 }
