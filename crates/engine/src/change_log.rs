@@ -113,6 +113,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Recorded> {
     } else {
         None
     };
+    if !rest.is_empty() {
+        return None;
+    }
     Some(Recorded {
         event,
         actor: if flags & BY_TIME_TO_LIVE != 0 {

@@ -12,7 +12,7 @@ use trestle_engine::{
 };
 use trestle_env::VirtualClock;
 use trestle_item::Item;
-use trestle_store::{MemoryStore, Space, archive};
+use trestle_store::{FjallStore, MemoryStore, Space, archive};
 
 use crate::support::{
     Fixture, START, get, n, number, put, s, scan, scan_all, sorted, table, transact_update, with_stream,
@@ -45,8 +45,11 @@ fn backup(engine: &Engine) -> Vec<u8> {
     bytes
 }
 
+/// Opens a directory at the time at which all fixtures begin: to the real clock their tables would be in the future.
 fn reopen(directory: &Path) -> Engine {
-    Engine::open(directory, StoreSettings::default(), Options::default()).unwrap()
+    let store = FjallStore::open(directory, StoreSettings::default()).unwrap();
+    let clock = Arc::new(VirtualClock::starting_at(START));
+    Engine::on(Arc::new(store), clock, Options::default()).unwrap()
 }
 
 fn assert_sound(directory: &Path) {
