@@ -93,7 +93,7 @@ pub(crate) fn index_partition<'a>(
 }
 
 /// The storage key of an item's row in an index, or `None` when the index does not hold the item because it lacks a
-/// key attribute: `index(4) hash(8) hash-components range-components item-key`.
+/// key attribute or has one that cannot be a key: `index(4) hash(8) hash-components range-components item-key`.
 ///
 /// The item's own key at the end keeps rows with equal index keys apart.
 pub(crate) fn index_row(
@@ -102,22 +102,16 @@ pub(crate) fn index_row(
     item: &Item,
     item_key: &ItemKey,
 ) -> Option<Vec<u8>> {
-    let mut hash = Vec::with_capacity(schema.hash.len());
-    for part in &schema.hash {
-        hash.push(typed(item, part)?);
+    if !schema.places(item) {
+        return None;
     }
-    let mut out = index_partition(index, hash.into_iter())?;
+    let hash = schema.hash.iter().filter_map(|part| item.get(&part.name));
+    let mut out = index_partition(index, hash)?;
     for part in &schema.range {
-        key::encode_component(typed(item, part)?, &mut out)?;
+        key::encode_component(item.get(&part.name)?, &mut out)?;
     }
     out.extend_from_slice(&item_key.0);
     Some(out)
-}
-
-/// The attribute, if it exists with the type that the key schema demands.
-fn typed<'a>(item: &'a Item, part: &trestle_expr::KeyAttribute) -> Option<&'a AttributeValue> {
-    item.get(&part.name)
-        .filter(|value| value.scalar_type() == Some(part.kind))
 }
 
 /// A change record's place: `stream(4) shard(2) sequence(8)`.
