@@ -5,6 +5,7 @@ use trestle_env::Timestamp;
 use trestle_item::{Item, codec};
 
 use crate::catalog::Table;
+use crate::image::Image;
 use crate::transaction::Actor;
 
 const HAS_NEW: u8 = 1;
@@ -26,8 +27,8 @@ pub(crate) enum Event {
 pub(crate) struct Change<'a> {
     pub(crate) table: &'a Table,
     pub(crate) view: StreamViewType,
-    pub(crate) old: Option<&'a Item>,
-    pub(crate) new: Option<&'a Item>,
+    pub(crate) old: Option<&'a Image>,
+    pub(crate) new: Option<&'a Image>,
     pub(crate) actor: Actor,
     pub(crate) time: Timestamp,
 }
@@ -70,26 +71,27 @@ pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
         0
     };
 
-    let mut out = vec![event as u8, flags];
+    let bytes = [new, old]
+        .into_iter()
+        .flatten()
+        .map(|image| image.bytes().len() + 4)
+        .sum::<usize>();
+    let mut out = Vec::with_capacity(128 + bytes);
+    out.extend_from_slice(&[event as u8, flags]);
     out.extend_from_slice(&change.time.as_millis().to_be_bytes());
     if let Some(image) = change.new.or(change.old) {
-        push(&change.table.key.key_of(image), &mut out);
+        push(&codec::encode(&change.table.key.key_of(image)), &mut out);
     }
     for image in [new, old].into_iter().flatten() {
-        push(image, &mut out);
+        push(image.bytes(), &mut out);
     }
     out
 }
 
-fn push(item: &Item, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
-    codec::encode_into(item, out);
+fn push(item: &[u8], out: &mut Vec<u8>) {
     // Fits: an item has at most a few hundred kilobytes.
-    let length = (out.len() - start - 4) as u32;
-    if let Some(slot) = out.get_mut(start..start + 4) {
-        slot.copy_from_slice(&length.to_be_bytes());
-    }
+    out.extend_from_slice(&(item.len() as u32).to_be_bytes());
+    out.extend_from_slice(item);
 }
 
 /// Reads a record; `None` when the bytes are damaged.

@@ -12,10 +12,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use trestle_api::{Error, Response};
-use trestle_item::Item;
 use trestle_store::{Batch, Space};
 
 use crate::catalog::{Catalog, Stats, Table};
+use crate::image::Image;
 use crate::meta;
 use crate::shared::Shared;
 use crate::transaction::Transaction;
@@ -97,7 +97,7 @@ pub(crate) struct Group {
     /// Bytes in the batch.
     pub(crate) bytes: usize,
     /// Items as of the staged requests; `None` is a deleted one. Storage still has the state before the group.
-    pub(crate) items: HashMap<Vec<u8>, Option<Arc<Item>>>,
+    pub(crate) items: HashMap<Vec<u8>, Option<Arc<Image>>>,
     pub(crate) stats: Vec<StatsDelta>,
     /// Tables whose counts changed.
     pub(crate) touched: Vec<Arc<Table>>,

@@ -19,6 +19,7 @@ mod describe;
 mod engine;
 mod expiry;
 mod expressions;
+mod image;
 mod janitor;
 mod layout;
 mod meta;

@@ -13,9 +13,10 @@ use trestle_item::{AttributeValue, Item};
 use trestle_partiql::{Keys, Parsed, Returning, Statement, StatementError};
 
 use crate::catalog::Table;
+use crate::image;
 use crate::schema::KeySchema;
 use crate::shared::Shared;
-use crate::write_item::{Action, ItemWrite, Outcome, check_item_size};
+use crate::write_item::{Action, ItemWrite, Outcome, image_to_put};
 
 /// What DynamoDB says of `EXISTS` outside a transaction.
 pub(crate) const EXISTS_MISPLACED: &str = "EXISTS can only be used in ExecuteTransaction write requests.";
@@ -65,8 +66,7 @@ pub(crate) fn write(statement: Statement, table: &Table, show_on_failure: bool) 
     let (action, condition) = match statement {
         Statement::Insert(insert) => {
             insert.check(keys).map_err(refused)?;
-            check_item_size(&insert.item)?;
-            (Action::Insert(Arc::new(insert.item)), None)
+            (Action::Insert(image_to_put(insert.item)?), None)
         }
         Statement::Update(change) => {
             let target = change.target(keys).map_err(refused)?;
@@ -99,7 +99,10 @@ pub(crate) fn write(statement: Statement, table: &Table, show_on_failure: bool) 
 impl Shown {
     /// The item as the answer shows it; `None` if there is nothing to show.
     pub(crate) fn of(&self, outcome: &Outcome) -> Option<Item> {
-        let (old, new) = (outcome.old.as_deref(), outcome.new.as_deref());
+        let (old, new) = (
+            image::item(outcome.old.as_ref()),
+            image::item(outcome.new.as_ref()),
+        );
         let touched = |image: Option<&Item>| {
             let touched = self.update.as_ref()?.updated(image?);
             (!touched.is_empty()).then_some(touched)

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use trestle_api::{
     CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, ReturnConsumedCapacity,
 };
-use trestle_item::size;
 
 use crate::capacity::{Consumed, Read};
 use crate::catalog::Table;
@@ -153,7 +152,7 @@ impl Prepared {
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
         for write in &self.writes {
             let item = write.current(transaction)?;
-            let units = Read::Transactional.units(item.as_deref().map_or(0, size::of_item));
+            let units = Read::Transactional.units(item.map_or(0, |image| image.size()));
             let table = write.table();
             let entry = consumed
                 .entry(table.name.clone())

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
-use trestle_item::{Item, codec, size};
-use trestle_store::{Batch, Space};
+use trestle_item::{codec, size};
+use trestle_store::{Batch, Bytes, Space};
 
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
 use crate::commit::Group;
+use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
 use crate::shared::internal;
 use crate::{expiry, meta};
@@ -37,7 +38,7 @@ pub(crate) struct Transaction<'g> {
     group: &'g mut Group,
     catalog: Arc<Catalog>,
     batch: Batch,
-    items: HashMap<Vec<u8>, Option<Arc<Item>>>,
+    items: HashMap<Vec<u8>, Option<Arc<Image>>>,
     stats: Vec<(Arc<Stats>, i64, i64)>,
     touched: Vec<Arc<Table>>,
     counters: meta::Counters,
@@ -88,19 +89,19 @@ impl<'g> Transaction<'g> {
     }
 
     /// The newest state of an item.
-    pub(crate) fn item(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Item>>, Error> {
+    pub(crate) fn item(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
         let place = key.in_table(table.id);
         if let Some(staged) = self.items.get(&place).or_else(|| self.group.items.get(&place)) {
             return Ok(staged.clone());
         }
-        match self
+        let stored = self
             .group
             .shared
             .store
             .get(Space::Items, &place)
-            .map_err(internal)?
-        {
-            Some(bytes) => Ok(Some(Arc::new(codec::decode(&bytes).map_err(internal)?))),
+            .map_err(internal)?;
+        match stored {
+            Some(bytes) => Ok(Some(Arc::new(Image::stored(bytes).map_err(internal)?))),
             None => Ok(None),
         }
     }
@@ -110,30 +111,24 @@ impl<'g> Transaction<'g> {
         &mut self,
         table: &Arc<Table>,
         key: &ItemKey,
-        old: Option<&Arc<Item>>,
-        new: Option<Arc<Item>>,
+        old: Option<&Arc<Image>>,
+        new: Option<Arc<Image>>,
         actor: Actor,
     ) -> Written {
         if old.is_none() && new.is_none() {
             return Written::default();
         }
         let place = key.in_table(table.id);
-        let new_bytes = new.as_ref().map(|item| codec::encode(item));
-        let written = self.write_index_rows(
-            table,
-            key,
-            old.map(|old| &**old),
-            new.as_deref(),
-            new_bytes.as_deref(),
-        );
-        self.write_change(table, key, old.map(|old| &**old), new.as_deref(), actor);
-        self.write_expiry(table, key, old.map(|old| &**old), new.as_deref());
-        let sized = |item: Option<&Item>| item.map_or((0, 0), |item| (1, size::of_item(item) as i64));
-        let (before, after) = (sized(old.map(|old| &**old)), sized(new.as_deref()));
-        self.count(&table.stats, after.0 - before.0, after.1 - before.1);
+        let (before, after) = (old.map(|old| &**old), new.as_deref());
+        let written = self.write_index_rows(table, key, before, after);
+        self.write_change(table, key, before, after, actor);
+        self.write_expiry(table, key, before, after);
+        let counts = |image: Option<&Image>| image.map_or((0, 0), |image| (1, image.size() as i64));
+        let (counted, counts) = (counts(before), counts(after));
+        self.count(&table.stats, counts.0 - counted.0, counts.1 - counted.1);
         self.touched.push(Arc::clone(table));
-        match new_bytes {
-            Some(bytes) => self.batch.put(Space::Items, place.clone(), bytes),
+        match &new {
+            Some(image) => self.batch.put(Space::Items, place.clone(), image.bytes().clone()),
             None => self.batch.delete(Space::Items, place.clone()),
         }
         self.items.insert(place, new);
@@ -150,35 +145,30 @@ impl<'g> Transaction<'g> {
         &mut self,
         table: &Table,
         key: &ItemKey,
-        old: Option<&Item>,
-        new: Option<&Item>,
-        new_bytes: Option<&[u8]>,
+        old: Option<&Image>,
+        new: Option<&Image>,
     ) -> Written {
         let mut written = Written::default();
         for index in &table.indexes {
             if index.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
                 continue; // The backfill has yet to come by, and will take the item as it is then.
             }
-            let before = old.and_then(|item| IndexRow::of(table, index, item, key));
-            let after = new.and_then(|item| IndexRow::of(table, index, item, key));
+            let before = old.and_then(|image| IndexRow::of(table, index, image, key));
+            let after = new.and_then(|image| IndexRow::of(table, index, image, key));
             let mut sizes = Vec::new();
             let mut delta = (0, 0);
             if let Some(before) = &before {
-                delta = (-1, -(before.bytes as i64));
+                delta = (-1, -(before.size as i64));
                 if after.as_ref().is_none_or(|after| after.place != before.place) {
                     self.batch.delete(Space::Index, before.place.clone());
-                    sizes.push(before.bytes);
+                    sizes.push(before.size);
                 }
             }
             if let Some(after) = after {
-                delta = (delta.0 + 1, delta.1 + after.bytes as i64);
+                delta = (delta.0 + 1, delta.1 + after.size as i64);
                 if before.as_ref().is_none_or(|before| *before != after) {
-                    sizes.push(after.bytes);
-                    let row = match (index.projects_all(), new_bytes) {
-                        (true, Some(bytes)) => bytes.to_vec(),
-                        _ => codec::encode(&after.item),
-                    };
-                    self.batch.put(Space::Index, after.place, row);
+                    sizes.push(after.size);
+                    self.batch.put(Space::Index, after.place, after.bytes);
                 }
             }
             self.count(&index.stats, delta.0, delta.1);
@@ -195,12 +185,12 @@ impl<'g> Transaction<'g> {
         table: &Arc<Table>,
         index: &Index,
         key: &ItemKey,
-        item: &Item,
+        image: &Image,
     ) {
-        if let Some(row) = IndexRow::of(table, index, item, key) {
-            self.count(&index.stats, 1, row.bytes as i64);
+        if let Some(row) = IndexRow::of(table, index, image, key) {
+            self.count(&index.stats, 1, row.size as i64);
             self.touched.push(Arc::clone(table));
-            self.batch.put(Space::Index, row.place, codec::encode(&row.item));
+            self.batch.put(Space::Index, row.place, row.bytes);
         }
     }
 
@@ -208,8 +198,8 @@ impl<'g> Transaction<'g> {
         &mut self,
         table: &Table,
         key: &ItemKey,
-        old: Option<&Item>,
-        new: Option<&Item>,
+        old: Option<&Image>,
+        new: Option<&Image>,
         actor: Actor,
     ) {
         let Some(stream) = table
@@ -235,7 +225,7 @@ impl<'g> Transaction<'g> {
         self.batch.put(Space::Changes, place, change_log::encode(&change));
     }
 
-    fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Item>, new: Option<&Item>) {
+    fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Image>, new: Option<&Image>) {
         let Some(ttl) = &table.ttl else { return };
         let before = old.and_then(|item| expiry::seconds(item, &ttl.attribute));
         let after = new.and_then(|item| expiry::seconds(item, &ttl.attribute));
@@ -354,19 +344,26 @@ impl<'g> Transaction<'g> {
 #[derive(PartialEq)]
 struct IndexRow {
     place: Vec<u8>,
-    item: Item,
-    bytes: usize,
+    bytes: Bytes,
+    size: usize,
 }
 
 impl IndexRow {
-    /// The row, unless the item lacks a key attribute of the index or has one that cannot be a key.
-    fn of(table: &Table, index: &Index, item: &Item, key: &ItemKey) -> Option<Self> {
-        if !index.key.places(item) {
-            return None;
+    /// The row, unless the item lacks a key attribute of the index.
+    fn of(table: &Table, index: &Index, image: &Image, key: &ItemKey) -> Option<Self> {
+        let place = layout::index_row(index.id, &index.key, image, key)?;
+        if index.projects_all() {
+            return Some(Self {
+                place,
+                bytes: image.bytes().clone(),
+                size: image.size(),
+            });
         }
-        let place = layout::index_row(index.id, &index.key, item, key)?;
-        let item = index.project(table, item);
-        let bytes = size::of_item(&item);
-        Some(Self { place, item, bytes })
+        let kept = index.project(table, image);
+        Some(Self {
+            place,
+            bytes: codec::encode(&kept).into(),
+            size: size::of_item(&kept),
+        })
     }
 }

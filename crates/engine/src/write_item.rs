@@ -9,6 +9,7 @@ use trestle_item::{Item, size};
 
 use crate::capacity::Consumed;
 use crate::catalog::{Catalog, Table};
+use crate::image::{self, Image};
 use crate::layout::ItemKey;
 use crate::schema::KeySchema;
 use crate::shared::Shared;
@@ -21,9 +22,9 @@ pub(crate) const ITEM_BYTES_MAX: usize = 400 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Replace it.
-    Put(Arc<Item>),
+    Put(Arc<Image>),
     /// Put it where none is; one that is there is a duplicate rather than a failed condition.
-    Insert(Arc<Item>),
+    Insert(Arc<Image>),
     /// Change the item with this key.
     Update(Item, Option<Update>),
     /// Remove the item with this key.
@@ -45,8 +46,8 @@ pub(crate) struct ItemWrite {
 /// What a write did.
 pub(crate) struct Outcome {
     pub(crate) table: Arc<Table>,
-    pub(crate) old: Option<Arc<Item>>,
-    pub(crate) new: Option<Arc<Item>>,
+    pub(crate) old: Option<Arc<Image>>,
+    pub(crate) new: Option<Arc<Image>>,
     pub(crate) consumed: Consumed,
 }
 
@@ -139,13 +140,13 @@ impl Placed {
     /// What the item or key counts towards the size of a transaction.
     pub(crate) fn item_bytes(&self) -> usize {
         match &self.write.action {
-            Action::Put(item) | Action::Insert(item) => size::of_item(item),
+            Action::Put(item) | Action::Insert(item) => item.size(),
             Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => size::of_item(key),
         }
     }
 
     /// The item as it is.
-    pub(crate) fn current(&self, transaction: &Transaction<'_>) -> Result<Option<Arc<Item>>, Error> {
+    pub(crate) fn current(&self, transaction: &Transaction<'_>) -> Result<Option<Arc<Image>>, Error> {
         transaction.item(&self.table, &self.key)
     }
 
@@ -172,8 +173,9 @@ impl Placed {
         }
         if let Some(condition) = &self.write.condition {
             let empty = Item::new();
-            if !condition.holds(old.as_deref().unwrap_or(&empty)) {
-                let shown = old.as_deref().filter(|_| self.write.show_on_failure).cloned();
+            let found = image::item(old.as_ref());
+            if !condition.holds(found.unwrap_or(&empty)) {
+                let shown = found.filter(|_| self.write.show_on_failure).cloned();
                 return Err(Error::condition_failed(shown));
             }
         }
@@ -189,7 +191,12 @@ impl Placed {
             }
             Action::Put(item) | Action::Insert(item) => Some(item),
             Action::Delete(_) => None,
-            Action::Update(key, update) => Some(updated(&current, key, update.as_ref(), old.as_deref())?),
+            Action::Update(key, update) => Some(updated(
+                &current,
+                key,
+                update.as_ref(),
+                image::item(old.as_ref()),
+            )?),
         };
         let written = match (&old, &new) {
             (Some(old), Some(new)) if old == new => Written::default(),
@@ -211,33 +218,34 @@ fn updated(
     key: Item,
     update: Option<&Update>,
     old: Option<&Item>,
-) -> Result<Arc<Item>, Error> {
+) -> Result<Arc<Image>, Error> {
     let mut item = old.cloned().unwrap_or(key);
     if let Some(update) = update {
         update.apply(&mut item)?;
     }
-    if size::of_item(&item) > ITEM_BYTES_MAX {
+    let image = Image::new(item);
+    if image.size() > ITEM_BYTES_MAX {
         return Err(Error::validation(
             "Item size to update has exceeded the maximum allowed size",
         ));
     }
-    if !item.is_within_nesting_limit() {
+    if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));
     }
-    table.check_index_keys(&item)?;
-    Ok(Arc::new(item))
+    table.check_index_keys(&image)?;
+    Ok(Arc::new(image))
 }
 
-/// Refuses an item that is too large to be put.
-pub(crate) fn check_item_size(item: &Item) -> Result<(), Error> {
-    if size::of_item(item) > ITEM_BYTES_MAX {
+/// The item of a put, unless it is too large.
+pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
+    if size::of_item(&item) > ITEM_BYTES_MAX {
         return Err(Error::validation(
             "Item size has exceeded the maximum allowed size",
         ));
     }
-    Ok(())
+    Ok(Arc::new(Image::new(item)))
 }
 
-fn of(item: Option<&Arc<Item>>) -> usize {
-    item.map_or(0, |item| size::of_item(item))
+fn of(image: Option<&Arc<Image>>) -> usize {
+    image.map_or(0, |image| image.size())
 }

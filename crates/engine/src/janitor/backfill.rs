@@ -8,11 +8,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_item::codec;
 use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
 use crate::catalog::{Index, Table, Ttl};
+use crate::image::Image;
 use crate::layout::{self, ItemKey};
 use crate::range::Range;
 use crate::shared::internal;
@@ -111,7 +111,7 @@ fn walk(
     transaction: &mut Transaction<'_>,
     table: &Table,
     from: Vec<u8>,
-    mut visit: impl FnMut(&mut Transaction<'_>, &ItemKey, &trestle_item::Item),
+    mut visit: impl FnMut(&mut Transaction<'_>, &ItemKey, &Image),
 ) -> Result<Option<Vec<u8>>, Error> {
     let mut range = Range::prefix(table.id.0.to_be_bytes().to_vec());
     range.start = Bound::Included(ItemKey(from).in_table(table.id));
@@ -123,7 +123,7 @@ fn walk(
         if at == ROWS_PER_COMMIT {
             return Ok(Some(key.0));
         }
-        visit(transaction, &key, &codec::decode(&value).map_err(internal)?);
+        visit(transaction, &key, &Image::stored(value).map_err(internal)?);
     }
     Ok(None)
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::Error;
-use trestle_item::Item;
 use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
 use crate::catalog::Table;
 use crate::expiry;
+use crate::image::Image;
 use crate::layout::{self, ItemKey, TableId};
 use crate::shared::internal;
 use crate::transaction::{Actor, Transaction};
@@ -53,7 +53,7 @@ pub(super) fn expiring(
     seconds: u64,
     table: TableId,
     key: &ItemKey,
-) -> Result<Option<(Arc<Table>, Arc<Item>)>, Error> {
+) -> Result<Option<(Arc<Table>, Arc<Image>)>, Error> {
     let Some(table) = transaction.catalog().by_id(table).cloned() else {
         return Ok(None);
     };

@@ -5,14 +5,14 @@ use trestle_api::{DeleteItem, DeleteItemOutput, Error, ReturnValue};
 use crate::completion::Completion;
 use crate::expressions::{self, ConditionParameters};
 use crate::write_item::{Action, ItemWrite};
-use crate::{Engine, collection, ops};
+use crate::{Engine, collection, image, ops};
 
 pub(crate) fn run(engine: &Engine, mut request: DeleteItem) -> Completion {
     let key = request.key.clone();
     let write = check(&mut request);
     ops::write_item(engine, write, move |outcome| DeleteItemOutput {
         attributes: match request.return_values {
-            Some(ReturnValue::AllOld) => outcome.old.as_deref().cloned(),
+            Some(ReturnValue::AllOld) => image::item(outcome.old.as_ref()).cloned(),
             _ => None,
         },
         consumed_capacity: outcome

@@ -1,19 +1,17 @@
 //! `PutItem`.
 
-use std::sync::Arc;
-
 use trestle_api::{Error, PutItem, PutItemOutput, ReturnValue};
 
 use crate::completion::Completion;
 use crate::expressions::{self, ConditionParameters};
-use crate::write_item::{Action, ItemWrite, check_item_size};
-use crate::{Engine, collection, ops};
+use crate::write_item::{Action, ItemWrite, image_to_put};
+use crate::{Engine, collection, image, ops};
 
 pub(crate) fn run(engine: &Engine, mut request: PutItem) -> Completion {
     let write = check(&mut request);
     ops::write_item(engine, write, move |outcome| PutItemOutput {
         attributes: match request.return_values {
-            Some(ReturnValue::AllOld) => outcome.old.as_deref().cloned(),
+            Some(ReturnValue::AllOld) => image::item(outcome.old.as_ref()).cloned(),
             _ => None,
         },
         consumed_capacity: outcome
@@ -21,7 +19,7 @@ pub(crate) fn run(engine: &Engine, mut request: PutItem) -> Completion {
             .report(&outcome.table, request.return_consumed_capacity),
         item_collection_metrics: collection::metrics(
             &outcome.table,
-            outcome.new.as_deref(),
+            image::item(outcome.new.as_ref()),
             request.return_item_collection_metrics,
         ),
     })
@@ -42,11 +40,11 @@ fn check(request: &mut PutItem) -> Result<ItemWrite, Error> {
     ) {
         return Err(Error::validation("ReturnValues can only be ALL_OLD or NONE"));
     }
-    check_item_size(&request.item)?;
+    let image = image_to_put(std::mem::take(&mut request.item))?;
     let condition = parameters.parse()?;
     Ok(ItemWrite {
         table_name: std::mem::take(&mut request.table_name),
-        action: Action::Put(Arc::new(std::mem::take(&mut request.item))),
+        action: Action::Put(image),
         condition,
         show_on_failure: expressions::shows(request.return_values_on_condition_check_failure),
     })

@@ -1,7 +1,6 @@
 //! `TransactWriteItems`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use trestle_api::{Error, TransactWriteItem, TransactWriteItems, TransactWriteItemsOutput};
 use trestle_expr::{Condition, Kind, Placeholders, Update};
@@ -10,8 +9,8 @@ use trestle_item::Map;
 use crate::completion::Completion;
 use crate::shared::internal;
 use crate::tokens::Token;
-use crate::write_item::{Action, ItemWrite, check_item_size};
-use crate::{Engine, collection, expressions, transact};
+use crate::write_item::{Action, ItemWrite, image_to_put};
+use crate::{Engine, collection, expressions, image, transact};
 
 /// Items in one transaction.
 pub(crate) const ITEMS_MAX: usize = 100;
@@ -31,7 +30,7 @@ pub(crate) fn run(engine: &Engine, request: TransactWriteItems) -> Completion {
         let done = prepared.run(transaction)?;
         let mut collections: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for outcome in &done.outcomes {
-            let image = outcome.new.as_deref().or(outcome.old.as_deref());
+            let image = image::item(outcome.new.as_ref().or(outcome.old.as_ref()));
             if let Some(collection) = collection::metrics(&outcome.table, image, metrics) {
                 collections
                     .entry(outcome.table.name.clone())
@@ -88,8 +87,7 @@ fn item_write(item: &TransactWriteItem) -> Result<ItemWrite, Error> {
                 show: expressions::shows(put.return_values_on_condition_check_failure),
             };
             given.write(&put.table_name, |_| {
-                check_item_size(&put.item)?;
-                Ok(Action::Put(Arc::new(put.item.clone())))
+                Ok(Action::Put(image_to_put(put.item.clone())?))
             })
         }
         (None, None, Some(delete), None) => {

@@ -7,7 +7,7 @@ use trestle_item::Item;
 use crate::completion::Completion;
 use crate::expressions;
 use crate::write_item::{Action, ItemWrite, Outcome};
-use crate::{Engine, collection, ops};
+use crate::{Engine, collection, image, ops};
 
 pub(crate) fn run(engine: &Engine, mut request: UpdateItem) -> Completion {
     let write = check(&mut request);
@@ -25,7 +25,7 @@ pub(crate) fn run(engine: &Engine, mut request: UpdateItem) -> Completion {
             .report(&outcome.table, request.return_consumed_capacity),
         item_collection_metrics: collection::metrics(
             &outcome.table,
-            outcome.new.as_deref(),
+            image::item(outcome.new.as_ref()),
             request.return_item_collection_metrics,
         ),
     })
@@ -33,7 +33,10 @@ pub(crate) fn run(engine: &Engine, mut request: UpdateItem) -> Completion {
 
 /// What the answer shows of the item.
 fn attributes(wanted: Option<ReturnValue>, update: Option<&Update>, outcome: &Outcome) -> Option<Item> {
-    let (old, new) = (outcome.old.as_deref(), outcome.new.as_deref());
+    let (old, new) = (
+        image::item(outcome.old.as_ref()),
+        image::item(outcome.new.as_ref()),
+    );
     let touched = |image: Option<&Item>| {
         image
             .zip(update)
