@@ -112,7 +112,9 @@ impl Consumed {
 
     /// All units together.
     pub(crate) fn total(&self) -> f64 {
-        self.table + self.indexes.iter().map(|(_, units)| units).sum::<f64>()
+        self.indexes
+            .iter()
+            .fold(self.table, |sum, (_, units)| sum + units)
     }
 
     /// The answer's part, if it was asked for.

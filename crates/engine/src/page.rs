@@ -5,6 +5,7 @@ use trestle_expr::{Condition, Projection};
 use trestle_item::{Item, codec, size};
 use trestle_store::{Direction, Snapshot, Space};
 
+use crate::capacity::Read;
 use crate::catalog::{Index, Table};
 use crate::layout::ItemKey;
 use crate::range::Range;
@@ -64,6 +65,16 @@ pub(crate) struct Page {
     pub(crate) bytes: usize,
     /// Sizes of the items fetched from the table for an index.
     pub(crate) fetched: Vec<usize>,
+}
+
+impl Page {
+    /// What fetching whole items for an index cost.
+    pub(crate) fn fetched_units(&self, read: Read) -> f64 {
+        // From zero: an empty sum of floats would be minus zero, and shown as such.
+        self.fetched
+            .iter()
+            .fold(0.0, |sum, bytes| sum + read.units(*bytes))
+    }
 }
 
 /// Reads one page.

@@ -158,11 +158,7 @@ pub(crate) fn consumed(
     let read = Read::consistent(consistent);
     let units = read.units(page.bytes);
     let consumed = match index {
-        Some(index) => Consumed::index(
-            index,
-            units,
-            page.fetched.iter().map(|bytes| read.units(*bytes)).sum(),
-        ),
+        Some(index) => Consumed::index(index, units, page.fetched_units(read)),
         None => Consumed::table(units),
     };
     consumed.report(table, wanted)

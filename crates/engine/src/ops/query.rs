@@ -147,5 +147,20 @@ fn check_filter(filter: Option<&Condition>, table: &Table, index: Option<&Index>
             )));
         }
     }
-    Ok(())
+    let Some(index) = index else { return Ok(()) };
+    let mut beyond: Vec<&str> = filter
+        .into_iter()
+        .flat_map(Condition::attributes)
+        .filter(|name| !index.projects(table, name))
+        .collect();
+    if beyond.is_empty() {
+        return Ok(());
+    }
+    beyond.sort_unstable();
+    beyond.dedup();
+    Err(Error::invalid_parameter(format!(
+        "Secondary index {} does not project one or more filter attributes: [{}]",
+        index.name,
+        beyond.join(", ")
+    )))
 }

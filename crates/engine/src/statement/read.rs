@@ -234,7 +234,7 @@ impl Walk<'_> {
         let units = read.units(page.bytes);
         match self.index {
             Some(index) => {
-                let fetched = page.fetched.iter().map(|bytes| read.units(*bytes)).sum();
+                let fetched = page.fetched_units(read);
                 Consumed::index(index, units, fetched)
             }
             None => Consumed::table(units),
