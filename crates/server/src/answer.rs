@@ -1,10 +1,10 @@
 //! Answers, and the headers that every one of them carries.
 
+use crate::answer_body::{AnswerBody, Chunks};
 use crate::compress;
 use crate::cors;
 use crate::settings::CorsOrigins;
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
@@ -12,6 +12,7 @@ use hyper::{Response, StatusCode};
 pub(crate) const AMZ_JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 const PLAIN_JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const SERVER: HeaderValue = HeaderValue::from_static(concat!("Trestle/", env!("CARGO_PKG_VERSION")));
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
@@ -22,10 +23,18 @@ const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 pub(crate) struct Answer {
     status: StatusCode,
     content_type: Option<HeaderValue>,
-    body: Bytes,
+    body: Content,
     preflight: bool,
     /// The connection cannot be used any more: part of the request is still on its way.
     close: bool,
+}
+
+/// What an answer says.
+#[derive(Debug)]
+enum Content {
+    Whole(Bytes),
+    /// Pieces that are still being made. Scripts of web pages may not read them.
+    Stream(Chunks),
 }
 
 impl Answer {
@@ -52,6 +61,14 @@ impl Answer {
         }
     }
 
+    /// Bytes for a file, sent while they are made.
+    pub(crate) fn download(chunks: Chunks) -> Self {
+        Answer {
+            body: Content::Stream(chunks),
+            ..Answer::new(StatusCode::OK, Some(BINARY), Bytes::new())
+        }
+    }
+
     /// What DynamoDB says to anything that is not even shaped like one of its requests.
     pub(crate) fn not_an_operation() -> Self {
         Answer::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
@@ -61,7 +78,7 @@ impl Answer {
         Answer {
             status,
             content_type,
-            body: body.into(),
+            body: Content::Whole(body.into()),
             preflight: false,
             close: false,
         }
@@ -97,33 +114,43 @@ impl Answer {
         request: &HeaderMap,
         id: &str,
         cors: &CorsOrigins,
-    ) -> Response<Full<Bytes>> {
-        let compressed = compress::deflate(request, &self.body);
-        let encoded = compressed.is_some();
-        let body = compressed.unwrap_or(self.body);
-        let checksum = trestle_wire::crc32(&body);
-        let mut response = Response::new(Full::new(body));
+    ) -> Response<AnswerBody> {
+        let mut response = match self.body {
+            Content::Whole(body) => whole(request, body),
+            Content::Stream(chunks) => Response::new(AnswerBody::stream(chunks)),
+        };
         *response.status_mut() = self.status;
+        let is_whole = matches!(response.body(), AnswerBody::Whole(_));
         let headers = response.headers_mut();
         headers.insert(header::SERVER, SERVER);
-        headers.insert(CRC32, HeaderValue::from(checksum));
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.insert(REQUEST_ID, id);
         }
         if let Some(content_type) = self.content_type {
             headers.insert(header::CONTENT_TYPE, content_type);
         }
-        if encoded {
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
         if self.close {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if self.preflight {
             cors::allow_preflight(cors, request, headers);
-        } else {
+        } else if is_whole {
             cors::allow(cors, request, headers);
         }
         response
     }
+}
+
+fn whole(request: &HeaderMap, body: Bytes) -> Response<AnswerBody> {
+    let compressed = compress::deflate(request, &body);
+    let encoded = compressed.is_some();
+    let body = compressed.unwrap_or(body);
+    let checksum = trestle_wire::crc32(&body);
+    let mut response = Response::new(AnswerBody::whole(body));
+    let headers = response.headers_mut();
+    headers.insert(CRC32, HeaderValue::from(checksum));
+    if encoded {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
 }

@@ -8,6 +8,7 @@ mod canonical;
 mod claim;
 mod moment;
 mod signature;
+mod signer;
 
 use claim::Claim;
 use hyper::http::request::Parts;
@@ -17,6 +18,8 @@ use std::fmt;
 use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
+
+pub use signer::sign_get;
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;

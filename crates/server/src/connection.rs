@@ -1,9 +1,8 @@
 //! One connection: HTTP/1.1 or HTTP/2, until the client leaves, falls silent or the server stops.
 
+use crate::answer_body::AnswerBody;
 use crate::http::Service;
 use crate::shutdown::Guest;
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -69,9 +68,10 @@ async fn handle(
     service: Arc<Service>,
     activity: Arc<Activity>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let _running = activity.begin();
-    Ok(service.answer(request).await)
+) -> Result<Response<AnswerBody>, Infallible> {
+    let running = Running::begin(activity);
+    let response = service.answer(request).await;
+    Ok(response.map(|body| body.holding(running)))
 }
 
 /// Requests begun and ended on a connection.
@@ -81,14 +81,17 @@ struct Activity {
     ended: AtomicU64,
 }
 
-struct Running<'a>(&'a Activity);
+/// A request that is being answered.
+struct Running(Arc<Activity>);
+
+impl Running {
+    fn begin(activity: Arc<Activity>) -> Self {
+        activity.begun.fetch_add(1, Ordering::Relaxed);
+        Running(activity)
+    }
+}
 
 impl Activity {
-    fn begin(&self) -> Running<'_> {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        Running(self)
-    }
-
     /// Returns when no request ran for the given time, give or take as much again: looking once per period
     /// keeps timers off the way of requests.
     async fn ceases(&self, idle: Duration) {
@@ -105,7 +108,7 @@ impl Activity {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
     }

@@ -2,14 +2,15 @@
 
 use crate::admin;
 use crate::answer::Answer;
+use crate::answer_body::AnswerBody;
 use crate::auth::Verifier;
+use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
 use crate::compress::{self, InflateError};
 use crate::dispatch;
 use crate::metrics::Metrics;
 use crate::settings::{CorsOrigins, Limits, Settings};
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
@@ -26,6 +27,8 @@ pub struct Hooks {
     pub clock: Arc<dyn Clock>,
     /// A clock that callers of `/_trestle/clock` may move; without it that door is closed.
     pub movable_clock: Option<Arc<VirtualClock>>,
+    /// What callers of `/_trestle/backup` get; without it that door is closed.
+    pub backups: Option<Arc<dyn BackupSource>>,
 }
 
 impl Default for Hooks {
@@ -33,6 +36,7 @@ impl Default for Hooks {
         Hooks {
             clock: Arc::new(SystemClock::new()),
             movable_clock: None,
+            backups: None,
         }
     }
 }
@@ -44,6 +48,7 @@ pub(crate) struct Service {
     pub(crate) limits: Limits,
     verifier: Option<Verifier>,
     movable_clock: Option<Arc<VirtualClock>>,
+    backups: Option<Backups>,
     cors: CorsOrigins,
     /// Host and port for the health text.
     address: String,
@@ -62,13 +67,16 @@ impl Service {
             limits: settings.limits.clone(),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             movable_clock: hooks.movable_clock,
+            backups: hooks
+                .backups
+                .map(|source| Backups::new(source, settings.limits.body_read)),
             cors: settings.cors.clone(),
             address,
         }
     }
 
     /// Answers a request; whatever is wrong with it, there is an answer.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<AnswerBody> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
         let (head, body) = request.into_parts();
@@ -88,6 +96,10 @@ impl Service {
             }
             (&Method::GET, "/metrics") => Answer::metrics(self.metrics.render()),
             (&Method::GET | &Method::POST, admin::CLOCK_PATH) => match self.clock(head, body).await {
+                Ok(answer) => answer,
+                Err(refused) => self.refuse(refused, id),
+            },
+            (&Method::GET | &Method::POST, backup::BACKUP_PATH) => match self.backup(head, body).await {
                 Ok(answer) => answer,
                 Err(refused) => self.refuse(refused, id),
             },
@@ -121,6 +133,15 @@ impl Service {
         let sent = self.read(head, body).await?;
         self.verify(head, &sent)?;
         Ok(admin::clock(clock, &head.method, &sent))
+    }
+
+    async fn backup(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+        let Some(backups) = &self.backups else {
+            return Ok(backup::no_backups());
+        };
+        let sent = self.read(head, body).await?;
+        self.verify(head, &sent)?;
+        Ok(backups.answer())
     }
 
     async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {

@@ -16,7 +16,9 @@
 
 mod admin;
 mod answer;
+mod answer_body;
 mod auth;
+mod backup;
 mod body;
 mod compress;
 mod connection;
@@ -30,7 +32,8 @@ mod shutdown;
 mod signals;
 mod tls;
 
-pub use auth::AccessKey;
+pub use auth::{AccessKey, sign_get};
+pub use backup::BackupSource;
 pub use http::Hooks;
 pub use listen::{Server, StartError, Stopped};
 pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, Settings, TlsFiles};

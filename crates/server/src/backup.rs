@@ -1,0 +1,115 @@
+//! `/_trestle/backup`: the whole database as one archive, sent while it is read.
+
+use crate::answer::Answer;
+use crate::answer_body::Chunks;
+use bytes::Bytes;
+use hyper::StatusCode;
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+pub(crate) const BACKUP_PATH: &str = "/_trestle/backup";
+
+/// Pieces that may wait for a slow client.
+const CHUNKS_WAITING_MAX: usize = 4;
+
+/// A database that can write itself down.
+pub trait BackupSource: Send + Sync + fmt::Debug {
+    /// Writes everything as of one moment to `out`. Called on a thread that may block.
+    fn backup(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Backups of one database, one at a time: each holds a snapshot, and so disk space.
+#[derive(Debug)]
+pub(crate) struct Backups {
+    source: Arc<dyn BackupSource>,
+    seat: Arc<Semaphore>,
+    /// How long a client may leave the server waiting.
+    patience: Duration,
+}
+
+impl Backups {
+    pub(crate) fn new(source: Arc<dyn BackupSource>, patience: Duration) -> Self {
+        Backups {
+            source,
+            seat: Arc::new(Semaphore::new(1)),
+            patience,
+        }
+    }
+
+    /// Begins a backup.
+    pub(crate) fn answer(&self) -> Answer {
+        let Ok(seat) = Arc::clone(&self.seat).try_acquire_owned() else {
+            return Answer::text(
+                StatusCode::CONFLICT,
+                "Another backup is running; wait until it is over.\n",
+            );
+        };
+        Answer::download(self.start(seat))
+    }
+
+    fn start(&self, seat: OwnedSemaphorePermit) -> Chunks {
+        let (sender, chunks) = channel(CHUNKS_WAITING_MAX);
+        let source = Arc::clone(&self.source);
+        let mut out = ChunkWriter {
+            sender,
+            patience: self.patience,
+            runtime: Handle::current(),
+        };
+        tokio::task::spawn_blocking(move || {
+            let _seat = seat;
+            match source.backup(&mut out) {
+                Ok(()) => tracing::info!("a backup was taken"),
+                Err(error) => {
+                    tracing::error!(%error, "a backup failed");
+                    // The client may be gone, which is then the reason.
+                    let _ = out.send(Err(error));
+                }
+            }
+        });
+        chunks
+    }
+}
+
+/// Answers when the program around the server offers no backups.
+pub(crate) fn no_backups() -> Answer {
+    Answer::text(StatusCode::NOT_FOUND, "This server offers no backups.\n")
+}
+
+/// Hands what is written to the connection.
+struct ChunkWriter {
+    sender: Sender<io::Result<Bytes>>,
+    patience: Duration,
+    runtime: Handle,
+}
+
+impl ChunkWriter {
+    fn send(&self, chunk: io::Result<Bytes>) -> io::Result<()> {
+        let sent = self
+            .runtime
+            .block_on(async { tokio::time::timeout(self.patience, self.sender.send(chunk)).await });
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone")),
+            Err(_) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client takes no more",
+            )),
+        }
+    }
+}
+
+impl Write for ChunkWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.send(Ok(Bytes::copy_from_slice(bytes)))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
