@@ -20,6 +20,12 @@ pub(crate) enum Command {
     Serve(Box<ServeFlags>),
     /// Ask a running server whether it is healthy; for containers without a shell.
     Healthcheck(HealthcheckFlags),
+    /// Check that everything in a data directory agrees: items, indexes, change log, expiry, counts.
+    Verify(VerifyFlags),
+    /// Write everything into one file, from a running server or from a directory.
+    Backup(BackupFlags),
+    /// Make a data directory from a backup, and verify it.
+    Restore(RestoreFlags),
 }
 
 const SERVE_HELP: &str = "Settings come from flags, then TRESTLE__SECTION__KEY variables (TRESTLE__SERVER__PORT=8001), \
@@ -128,6 +134,58 @@ pub(crate) struct HealthcheckFlags {
     /// Port of the server
     #[arg(long, default_value_t = 8000)]
     pub(crate) port: u16,
+}
+
+/// Flags of `trestle verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyFlags {
+    /// The data directory; no server may have it open
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Print one JSON object per line: each disagreement, then the summary
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of `trestle backup`.
+#[derive(Debug, Args)]
+pub(crate) struct BackupFlags {
+    /// The running server to back up
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8000",
+        conflicts_with = "data"
+    )]
+    pub(crate) endpoint: String,
+    /// A data directory to back up that no server has open
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The file to write, or a directory in which it is named after the time
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: PathBuf,
+    /// Access key, if the server asks for one
+    #[arg(long, value_name = "ID", env = "AWS_ACCESS_KEY_ID", requires = "secret_key")]
+    pub(crate) access_key: Option<String>,
+    /// The secret of the access key
+    #[arg(
+        long,
+        value_name = "SECRET",
+        env = "AWS_SECRET_ACCESS_KEY",
+        hide_env_values = true
+    )]
+    pub(crate) secret_key: Option<String>,
+}
+
+/// Flags of `trestle restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreFlags {
+    /// The backup
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: PathBuf,
+    /// The data directory to make; it must be new or empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   1  failure
   2  the command line or the configuration is wrong
   3  another process has the data directory open
-  4  cannot listen on the address: port in use, not allowed, or unprotected";
+  4  cannot listen on the address: port in use, not allowed, or unprotected
+  5  the data does not agree with itself: `verify` found disagreements
+  6  the backup is damaged, incomplete or of another version; nothing was restored";
 
 /// A class of failure that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) enum Code {
     Usage = 2,
     DataInUse = 3,
     CannotListen = 4,
+    Disagreements = 5,
+    BadBackup = 6,
 }
 
 /// Why the binary ends early.

@@ -1,12 +1,15 @@
 //! The `trestle` binary: what was typed, what is meant, and how it ends.
 
 mod args;
+mod backup;
 mod config;
 mod exit;
 mod healthcheck;
 mod local_flags;
 mod logging;
+mod restore;
 mod serve;
+mod verify;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -25,5 +28,8 @@ fn run() -> Result<(), Failure> {
     match Cli::parse_from(typed).command {
         Command::Serve(flags) => serve::serve(&config::load(&flags)?),
         Command::Healthcheck(flags) => healthcheck::check(&flags),
+        Command::Verify(flags) => verify::verify(&flags),
+        Command::Backup(flags) => backup::backup(&flags),
+        Command::Restore(flags) => restore::restore(&flags),
     }
 }

@@ -7,14 +7,14 @@ use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::logging;
 use settings::Storage;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use trestle_engine::{Engine, OpenError};
 use trestle_env::{Clock, SystemClock, VirtualClock};
-use trestle_server::{Hooks, Server, Settings, StartError, Stopped, termination};
+use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
 use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
 
 /// How long connections that did not finish in time may hold up the end.
@@ -28,6 +28,10 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let storage = settings::storage(config);
     let hooks = clock(config.clock.is_virtual.unwrap_or(false));
     let engine = open(&storage, &hooks.clock, config)?;
+    let hooks = Hooks {
+        backups: Some(Arc::new(Backups(engine.clone()))),
+        ..hooks
+    };
     let runtime =
         Runtime::new().map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
@@ -41,13 +45,24 @@ fn clock(is_virtual: bool) -> Hooks {
     if !is_virtual {
         return Hooks {
             clock: Arc::new(SystemClock::new()),
-            movable_clock: None,
+            ..Hooks::default()
         };
     }
     let clock = Arc::new(VirtualClock::new());
     Hooks {
         clock: Arc::clone(&clock) as Arc<dyn Clock>,
         movable_clock: Some(clock),
+        ..Hooks::default()
+    }
+}
+
+/// What the server's backups are taken from.
+#[derive(Debug)]
+struct Backups(Engine);
+
+impl BackupSource for Backups {
+    fn backup(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.0.backup(out).map(drop).map_err(io::Error::other)
     }
 }
 

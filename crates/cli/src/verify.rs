@@ -1,0 +1,140 @@
+//! `trestle verify`: walks a data directory and says everything that does not agree.
+
+use crate::args::{LogFormat, VerifyFlags};
+use crate::exit::{Code, Failure};
+use crate::logging;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use trestle_engine::{Disagreement, StoreSettings, Summary, Watcher, verify_directory};
+use trestle_store::{ErrorKind, StoreError};
+
+/// Between two signs of progress on a terminal.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Succeeds if everything in the directory agrees.
+pub(crate) fn verify(flags: &VerifyFlags) -> Result<(), Failure> {
+    logging::start("warn", LogFormat::Text)?;
+    check(&flags.dir, flags.json)
+}
+
+/// As [`verify`], for other commands that end with it.
+pub(crate) fn check(directory: &Path, json: bool) -> Result<(), Failure> {
+    let mut printer = Printer::new(json);
+    let summary = verify_directory(directory, StoreSettings::default(), &mut printer)
+        .map_err(|error| cannot_open(directory, &error))?;
+    printer.finish(&summary);
+    if summary.is_clean() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::Disagreements,
+        format!(
+            "{} disagreements in {}; keep a copy of the directory, then restore a backup (docs/backup.md)",
+            summary.disagreements,
+            directory.display()
+        ),
+    ))
+}
+
+/// Why a tool cannot use a directory.
+pub(crate) fn cannot_open(directory: &Path, error: &StoreError) -> Failure {
+    match error.kind() {
+        ErrorKind::InUse => Failure::new(Code::DataInUse, error),
+        _ => Failure::failed(format!(
+            "cannot read the data directory {}: {error}",
+            directory.display()
+        )),
+    }
+}
+
+/// Prints what is found as it is found.
+struct Printer {
+    json: bool,
+    /// Whether somebody watches.
+    shows_progress: bool,
+    last_shown: Instant,
+}
+
+impl Printer {
+    fn new(json: bool) -> Self {
+        Printer {
+            json,
+            shows_progress: io::stderr().is_terminal(),
+            last_shown: Instant::now(),
+        }
+    }
+
+    /// With standard output closed there is nobody left to tell; the exit code still says it.
+    fn line(&self, text: &str) {
+        let _ = writeln!(io::stdout(), "{text}");
+    }
+
+    fn clear_progress(&self) {
+        if self.shows_progress {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn finish(&self, summary: &Summary) {
+        self.clear_progress();
+        if self.json {
+            self.line(&serde_json::json!({ "summary": summary }).to_string());
+        } else {
+            self.line(&text(summary));
+        }
+    }
+}
+
+impl Watcher for Printer {
+    fn found(&mut self, found: Disagreement) {
+        self.clear_progress();
+        if self.json {
+            self.line(&serde_json::json!({ "disagreement": found }).to_string());
+            return;
+        }
+        let kind = serde_json::to_value(found.kind).unwrap_or_default();
+        let kind = kind.as_str().unwrap_or_default();
+        let mut place = found.table.unwrap_or_else(|| found.space.to_owned());
+        if let Some(index) = found.index {
+            place = format!("{place}/{index}");
+        }
+        let item = found.item.map(|item| format!(" item {item}")).unwrap_or_default();
+        self.line(&format!(
+            "{place}: {kind}: {}{item} [{} {}]",
+            found.what, found.space, found.key
+        ));
+    }
+
+    fn progress(&mut self, what: &'static str, rows: u64) {
+        if self.shows_progress && self.last_shown.elapsed() >= PROGRESS_INTERVAL {
+            let _ = write!(io::stderr(), "\r\x1b[K{what}: {rows}");
+            let _ = io::stderr().flush();
+            self.last_shown = Instant::now();
+        }
+    }
+}
+
+fn text(summary: &Summary) -> String {
+    let verdict = match summary.disagreements {
+        0 => "everything agrees".to_owned(),
+        1 => "1 disagreement".to_owned(),
+        many => format!("{many} disagreements"),
+    };
+    let left_over = match summary.rows_to_clear {
+        0 => String::new(),
+        rows => format!(", {rows} rows of what was dropped still to be cleared"),
+    };
+    format!(
+        "{verdict}: {} tables with {} items, {} indexes with {} rows, {} streams with {} records, {} expiry \
+         entries, {} tokens{left_over}",
+        summary.tables,
+        summary.items,
+        summary.indexes,
+        summary.index_rows,
+        summary.streams,
+        summary.change_records,
+        summary.expiry_entries,
+        summary.tokens
+    )
+}
