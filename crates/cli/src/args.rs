@@ -1,5 +1,6 @@
 //! What can be typed. Every flag is optional: what is not typed comes from the environment or the file.
 
+use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::exit::EXIT_CODES;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,12 @@ pub(crate) enum Command {
     Backup(BackupFlags),
     /// Make a data directory from a backup, and verify it.
     Restore(RestoreFlags),
+    /// Measure this database and the servers it is compared with.
+    #[command(after_help = BENCH_HELP)]
+    Bench(Box<BenchFlags>),
+    /// Answer every request the same; a limit that `bench` compares with.
+    #[command(hide = true)]
+    BenchConstant(ConstantFlags),
 }
 
 const SERVE_HELP: &str = "Settings come from flags, then TRESTLE__SECTION__KEY variables (TRESTLE__SERVER__PORT=8001), \

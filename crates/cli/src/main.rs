@@ -2,6 +2,7 @@
 
 mod args;
 mod backup;
+mod bench;
 mod config;
 mod exit;
 mod healthcheck;
@@ -31,5 +32,7 @@ fn run() -> Result<(), Failure> {
         Command::Verify(flags) => verify::verify(&flags),
         Command::Backup(flags) => backup::backup(&flags),
         Command::Restore(flags) => restore::restore(&flags),
+        Command::Bench(flags) => bench::bench(*flags),
+        Command::BenchConstant(flags) => bench::constant(&flags),
     }
 }

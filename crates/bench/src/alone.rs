@@ -1,0 +1,41 @@
+//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows.
+
+mod embedded;
+mod scale;
+mod start;
+mod tables;
+
+use crate::Progress;
+use crate::error::BenchError;
+use crate::report::AloneFigure;
+use crate::settings::{Alone, Settings};
+use crate::target::{Found, Target};
+use std::path::Path;
+
+/// Carries out one of these measurements in a directory of its own.
+pub(crate) fn measure(
+    what: Alone,
+    settings: &Settings,
+    directory: &Path,
+    progress: &mut dyn Progress,
+) -> Result<Vec<AloneFigure>, BenchError> {
+    let trestle = settings.places.find(Target::Trestle).map_err(BenchError::new)?;
+    let run = Run {
+        settings,
+        trestle: &trestle,
+        directory,
+    };
+    match what {
+        Alone::Embedded => embedded::measure(&run, progress),
+        Alone::Start => start::measure(&run, progress),
+        Alone::Tables => tables::measure(&run, progress),
+        Alone::Scale => scale::measure(&run, progress),
+    }
+}
+
+/// What each of them needs.
+struct Run<'a> {
+    settings: &'a Settings,
+    trestle: &'a Found,
+    directory: &'a Path,
+}

@@ -1,0 +1,7 @@
+//! As much HTTP/1.1 as a load generator needs, on bytes.
+
+mod answer;
+mod request;
+
+pub(crate) use answer::{Answer, read_answer};
+pub(crate) use request::{Builder, Template, plain_request};

@@ -1,0 +1,146 @@
+//! `trestle bench`: the same requests on Trestle and on the servers it is compared with, and the limits of the machine.
+//!
+//! [`run`] starts each server in turn on a fresh directory, loads the same rows, sends the same bytes from the same
+//! load generator, and returns a [`Report`]. `docs/benchmarks.md` describes the method.
+
+mod alone;
+mod client;
+mod compare;
+mod dataset;
+mod error;
+mod histogram;
+mod http;
+mod limits;
+mod load;
+mod process;
+mod report;
+mod settings;
+mod target;
+mod usage;
+mod workload;
+
+pub use error::BenchError;
+pub use limits::constant::serve as serve_constant_answer;
+pub use report::{AloneFigure, Figures, Limit, Outcome, Report, Skipped, TargetReport};
+pub use settings::{Alone, Settings};
+pub use target::{Places, Target};
+pub use usage::{Machine, Memory};
+pub use workload::Workload;
+
+use error::Doing;
+use std::path::Path;
+
+/// Somebody who is told what happens.
+pub trait Progress {
+    /// This is going on; the next call replaces it.
+    fn doing(&mut self, what: &str);
+    /// This is a result.
+    fn done(&mut self, what: &str);
+}
+
+/// Runs everything that the settings ask for.
+///
+/// A server that is missing or fails is left out, and the report says why; Trestle itself must work.
+pub fn run(settings: &Settings, progress: &mut dyn Progress) -> Result<Report, BenchError> {
+    let settings = &Settings {
+        rows: Settings::whole_rows(settings.rows),
+        ..settings.clone()
+    };
+    process::clean_up_on_signal()?;
+    let root = tempfile::Builder::new()
+        .prefix("trestle-bench-")
+        .tempdir_in(&settings.directory)
+        .doing(format!(
+            "cannot make a directory in {}",
+            settings.directory.display()
+        ))?;
+    process::remove_on_signal(root.path());
+    let mut report = Report {
+        machine: usage::machine(),
+        seconds: settings.measured.as_secs_f64(),
+        item_bytes: dataset::ITEM_BYTES,
+        ..Report::default()
+    };
+    compare_all(settings, root.path(), progress, &mut report)?;
+    if settings.limits {
+        report.limits = limits::measure(settings, &fresh(root.path(), "limits")?, progress)?;
+    }
+    for alone in &settings.alone {
+        let directory = fresh(root.path(), alone.name())?;
+        report
+            .alone
+            .extend(alone::measure(*alone, settings, &directory, progress)?);
+        clear(&directory);
+    }
+    Ok(report)
+}
+
+fn compare_all(
+    settings: &Settings,
+    root: &Path,
+    progress: &mut dyn Progress,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    for target in &settings.targets {
+        let measured = settings.places.find(*target).and_then(|found| {
+            let directory = fresh(root, target.name()).map_err(|error| error.to_string())?;
+            let measured = compare::measure(&found, settings, &directory, progress);
+            clear(&directory);
+            measured.map_err(|error| error.to_string())
+        });
+        match measured {
+            Ok(measured) => report.targets.push(measured),
+            Err(reason) if *target == Target::Trestle => return Err(BenchError::new(reason)),
+            Err(reason) => {
+                progress.done(&format!("{target}: not measured: {reason}"));
+                report.skipped.push(Skipped {
+                    target: *target,
+                    reason,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fresh(root: &Path, name: &str) -> Result<std::path::PathBuf, BenchError> {
+    let directory = root.join(name);
+    std::fs::create_dir_all(&directory).doing("cannot make a directory")?;
+    Ok(directory)
+}
+
+/// The room is for the next one; what cannot be removed now goes with the root.
+fn clear(directory: &Path) {
+    let _ = std::fs::remove_dir_all(directory);
+}
+
+/// A number as people write it: `12,345`.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) && !out.ends_with('-') {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thousands;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (value, text) in [
+            (0.4, "0"),
+            (999.0, "999"),
+            (1_000.0, "1,000"),
+            (-123_456.0, "-123,456"),
+        ] {
+            assert_eq!(thousands(value), text);
+        }
+        assert_eq!(thousands(1_234_567.0), "1,234,567");
+    }
+}

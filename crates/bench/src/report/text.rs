@@ -1,0 +1,234 @@
+//! The report as Markdown tables that are also readable as they are.
+
+use super::{Figures, Report, TargetReport};
+use crate::target::Target;
+use crate::thousands;
+use std::fmt::Write as _;
+
+pub(super) fn render(report: &Report) -> String {
+    let mut out = conditions(report);
+    if !report.targets.is_empty() {
+        section(&mut out, "Operations per second", &per_second(report));
+        section(&mut out, "Latency, p50 / p99 in µs", &latencies(report));
+        section(
+            &mut out,
+            "Processors used by the server; µs of processor time per operation",
+            &cpu(report),
+        );
+        section(&mut out, "Memory and disk", &space(report));
+    }
+    if report.targets.len() > 1 && report.target(Target::Trestle).is_some() {
+        section(
+            &mut out,
+            "Trestle compared with each, in operations per second",
+            &ratios(report),
+        );
+    }
+    if !report.limits.is_empty() {
+        section(&mut out, "Limits", &limits(report));
+    }
+    if !report.alone.is_empty() {
+        section(&mut out, "Trestle alone", &alone(report));
+    }
+    for skipped in &report.skipped {
+        let _ = writeln!(out, "Not measured: {} ({}).", skipped.target, skipped.reason);
+    }
+    out
+}
+
+fn conditions(report: &Report) -> String {
+    let machine = &report.machine;
+    format!(
+        "{} processors ({}), {:.0} GB of memory, Linux {}, load average {:.1} before the run. \
+         {} s per workload, items of {} bytes.\n",
+        machine.processors,
+        machine.processor,
+        machine.memory_bytes as f64 / (1u64 << 30) as f64,
+        machine.kernel,
+        machine.load_before,
+        report.seconds,
+        report.item_bytes
+    )
+}
+
+fn section(out: &mut String, title: &str, rows: &[Vec<String>]) {
+    let _ = write!(out, "\n**{title}**\n\n{}", table(rows));
+}
+
+/// One row per workload, one column per server, and a cell from each pair.
+fn by_target(report: &Report, cell: impl Fn(&TargetReport, &Figures) -> String) -> Vec<Vec<String>> {
+    let mut heading = vec!["workload".to_owned(), "connections".to_owned()];
+    heading.extend(
+        report
+            .targets
+            .iter()
+            .map(|target| format!("{} {}", target.target, target.version)),
+    );
+    let mut rows = vec![heading];
+    for (connections, workload) in report.phases() {
+        let mut row = vec![workload.to_string(), connections.to_string()];
+        for target in &report.targets {
+            let figures = target.figures(workload, connections);
+            row.push(figures.map_or_else(|| "none".to_owned(), |figures| cell(target, figures)));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+fn per_second(report: &Report) -> Vec<Vec<String>> {
+    by_target(report, |_, figures| thousands(figures.per_second))
+}
+
+fn latencies(report: &Report) -> Vec<Vec<String>> {
+    by_target(report, |_, figures| {
+        format!("{} / {}", thousands(figures.p50_us), thousands(figures.p99_us))
+    })
+}
+
+fn cpu(report: &Report) -> Vec<Vec<String>> {
+    by_target(report, |_, figures| {
+        match (figures.cpu, figures.cpu_us_per_operation()) {
+            (Some(cpu), Some(micros)) => format!("{cpu:.2}; {}", thousands(micros)),
+            _ => "unknown".to_owned(),
+        }
+    })
+}
+
+fn space(report: &Report) -> Vec<Vec<String>> {
+    let heading = [
+        "",
+        "rows",
+        "loaded rows/s",
+        "RSS at the end",
+        "peak RSS",
+        "disk loaded",
+        "disk at the end",
+        "stream",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for target in &report.targets {
+        let memory = target.memory.unwrap_or_default();
+        rows.push(vec![
+            target.target.to_string(),
+            thousands(target.rows as f64),
+            thousands(target.loaded_per_second),
+            megabytes(memory.resident),
+            megabytes(memory.peak),
+            megabytes(target.disk_loaded),
+            megabytes(target.disk),
+            if target.stream { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    rows
+}
+
+fn ratios(report: &Report) -> Vec<Vec<String>> {
+    let peers: Vec<_> = report
+        .targets
+        .iter()
+        .filter(|target| target.target != Target::Trestle)
+        .collect();
+    let mut heading = vec!["workload".to_owned(), "connections".to_owned()];
+    heading.extend(peers.iter().map(|peer| peer.target.to_string()));
+    let mut rows = vec![heading];
+    for (connections, workload) in report.phases() {
+        let mut row = vec![workload.to_string(), connections.to_string()];
+        for peer in &peers {
+            let ratio = report.ratio(peer, workload, connections);
+            row.push(ratio.map_or_else(|| "none".to_owned(), |ratio| format!("{ratio:.1} ×")));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+fn limits(report: &Report) -> Vec<Vec<String>> {
+    let heading = [
+        "limit",
+        "workload",
+        "connections",
+        "per second",
+        "p50 µs",
+        "p99 µs",
+        "Trestle reaches",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for limit in &report.limits {
+        let share = report.share(limit);
+        rows.push(vec![
+            limit.name.to_owned(),
+            limit.workload.to_string(),
+            limit.connections.to_string(),
+            thousands(limit.figures.per_second),
+            thousands(limit.figures.p50_us),
+            thousands(limit.figures.p99_us),
+            share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.0} %", share * 100.0)),
+        ]);
+    }
+    rows
+}
+
+fn alone(report: &Report) -> Vec<Vec<String>> {
+    let mut rows = vec![vec!["what".to_owned(), "figure".to_owned()]];
+    for figure in &report.alone {
+        let value = if figure.value < 100.0 {
+            format!("{:.2}", figure.value)
+        } else {
+            thousands(figure.value)
+        };
+        rows.push(vec![
+            figure.name.clone(),
+            format!("{value} {}", figure.unit).trim_end().to_owned(),
+        ]);
+    }
+    rows
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// A Markdown table with columns in line; the first row is its heading.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(out, "| {cell:<width$} ");
+        }
+        out.push_str("|\n");
+        if number == 0 {
+            for width in &widths {
+                let _ = write!(out, "|{}", "-".repeat(width + 2));
+            }
+            out.push_str("|\n");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn the_text_has_figures_ratios_and_limits() {
+        let text = render(&sample::report());
+        for line in [
+            "| put         | 16          | 8,000       | 2,000        |",
+            "| transaction | 16          | 4,000       | none         |",
+            "| put         | 16          | 4.0 ×    |",
+            "| GetItem in process, p50 | 3.25 µs |",
+        ] {
+            assert!(text.contains(line), "no line {line} in\n{text}");
+        }
+        assert!(text.contains("| 80 % "), "{text}");
+    }
+}

@@ -1,0 +1,106 @@
+//! What is to be measured, and under which conditions.
+
+use crate::dataset::BLOCK;
+use crate::target::{Places, Target};
+use crate::workload::Workload;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything a run needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the programs are.
+    pub places: Places,
+    /// Which servers to measure; those that are not found are skipped, and the report says so.
+    pub targets: Vec<Target>,
+    /// What to do to each.
+    pub workloads: Vec<Workload>,
+    /// Numbers of connections, one after the other.
+    pub connections: Vec<usize>,
+    /// How long each workload is measured.
+    pub measured: Duration,
+    /// Rows in the table before measuring begins.
+    pub rows: u64,
+    /// How long loading them may take; a server that is slower is measured with fewer.
+    pub load_within: Duration,
+    /// Whether to measure the two limits as well.
+    pub limits: bool,
+    /// What to measure of Trestle alone.
+    pub alone: Vec<Alone>,
+    /// Rows for [`Alone::Start`].
+    pub start_rows: u64,
+    /// Rows for [`Alone::Scale`].
+    pub scale_rows: u64,
+    /// Tables for [`Alone::Tables`].
+    pub tables: usize,
+    /// Where the data directories are made; should be on the disk that matters.
+    pub directory: PathBuf,
+}
+
+/// Rows that every connection can have its own of, even in batches of 25 from 64 connections.
+const ROWS_MIN: u64 = 4 * BLOCK;
+
+impl Settings {
+    /// Time before measuring begins: a JVM wants more, the others need none.
+    pub(crate) fn warm_up(&self) -> Duration {
+        self.measured / 3
+    }
+
+    /// Whole blocks, so that every query finds its twenty rows.
+    pub(crate) fn whole_rows(rows: u64) -> u64 {
+        rows.div_ceil(BLOCK).saturating_mul(BLOCK).max(ROWS_MIN)
+    }
+}
+
+/// A measurement that only makes sense for Trestle itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// GetItem in the same process, without a socket.
+    Embedded,
+    /// Memory when idle and after loading, and the time from start to first answer.
+    Start,
+    /// Writes with many tables, compared with one.
+    Tables,
+    /// Reads from many rows, compared with few.
+    Scale,
+}
+
+impl Alone {
+    /// All of them, the quick ones first.
+    pub const ALL: [Alone; 4] = [Alone::Embedded, Alone::Tables, Alone::Start, Alone::Scale];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Alone::Embedded => "embedded",
+            Alone::Start => "start",
+            Alone::Tables => "tables",
+            Alone::Scale => "scale",
+        }
+    }
+}
+
+impl std::str::FromStr for Alone {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Alone::ALL.into_iter().find(|alone| alone.name() == text);
+        found.ok_or_else(|| {
+            let names: Vec<_> = Alone::ALL.iter().map(|alone| alone.name()).collect();
+            format!("there is no measurement `{text}`; there are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_whole_blocks_and_suffice_for_every_connection() {
+        assert_eq!(Settings::whole_rows(1), 1_600);
+        assert_eq!(Settings::whole_rows(10_000), 10_000);
+        assert_eq!(Settings::whole_rows(10_001), 10_400);
+        const { assert!(ROWS_MIN / 25 >= 64) };
+    }
+}
