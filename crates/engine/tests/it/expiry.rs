@@ -172,14 +172,13 @@ fn switching_it_off_clears_what_it_kept() {
         let far = n(now + 1_000_000_000 + at);
         fixture.engine.run(put("T", item(&format!("{at}"), far))).unwrap();
     }
-    assert_eq!(fixture.rows(Space::Expiry).len(), 20);
+    let entries = || fixture.rows(Space::Expiry).len();
+    fixture.until("the entries to be made", || entries() == 20);
     set_ttl(&fixture, "ttl", false);
-    fixture.until("the entries to go", || fixture.rows(Space::Expiry).is_empty());
+    fixture.until("the entries to go", || entries() == 0);
     // Off and on again at once: the walk that clears must not take what is needed now.
     set_ttl(&fixture, "ttl", true);
-    fixture.until("the entries to come back", || {
-        fixture.rows(Space::Expiry).len() == 20
-    });
+    fixture.until("the entries to come back", || entries() == 20);
     set_ttl(&fixture, "ttl", false);
     set_ttl(&fixture, "ttl", true);
     fixture.clock.advance(Duration::from_secs(1_000_000_100));
