@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod archive;
 mod conformance;
 mod damage;
 mod directory;
