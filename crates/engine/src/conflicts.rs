@@ -21,7 +21,7 @@ impl Conflicts {
         !items.is_empty() && items.contains(item)
     }
 
-    /// Claims all `items` for a transaction, or none: then says for each whether it was taken.
+    /// Claims all `items` for a transaction, or none: then says for each whether it was taken. An empty key is no item.
     pub(crate) fn claim(self: &Arc<Self>, claimed: Vec<Vec<u8>>) -> Result<Hold, Vec<bool>> {
         let mut items = self.items.lock();
         if !items.is_empty() {
@@ -30,7 +30,7 @@ impl Conflicts {
                 return Err(taken);
             }
         }
-        items.extend(claimed.iter().cloned());
+        items.extend(claimed.iter().filter(|item| !item.is_empty()).cloned());
         Ok(Hold {
             conflicts: Arc::clone(self),
             claimed,

@@ -18,9 +18,9 @@ use crate::write_item::{ItemWrite, Outcome, Placed};
 /// All items of a transaction together may have this many bytes.
 const TRANSACTION_BYTES_MAX: usize = 4 << 20;
 
-/// Writes with their places, claimed against other transactions.
+/// Writes with their places, claimed against other transactions; in the place of one that does not fit its table, why.
 pub(crate) struct Prepared {
-    writes: Vec<Placed>,
+    writes: Vec<Result<Placed, CancellationReason>>,
     token: Option<Token>,
 }
 
@@ -39,11 +39,9 @@ pub(crate) fn prepare(
 ) -> Result<(Prepared, Hold), Error> {
     let catalog = shared.catalog.load();
     let mut placed = Vec::with_capacity(writes.len());
-    let mut reasons = vec![CancellationReason::none(); writes.len()];
-    let mut refused = false;
     let mut seen = HashSet::new();
     let mut bytes = 0;
-    for (write, reason) in writes.into_iter().zip(&mut reasons) {
+    for write in writes {
         match write.place(&catalog, shared) {
             Ok(write) => {
                 bytes += write.item_bytes();
@@ -52,26 +50,26 @@ pub(crate) fn prepare(
                         "Transaction request cannot include multiple operations on one item",
                     ));
                 }
-                placed.push(write);
+                placed.push(Ok(write));
             }
             // An empty key is refused as the request's mistake; one of the wrong shape as the item's.
             Err(error)
                 if error.kind() == ErrorKind::Validation
                     && !error.message().contains("cannot contain an empty") =>
             {
-                *reason = CancellationReason::validation(error.message());
-                refused = true;
+                placed.push(Err(CancellationReason::validation(error.message())));
             }
             Err(error) => return Err(error),
         }
     }
-    if refused {
-        return Err(Error::transaction_canceled(reasons));
-    }
     if bytes > TRANSACTION_BYTES_MAX {
         return Err(Error::validation("Transaction request cannot exceed 4 MB"));
     }
-    let mut claimed: Vec<Vec<u8>> = placed.iter().map(Placed::place).collect();
+    // A write without a place stands for nothing; an empty key keeps the positions.
+    let mut claimed: Vec<Vec<u8>> = placed
+        .iter()
+        .map(|write| write.as_ref().map(Placed::place).unwrap_or_default())
+        .collect();
     claimed.extend(token.as_ref().map(Token::place));
     match shared.conflicts.claim(claimed) {
         Ok(hold) => Ok((
@@ -119,14 +117,18 @@ impl Prepared {
         let mut reasons = Vec::with_capacity(self.writes.len());
         let mut refused = false;
         for write in self.writes {
-            match write.run(transaction, Actor::Client) {
+            let ran = match write {
+                Ok(write) => write.run(transaction, Actor::Client).map_err(reason),
+                Err(refusal) => Err(Ok(refusal)),
+            };
+            match ran {
                 Ok(outcome) => {
                     reasons.push(CancellationReason::none());
                     outcomes.push(outcome);
                 }
-                Err(error) => {
+                Err(why) => {
                     refused = true;
-                    reasons.push(reason(error)?);
+                    reasons.push(why?);
                 }
             }
         }
@@ -150,7 +152,7 @@ impl Prepared {
     /// A known request is answered by reading its items.
     fn replay(self, transaction: &Transaction<'_>) -> Result<Done, Error> {
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
-        for write in &self.writes {
+        for write in self.writes.iter().flatten() {
             let item = write.current(transaction)?;
             let units = Read::Transactional.units(item.map_or(0, |image| image.size()));
             let table = write.table();
