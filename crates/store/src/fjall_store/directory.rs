@@ -78,6 +78,7 @@ impl Directory {
             _ => {}
         }
         keyspaces::create(&new_engine)?;
+        sync_folders(&new_engine).map_err(|error| StoreError::io("cannot sync", &new_engine, error))?;
         self.write_format()
             .map_err(|error| StoreError::io("cannot write the format version in", &self.root, error))?;
         let rename = fs::rename(&new_engine, self.engine()).and_then(|()| sync_folder(&self.root));
@@ -199,6 +200,18 @@ fn check_version(path: &Path, bytes: &[u8]) -> Result<()> {
 
 fn damaged(message: String) -> StoreError {
     StoreError::new(ErrorKind::Damaged, message)
+}
+
+/// Makes the names of everything below `folder` survive a power cut: the engine does not sync the folder that holds
+/// its keyspaces after adding one.
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
 }
 
 /// Makes a rename in `folder` survive a power cut, where the system has such a thing.

@@ -1,0 +1,25 @@
+//! The real server, mistreated: killed, cut off from power, given a disk that is full or fails, and rude clients.
+//!
+//! Nothing here links Trestle. The tests start the binary that users start, speak HTTP to it as clients do, and decide
+//! by what was acknowledged what must be there afterwards:
+//!
+//! - [`workload`] sends writes from several connections and remembers which of them were answered.
+//! - [`audit`] compares a server with what a workload remembers: items, index, change log, counts, expiry.
+//! - [`recording`] and [`disk`] replay what the server wrote and synced, and rebuild directories as a power cut could
+//!   have left them.
+//! - [`linearizability`] decides whether a history of one item can be explained by one order of operations.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+pub mod audit;
+pub mod disk;
+pub mod http;
+pub mod linearizability;
+pub mod native;
+pub mod recording;
+pub mod server;
+pub mod workload;

@@ -1,0 +1,25 @@
+//! Trestle, mistreated. `./test crash` runs the same tests with many more rounds.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod crash;
+mod power_cut;
+
+/// How many rounds a test runs: a few by default, more when the variable says so.
+fn rounds(variable: &str, default: u64) -> u64 {
+    let set = std::env::var(variable).ok();
+    set.map_or(default, |rounds| rounds.parse().unwrap())
+}
+
+/// Differs from run to run; printed, so that a failure can be looked into.
+fn seed() -> u64 {
+    let seed = std::env::var("TORTURE_SEED").ok();
+    let seed = seed.map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap());
+    println!("TORTURE_SEED={seed}");
+    seed
+}
