@@ -93,7 +93,7 @@ impl<'r> Model<'r> {
             93..96 => self.check_counts(shape),
             96..97 => self.check_stream(shape),
             97..98 => self.recreate_table(shape),
-            _ if step % 3 == 0 => self.reopen(),
+            _ if step.is_multiple_of(3) => self.reopen(),
             _ => self.check_counts(shape),
         }
     }

@@ -246,13 +246,12 @@ impl Table {
 
     fn outcome(&self, write: &Write) -> Result<(Option<Item>, Option<Item>), Refusal> {
         let old = self.get(&write.key).cloned();
-        if let Some(condition) = &write.condition {
-            if !condition.holds(&old.clone().unwrap_or_default()) {
-                return Err(Refusal {
-                    item: old.filter(|_| write.show_on_failure),
-                    ..Refusal::new(ErrorKind::ConditionalCheckFailed)
-                });
-            }
+        let holds = |condition: &Condition| condition.holds(&old.clone().unwrap_or_default());
+        if !write.condition.as_ref().is_none_or(holds) {
+            return Err(Refusal {
+                item: old.filter(|_| write.show_on_failure),
+                ..Refusal::new(ErrorKind::ConditionalCheckFailed)
+            });
         }
         let new = match &write.action {
             Action::Put(item) => Some(item.clone()),
