@@ -140,8 +140,9 @@ impl Oracle {
 
     /// TransactWriteItems on distinct items.
     pub(crate) fn transact(&mut self, writes: &[Write]) -> Result<(), Refusal> {
-        self.all_or_nothing(writes, Table::check_put)?;
-        let outcomes = self.all_or_nothing(writes, Table::outcome)?;
+        let outcomes = self.all_or_nothing(writes, |table, write| {
+            table.check_put(write).and_then(|()| table.outcome(write))
+        })?;
         for (write, (old, new)) in writes.iter().zip(outcomes) {
             self.table_mut(&write.table).store(&write.key, old, new, false);
         }
