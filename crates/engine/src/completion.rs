@@ -11,6 +11,10 @@ type Answer = Result<Response, Error>;
 /// An answer that may still be on its way. Wait for it on a thread, or await it in a task.
 ///
 /// Dropping it does not take the request back.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost every read an allocation"
+)]
 #[must_use = "a write is acknowledged only when its completion has been waited for"]
 pub enum Completion {
     /// The answer is there.
@@ -42,6 +46,7 @@ impl IntoFuture for Completion {
 }
 
 /// A [`Completion`] that is being awaited.
+#[expect(clippy::large_enum_variant, reason = "as above")]
 pub enum Awaited {
     /// The answer is there, unless it was taken.
     Ready(Option<Answer>),

@@ -8,7 +8,7 @@ pub(crate) fn seconds(item: &Item, attribute: &str) -> Option<u64> {
     match item.get(attribute)? {
         AttributeValue::N(number) => {
             let seconds = number.to_f64();
-            (seconds >= 0.0 && seconds < 1e15).then_some(seconds as u64)
+            (0.0..1e15).contains(&seconds).then_some(seconds as u64)
         }
         _ => None,
     }

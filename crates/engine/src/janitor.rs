@@ -67,6 +67,9 @@ pub(crate) enum Progress {
     None,
 }
 
+/// One piece of a task.
+type Task = fn(&Worker) -> Result<Progress, Error>;
+
 /// What the tasks work with.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
@@ -87,7 +90,7 @@ impl Worker {
 
     /// One piece of every task.
     fn round(&self) -> Progress {
-        let tasks: [(&str, fn(&Self) -> Result<Progress, Error>); 7] = [
+        let tasks: [(&str, Task); 7] = [
             ("backfilling an index", backfill::indexes),
             ("backfilling expiry", backfill::expiry),
             ("expiring items", expire::run),

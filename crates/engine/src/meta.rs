@@ -108,8 +108,11 @@ pub(crate) fn stats_row(table: &Table, deltas: &[(Arc<Stats>, i64, i64)]) -> Vec
     row
 }
 
+/// A table's counts and those of each of its indexes.
+pub(crate) type StoredStats = (Arc<Stats>, Vec<(IndexId, Arc<Stats>)>);
+
 /// Reads a table's counts: its own, and those of each index by id.
-pub(crate) fn parse_stats(row: &[u8]) -> Option<(Arc<Stats>, Vec<(IndexId, Arc<Stats>)>)> {
+pub(crate) fn parse_stats(row: &[u8]) -> Option<StoredStats> {
     let number = |at: usize| Some(u64::from_be_bytes(row.get(at..at + 8)?.try_into().ok()?));
     let table = Stats::restored(number(0)?, number(8)?);
     let mut indexes = Vec::new();

@@ -46,14 +46,14 @@ impl Token {
     /// Remembers the token, or tells that it has been used; another request under the same token is refused.
     pub(crate) fn claim(&self, transaction: &mut Transaction<'_>) -> Result<Seen, Error> {
         let now = transaction.now();
-        if let Some(row) = transaction.row(Space::Meta, &self.place())? {
-            if let Some((_, fingerprint)) = parse(&row).filter(|(time, _)| now.since(*time) < TOKEN_LIFE) {
-                return if fingerprint == self.fingerprint {
-                    Ok(Seen::Before)
-                } else {
-                    Err(Error::idempotent_mismatch())
-                };
-            }
+        if let Some(row) = transaction.row(Space::Meta, &self.place())?
+            && let Some((_, fingerprint)) = parse(&row).filter(|(time, _)| now.since(*time) < TOKEN_LIFE)
+        {
+            return if fingerprint == self.fingerprint {
+                Ok(Seen::Before)
+            } else {
+                Err(Error::idempotent_mismatch())
+            };
         }
         let row = [
             &now.as_millis().to_be_bytes()[..],

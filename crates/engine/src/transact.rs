@@ -108,10 +108,10 @@ pub(crate) fn conflict(taken: &[bool]) -> Error {
 impl Prepared {
     /// Writes all items, or cancels with a reason for each.
     pub(crate) fn run(self, transaction: &mut Transaction<'_>) -> Result<Done, Error> {
-        if let Some(token) = &self.token {
-            if token.claim(transaction)? == Seen::Before {
-                return self.replay(transaction);
-            }
+        if let Some(token) = &self.token
+            && token.claim(transaction)? == Seen::Before
+        {
+            return self.replay(transaction);
         }
         let mut outcomes = Vec::with_capacity(self.writes.len());
         let mut reasons = Vec::with_capacity(self.writes.len());

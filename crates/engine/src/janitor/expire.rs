@@ -47,13 +47,16 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     Ok(Progress::Some)
 }
 
+/// An item whose time is over, and its table.
+type Expiring = (Arc<Table>, Arc<Image>);
+
 /// The item behind an expiry entry, if it still expires at that second, with its table.
 pub(super) fn expiring(
     transaction: &Transaction<'_>,
     seconds: u64,
     table: TableId,
     key: &ItemKey,
-) -> Result<Option<(Arc<Table>, Arc<Image>)>, Error> {
+) -> Result<Option<Expiring>, Error> {
     let Some(table) = transaction.catalog().by_id(table).cloned() else {
         return Ok(None);
     };

@@ -36,15 +36,14 @@ fn delete(transaction: &mut Transaction<'_>, request: &DeleteTable) -> Result<De
     if let Some(stream) = table
         .stream
         .and_then(|id| transaction.catalog().streams.get(&id))
+        .filter(|stream| stream.is_enabled())
         .cloned()
     {
-        if stream.is_enabled() {
-            let closed = Some((now, transaction.sequence()));
-            transaction.put_stream(Stream {
-                closed,
-                ..Stream::clone(&stream)
-            })?;
-        }
+        let closed = Some((now, transaction.sequence()));
+        transaction.put_stream(Stream {
+            closed,
+            ..Stream::clone(&stream)
+        })?;
     }
     let delay = transaction.shared().options.delete_table_delay;
     if delay.is_zero() {

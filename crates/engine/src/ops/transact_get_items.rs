@@ -57,8 +57,11 @@ pub(crate) fn run(shared: &Shared, request: &TransactGetItems) -> Result<Transac
     Ok(output)
 }
 
+/// A table and a storage key.
+type Place = (Arc<Table>, Vec<u8>);
+
 /// The tables and storage keys of all items.
-fn place(shared: &Shared, request: &TransactGetItems) -> Result<Vec<(Arc<Table>, Vec<u8>)>, Error> {
+fn place(shared: &Shared, request: &TransactGetItems) -> Result<Vec<Place>, Error> {
     let now = shared.clock.now();
     let catalog = shared.catalog.load();
     let mut places = Vec::with_capacity(request.transact_items.len());

@@ -100,6 +100,9 @@ fn update(transaction: &mut Transaction<'_>, request: UpdateTable) -> Result<Upd
         .get(name)
         .ok_or_else(|| Error::table_not_found(name))?;
     match current.state.at(now) {
+        State::Active if current.indexes.iter().any(|index| !index.serves(now)) => {
+            return Err(in_use(name, "being updated"));
+        }
         State::Active => {}
         State::Creating(_) => return Err(in_use(name, "being created")),
         State::Updating(_) => return Err(in_use(name, "being updated")),
