@@ -130,6 +130,19 @@ impl Client {
         }
     }
 
+    /// Everything until the connection ends, however it ends.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        let _ = self.stream.read_to_end(&mut all);
+        all
+    }
+
+    /// The status of a request whose answer is not read.
+    pub(crate) fn head_status(&mut self, path: &str) -> u16 {
+        self.write(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        self.read_head().status
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
-use trestle_server::{Hooks, Server, Settings, StartError, Stopped};
+use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped};
 use trestle_store::MemoryStore;
 
 /// Stops when dropped.
@@ -26,16 +26,35 @@ impl TestServer {
 
     /// A server with other settings than the default ones.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::run(change, None)
+        Self::run(change, None, None)
+    }
+
+    /// A server that sends what `source` writes as its backups.
+    pub(crate) fn backing_up(source: Arc<dyn BackupSource>, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::run(change, None, Some(source))
+    }
+
+    /// As [`TestServer::backing_up`], at a given time.
+    pub(crate) fn backing_up_at(
+        epoch_s: u64,
+        source: Arc<dyn BackupSource>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let clock = VirtualClock::starting_at(Timestamp::from_secs(epoch_s));
+        Self::run(change, Some(Arc::new(clock)), Some(source))
     }
 
     /// A server whose clock stands at the given time and can be moved.
     pub(crate) fn at(epoch_s: u64, change: impl FnOnce(&mut Settings)) -> Self {
         let clock = VirtualClock::starting_at(Timestamp::from_secs(epoch_s));
-        Self::run(change, Some(Arc::new(clock)))
+        Self::run(change, Some(Arc::new(clock)), None)
     }
 
-    fn run(change: impl FnOnce(&mut Settings), movable_clock: Option<Arc<VirtualClock>>) -> Self {
+    fn run(
+        change: impl FnOnce(&mut Settings),
+        movable_clock: Option<Arc<VirtualClock>>,
+        backups: Option<Arc<dyn BackupSource>>,
+    ) -> Self {
         let settings = settings(change);
         let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();
@@ -46,7 +65,7 @@ impl TestServer {
                 .enable_all()
                 .build()
                 .unwrap();
-            let server = bind(&runtime, &settings, movable_clock).unwrap();
+            let server = bind(&runtime, &settings, movable_clock, backups).unwrap();
             tell.send((server.address(), server.endpoint())).unwrap();
             runtime.block_on(server.run(async {
                 let _ = stopped.await;
@@ -91,7 +110,7 @@ impl Drop for TestServer {
 /// Why a server with these settings does not start.
 pub(crate) fn refused(change: impl FnOnce(&mut Settings)) -> StartError {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    match bind(&runtime, &settings(change), None) {
+    match bind(&runtime, &settings(change), None, None) {
         Ok(_) => panic!("it started"),
         Err(error) => error,
     }
@@ -110,8 +129,12 @@ fn bind(
     runtime: &Runtime,
     settings: &Settings,
     movable_clock: Option<Arc<VirtualClock>>,
+    backups: Option<Arc<dyn BackupSource>>,
 ) -> Result<Server, StartError> {
-    let mut hooks = Hooks::default();
+    let mut hooks = Hooks {
+        backups,
+        ..Hooks::default()
+    };
     if let Some(clock) = &movable_clock {
         hooks.clock = Arc::clone(clock) as Arc<dyn Clock>;
     }

@@ -1,0 +1,207 @@
+//! Backing up, restoring and verifying from the command line.
+
+use crate::running::{run, start, trestle};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+const CREATE: &str = r#"{"TableName":"orders","BillingMode":"PAY_PER_REQUEST",
+    "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"g","AttributeType":"N"}],
+    "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+    "GlobalSecondaryIndexes":[{"IndexName":"by-g","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],
+        "Projection":{"ProjectionType":"ALL"}}],
+    "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}"#;
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn ends_with(output: &Output, code: i32) -> String {
+    let text = text(output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    text
+}
+
+fn fill(server: &crate::running::Running, items: usize) {
+    assert!(server.call("CreateTable", CREATE).contains("200 OK"));
+    for at in 0..items {
+        let item = format!(
+            r#"{{"TableName":"orders","Item":{{"pk":{{"S":"{at}"}},"g":{{"N":"{}"}}}}}}"#,
+            at % 5
+        );
+        assert!(server.call("PutItem", &item).contains("200 OK"));
+    }
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_live_server_is_backed_up_restored_and_verified() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let server = start(home, &["serve", "--port", "0", "--data", "data"]);
+    fill(&server, 50);
+    let endpoint = format!("http://{}", server.address);
+    let taken = run(home, &["backup", "--endpoint", &endpoint, "--to", "my.backup"]);
+    assert!(ends_with(&taken, 0).contains("my.backup: "));
+
+    // A file that exists is not replaced; in a directory, the backup is named after the time.
+    let again = run(home, &["backup", "--endpoint", &endpoint, "--to", "my.backup"]);
+    assert!(ends_with(&again, 2).contains("exists already"));
+    fs::create_dir(home.join("backups")).unwrap();
+    ends_with(
+        &run(home, &["backup", "--endpoint", &endpoint, "--to", "backups"]),
+        0,
+    );
+    let [name] = &names_in(&home.join("backups"))[..] else {
+        panic!("one file");
+    };
+    assert!(
+        name.starts_with("trestle-20") && name.ends_with(".backup"),
+        "{name}"
+    );
+
+    // While the server runs, its directory can be neither verified nor backed up from the side.
+    assert!(ends_with(&run(home, &["verify", "data"]), 3).contains("in use"));
+    let busy = run(home, &["backup", "--data", "data", "--to", "x.backup"]);
+    assert!(ends_with(&busy, 3).contains("--endpoint"));
+
+    let restored = run(home, &["restore", "--from", "my.backup", "--data", "copy"]);
+    let said = ends_with(&restored, 0);
+    assert!(
+        said.contains("everything agrees: 1 tables with 50 items, 1 indexes with 50 rows"),
+        "{said}"
+    );
+    assert!(ends_with(&run(home, &["verify", "copy"]), 0).contains("everything agrees"));
+    assert_eq!(names_in(home), ["backups", "copy", "data", "my.backup"]);
+
+    let copy = start(home, &["serve", "--port", "0", "--data", "copy"]);
+    let item = copy.call("GetItem", r#"{"TableName":"orders","Key":{"pk":{"S":"49"}}}"#);
+    assert!(item.contains(r#""g":{"N":"4"}"#), "{item}");
+}
+
+#[test]
+fn a_stopped_database_is_backed_up_from_its_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let server = start(home, &["serve", "--port", "0", "--data", "data"]);
+    fill(&server, 5);
+    assert_eq!(server.stop().0, Some(0));
+    ends_with(&run(home, &["backup", "--data", "data", "--to", "b"]), 0);
+    ends_with(&run(home, &["restore", "--from", "b", "--data", "copy"]), 0);
+}
+
+#[test]
+fn a_server_with_keys_wants_the_request_signed() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let keys = ["--access-key", "AKID", "--secret-key", "secret"];
+    let server = start(
+        home,
+        &[&["serve", "--port", "0", "--in-memory"][..], &keys].concat(),
+    );
+    let endpoint = format!("http://{}", server.address);
+    let ask = ["backup", "--endpoint", &endpoint, "--to", "b"];
+    let without = trestle(home)
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .args(ask)
+        .output()
+        .unwrap();
+    assert!(ends_with(&without, 1).contains("MissingAuthenticationToken"));
+    assert_eq!(names_in(home), Vec::<String>::new(), "nothing half is left");
+    ends_with(&run(home, &[&ask[..], &keys].concat()), 0);
+    fs::remove_file(home.join("b")).unwrap();
+    let from_environment = trestle(home)
+        .env("AWS_ACCESS_KEY_ID", "AKID")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .args(ask)
+        .output()
+        .unwrap();
+    ends_with(&from_environment, 0);
+}
+
+#[test]
+fn a_bad_backup_is_refused_with_its_place_and_restores_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let server = start(home, &["serve", "--port", "0", "--in-memory"]);
+    fill(&server, 20);
+    let endpoint = format!("http://{}", server.address);
+    ends_with(
+        &run(home, &["backup", "--endpoint", &endpoint, "--to", "good"]),
+        0,
+    );
+    let good = fs::read(home.join("good")).unwrap();
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 1;
+    fs::write(home.join("bad"), flipped).unwrap();
+    let said = ends_with(&run(home, &["restore", "--from", "bad", "--data", "new"]), 6);
+    assert!(
+        said.contains("damaged at byte") && said.contains("Nothing was restored"),
+        "{said}"
+    );
+    fs::write(home.join("bad"), &good[..good.len() - 5]).unwrap();
+    let said = ends_with(&run(home, &["restore", "--from", "bad", "--data", "new"]), 6);
+    assert!(said.contains("ends too early"), "{said}");
+    assert_eq!(names_in(home), ["bad", "good"]);
+
+    fs::create_dir(home.join("full")).unwrap();
+    fs::write(home.join("full/x"), b"").unwrap();
+    let said = ends_with(&run(home, &["restore", "--from", "good", "--data", "full"]), 2);
+    assert!(said.contains("is not empty"), "{said}");
+    ends_with(&run(home, &["restore", "--from", "missing", "--data", "new"]), 1);
+}
+
+#[test]
+fn what_cannot_be_reached_or_is_not_there_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let nobody = run(home, &["backup", "--endpoint", "http://127.0.0.1:1", "--to", "b"]);
+    assert!(ends_with(&nobody, 1).contains("no server at http://127.0.0.1:1"));
+    let tls = run(
+        home,
+        &["backup", "--endpoint", "https://127.0.0.1:1", "--to", "b"],
+    );
+    assert!(ends_with(&tls, 2).contains("docs/backup.md"));
+    assert!(ends_with(&run(home, &["verify", "nothing"]), 1).contains("does not exist"));
+    assert!(ends_with(&run(home, &["verify", "."]), 1).contains("no data directory"));
+    assert_eq!(names_in(home), Vec::<String>::new());
+}
+
+#[test]
+fn disagreements_are_printed_for_people_and_for_programs() {
+    use trestle_store::{Batch, FjallStore, Settings, Space, Store};
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    {
+        let store = FjallStore::open(home.join("data"), Settings::default()).unwrap();
+        let mut batch = Batch::new();
+        batch.put(Space::Items, b"\0\0\0\x09stray", b"");
+        store.commit(batch).unwrap();
+    }
+    let said = ends_with(&run(home, &["verify", "data"]), 5);
+    assert!(
+        said.contains("items: no-owner: an item of a table that does not exist [items 00000009"),
+        "{said}"
+    );
+    assert!(said.contains("1 disagreement:"), "{said}");
+    let json = run(home, &["verify", "data", "--json"]);
+    ends_with(&json, 5);
+    let lines = String::from_utf8(json.stdout).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].starts_with(r#"{"disagreement":{"#) && lines[0].contains(r#""kind":"no-owner""#));
+    assert!(lines[1].contains(r#""disagreements":1"#), "{}", lines[1]);
+}
