@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Damaged,
     /// The system refused to read or write: disk full, permission, hardware. Nothing of the request is visible.
     Io,
-    /// An earlier write failed, so the store no longer accepts any; reads go on. Restart the process.
+    /// An earlier write failed, so the store accepts none until the disk works again; reads go on. Try again later.
     Stopped,
 }
 

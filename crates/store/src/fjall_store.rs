@@ -3,27 +3,28 @@
 //! The engine brings the journal, the tables, compaction and checksums. This module adds what it lacks: one process
 //! per directory ([`lock`]), a format version ([`directory`]), a number on every commit, and a check of the journal
 //! before the engine sees it ([`journal_check`]), because the engine quietly drops what follows an unreadable
-//! record.
+//! record. After a failed write the engine takes no more; [`inner`] then closes and reopens it behind the same store
+//! as soon as the disk works again.
 
 mod commit_row;
 mod directory;
 mod engine_error;
+mod inner;
 mod journal;
 mod journal_check;
+mod journal_rewrite;
 mod keyspaces;
 mod lock;
+mod opened;
 mod snapshot;
 mod syncer;
+mod trouble;
 
-use crate::{
-    Batch, Bytes, Durability, ErrorKind, Result, Settings, Snapshot, Space, Stats, Store, StoreError, limits,
-};
-use commit_row::CommitRow;
+use crate::{Batch, Bytes, Durability, Result, Settings, Snapshot, Space, Stats, Store, limits};
 use directory::Directory;
-use keyspaces::Keyspaces;
+use inner::Inner;
 use lock::DirectoryLock;
-use parking_lot::Mutex;
-use snapshot::FjallSnapshot;
+use snapshot::NoSnapshot;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,40 +50,28 @@ impl FjallStore {
         if directory.is_new()? {
             directory.create()?;
         }
-        directory.check_layout()?;
-        let journalled = journal_check::check(&directory, settings.on_damage)?;
-        let (db, keyspaces) = keyspaces::open(&directory.engine(), settings.cache_bytes)?;
-        let last = keyspaces.last_commit(journalled)?;
-
-        let durability = settings.durability;
-        let commits = Mutex::new(Commits {
-            last: last.number,
-            synced: last.number,
-            failed: false,
-        });
-        let inner = Arc::new(Inner {
-            db,
-            keyspaces,
-            commits,
-            durability,
-            lock,
-        });
+        let (durability, sync_interval) = (settings.durability, settings.sync_interval);
+        let inner = Arc::new(Inner::open(directory, Arc::new(lock), settings)?);
         let syncer = match durability {
             Durability::Fsync => None,
-            Durability::Buffered => Some(Syncer::start(inner.clone(), settings.sync_interval)?),
+            Durability::Buffered => Some(Syncer::start(inner.clone(), sync_interval)?),
         };
-        tracing::info!(dir = %directory.root().display(), last_commit = last.number, "opened the data directory");
+        let last_commit = inner.last_commit();
+        tracing::info!(dir = %inner.directory().display(), last_commit, "opened the data directory");
         Ok(FjallStore { inner, syncer })
     }
 }
 
 impl Store for FjallStore {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        self.inner.view().get(space, key)
+        self.inner.view()?.get(space, key)
     }
 
     fn snapshot(&self) -> Box<dyn Snapshot> {
-        Box::new(self.inner.view())
+        match self.inner.view() {
+            Ok(view) => Box::new(view),
+            Err(error) => Box::new(NoSnapshot::because(&error)),
+        }
     }
 
     fn commit(&self, batch: Batch) -> Result<()> {
@@ -98,10 +87,9 @@ impl Store for FjallStore {
     }
 
     fn stats(&self) -> Stats {
-        let size_bytes = self.inner.db.disk_space().unwrap_or_default();
         Stats {
-            size_bytes,
-            last_commit: self.inner.commits.lock().last,
+            size_bytes: self.inner.size_bytes(),
+            last_commit: self.inner.last_commit(),
         }
     }
 }
@@ -118,94 +106,9 @@ impl Drop for FjallStore {
 
 impl fmt::Debug for FjallStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dir = self.inner.lock.directory();
         f.debug_struct("FjallStore")
-            .field("dir", &dir)
-            .field("durability", &self.inner.durability)
+            .field("dir", &self.inner.directory())
+            .field("durability", &self.inner.durability())
             .finish()
     }
-}
-
-/// What the store, its snapshots and its syncing thread share. The fields are dropped in order: the engine closes
-/// before the lock lets another process in.
-struct Inner {
-    keyspaces: Keyspaces,
-    db: fjall::Database,
-    commits: Mutex<Commits>,
-    durability: Durability,
-    lock: DirectoryLock,
-}
-
-/// Where the sequence of commits stands. Held during a commit, so numbers and journal have the same order.
-struct Commits {
-    /// Number of the last batch in the journal.
-    last: u64,
-    /// Number of the last batch known to survive a power cut.
-    synced: u64,
-    /// A write has failed: the journal may end in half a batch, so nothing may follow.
-    failed: bool,
-}
-
-impl Inner {
-    /// Everything committed so far. Single reads take one too: reading the newest row directly would show a batch
-    /// while it is being applied.
-    fn view(self: &Arc<Self>) -> FjallSnapshot {
-        FjallSnapshot::new(self.db.snapshot(), self.clone())
-    }
-
-    fn commit(&self, batch: Batch) -> Result<()> {
-        let mut commits = self.commits.lock();
-        if commits.failed {
-            return Err(stopped());
-        }
-        let row = CommitRow {
-            number: commits.last + 1,
-            synced: commits.synced,
-        };
-        let mode = match self.durability {
-            Durability::Fsync => fjall::PersistMode::SyncData,
-            Durability::Buffered => fjall::PersistMode::Buffer,
-        };
-        let write = fjall::OwnedWriteBatch::with_capacity(self.db.clone(), batch.len() + 1);
-        let mut write = write.durability(Some(mode));
-        self.keyspaces.fill(&mut write, batch, row);
-        write.commit().map_err(|error| {
-            commits.failed = true;
-            engine_error::while_doing("writing a batch to the journal", error)
-        })?;
-
-        commits.last = row.number;
-        if self.durability == Durability::Fsync {
-            commits.synced = row.number;
-        }
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<()> {
-        let last = {
-            let commits = self.commits.lock();
-            if commits.failed {
-                return Err(stopped());
-            }
-            if commits.synced == commits.last {
-                return Ok(());
-            }
-            commits.last
-        };
-        // Not under the lock: commits go on while the disk works.
-        let synced = self.db.persist(fjall::PersistMode::SyncData);
-        let mut commits = self.commits.lock();
-        synced.map_err(|error| {
-            commits.failed = true;
-            engine_error::while_doing("forcing the journal to the disk", error)
-        })?;
-        commits.synced = commits.synced.max(last);
-        Ok(())
-    }
-}
-
-fn stopped() -> StoreError {
-    let message =
-        "the store takes no more writes because an earlier one failed; see the log, fix the disk, restart";
-    StoreError::new(ErrorKind::Stopped, message)
 }

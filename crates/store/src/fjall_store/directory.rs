@@ -17,6 +17,11 @@ const NEW_FORMAT_FILE: &str = "FORMAT.new";
 const LOCK_FILE: &str = "LOCK";
 const ENGINE_FOLDER: &str = "db";
 const NEW_ENGINE_FOLDER: &str = "db.new";
+const NEW_JOURNAL_FILE: &str = "journal.new";
+const TRIAL_FILE: &str = "trial";
+
+/// Enough that a disk which takes it will take the end of a journal, too.
+const TRIAL_BYTES: usize = 1024 * 1024;
 
 /// A data directory that exists.
 pub(super) struct Directory {
@@ -51,6 +56,24 @@ impl Directory {
         let suffixes = (2..).map(|n: u32| format!("-{n}"));
         let mut names = std::iter::once(name("")).chain(suffixes.map(|suffix| name(&suffix)));
         names.find(|path| !path.exists()).unwrap_or_else(|| name(""))
+    }
+
+    /// Where a journal is written that is to take another one's place.
+    pub(super) fn new_journal(&self) -> PathBuf {
+        self.root.join(NEW_JOURNAL_FILE)
+    }
+
+    /// Writes something and removes it again, to see whether the disk does its work.
+    pub(super) fn try_writing(&self) -> Result<()> {
+        let path = self.root.join(TRIAL_FILE);
+        let written = File::create(&path).and_then(|mut file| {
+            file.write_all(&vec![0x5a; TRIAL_BYTES])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        written
+            .and(removed)
+            .map_err(|error| StoreError::io("cannot write", &path, error))
     }
 
     /// Whether the directory is still to be filled. Refuses what this version cannot read.

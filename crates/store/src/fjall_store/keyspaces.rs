@@ -13,6 +13,8 @@ use std::path::Path;
 /// The keyspace of the [`CommitRow`]. Created first, so that its number in the journal is known.
 const SYSTEM: &str = "system";
 
+const SYSTEM_BUFFER_BYTES: u64 = 512 * 1024;
+
 /// The engine numbers keyspaces from 1 in the order of their creation.
 pub(super) const SYSTEM_ID: u64 = 1;
 
@@ -55,7 +57,7 @@ fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspa
         .max_journaling_size(JOURNAL_BYTES_MAX)
         .manual_journal_persist(true)
         .open()?;
-    let system = db.keyspace(SYSTEM, || options(512 * 1024))?;
+    let system = db.keyspace(SYSTEM, || options(SYSTEM_BUFFER_BYTES))?;
     let open_space = |space: Space| db.keyspace(space.name(), || options(write_buffer_bytes(space)));
     let spaces = PerSpace::try_new(open_space)?;
     Ok((db, Keyspaces { system, spaces }))
@@ -92,6 +94,19 @@ impl Keyspaces {
                 None => write.remove(self.of(space), key.into_engine()),
             }
         }
+    }
+
+    /// Whether the engine might wait inside the next commit. It waits from four full buffers on, and from 30 tables
+    /// that were not merged yet; a commit can fill one buffer more than there are now.
+    pub(super) fn is_nearly_full(&self) -> bool {
+        let is_nearly_full = |keyspace: &Keyspace, buffer_bytes: u64| {
+            let filled = usize::from(keyspace.tree.active_memtable().size() > buffer_bytes);
+            keyspace.tree.sealed_memtable_count() + filled >= 3 || keyspace.tree.l0_run_count() >= 26
+        };
+        is_nearly_full(&self.system, SYSTEM_BUFFER_BYTES)
+            || Space::ALL
+                .iter()
+                .any(|space| is_nearly_full(self.of(*space), write_buffer_bytes(*space)))
     }
 
     /// The newest commit, after checking that journals and tables fit together.

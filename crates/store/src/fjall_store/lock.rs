@@ -4,11 +4,10 @@ use super::directory::Directory;
 use crate::{ErrorKind, Result, StoreError};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Holds the directory until dropped. The operating system gives it free when the process ends, however it ends.
 pub(super) struct DirectoryLock {
-    directory: PathBuf,
     file: File,
 }
 
@@ -28,16 +27,11 @@ impl DirectoryLock {
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock", &path, error)),
         }
         let lock = DirectoryLock {
-            directory: directory.root().to_path_buf(),
             file,
         };
         lock.write_owner()
             .map_err(|error| StoreError::io("cannot write", &path, error))?;
         Ok(lock)
-    }
-
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
     }
 
     /// For the message the next process prints; the lock itself does not need it.

@@ -1,8 +1,9 @@
 //! A frozen view of a directory.
 
-use super::{Inner, engine_error};
+use super::engine_error;
+use super::opened::Opened;
 use crate::batch::is_empty_range;
-use crate::{Bytes, Direction, Result, Rows, Snapshot, Space};
+use crate::{Bytes, Direction, ErrorKind, Result, Rows, Snapshot, Space, StoreError};
 use fjall::Readable;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,18 +11,19 @@ use std::sync::Arc;
 pub(super) struct FjallSnapshot {
     snapshot: fjall::Snapshot,
     /// Keeps the engine and the directory's lock.
-    inner: Arc<Inner>,
+    opened: Arc<Opened>,
 }
 
 impl FjallSnapshot {
-    pub(super) fn new(snapshot: fjall::Snapshot, inner: Arc<Inner>) -> Self {
-        FjallSnapshot { snapshot, inner }
+    pub(super) fn new(opened: Arc<Opened>) -> Self {
+        let snapshot = opened.db.snapshot();
+        FjallSnapshot { snapshot, opened }
     }
 }
 
 impl Snapshot for FjallSnapshot {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        let found = self.snapshot.get(self.inner.keyspaces.of(space), key);
+        let found = self.snapshot.get(self.opened.keyspaces.of(space), key);
         let found = found.map_err(|error| engine_error::while_doing("reading a row", error))?;
         Ok(found.map(Bytes::from_engine))
     }
@@ -32,11 +34,40 @@ impl Snapshot for FjallSnapshot {
         }
         let guards = self
             .snapshot
-            .range::<&[u8], _>(self.inner.keyspaces.of(space), (start, end));
+            .range::<&[u8], _>(self.opened.keyspaces.of(space), (start, end));
         match direction {
             Direction::Forward => Box::new(UntilError::new(guards)),
             Direction::Reverse => Box::new(UntilError::new(guards.rev())),
         }
+    }
+}
+
+/// Stands in for a view while the disk cannot be read: every read says why.
+pub(super) struct NoSnapshot {
+    kind: ErrorKind,
+    reason: String,
+}
+
+impl NoSnapshot {
+    pub(super) fn because(error: &StoreError) -> Self {
+        NoSnapshot {
+            kind: error.kind(),
+            reason: error.to_string(),
+        }
+    }
+
+    fn error(&self) -> StoreError {
+        StoreError::new(self.kind, self.reason.clone())
+    }
+}
+
+impl Snapshot for NoSnapshot {
+    fn get(&self, _: Space, _: &[u8]) -> Result<Option<Bytes>> {
+        Err(self.error())
+    }
+
+    fn range(&self, _: Space, _: Bound<&[u8]>, _: Bound<&[u8]>, _: Direction) -> Rows<'_> {
+        Box::new(std::iter::once_with(|| Err(self.error())))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Forces buffered commits to the disk now and then.
 
-use super::Inner;
+use super::inner::Inner;
 use crate::{Result, StoreError};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,12 +24,16 @@ impl Syncer {
         let mut sleeper = Sleeper::new(clock.clone());
         let (thread_clock, thread_stop) = (clock.clone(), stop.clone());
         let work = move || {
+            let mut is_failing = false;
             while !thread_stop.load(Ordering::SeqCst) {
                 sleeper.sleep_until(thread_clock.now().plus(interval), interval);
-                if let Err(error) = inner.sync() {
-                    tracing::error!(%error, "could not force commits to the disk; no more are accepted");
-                    return;
+                let synced = inner.sync();
+                if let Err(error) = &synced
+                    && !is_failing
+                {
+                    tracing::error!(%error, "could not force commits to the disk; trying again and again");
                 }
+                is_failing = synced.is_err();
             }
         };
         let thread = std::thread::Builder::new().name("store-sync".into()).spawn(work);

@@ -2,6 +2,7 @@
 
 use crate::support::{fsync, puts, value};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 use trestle_store::{ErrorKind, FjallStore, Space, Store};
 
@@ -10,8 +11,11 @@ const CHILD_DIR: &str = "STORE_TEST_FULL_DISK_DIR";
 /// 65 MB, in blocks of 512 bytes: room for the journal's preallocated 64 MB, not for the large batch.
 const LIMIT_BLOCKS: u32 = 65 * 2048;
 
+/// After a failure the store waits a little before it tries again.
+const TIME_TO_TRY: Duration = Duration::from_millis(250);
+
 #[test]
-fn a_write_that_does_not_fit_is_an_error_and_leaves_no_trace() {
+fn a_write_that_does_not_fit_is_an_error_leaves_no_trace_and_is_not_the_last_one() {
     let dir = TempDir::new().unwrap();
     let test = std::env::current_exe().unwrap();
     // The signal must be ignored, or the system ends the process instead of failing the write.
@@ -31,12 +35,10 @@ fn a_write_that_does_not_fit_is_an_error_and_leaves_no_trace() {
     );
 
     let store = FjallStore::open(dir.path(), fsync()).unwrap();
-    assert_eq!(store.stats().last_commit, 1);
+    assert_eq!(store.stats().last_commit, 2);
     assert_eq!(value(&store, Space::Items, b"small").unwrap(), b"fits");
     assert_eq!(value(&store, Space::Items, b"large"), None);
-    store
-        .commit(puts(Space::Items, [("after", "fits again")]))
-        .unwrap();
+    assert_eq!(value(&store, Space::Items, b"later").unwrap(), b"fits");
 }
 
 /// Not a test of its own: does nothing unless it runs under the limit.
@@ -60,8 +62,24 @@ fn meets_the_limit() {
     assert_eq!(value(&store, Space::Items, b"small").unwrap(), b"fits");
     assert_eq!(value(&store, Space::Items, b"large"), None);
     assert_eq!(value(&store, Space::Index, b"of large"), None);
+    let old_view = store.snapshot();
     let error = store.commit(puts(Space::Items, [("later", "fits")])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stopped);
     assert_eq!(value(&store, Space::Items, b"later"), None);
+
+    // Whoever still reads is not cut off: the store is reopened only after that.
+    std::thread::sleep(TIME_TO_TRY);
+    let error = store.commit(puts(Space::Items, [("later", "fits")])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Stopped);
+    assert!(error.to_string().contains("reads are under way"), "{error}");
+    assert_eq!(old_view.get(Space::Items, b"small").unwrap().unwrap().as_slice(), b"fits");
+    drop(old_view);
+
+    std::thread::sleep(TIME_TO_TRY);
+    store.commit(puts(Space::Items, [("later", "fits")])).unwrap();
+    assert_eq!(value(&store, Space::Items, b"small").unwrap(), b"fits");
+    assert_eq!(value(&store, Space::Items, b"later").unwrap(), b"fits");
+    assert_eq!(value(&store, Space::Items, b"large"), None);
+    assert_eq!(value(&store, Space::Index, b"of large"), None);
     println!("met the limit");
 }

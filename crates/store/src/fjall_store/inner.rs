@@ -1,0 +1,198 @@
+//! What the store and its syncing thread share: the open engine, the sequence of commits, and what to do when a write
+//! has failed.
+//!
+//! # After a failed write
+//!
+//! The engine takes no more writes, because its journal may end in half a batch; reads go on. The next write, once
+//! some time has passed, tries to put that right behind the callers' backs:
+//!
+//! 1. A file is written to the directory and removed again. If that fails the disk still does, and reads go on as before.
+//! 2. The engine is closed. Whoever reads meanwhile waits; whoever still reads is waited for.
+//! 3. The end of the journal is written anew without the batch that failed ([`journal_rewrite`]).
+//! 4. The directory is opened with the same checks as at the start, and must end with the last acknowledged commit.
+//!
+//! So the outcome of a failed write is "it did not happen", unless the process ends before step 3: then the next start
+//! may find it whole in the journal and keep it.
+
+use super::commit_row::CommitRow;
+use super::directory::Directory;
+use super::journal_rewrite;
+use super::lock::DirectoryLock;
+use super::opened::Opened;
+use super::snapshot::FjallSnapshot;
+use super::trouble::Trouble;
+use crate::{Batch, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often, and how many times, a closing engine is looked at for readers that have not finished.
+const WAIT_FOR_READER: Duration = Duration::from_millis(5);
+const WAITS_FOR_READERS: usize = 200;
+
+/// The store without its syncing thread.
+pub(super) struct Inner {
+    /// Empty while the engine is being reopened, and when that failed.
+    opened: ArcSwapOption<Opened>,
+    commits: Mutex<Commits>,
+    settings: Settings,
+    directory: Directory,
+    lock: Arc<DirectoryLock>,
+}
+
+/// Where the sequence of commits stands. Held during a commit, so numbers and journal have the same order.
+struct Commits {
+    /// Number of the last batch in the journal.
+    last: u64,
+    /// Number of the last batch known to survive a power cut.
+    synced: u64,
+    /// Set when a write has failed.
+    trouble: Option<Trouble>,
+}
+
+impl Inner {
+    /// Opens a directory that is locked and filled.
+    pub(super) fn open(directory: Directory, lock: Arc<DirectoryLock>, settings: Settings) -> Result<Self> {
+        let (opened, last) = Opened::open(&directory, &lock, &settings)?;
+        Ok(Inner {
+            opened: ArcSwapOption::from_pointee(opened),
+            commits: Mutex::new(Commits {
+                last: last.number,
+                synced: last.number,
+                trouble: None,
+            }),
+            // Who accepted a loss at the start has not accepted another one.
+            settings: Settings {
+                on_damage: OnDamage::Refuse,
+                ..settings
+            },
+            directory,
+            lock,
+        })
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.root()
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.settings.durability
+    }
+
+    pub(super) fn last_commit(&self) -> u64 {
+        self.commits.lock().last
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        let opened = self.opened.load_full();
+        opened.map_or(0, |opened| opened.db.disk_space().unwrap_or_default())
+    }
+
+    /// Everything committed so far. Single reads take one too: reading the newest row directly would show a batch
+    /// while it is being applied.
+    pub(super) fn view(&self) -> Result<FjallSnapshot> {
+        let opened = match self.opened.load_full() {
+            Some(opened) => opened,
+            None => self.wait_until_open()?,
+        };
+        Ok(FjallSnapshot::new(opened))
+    }
+
+    /// The lock is held by whoever reopens the engine. If that failed, it is our turn to try.
+    fn wait_until_open(&self) -> Result<Arc<Opened>> {
+        let mut commits = self.commits.lock();
+        self.resume(&mut commits)?;
+        self.current()
+    }
+
+    fn current(&self) -> Result<Arc<Opened>> {
+        let closed = || StoreError::new(ErrorKind::Stopped, "the store is closed");
+        self.opened.load_full().ok_or_else(closed)
+    }
+
+    pub(super) fn commit(&self, batch: Batch) -> Result<()> {
+        let mut commits = self.commits.lock();
+        self.resume(&mut commits)?;
+        let row = CommitRow {
+            number: commits.last + 1,
+            synced: commits.synced,
+        };
+        let written = self.current()?.commit(batch, row, self.settings.durability);
+        written.inspect_err(|error| commits.trouble = Some(Trouble::new(error)))?;
+
+        commits.last = row.number;
+        if self.settings.durability == Durability::Fsync {
+            commits.synced = row.number;
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        let (opened, last) = {
+            let mut commits = self.commits.lock();
+            self.resume(&mut commits)?;
+            if commits.synced == commits.last {
+                return Ok(());
+            }
+            (self.current()?, commits.last)
+        };
+        // Not under the lock: commits go on while the disk works.
+        let synced = opened.sync();
+        drop(opened);
+        let mut commits = self.commits.lock();
+        synced.inspect_err(|error| commits.trouble = Some(Trouble::new(error)))?;
+        commits.synced = commits.synced.max(last);
+        Ok(())
+    }
+
+    /// Makes the store work again after a failed write, if it is time to try.
+    fn resume(&self, commits: &mut Commits) -> Result<()> {
+        let Some(trouble) = &mut commits.trouble else {
+            return Ok(());
+        };
+        if !trouble.is_due() {
+            return Err(trouble.error());
+        }
+        if let Err(error) = self.reopen(commits.last) {
+            trouble.goes_on(&error);
+            tracing::warn!(%error, "the store still takes no writes");
+            return Err(trouble.error());
+        }
+        tracing::warn!(last_commit = commits.last, "the disk works again; the store was reopened and takes writes");
+        commits.synced = commits.last;
+        commits.trouble = None;
+        Ok(())
+    }
+
+    fn reopen(&self, last: u64) -> Result<()> {
+        self.directory.try_writing()?;
+        self.close()?;
+        journal_rewrite::keep_up_to(&self.directory, last)?;
+        let (opened, found) = Opened::open(&self.directory, &self.lock, &self.settings)?;
+        if found.number != last {
+            let found = found.number;
+            let message = format!("commit {last} was acknowledged, but the directory ends with commit {found}");
+            return Err(StoreError::new(ErrorKind::Damaged, message));
+        }
+        self.opened.store(Some(Arc::new(opened)));
+        Ok(())
+    }
+
+    /// Closes the engine, or leaves it as it is when somebody keeps reading.
+    fn close(&self) -> Result<()> {
+        let Some(opened) = self.opened.swap(None) else {
+            return Ok(());
+        };
+        for _ in 0..WAITS_FOR_READERS {
+            if Arc::strong_count(&opened) == 1 {
+                return Ok(());
+            }
+            std::thread::sleep(WAIT_FOR_READER);
+        }
+        self.opened.store(Some(opened));
+        let message = "the store must be reopened, but reads are under way";
+        Err(StoreError::new(ErrorKind::Stopped, message))
+    }
+}

@@ -1,0 +1,75 @@
+//! The engine while it is open. Closed and opened anew when a write has failed.
+
+use super::commit_row::CommitRow;
+use super::directory::Directory;
+use super::keyspaces::{self, Keyspaces};
+use super::lock::DirectoryLock;
+use super::{engine_error, journal_check};
+use crate::{Batch, Durability, Result, Settings};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two looks at whether the engine has caught up.
+const WAIT_FOR_ROOM: Duration = Duration::from_millis(5);
+
+/// The open engine, shared by the store and its snapshots. The fields are dropped in order: the engine closes before
+/// the lock lets another process in.
+pub(super) struct Opened {
+    pub(super) keyspaces: Keyspaces,
+    pub(super) db: fjall::Database,
+    _lock: Arc<DirectoryLock>,
+}
+
+impl Opened {
+    /// Opens a directory that is locked and filled. Returns its last commit as well.
+    pub(super) fn open(
+        directory: &Directory,
+        lock: &Arc<DirectoryLock>,
+        settings: &Settings,
+    ) -> Result<(Self, CommitRow)> {
+        directory.check_layout()?;
+        let journalled = journal_check::check(directory, settings.on_damage)?;
+        let (db, keyspaces) = keyspaces::open(&directory.engine(), settings.cache_bytes)?;
+        let last = keyspaces.last_commit(journalled)?;
+        let opened = Opened {
+            keyspaces,
+            db,
+            _lock: lock.clone(),
+        };
+        Ok((opened, last))
+    }
+
+    /// Hands a batch to the engine. After an error the engine takes no more writes.
+    pub(super) fn commit(&self, batch: Batch, row: CommitRow, durability: Durability) -> Result<()> {
+        self.wait_for_room()?;
+        let mode = match durability {
+            Durability::Fsync => fjall::PersistMode::SyncData,
+            Durability::Buffered => fjall::PersistMode::Buffer,
+        };
+        let write = fjall::OwnedWriteBatch::with_capacity(self.db.clone(), batch.len() + 1);
+        let mut write = write.durability(Some(mode));
+        self.keyspaces.fill(&mut write, batch, row);
+        write
+            .commit()
+            .map_err(|error| engine_error::while_doing("writing a batch to the journal", error))
+    }
+
+    /// Forces the journal to the disk.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.db
+            .persist(fjall::PersistMode::SyncData)
+            .map_err(|error| engine_error::while_doing("forcing the journal to the disk", error))
+    }
+
+    /// Waits until the engine will not. It waits inside a commit for as long as its buffers are full, also when those
+    /// who empty them have failed; then that commit would never return. So we wait before it does, and look whether
+    /// there is still something to wait for.
+    fn wait_for_room(&self) -> Result<()> {
+        while self.keyspaces.is_nearly_full() {
+            let alive = self.db.persist(fjall::PersistMode::Buffer);
+            alive.map_err(|error| engine_error::while_doing("waiting for full buffers to be written", error))?;
+            std::thread::sleep(WAIT_FOR_ROOM);
+        }
+        Ok(())
+    }
+}

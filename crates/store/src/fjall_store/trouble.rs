@@ -1,0 +1,50 @@
+//! What is remembered of a failed write until the store works again.
+
+use crate::{ErrorKind, StoreError};
+use std::time::Duration;
+use trestle_env::{Clock, SystemClock, Timestamp};
+
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// The journal may end in half a batch, so nothing may follow until the engine has been opened anew.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    reason: String,
+    since: Timestamp,
+    wait: Duration,
+}
+
+impl Trouble {
+    pub(super) fn new(error: &StoreError) -> Self {
+        Trouble {
+            reason: error.to_string(),
+            since: SystemClock::new().now(),
+            wait: FIRST_WAIT,
+        }
+    }
+
+    /// Whether it is time to try again. A clock that was set back does not keep us waiting.
+    pub(super) fn is_due(&self) -> bool {
+        let now = SystemClock::new().now();
+        now < self.since || now.since(self.since) >= self.wait
+    }
+
+    /// An attempt has failed as well: the next one waits longer.
+    pub(super) fn goes_on(&mut self, error: &StoreError) {
+        *self = Trouble {
+            wait: (self.wait * 2).min(LONGEST_WAIT),
+            ..Trouble::new(error)
+        };
+    }
+
+    /// What those are told who come meanwhile.
+    pub(super) fn error(&self) -> StoreError {
+        let message = format!(
+            "the store takes no writes for now because one failed: {}. Free space or repair the disk; \
+             it goes on by itself then",
+            self.reason
+        );
+        StoreError::new(ErrorKind::Stopped, message)
+    }
+}
