@@ -17,6 +17,10 @@ use clap::Parser;
 use exit::Failure;
 use std::process::ExitCode;
 
+/// Requests are many small allocations on several threads, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
 mod backup;
+mod bench;
 mod configuration;
 mod running;
 mod serving;
