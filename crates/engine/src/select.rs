@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use trestle_api::{ConsumedCapacity, Error, ReturnConsumedCapacity, Select};
-use trestle_expr::Projection;
+use trestle_expr::{Condition, Placeholders, Projection};
 use trestle_item::Item;
+use trestle_store::Direction;
 
 use crate::capacity::{Consumed, Read};
 use crate::catalog::{Index, Scope, Table};
+use crate::expressions;
 use crate::layout::{self, ItemKey};
-use crate::page::Page;
+use crate::page::{self, PageRequest, Source};
+use crate::range::Range;
+use crate::shared::Shared;
 
 /// What attributes a page shows.
 #[derive(Debug)]
@@ -19,8 +23,31 @@ pub(crate) struct Shown {
     pub(crate) count_only: bool,
 }
 
+/// The parameters that say which attributes a read shows.
+pub(crate) struct Showing<'a> {
+    pub(crate) select: Option<Select>,
+    pub(crate) index: Option<&'a str>,
+    pub(crate) expression: Option<&'a str>,
+    pub(crate) attributes: Option<&'a Vec<String>>,
+}
+
+impl Showing<'_> {
+    /// The projection: the last expression of a request, after which no placeholder may be left over.
+    pub(crate) fn parse(&self, mut placeholders: Placeholders<'_>) -> Result<Option<Projection>, Error> {
+        let projection = expressions::projection(self.expression, self.attributes, &mut placeholders)?;
+        placeholders.finish()?;
+        check_select(
+            self.select,
+            self.index.is_some(),
+            self.expression.is_some(),
+            self.attributes.is_some(),
+        )?;
+        Ok(projection)
+    }
+}
+
 /// Refuses a `Select` that contradicts the projection; both are known before the table is.
-pub(crate) fn check_select(
+fn check_select(
     select: Option<Select>,
     indexed: bool,
     expression: bool,
@@ -147,19 +174,57 @@ pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) 
     }
 }
 
-/// What reading the page cost.
-pub(crate) fn consumed(
-    table: &Table,
-    index: Option<&Arc<Index>>,
-    page: &Page,
-    consistent: Option<bool>,
-    wanted: Option<ReturnConsumedCapacity>,
-) -> Option<ConsumedCapacity> {
-    let read = Read::consistent(consistent);
-    let units = read.units(page.bytes);
-    let consumed = match index {
-        Some(index) => Consumed::index(index, units, page.fetched_units(read)),
-        None => Consumed::table(units),
-    };
-    consumed.report(table, wanted)
+/// A page that is to be read, once its rows are known.
+pub(crate) struct Reading<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) index: Option<&'a Arc<Index>>,
+    pub(crate) range: Range,
+    pub(crate) direction: Direction,
+    pub(crate) limit: Option<u32>,
+    pub(crate) filter: Option<Condition>,
+    pub(crate) shown: Shown,
+    pub(crate) consistent: Option<bool>,
+    pub(crate) capacity: Option<ReturnConsumedCapacity>,
+}
+
+/// The answer to a Query or Scan.
+pub(crate) struct Answer {
+    pub(crate) items: Option<Vec<Item>>,
+    pub(crate) count: u32,
+    pub(crate) scanned_count: u32,
+    pub(crate) last_evaluated_key: Option<Item>,
+    pub(crate) consumed_capacity: Option<ConsumedCapacity>,
+}
+
+impl Reading<'_> {
+    /// Reads the page.
+    pub(crate) fn read(self, shared: &Shared) -> Result<Answer, Error> {
+        let source = Source {
+            table: self.table,
+            index: self.index.map(|index| &**index),
+        };
+        let request = PageRequest {
+            range: self.range,
+            direction: self.direction,
+            limit: self.limit.map(|limit| limit as usize),
+            filter: self.filter.as_ref(),
+            projection: self.shown.projection.as_ref(),
+            fetch: self.shown.fetch,
+            count_only: self.shown.count_only,
+        };
+        let page = page::read(&*shared.store.snapshot(), source, &request)?;
+        let read = Read::consistent(self.consistent);
+        let units = read.units(page.bytes);
+        let consumed = match self.index {
+            Some(index) => Consumed::index(index, units, page.fetched_units(read)),
+            None => Consumed::table(units),
+        };
+        Ok(Answer {
+            consumed_capacity: consumed.report(self.table, self.capacity),
+            items: (!self.shown.count_only).then_some(page.items),
+            count: page.count as u32,
+            scanned_count: page.scanned as u32,
+            last_evaluated_key: page.last,
+        })
+    }
 }

@@ -5,10 +5,9 @@ use trestle_expr::{Condition, KeyCondition, Kind, Parameters, Placeholders, Proj
 use trestle_store::Direction;
 
 use crate::catalog::{Index, Table};
-use crate::page::{self, PageRequest, Source};
-use crate::select;
+use crate::range;
+use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
-use crate::{expressions, range};
 
 /// What a query asks, as far as it is known without the table.
 struct Asked {
@@ -44,39 +43,28 @@ pub(crate) fn run(shared: &Shared, request: &Query) -> Result<QueryOutput, Error
         }
         range = range.after(position, forward);
     }
-    let page = page::read(
-        &*shared.store.snapshot(),
-        Source {
-            table,
-            index: index.map(|index| &**index),
-        },
-        &PageRequest {
-            range,
-            direction: if forward {
-                Direction::Forward
-            } else {
-                Direction::Reverse
-            },
-            limit: request.limit.map(|limit| limit as usize),
-            filter: asked.filter.as_ref(),
-            projection: shown.projection.as_ref(),
-            fetch: shown.fetch,
-            count_only: shown.count_only,
-        },
-    )?;
-    let consumed_capacity = select::consumed(
+    let answer = Reading {
         table,
         index,
-        &page,
-        request.consistent_read,
-        request.return_consumed_capacity,
-    );
+        range,
+        direction: if forward {
+            Direction::Forward
+        } else {
+            Direction::Reverse
+        },
+        limit: request.limit,
+        filter: asked.filter,
+        shown,
+        consistent: request.consistent_read,
+        capacity: request.return_consumed_capacity,
+    }
+    .read(shared)?;
     Ok(QueryOutput {
-        items: (!shown.count_only).then_some(page.items),
-        count: page.count as u32,
-        scanned_count: page.scanned as u32,
-        last_evaluated_key: page.last,
-        consumed_capacity,
+        items: answer.items,
+        count: answer.count,
+        scanned_count: answer.scanned_count,
+        last_evaluated_key: answer.last_evaluated_key,
+        consumed_capacity: answer.consumed_capacity,
     })
 }
 
@@ -118,18 +106,13 @@ fn check(request: &Query) -> Result<Asked, Error> {
             ));
         }
     };
-    let projection = expressions::projection(
-        request.projection_expression.as_deref(),
-        request.attributes_to_get.as_ref(),
-        &mut placeholders,
-    )?;
-    placeholders.finish()?;
-    select::check_select(
-        request.select,
-        request.index_name.is_some(),
-        request.projection_expression.is_some(),
-        request.attributes_to_get.is_some(),
-    )?;
+    let projection = Showing {
+        select: request.select,
+        index: request.index_name.as_deref(),
+        expression: request.projection_expression.as_deref(),
+        attributes: request.attributes_to_get.as_ref(),
+    }
+    .parse(placeholders)?;
     Ok(Asked {
         key,
         filter,

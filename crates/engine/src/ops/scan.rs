@@ -4,10 +4,9 @@ use trestle_api::{Error, Scan, ScanOutput};
 use trestle_expr::{Condition, Kind, Parameters, Placeholders, Projection, legacy};
 use trestle_store::Direction;
 
-use crate::page::{self, PageRequest, Source};
 use crate::range::Range;
+use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
-use crate::{expressions, select};
 
 pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> {
     let (filter, projection) = check(request)?;
@@ -35,35 +34,24 @@ pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> 
         }
         range = range.after(position, true);
     }
-    let page = page::read(
-        &*shared.store.snapshot(),
-        Source {
-            table,
-            index: index.map(|index| &**index),
-        },
-        &PageRequest {
-            range,
-            direction: Direction::Forward,
-            limit: request.limit.map(|limit| limit as usize),
-            filter: filter.as_ref(),
-            projection: shown.projection.as_ref(),
-            fetch: shown.fetch,
-            count_only: shown.count_only,
-        },
-    )?;
-    let consumed_capacity = select::consumed(
+    let answer = Reading {
         table,
         index,
-        &page,
-        request.consistent_read,
-        request.return_consumed_capacity,
-    );
+        range,
+        direction: Direction::Forward,
+        limit: request.limit,
+        filter,
+        shown,
+        consistent: request.consistent_read,
+        capacity: request.return_consumed_capacity,
+    }
+    .read(shared)?;
     Ok(ScanOutput {
-        items: (!shown.count_only).then_some(page.items),
-        count: page.count as u32,
-        scanned_count: page.scanned as u32,
-        last_evaluated_key: page.last,
-        consumed_capacity,
+        items: answer.items,
+        count: answer.count,
+        scanned_count: answer.scanned_count,
+        last_evaluated_key: answer.last_evaluated_key,
+        consumed_capacity: answer.consumed_capacity,
     })
 }
 
@@ -92,18 +80,13 @@ fn check(request: &Scan) -> Result<(Option<Condition>, Option<Projection>), Erro
         Some(text) => Some(Condition::parse(Kind::Filter, text, &mut placeholders)?),
         None => legacy::filter(request.scan_filter.as_ref(), request.conditional_operator)?,
     };
-    let projection = expressions::projection(
-        request.projection_expression.as_deref(),
-        request.attributes_to_get.as_ref(),
-        &mut placeholders,
-    )?;
-    placeholders.finish()?;
-    select::check_select(
-        request.select,
-        request.index_name.is_some(),
-        request.projection_expression.is_some(),
-        request.attributes_to_get.is_some(),
-    )?;
+    let projection = Showing {
+        select: request.select,
+        index: request.index_name.as_deref(),
+        expression: request.projection_expression.as_deref(),
+        attributes: request.attributes_to_get.as_ref(),
+    }
+    .parse(placeholders)?;
     Ok((filter, projection))
 }
 
