@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trestle_api as api;
@@ -93,6 +94,25 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Being made for as long as `delay`. Without one it is simply active: a stored time would come back to life where
+    /// the directory is opened under an earlier clock.
+    pub(crate) fn creating(now: Timestamp, delay: Duration) -> Self {
+        if delay.is_zero() {
+            Self::Active
+        } else {
+            Self::Creating(now.plus(delay))
+        }
+    }
+
+    /// Changing for as long as `delay`.
+    pub(crate) fn updating(now: Timestamp, delay: Duration) -> Self {
+        if delay.is_zero() {
+            Self::Active
+        } else {
+            Self::Updating(now.plus(delay))
+        }
+    }
+
     /// The state as of `now`.
     pub(crate) fn at(self, now: Timestamp) -> Self {
         match self {

@@ -117,7 +117,6 @@ fn create(
     }
     let now = transaction.now();
     let options = transaction.shared().options.clone();
-    let until = now.plus(options.create_table_delay);
     let indexes = indexes(transaction, &request, plan.index_keys);
     let billing_mode = request.billing_mode.unwrap_or_default();
     let mut table = Table {
@@ -149,7 +148,7 @@ fn create(
             .map(|tag| (tag.key, tag.value))
             .collect::<BTreeMap<_, _>>(),
         resource_policy: request.resource_policy,
-        state: State::Creating(until),
+        state: State::creating(now, options.create_table_delay),
         stats: Arc::default(),
     };
     if let Some(view) = request

@@ -123,7 +123,7 @@ fn update(transaction: &mut Transaction<'_>, request: UpdateTable) -> Result<Upd
     table.deletion_protection = request
         .deletion_protection_enabled
         .unwrap_or(table.deletion_protection);
-    table.state = State::Updating(now.plus(transaction.shared().options.update_table_delay));
+    table.state = State::updating(now, transaction.shared().options.update_table_delay);
     let table = transaction.put_table(table)?;
     let mut description = describe::table(&table, transaction.catalog(), now);
     description.table_status = api::TableStatus::Updating;
@@ -360,11 +360,7 @@ fn create_index(
         throughput: throughput(wanted.provisioned_throughput.as_ref()),
         on_demand_throughput: wanted.on_demand_throughput,
         warm_throughput: wanted.warm_throughput,
-        state: State::Creating(
-            transaction
-                .now()
-                .plus(transaction.shared().options.update_table_delay),
-        ),
+        state: State::creating(transaction.now(), transaction.shared().options.update_table_delay),
         backfill_from: Some(Vec::new()),
         stats: Arc::default(),
     }));
