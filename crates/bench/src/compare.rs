@@ -7,7 +7,7 @@ use crate::load::{Choice, Load, Measured, Moment};
 use crate::report::{Figures, Outcome, TargetReport};
 use crate::settings::Settings;
 use crate::target::{Found, Server};
-use crate::usage;
+use crate::usage::{self, Clocks};
 use crate::workload::{Script, Workload, batch_step};
 use crate::{Progress, thousands};
 use std::net::SocketAddr;
@@ -18,62 +18,137 @@ use std::time::{Duration, Instant};
 const LOADERS: usize = 16;
 /// A workload with a larger share of wrong answers was not what it claims to be.
 const ERRORS_MAX: f64 = 0.01;
+/// How long a server may work on in the background, and how often that is looked at.
+const SETTLE_WITHIN: Duration = Duration::from_secs(3);
+const SETTLE_STEP: Duration = Duration::from_millis(100);
 
-/// Measures one server in a directory of its own.
-pub(crate) fn measure(
-    found: &Found,
-    settings: &Settings,
-    directory: &Path,
-    progress: &mut dyn Progress,
-) -> Result<TargetReport, BenchError> {
-    progress.doing(&format!("{}: starting", found.target));
-    let data = directory.join("data");
-    std::fs::create_dir_all(&data).doing("cannot make a data directory")?;
-    let server = found.start(&data, &directory.join("log"))?;
-    let stream = create_table(server.address)?;
-    let loaded = load(
-        server.address,
-        TABLE,
-        settings.rows,
-        settings.load_within,
-        &mut |rows| {
-            progress.doing(&format!(
-                "{}: {} rows loaded",
-                found.target,
-                thousands(rows as f64)
-            ));
-        },
-    )?;
-    let mut report = TargetReport {
-        target: found.target,
-        version: found.version.clone(),
-        rows: loaded.rows,
-        stream,
-        loaded_per_second: loaded.per_second,
-        memory: None,
-        disk_loaded: usage::disk(&server.data),
-        disk: 0,
-        outcomes: Vec::new(),
+/// A server that takes part, with what is known of it so far.
+pub(crate) struct Contestant {
+    server: Server,
+    pub(crate) report: TargetReport,
+}
+
+/// One workload from one number of connections, on the rows that were chosen for this round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) workload: Workload,
+    pub(crate) connections: usize,
+    /// Which of all turns with this workload: deletions take another part of the table each time.
+    nth: u64,
+    of: u64,
+}
+
+/// Everything that is measured, in order. All servers do one turn before any does the next, so that what else
+/// happens on the machine meets all of them; deletions come last.
+pub(crate) fn turns(settings: &Settings) -> Vec<Turn> {
+    let of = (settings.connections.len() * settings.rounds) as u64;
+    let all = |deletes: bool| {
+        let workloads = settings
+            .workloads
+            .iter()
+            .filter(move |workload| (**workload == Workload::DeleteCollection) == deletes);
+        workloads.flat_map(move |workload| {
+            let connections = settings.connections.iter();
+            let repeated =
+                connections.flat_map(|connections| std::iter::repeat_n(*connections, settings.rounds));
+            repeated.enumerate().map(move |(nth, connections)| Turn {
+                workload: *workload,
+                connections,
+                nth: nth as u64,
+                of,
+            })
+        })
     };
-    progress.done(&format!(
-        "{} {}: {} rows loaded, {} per second",
-        found.target,
-        found.version,
-        thousands(loaded.rows as f64),
-        thousands(loaded.per_second)
-    ));
-    for (workload, connections, choice) in plan(settings, loaded.rows) {
-        progress.doing(&format!(
-            "{}: {workload} from {connections} connections",
-            found.target
+    all(false).chain(all(true)).collect()
+}
+
+impl Contestant {
+    /// Starts a server in a directory of its own and gives it its rows.
+    pub(crate) fn enter(
+        found: &Found,
+        settings: &Settings,
+        directory: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, BenchError> {
+        let name = found.target;
+        progress.doing(&format!("{name}: starting"));
+        let data = directory.join("data");
+        std::fs::create_dir_all(&data).doing("cannot make a data directory")?;
+        let server = found.start(&data, &directory.join("log"))?;
+        let stream = create_table(server.address)?;
+        let loaded = load(
+            server.address,
+            TABLE,
+            settings.rows,
+            settings.load_within,
+            &mut |rows| {
+                progress.doing(&format!("{name}: {} rows loaded", thousands(rows as f64)));
+            },
+        )?;
+        let (rows, per_second) = (thousands(loaded.rows as f64), thousands(loaded.per_second));
+        progress.done(&format!(
+            "{name} {}: {rows} rows loaded, {per_second} per second",
+            found.version
         ));
-        let outcome = run(&server, workload, connections, choice, settings)?;
-        progress.done(&format!("{:<15}{}", found.target, summary(&outcome)));
-        report.outcomes.push(outcome);
+        let report = TargetReport {
+            target: name,
+            version: found.version.clone(),
+            rows: loaded.rows,
+            stream,
+            loaded_per_second: loaded.per_second,
+            memory: None,
+            disk_loaded: usage::disk(&server.data),
+            disk: 0,
+            outcomes: Vec::new(),
+        };
+        settle(server.process.id());
+        Ok(Contestant { server, report })
     }
-    report.memory = usage::memory(server.process.id());
-    report.disk = usage::disk(&server.data);
-    Ok(report)
+
+    /// Measures one turn.
+    pub(crate) fn take(
+        &mut self,
+        turn: Turn,
+        settings: &Settings,
+        progress: &mut dyn Progress,
+    ) -> Result<(), BenchError> {
+        let Turn {
+            workload,
+            connections,
+            ..
+        } = turn;
+        let target = self.report.target;
+        progress.doing(&format!("{target}: {workload} from {connections} connections"));
+        let outcome = run(&self.server, turn, choice(turn, self.report.rows), settings)?;
+        progress.done(&format!("{target:<15}{}", summary(&outcome)));
+        self.report.note(outcome);
+        settle(self.server.process.id());
+        Ok(())
+    }
+
+    /// Ends the server.
+    pub(crate) fn leave(self) -> TargetReport {
+        TargetReport {
+            memory: usage::memory(self.server.process.id()),
+            disk: usage::disk(&self.server.data),
+            ..self.report
+        }
+    }
+}
+
+/// Waits until a server has finished what it does in the background, so that it does not disturb the next one.
+fn settle(process: u32) {
+    let began = Instant::now();
+    let mut before = usage::cpu(process);
+    while began.elapsed() < SETTLE_WITHIN {
+        std::thread::sleep(SETTLE_STEP);
+        let now = usage::cpu(process);
+        let used = now.zip(before).and_then(|(now, before)| now.checked_sub(before));
+        if used.is_none_or(|used| used <= SETTLE_STEP / 10) {
+            return;
+        }
+        before = now;
+    }
 }
 
 /// Creates the table; whether it has a stream.
@@ -138,40 +213,26 @@ fn slice(done: u64) -> u64 {
     if done < 20_000 { dataset::BLOCK } else { 20_000 }
 }
 
-/// Everything that is measured. Deletions come last, each number of connections with its share of the table.
-fn plan(settings: &Settings, rows: u64) -> Vec<(Workload, usize, Choice)> {
-    let mut plan = Vec::new();
-    for connections in &settings.connections {
-        for workload in settings
-            .workloads
-            .iter()
-            .filter(|workload| **workload != Workload::DeleteCollection)
-        {
-            plan.push((*workload, *connections, Choice::anywhere(rows, workload.rows())));
-        }
+/// The rows of a turn.
+fn choice(turn: Turn, rows: u64) -> Choice {
+    if turn.workload != Workload::DeleteCollection {
+        return Choice::anywhere(rows, turn.workload.rows());
     }
-    if settings.workloads.contains(&Workload::DeleteCollection) {
-        let share = rows / COLLECTION / settings.connections.len().max(1) as u64 * COLLECTION;
-        for (nth, connections) in settings.connections.iter().enumerate() {
-            let next = nth as u64 * share;
-            let choice = Choice::EachOnce {
-                next,
-                end: next + share,
-                group: COLLECTION,
-            };
-            plan.push((Workload::DeleteCollection, *connections, choice));
-        }
+    let share = rows / COLLECTION / turn.of.max(1) * COLLECTION;
+    let next = turn.nth * share;
+    Choice::EachOnce {
+        next,
+        end: next + share,
+        group: COLLECTION,
     }
-    plan
 }
 
-fn run(
-    server: &Server,
-    workload: Workload,
-    connections: usize,
-    choice: Choice,
-    settings: &Settings,
-) -> Result<Outcome, BenchError> {
+fn run(server: &Server, turn: Turn, choice: Choice, settings: &Settings) -> Result<Outcome, BenchError> {
+    let Turn {
+        workload,
+        connections,
+        ..
+    } = turn;
     let script = workload.script(TABLE);
     // Collections that are deleted while warming up would be missing afterwards.
     let warm_up = match choice {
@@ -199,14 +260,12 @@ fn run(
 
 /// Runs a load and reads the processor time around it.
 pub(crate) fn metered(load: &Load<'_>, server: Option<u32>) -> Result<(Measured, Figures), BenchError> {
-    let read = || (server.and_then(usage::cpu), usage::own_cpu());
-    let (mut begin, mut end) = (read(), read());
+    let (mut begin, mut end) = (Clocks::default(), Clocks::default());
     let measured = load.run(&mut |moment| match moment {
-        Moment::Begin => begin = read(),
-        Moment::End => end = read(),
+        Moment::Begin => begin = Clocks::read(server),
+        Moment::End => end = Clocks::read(server),
     })?;
-    let used = |begin: Option<Duration>, end: Option<Duration>| end?.checked_sub(begin?);
-    let figures = Figures::of(&measured, used(begin.0, end.0), used(begin.1, end.1));
+    let figures = Figures::of(&measured, end.since(&begin));
     Ok((measured, figures))
 }
 
@@ -240,8 +299,12 @@ pub(crate) fn line(figures: &Figures) -> String {
     } else {
         format!("  {} errors", figures.errors)
     };
+    let others = figures
+        .others_cpu
+        .map(|cpu| format!(" (others {cpu:.2})"))
+        .unwrap_or_default();
     format!(
-        "{:>9}/s  p50 {:>7} µs  p99 {:>8} µs{cpu}{generator}{errors}",
+        "{:>9}/s  p50 {:>7} µs  p99 {:>8} µs{cpu}{generator}{others}{errors}",
         thousands(figures.per_second),
         thousands(figures.p50_us),
         thousands(figures.p99_us)
@@ -264,18 +327,21 @@ mod tests {
             rows: 1_600,
             load_within: Duration::from_secs(1),
             limits: false,
+            rounds: 1,
             alone: Vec::new(),
             start_rows: 0,
             scale_rows: 0,
             tables: 1,
             directory: "/tmp".into(),
         };
-        let plan = plan(&settings, 1_600);
-        let names: Vec<_> = plan.iter().map(|(workload, ..)| *workload).collect();
+        let turns = turns(&settings);
+        let names: Vec<_> = turns.iter().map(|turn| turn.workload).collect();
         assert_eq!(&names[..3], [Workload::Get; 3]);
         let mut firsts = Vec::new();
-        for (_, connections, mut choice) in plan.into_iter().skip(3) {
-            firsts.extend(std::iter::from_fn(|| choice.next(0, connections as u64)).map(|rows| rows.first));
+        for turn in turns.into_iter().skip(3) {
+            let mut choice = choice(turn, 1_600);
+            let all = std::iter::from_fn(|| choice.next(0, turn.connections as u64));
+            firsts.extend(all.map(|rows| rows.first));
         }
         let in_order: Vec<u64> = (0..firsts.len() as u64).map(|nth| nth * COLLECTION).collect();
         assert_eq!(firsts, in_order);

@@ -1,7 +1,7 @@
 //! `trestle bench`: the same requests on Trestle and on the servers it is compared with, and the limits of the machine.
 //!
-//! [`run`] starts each server in turn on a fresh directory, loads the same rows, sends the same bytes from the same
-//! load generator, and returns a [`Report`]. `docs/benchmarks.md` describes the method.
+//! [`run`] starts each server on a fresh directory, loads the same rows, sends the same bytes from the same load
+//! generator to one after the other, and returns a [`Report`]. `docs/benchmarks.md` describes the method.
 
 mod alone;
 mod client;
@@ -27,7 +27,9 @@ pub use target::{Places, Target};
 pub use usage::{Machine, Memory};
 pub use workload::Workload;
 
+use compare::Contestant;
 use error::Doing;
+use limits::Limits;
 use std::path::Path;
 
 /// Somebody who is told what happens.
@@ -62,9 +64,6 @@ pub fn run(settings: &Settings, progress: &mut dyn Progress) -> Result<Report, B
         ..Report::default()
     };
     compare_all(settings, root.path(), progress, &mut report)?;
-    if settings.limits {
-        report.limits = limits::measure(settings, &fresh(root.path(), "limits")?, progress)?;
-    }
     for alone in &settings.alone {
         let directory = fresh(root.path(), alone.name())?;
         report
@@ -81,26 +80,54 @@ fn compare_all(
     progress: &mut dyn Progress,
     report: &mut Report,
 ) -> Result<(), BenchError> {
+    let mut contestants = Vec::new();
     for target in &settings.targets {
-        let measured = settings.places.find(*target).and_then(|found| {
-            let directory = fresh(root, target.name()).map_err(|error| error.to_string())?;
-            let measured = compare::measure(&found, settings, &directory, progress);
-            clear(&directory);
-            measured.map_err(|error| error.to_string())
-        });
-        match measured {
-            Ok(measured) => report.targets.push(measured),
-            Err(reason) if *target == Target::Trestle => return Err(BenchError::new(reason)),
-            Err(reason) => {
-                progress.done(&format!("{target}: not measured: {reason}"));
-                report.skipped.push(Skipped {
-                    target: *target,
-                    reason,
-                });
-            }
+        let entered = settings
+            .places
+            .find(*target)
+            .map_err(BenchError::new)
+            .and_then(|found| {
+                let directory = fresh(root, target.name())?;
+                Contestant::enter(&found, settings, &directory, progress)
+            });
+        match entered {
+            Ok(contestant) => contestants.push(contestant),
+            Err(error) => report.skipped.push(skipped(*target, error, progress)?),
         }
     }
+    let limits = if settings.limits {
+        Some(Limits::prepare(settings, &fresh(root, "limits")?)?)
+    } else {
+        None
+    };
+    for turn in compare::turns(settings) {
+        let mut still = Vec::with_capacity(contestants.len());
+        for mut contestant in contestants {
+            match contestant.take(turn, settings, progress) {
+                Ok(()) => still.push(contestant),
+                Err(error) => report
+                    .skipped
+                    .push(skipped(contestant.report.target, error, progress)?),
+            }
+        }
+        contestants = still;
+        if let Some(limits) = &limits {
+            let measured = limits.measure(turn, settings, progress)?;
+            measured.into_iter().for_each(|limit| report.note_limit(limit));
+        }
+    }
+    report.targets = contestants.into_iter().map(Contestant::leave).collect();
     Ok(())
+}
+
+/// A peer that does not work is left out; without Trestle there is nothing to compare.
+fn skipped(target: Target, error: BenchError, progress: &mut dyn Progress) -> Result<Skipped, BenchError> {
+    if target == Target::Trestle {
+        return Err(error);
+    }
+    let reason = error.to_string();
+    progress.done(&format!("{target}: not measured: {reason}"));
+    Ok(Skipped { target, reason })
 }
 
 fn fresh(root: &Path, name: &str) -> Result<std::path::PathBuf, BenchError> {

@@ -17,8 +17,10 @@ pub struct Settings {
     pub workloads: Vec<Workload>,
     /// Numbers of connections, one after the other.
     pub connections: Vec<usize>,
-    /// How long each workload is measured.
+    /// How long each workload is measured, in each round.
     pub measured: Duration,
+    /// How often; the least disturbed round counts.
+    pub rounds: usize,
     /// Rows in the table before measuring begins.
     pub rows: u64,
     /// How long loading them may take; a server that is slower is measured with fewer.

@@ -19,6 +19,55 @@ pub(crate) fn own_cpu() -> Option<Duration> {
     cpu(std::process::id())
 }
 
+/// Processor time that all processes together have used, and what the host took from a virtual machine.
+fn all_cpu() -> Option<Duration> {
+    all_cpu_in(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// `cpu user nice system idle iowait irq softirq steal …`: everything but idle and waiting.
+fn all_cpu_in(stat: &str) -> Option<Duration> {
+    let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+    let ticks: Vec<u32> = fields.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+    let busy = ticks
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| !(3..=4).contains(place));
+    Some(TICK * busy.map(|(_, ticks)| ticks).sum::<u32>())
+}
+
+/// Processor times at one moment, or between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    pub(crate) server: Option<Duration>,
+    pub(crate) generator: Option<Duration>,
+    pub(crate) all: Option<Duration>,
+}
+
+impl Clocks {
+    pub(crate) fn read(server: Option<u32>) -> Self {
+        Clocks {
+            server: server.and_then(cpu),
+            generator: own_cpu(),
+            all: all_cpu(),
+        }
+    }
+
+    pub(crate) fn since(&self, earlier: &Clocks) -> Clocks {
+        let used = |now: Option<Duration>, before: Option<Duration>| now?.checked_sub(before?);
+        Clocks {
+            server: used(self.server, earlier.server),
+            generator: used(self.generator, earlier.generator),
+            all: used(self.all, earlier.all),
+        }
+    }
+
+    /// What neither the server nor the load generator used.
+    pub(crate) fn others(&self) -> Option<Duration> {
+        let known = self.server.unwrap_or_default() + self.generator?;
+        Some(self.all?.saturating_sub(known))
+    }
+}
+
 fn cpu_in(stat: &str) -> Option<Duration> {
     // The second field is the program's name in parentheses, and may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
@@ -115,6 +164,19 @@ mod tests {
         let stat = "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 150 25 0 0 20 0";
         assert_eq!(cpu_in(stat), Some(Duration::from_millis(1_750)));
         assert_eq!(cpu_in("nonsense"), None);
+    }
+
+    #[test]
+    fn others_are_what_is_busy_and_not_ours() {
+        let at = |text| Clocks {
+            server: Some(Duration::from_millis(10)),
+            generator: Some(Duration::from_millis(20)),
+            all: all_cpu_in(text),
+        };
+        let busy = at("cpu  1 2 4 800 1600 8 16 32 0 0\ncpu0 1");
+        assert_eq!(busy.all, Some(Duration::from_millis(630)));
+        assert_eq!(busy.others(), Some(Duration::from_millis(600)));
+        assert_eq!(busy.since(&busy).others(), Some(Duration::ZERO));
     }
 
     #[test]

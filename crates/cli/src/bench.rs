@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trestle_bench::{Alone, Places, Progress, Settings, Target, Workload};
 
-pub(crate) const BENCH_HELP: &str = "Every server is started in turn on a fresh directory, gets the same rows and the \
-same requests, and is killed afterwards. Those that are not found are left out. Trestle runs with its defaults: on \
+pub(crate) const BENCH_HELP: &str = "Every server is started on a fresh directory and gets the same rows; then each workload \
+is sent to one after the other, and in the end all are killed. Those that are not found are left out. Trestle runs with its defaults: on \
 disk, with fsync before each answer. docs/benchmarks.md describes the method.
 
 Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection.
@@ -31,6 +31,9 @@ pub(crate) struct BenchFlags {
     /// Seconds per workload
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     seconds: Duration,
+    /// How often each is measured; the round in which the machine was least busy with something else counts
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
+    rounds: u8,
     /// Rows in the table before measuring
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     rows: u64,
@@ -150,6 +153,7 @@ fn settings(flags: BenchFlags) -> Result<Settings, Failure> {
         },
         connections: flags.connections.into_iter().map(usize::from).collect(),
         measured: flags.seconds,
+        rounds: usize::from(flags.rounds),
         rows: flags.rows,
         load_within: flags.load_seconds,
         limits: !flags.no_limits && !only_alone,

@@ -7,11 +7,11 @@ use crate::histogram::Histogram;
 use crate::load::Measured;
 use crate::report::Figures;
 use crate::settings::Settings;
-use crate::usage;
+use crate::usage::Clocks;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trestle_item::{Item, codec};
 use trestle_store::{Batch, Bytes, FjallStore, Space, Store, StoreError};
 
@@ -46,27 +46,69 @@ impl Values {
     }
 }
 
-/// Commits and gets per second from this many threads.
-pub(crate) fn measure(
-    data: &Path,
-    threads: usize,
-    settings: &Settings,
-) -> Result<(Figures, Figures), BenchError> {
-    let store = FjallStore::open(data, trestle_store::Settings::default()).doing("cannot open a store")?;
-    let values: Vec<Values> = (0..VARIANTS).map(Values::of).collect::<Result<_, _>>()?;
-    fill(&store, settings.rows, &values).doing("cannot fill a store")?;
-    let commit = commits(&store, threads, settings, &values)?;
-    let get = timed(threads, settings, |_| {
-        let store = &store;
-        move |random: &mut fastrand::Rng| {
-            let key = item_key(random.u64(..settings.rows));
-            store
-                .get(Space::Items, &key)
-                .map(|_| ())
-                .map_err(|error| error.to_string())
+/// A store with the rows of the benchmark, and the values that are written to it.
+pub(super) struct BareEngine {
+    store: FjallStore,
+    values: Vec<Values>,
+    rows: u64,
+}
+
+impl BareEngine {
+    pub(super) fn prepare(data: &Path, rows: u64) -> Result<Self, BenchError> {
+        let store =
+            FjallStore::open(data, trestle_store::Settings::default()).doing("cannot open a store")?;
+        let values: Vec<Values> = (0..VARIANTS).map(Values::of).collect::<Result<_, _>>()?;
+        fill(&store, rows, &values).doing("cannot fill a store")?;
+        Ok(BareEngine { store, values, rows })
+    }
+
+    /// Rows read per second from this many threads.
+    pub(super) fn gets(&self, threads: usize, settings: &Settings) -> Result<Figures, BenchError> {
+        timed(threads, settings, |_| {
+            move |random: &mut fastrand::Rng| {
+                let key = item_key(random.u64(..self.rows));
+                let found = self
+                    .store
+                    .get(Space::Items, &key)
+                    .map_err(|error| error.to_string())?;
+                found.map(|_| ()).ok_or_else(|| "a row is missing".to_owned())
+            }
+        })
+    }
+
+    /// Puts committed per second from this many threads.
+    pub(super) fn commits(&self, threads: usize, settings: &Settings) -> Result<Figures, BenchError> {
+        let (jobs, waiting) = channel::<Job>();
+        thread::scope(|scope| {
+            scope.spawn(move || commit_groups(&self.store, &waiting));
+            let figures = timed(threads, settings, |thread| self.client(thread, jobs.clone()));
+            // The committer ends when nobody can send any more.
+            drop(jobs);
+            figures
+        })
+    }
+
+    /// What one thread does over and over: hands in a put, and waits until it is durable.
+    fn client(
+        &self,
+        thread: usize,
+        jobs: Sender<Job>,
+    ) -> impl FnMut(&mut fastrand::Rng) -> Result<(), String> + Send {
+        let (reply, answer) = sync_channel(1);
+        let mut sequence = (thread as u64) << 40;
+        move |random| {
+            sequence += 1;
+            let values = random.choice(&self.values).ok_or("there are no values")?;
+            let job = Job {
+                row: random.u64(..self.rows),
+                sequence,
+                values: values.clone(),
+                reply: reply.clone(),
+            };
+            jobs.send(job).map_err(|_| "the committer has ended")?;
+            answer.recv().map_err(|_| "the committer has ended")?
         }
-    })?;
-    Ok((commit, get))
+    }
 }
 
 fn fill(store: &FjallStore, rows: u64, values: &[Values]) -> Result<(), StoreError> {
@@ -81,42 +123,6 @@ fn fill(store: &FjallStore, rows: u64, values: &[Values]) -> Result<(), StoreErr
         }
     }
     store.commit(batch)
-}
-
-fn commits(
-    store: &FjallStore,
-    threads: usize,
-    settings: &Settings,
-    values: &[Values],
-) -> Result<Figures, BenchError> {
-    let (jobs, waiting) = channel::<Job>();
-    thread::scope(|scope| {
-        scope.spawn(move || commit_groups(store, &waiting));
-        let figures = timed(threads, settings, |thread| {
-            let jobs: Sender<Job> = jobs.clone();
-            let (reply, answer) = sync_channel(1);
-            let mut sequence = (thread as u64) << 40;
-            move |random: &mut fastrand::Rng| {
-                sequence += 1;
-                let values = values.get(random.usize(..values.len().max(1)));
-                if let Some(values) = values.cloned() {
-                    let row = random.u64(..settings.rows);
-                    let reply = reply.clone();
-                    // A committer that is gone answers nothing, which the next line reports.
-                    let _ = jobs.send(Job {
-                        row,
-                        sequence,
-                        values,
-                        reply,
-                    });
-                }
-                answer.recv().unwrap_or(Ok(()))
-            }
-        });
-        // The committer ends when nobody can send any more.
-        drop(jobs);
-        figures
-    })
 }
 
 fn commit_groups(store: &FjallStore, waiting: &Receiver<Job>) {
@@ -154,7 +160,7 @@ where
 {
     let begin = Instant::now() + settings.warm_up();
     let end = begin + settings.measured;
-    let cpu_before = usage::own_cpu();
+    let before = Clocks::read(None);
     let histograms = thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
             .map(|thread| {
@@ -177,13 +183,21 @@ where
     for histogram in &histograms {
         measured.latencies.add(histogram);
     }
-    // Includes the warm-up, so it is scaled to the time that is measured.
+    // Server and client are one process here; the times include the warm-up, so they are scaled.
     let whole = (settings.warm_up() + settings.measured).as_secs_f64();
     let share = settings.measured.as_secs_f64() / whole.max(1e-9);
-    let cpu = usage::own_cpu()
-        .zip(cpu_before)
-        .and_then(|(after, before)| after.checked_sub(before));
-    Ok(Figures::of(&measured, cpu.map(|cpu| cpu.mul_f64(share)), None))
+    let used = Clocks::read(None).since(&before);
+    let scaled = |time: Option<Duration>| time.map(|time| time.mul_f64(share));
+    let mut figures = Figures::of(
+        &measured,
+        Clocks {
+            server: None,
+            generator: scaled(used.generator),
+            all: scaled(used.all),
+        },
+    );
+    figures.cpu = figures.generator_cpu.take();
+    Ok(figures)
 }
 
 fn repeat(

@@ -15,6 +15,11 @@ pub(super) fn render(report: &Report) -> String {
             "Processors used by the server; µs of processor time per operation",
             &cpu(report),
         );
+        section(
+            &mut out,
+            "Processors busy with something else while measuring",
+            &others(report),
+        );
         section(&mut out, "Memory and disk", &space(report));
     }
     if report.targets.len() > 1 && report.target(Target::Trestle).is_some() {
@@ -95,6 +100,13 @@ fn cpu(report: &Report) -> Vec<Vec<String>> {
     })
 }
 
+fn others(report: &Report) -> Vec<Vec<String>> {
+    by_target(report, |_, figures| match figures.others_cpu {
+        Some(cpu) => format!("{cpu:.2}"),
+        None => "unknown".to_owned(),
+    })
+}
+
 fn space(report: &Report) -> Vec<Vec<String>> {
     let heading = [
         "",
@@ -151,6 +163,7 @@ fn limits(report: &Report) -> Vec<Vec<String>> {
         "per second",
         "p50 µs",
         "p99 µs",
+        "µs of processor time",
         "Trestle reaches",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
@@ -163,6 +176,10 @@ fn limits(report: &Report) -> Vec<Vec<String>> {
             thousands(limit.figures.per_second),
             thousands(limit.figures.p50_us),
             thousands(limit.figures.p99_us),
+            limit
+                .figures
+                .cpu_us_per_operation()
+                .map_or_else(|| "unknown".to_owned(), |micros| format!("{micros:.1}")),
             share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.0} %", share * 100.0)),
         ]);
     }

@@ -21,11 +21,21 @@ fn a_small_benchmark_measures_every_workload_and_leaves_nothing_behind() {
         assert_eq!(figures["errors"], 0, "{outcome}");
     }
     assert_eq!(report["limits"].as_array().unwrap().len(), 4);
-    assert!(std::fs::read_to_string(path.join("all.svg")).unwrap().ends_with("</svg>\n"));
+    assert!(
+        std::fs::read_to_string(path.join("all.svg"))
+            .unwrap()
+            .ends_with("</svg>\n")
+    );
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("Operations per second") && text.contains("Trestle reaches"), "{text}");
+    assert!(
+        text.contains("Operations per second") && text.contains("Trestle reaches"),
+        "{text}"
+    );
 
-    let mut left: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut left: Vec<_> = std::fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     left.sort();
     assert_eq!(left, ["all.json", "all.svg"]);
 }
@@ -37,5 +47,8 @@ fn a_server_that_is_not_there_is_left_out_and_named() {
     let output = running::run(directory.path(), &args.split(' ').collect::<Vec<_>>());
     assert!(output.status.success());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("Not measured: dynalite (there is no nowhere/dynalite)"), "{text}");
+    assert!(
+        text.contains("Not measured: dynalite (there is no nowhere/dynalite)"),
+        "{text}"
+    );
 }
