@@ -6,6 +6,7 @@ use crate::workload::{EXPIRES, GROUPS, INDEX, Items, TABLE, Worker, succeed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Everything a check of one server found.
@@ -200,4 +201,23 @@ fn records(client: &mut Client, stream: &str, shard: &Value) -> Vec<Value> {
         iterator = page["NextShardIterator"].take();
     }
     found
+}
+
+/// Runs `trestle verify`, which knows what no operation shows: expiry entries, and rows that nothing leads to.
+pub fn verify(directory: &Path) -> Result<(), String> {
+    let run = Command::new(server::binary())
+        .arg("verify")
+        .arg(directory)
+        .output()
+        .unwrap();
+    match run.status.success() {
+        true => Ok(()),
+        false => {
+            let (found, failure) = (
+                String::from_utf8_lossy(&run.stdout),
+                String::from_utf8_lossy(&run.stderr),
+            );
+            Err(format!("trestle verify: {found}{failure}"))
+        }
+    }
 }

@@ -56,6 +56,7 @@ fn kill_rounds(rounds: u64, seed: u64) {
         audit::settle(&mut workers, &found);
         findings = Some(found);
         server.kill();
+        audit::verify(dir.path()).unwrap();
     }
     audit::check_expiry(dir.path(), &findings.unwrap().items).unwrap();
 }

@@ -7,7 +7,10 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod abuse;
 mod crash;
+mod failing_disk;
+mod linearizable;
 mod power_cut;
 
 /// How many rounds a test runs: a few by default, more when the variable says so.

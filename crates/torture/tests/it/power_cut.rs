@@ -125,6 +125,7 @@ impl Run {
             found.changes
         );
         server.kill();
+        audit::verify(directory)?;
         if fastrand::u8(0..8) == 0 {
             audit::check_expiry(directory, &found.items)?;
         }
