@@ -1,0 +1,344 @@
+//! Attributes of an entity: what they may be, and what their text in a key can be.
+
+mod timestamp;
+
+use trestle_item::{AttributeValue, Number, ScalarType};
+
+use crate::chars::CharSet;
+use crate::language::Piece;
+use crate::problem::listed;
+
+pub(crate) use timestamp::is_timestamp;
+pub use timestamp::timestamp_text;
+
+/// The type of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttributeKind {
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// A truth value.
+    Boolean,
+    /// Bytes.
+    Binary,
+    /// Whole seconds since 1970, as DynamoDB's time to live wants them.
+    EpochSeconds,
+    /// `2019-12-30T19:32:14Z`: text in UTC, which sorts by time.
+    Timestamp,
+    /// A list of anything.
+    List,
+    /// A map of anything.
+    Map,
+    /// A set of texts.
+    StringSet,
+    /// A set of numbers.
+    NumberSet,
+    /// A set of byte strings.
+    BinarySet,
+    /// Whatever it is.
+    Any,
+}
+
+impl AttributeKind {
+    /// Every type, with its name in a model file.
+    pub const ALL: [(&'static str, AttributeKind); 13] = [
+        ("string", AttributeKind::String),
+        ("integer", AttributeKind::Integer),
+        ("number", AttributeKind::Number),
+        ("boolean", AttributeKind::Boolean),
+        ("binary", AttributeKind::Binary),
+        ("epoch-seconds", AttributeKind::EpochSeconds),
+        ("timestamp", AttributeKind::Timestamp),
+        ("list", AttributeKind::List),
+        ("map", AttributeKind::Map),
+        ("string-set", AttributeKind::StringSet),
+        ("number-set", AttributeKind::NumberSet),
+        ("binary-set", AttributeKind::BinarySet),
+        ("any", AttributeKind::Any),
+    ];
+
+    /// The name in a model file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let named = Self::ALL.iter().find(|(_, kind)| *kind == self);
+        named.map_or("any", |(name, _)| name)
+    }
+
+    /// The type of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let named = Self::ALL.iter().find(|(known, _)| *known == name);
+        named.map(|(_, kind)| *kind)
+    }
+
+    /// How DynamoDB stores it as a key of its own, if it can be one.
+    #[must_use]
+    pub fn scalar_type(self) -> Option<ScalarType> {
+        match self {
+            Self::String | Self::Timestamp => Some(ScalarType::S),
+            Self::Integer | Self::Number | Self::EpochSeconds => Some(ScalarType::N),
+            Self::Binary => Some(ScalarType::B),
+            _ => None,
+        }
+    }
+
+    /// Whether it is stored as a number.
+    #[must_use]
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Self::Integer | Self::Number | Self::EpochSeconds)
+    }
+
+    /// Whether values of this type have an order.
+    #[must_use]
+    pub fn is_ordered(self) -> bool {
+        self.scalar_type().is_some()
+    }
+
+    fn holds(self, value: &AttributeValue) -> bool {
+        match (self, value) {
+            (Self::Integer, AttributeValue::N(number)) => is_integer(number),
+            (Self::EpochSeconds, AttributeValue::N(number)) => is_integer(number) && !number.is_negative(),
+            (Self::Timestamp, AttributeValue::S(text)) => is_timestamp(text),
+            (Self::String, AttributeValue::S(_))
+            | (Self::Number, AttributeValue::N(_))
+            | (Self::Boolean, AttributeValue::Bool(_))
+            | (Self::Binary, AttributeValue::B(_))
+            | (Self::List, AttributeValue::L(_))
+            | (Self::Map, AttributeValue::M(_))
+            | (Self::StringSet, AttributeValue::Ss(_))
+            | (Self::NumberSet, AttributeValue::Ns(_))
+            | (Self::BinarySet, AttributeValue::Bs(_))
+            | (Self::Any, _) => true,
+            _ => false,
+        }
+    }
+}
+
+fn is_integer(number: &Number) -> bool {
+    number.to_i64().is_some() || !number.to_string().contains('.')
+}
+
+/// An attribute of an entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its name in the item.
+    pub name: String,
+    /// Its type.
+    pub kind: AttributeKind,
+    /// Whether an item may lack it.
+    pub optional: bool,
+    /// What it is when the item lacks it.
+    pub default: Option<AttributeValue>,
+    /// The only values it may have; empty for all.
+    pub one_of: Vec<AttributeValue>,
+    /// Whether it may never change once written.
+    pub immutable: bool,
+    /// The fewest and the most characters a text may have.
+    pub length: Option<(usize, usize)>,
+    /// The characters a text may have, as written.
+    pub chars: Option<String>,
+    pub(crate) set: Option<CharSet>,
+}
+
+impl Attribute {
+    /// A required attribute without further conditions.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: AttributeKind) -> Self {
+        Attribute {
+            name: name.into(),
+            kind,
+            optional: false,
+            default: None,
+            one_of: Vec::new(),
+            immutable: false,
+            length: None,
+            chars: None,
+            set: None,
+        }
+    }
+
+    /// Whether the attribute may be `value`; if not, why not, as the rest of a sentence about it.
+    pub fn check(&self, value: &AttributeValue) -> Result<(), String> {
+        if !self.kind.holds(value) {
+            return Err(format!(
+                "must be of type {}, but is {}",
+                self.kind.name(),
+                shown(value)
+            ));
+        }
+        if !self.one_of.is_empty() && !self.one_of.contains(value) {
+            let allowed: Vec<String> = self.one_of.iter().map(plain).collect();
+            return Err(format!(
+                "must be one of {}, but is {}",
+                listed(allowed.iter().map(String::as_str)),
+                shown(value)
+            ));
+        }
+        match value {
+            AttributeValue::S(text) => self.check_text(text),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_text(&self, text: &str) -> Result<(), String> {
+        if let Some(set) = &self.set
+            && let Some(bad) = text.chars().find(|c| !set.contains(*c))
+        {
+            let chars = self.chars.as_deref().unwrap_or_default();
+            return Err(format!(
+                "may only contain the characters {chars}, but {text:?} contains {bad:?}"
+            ));
+        }
+        let Some((min, max)) = self.length else {
+            return Ok(());
+        };
+        let length = text.chars().count();
+        if (min..=max).contains(&length) {
+            Ok(())
+        } else if min == max {
+            Err(format!("must be {min} characters long, but {text:?} is {length}"))
+        } else {
+            Err(format!(
+                "must be {min} to {max} characters long, but {text:?} is {length}"
+            ))
+        }
+    }
+
+    /// The number of characters of every text it can be, if that is one number.
+    pub(crate) fn fixed_length(&self) -> Option<usize> {
+        if !self.one_of.is_empty() {
+            let mut lengths = self.one_of.iter().map(|value| plain(value).chars().count());
+            let first = lengths.next()?;
+            return lengths.all(|length| length == first).then_some(first);
+        }
+        let (min, max) = self.length?;
+        (min == max && self.kind == AttributeKind::String).then_some(min)
+    }
+
+    /// What its text in a key can be, before separators are taken out.
+    pub(crate) fn piece(&self) -> Piece {
+        if !self.one_of.is_empty() {
+            return Piece::OneOf(self.one_of.iter().map(plain).collect());
+        }
+        match self.kind {
+            AttributeKind::Integer | AttributeKind::Number | AttributeKind::EpochSeconds => Piece::Repeat {
+                set: CharSet::of(number_characters(self.kind)),
+                min: 1,
+                max: None,
+            },
+            AttributeKind::Boolean => Piece::OneOf(vec!["true".to_owned(), "false".to_owned()]),
+            AttributeKind::Timestamp => Piece::Repeat {
+                set: CharSet::of("0123456789-:.TZ"),
+                min: 20,
+                max: None,
+            },
+            _ => {
+                let (min, max) = self
+                    .length
+                    .map_or((1, None), |(min, max)| (min.max(1), Some(max)));
+                Piece::Repeat {
+                    set: self.set.clone().unwrap_or_else(CharSet::any),
+                    min,
+                    max,
+                }
+            }
+        }
+    }
+}
+
+fn number_characters(kind: AttributeKind) -> &'static str {
+    match kind {
+        AttributeKind::EpochSeconds => "0123456789",
+        AttributeKind::Integer => "0123456789-",
+        _ => "0123456789-.",
+    }
+}
+
+/// A scalar as it would stand in a key.
+pub(crate) fn plain(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::S(text) => text.clone(),
+        AttributeValue::N(number) => number.to_string(),
+        AttributeValue::Bool(truth) => truth.to_string(),
+        other => format!("<{}>", other.type_name()),
+    }
+}
+
+/// A value in a message: what it is, and of which type.
+pub(crate) fn shown(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::S(text) => format!("the string {:?}", shortened(text)),
+        AttributeValue::N(number) => format!("the number {number}"),
+        AttributeValue::Bool(truth) => format!("the boolean {truth}"),
+        other => format!("of type {}", other.type_name()),
+    }
+}
+
+/// Messages stay readable, whatever is in the item.
+fn shortened(text: &str) -> String {
+    const SHOWN_MAX: usize = 80;
+    if text.chars().count() <= SHOWN_MAX {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(SHOWN_MAX).collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_holds_its_own_values_and_no_others() {
+        let text = AttributeValue::from("x");
+        let half = AttributeValue::N(Number::parse("0.5").unwrap());
+        let minus = AttributeValue::from(-1_i64);
+        let time = AttributeValue::from("2019-12-30T19:32:14Z");
+        for (kind, yes, no) in [
+            (AttributeKind::String, &text, &half),
+            (AttributeKind::Integer, &minus, &half),
+            (AttributeKind::Number, &half, &text),
+            (AttributeKind::EpochSeconds, &AttributeValue::from(7_i64), &minus),
+            (AttributeKind::Timestamp, &time, &text),
+            (AttributeKind::Boolean, &AttributeValue::Bool(true), &text),
+            (AttributeKind::List, &AttributeValue::L(Vec::new()), &text),
+        ] {
+            let attribute = Attribute::new("a", kind);
+            assert_eq!(attribute.check(yes), Ok(()), "{kind:?}");
+            assert!(attribute.check(no).unwrap_err().contains(kind.name()), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_huge_whole_number_is_an_integer() {
+        let attribute = Attribute::new("a", AttributeKind::Integer);
+        let huge = AttributeValue::N(Number::parse("1E+100").unwrap());
+        assert_eq!(attribute.check(&huge), Ok(()));
+    }
+
+    #[test]
+    fn conditions_on_text_say_what_is_wrong() {
+        let mut attribute = Attribute::new("id", AttributeKind::String);
+        attribute.chars = Some("0-9a-f".to_owned());
+        attribute.set = CharSet::parse("0-9a-f").ok();
+        attribute.length = Some((7, 7));
+        assert_eq!(attribute.check(&"538235b".into()), Ok(()));
+        assert!(
+            attribute
+                .check(&"contact".into())
+                .unwrap_err()
+                .contains("contains 'o'")
+        );
+        assert!(
+            attribute
+                .check(&"53".into())
+                .unwrap_err()
+                .contains("7 characters long")
+        );
+    }
+}

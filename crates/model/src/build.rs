@@ -1,0 +1,101 @@
+//! A draft to a model: names are looked up, templates checked, and everything proved that the model promises.
+
+mod access;
+mod companion;
+mod disjoint;
+mod effect;
+mod entity;
+mod table;
+mod template;
+
+use crate::draft::DraftModel;
+use crate::entity::Entity;
+use crate::model::{Loaded, Model, Table};
+use crate::problem::{Problems, suggestion};
+
+/// Loads a model file: all its problems, and the model if none of them is an error.
+#[must_use]
+pub fn load(text: &str) -> Loaded {
+    let mut problems = Problems::of(text);
+    let draft = crate::read::read(text, &mut problems);
+    let model = Builder::new(&draft, &mut problems).build();
+    let sound = !problems.has_errors();
+    Loaded {
+        model: sound.then_some(model),
+        problems: problems.into_list(),
+    }
+}
+
+/// The model so far. What is wrong is left out, so that the rest can still be checked.
+struct Builder<'d, 'p, 't> {
+    draft: &'d DraftModel,
+    problems: &'p mut Problems<'t>,
+    tables: Vec<Table>,
+    entities: Vec<Entity>,
+    /// Where each entity's key stands in the file.
+    places: Vec<usize>,
+}
+
+impl<'d, 'p, 't> Builder<'d, 'p, 't> {
+    fn new(draft: &'d DraftModel, problems: &'p mut Problems<'t>) -> Self {
+        Builder {
+            draft,
+            problems,
+            tables: Vec::new(),
+            entities: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn build(mut self) -> Model {
+        self.add_tables();
+        self.add_entities();
+        self.check_tags();
+        self.prove_disjoint();
+        self.add_effects();
+        let access = self.access_patterns();
+        self.check_copies(&access);
+        Model {
+            name: self.draft.name.clone(),
+            about: self.draft.about.clone(),
+            tables: self.tables,
+            entities: self.entities,
+            access,
+        }
+    }
+
+    fn table_named(&mut self, name: &crate::draft::Name, what: &str) -> Option<usize> {
+        let found = self.tables.iter().position(|table| table.name == name.value);
+        if found.is_none() {
+            let help = suggestion(&name.value, self.tables.iter().map(|table| table.name.as_str()));
+            self.problems.error(
+                name.at,
+                format!("{what} names the table `{}`, which does not exist", name.value),
+                help,
+            );
+        }
+        found
+    }
+
+    fn entity_named(&mut self, name: &crate::draft::Name, what: &str) -> Option<usize> {
+        let found = self.entities.iter().position(|entity| entity.name == name.value);
+        // An entity that is there but broken has its own problems already.
+        let drafted = self
+            .draft
+            .entities
+            .iter()
+            .any(|entity| entity.name.value == name.value);
+        if found.is_none() && !drafted {
+            let help = suggestion(
+                &name.value,
+                self.entities.iter().map(|entity| entity.name.as_str()),
+            );
+            self.problems.error(
+                name.at,
+                format!("{what} names the entity `{}`, which does not exist", name.value),
+                help,
+            );
+        }
+        found
+    }
+}

@@ -1,0 +1,225 @@
+//! Entities that the database writes by itself: heads, and what keeps values unique. They take part in the proofs.
+
+use super::Builder;
+use super::entity::identity;
+use super::template::Purpose;
+use crate::attribute::Attribute;
+use crate::draft::{DraftEntity, DraftHead, DraftUnique, Name};
+use crate::entity::{Entity, Role};
+use crate::problem::{listed, suggestion};
+use crate::template::KeyTemplate;
+
+impl Builder<'_, '_, '_> {
+    /// The companions of an entity, each with its place in the file.
+    pub(super) fn companions(&mut self, draft: &DraftEntity, entity: &Entity) -> Vec<(Entity, usize)> {
+        let head = draft
+            .head
+            .as_ref()
+            .and_then(|head| Some((self.head_entity(head, draft, entity)?, head.at)));
+        let mut companions: Vec<_> = head.into_iter().collect();
+        for unique in &draft.uniques {
+            companions.extend(
+                self.unique_entity(unique, entity)
+                    .map(|made| (made, unique.name.at)),
+            );
+        }
+        companions
+    }
+
+    fn head_entity(&mut self, head: &DraftHead, draft: &DraftEntity, entity: &Entity) -> Option<Entity> {
+        let what = format!("entity `{}`: head", entity.name);
+        let table = match &head.table {
+            Some(name) => self.table_named(name, &what)?,
+            None => entity.table,
+        };
+        self.check_omitted(head, entity, &what);
+        let attributes = head_attributes(head, entity);
+        // In the same table, what is not said is as it is for the entity itself.
+        let mut given = head.key.clone();
+        if table == entity.table {
+            let of_table: Vec<&str> = entity.table_key.iter().map(KeyTemplate::attribute).collect();
+            let missing = draft.key.iter().filter(|(name, _)| {
+                of_table.contains(&name.value.as_str())
+                    && !head.key.iter().any(|(own, _)| own.value == name.value)
+            });
+            given.extend(missing.cloned());
+        }
+        let keys = self.keys(&what, head.at, table, &given, &attributes)?;
+        let identity = identity(&keys.table);
+        self.check_group(head, entity, &identity, &what);
+        Some(Entity {
+            name: format!("{}.head", entity.name),
+            about: None,
+            role: Role::Head {
+                of: entity.name.clone(),
+            },
+            table,
+            tag: head.tag.clone().unwrap_or_else(|| format!("{}.head", entity.tag)),
+            table_key: keys.table,
+            index_keys: keys.index,
+            attributes,
+            identity,
+            created: entity.created.clone(),
+            updated: entity.updated.clone(),
+            closed: false,
+            effects: Vec::new(),
+        })
+    }
+
+    fn check_omitted(&mut self, head: &DraftHead, entity: &Entity, what: &str) {
+        for name in &head.omit {
+            if entity.attribute(&name.value).is_none() {
+                let help = suggestion(
+                    &name.value,
+                    entity.attributes.iter().map(|attribute| attribute.name.as_str()),
+                );
+                self.problems.error(
+                    name.at,
+                    format!(
+                        "{what} omits `{}`, which `{}` does not have",
+                        name.value, entity.name
+                    ),
+                    help,
+                );
+            }
+        }
+    }
+
+    /// A head stands for a group, so it is identified by less than a row is.
+    fn check_group(&mut self, head: &DraftHead, entity: &Entity, identity: &[String], what: &str) {
+        let foreign: Vec<&str> = identity
+            .iter()
+            .filter(|name| !entity.identity.contains(name))
+            .map(String::as_str)
+            .collect();
+        if !foreign.is_empty() {
+            self.problems.error(
+                head.at,
+                format!(
+                    "{what} is identified by {}, which does not identify a row of `{}`",
+                    listed(foreign),
+                    entity.name
+                ),
+                format!(
+                    "use only {} in its key",
+                    listed(entity.identity.iter().map(String::as_str))
+                ),
+            );
+        } else if identity.len() == entity.identity.len()
+            && !entity.identity.is_empty()
+            && head.table.is_none()
+        {
+            self.problems.error(
+                head.at,
+                format!("{what} is identified by everything that identifies a row, so each row would be its own head"),
+                "leave out of its key what tells the rows of a group apart",
+            );
+        }
+    }
+
+    fn unique_entity(&mut self, unique: &DraftUnique, entity: &Entity) -> Option<Entity> {
+        let what = format!("entity `{}`: unique `{}`", entity.name, unique.name.value);
+        let table = match &unique.table {
+            Some(name) => self.table_named(name, &what)?,
+            None => entity.table,
+        };
+        let keys = self.unique_keys(&what, unique, table, &entity.attributes)?;
+        let fields = identity(&keys);
+        if fields.is_empty() {
+            self.problems.error(
+                unique.name.at,
+                format!("{what} has a key without an attribute, which only one row could ever take"),
+                "use the attributes that are unique, such as `\"email#{email}\"`",
+            );
+            return None;
+        }
+        let attributes: Vec<Attribute> = entity
+            .attributes
+            .iter()
+            .filter(|attribute| fields.contains(&attribute.name) || entity.identity.contains(&attribute.name))
+            .cloned()
+            .collect();
+        Some(Entity {
+            name: format!("{}.unique.{}", entity.name, unique.name.value),
+            about: None,
+            role: Role::Unique {
+                of: entity.name.clone(),
+            },
+            table,
+            tag: format!("{}.unique.{}", entity.tag, unique.name.value),
+            table_key: keys,
+            index_keys: Vec::new(),
+            attributes,
+            identity: fields,
+            created: None,
+            updated: None,
+            closed: false,
+            effects: Vec::new(),
+        })
+    }
+
+    fn unique_keys(
+        &mut self,
+        what: &str,
+        unique: &DraftUnique,
+        table: usize,
+        attributes: &[Attribute],
+    ) -> Option<Vec<KeyTemplate>> {
+        let table = self.tables.get(table)?.clone();
+        let mut keys = Vec::new();
+        for (name, _) in unique.key.iter().filter(|(name, _)| !table.key.has(&name.value)) {
+            let help = suggestion(&name.value, table.key.attributes().map(|key| key.name.as_str()));
+            self.problems.error(
+                name.at,
+                format!(
+                    "{what} has a template for `{}`, which is no key attribute of table `{}`",
+                    name.value, table.name
+                ),
+                help,
+            );
+        }
+        for key in table.key.attributes() {
+            let source: Option<&(Name, Name)> = unique.key.iter().find(|(name, _)| name.value == key.name);
+            let Some((_, source)) = source else {
+                self.problems.error(
+                    unique.name.at,
+                    format!("{what} has no template for the key attribute `{}`", key.name),
+                    format!("add `key.{} = \"…\"`", super::entity::toml_key(&key.name)),
+                );
+                return None;
+            };
+            keys.push(self.template(what, key, source, attributes, Purpose::Unique, false)?);
+        }
+        Some(keys)
+    }
+}
+
+/// What the entity has, without what the head omits, and with what it remembers.
+fn head_attributes(head: &DraftHead, entity: &Entity) -> Vec<Attribute> {
+    let omitted = |attribute: &Attribute| head.omit.iter().any(|name| name.value == attribute.name);
+    let mut attributes: Vec<Attribute> = entity
+        .attributes
+        .iter()
+        .filter(|attribute| !omitted(attribute))
+        .cloned()
+        .collect();
+    for attribute in &mut attributes {
+        // The head follows the newest row; what never changes in a row changes in the head.
+        attribute.immutable = false;
+    }
+    if let Some(previous) = &head.previous
+        && !attributes
+            .iter()
+            .any(|attribute| attribute.name == previous.value)
+        && let Some(newest) = head
+            .newest_by
+            .first()
+            .and_then(|name| entity.attribute(&name.value))
+    {
+        let mut remembered = Attribute::new(previous.value.clone(), newest.kind);
+        remembered.optional = true;
+        attributes.push(remembered);
+        attributes.sort_by(|one, two| one.name.cmp(&two.name));
+    }
+    attributes
+}

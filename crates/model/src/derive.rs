@@ -1,0 +1,322 @@
+//! Derived keys: from the item as it will be to the item as it must be. Pure; whoever commits applies it.
+
+use trestle_item::{AttributeValue, Item, Number};
+
+use crate::attribute::{AttributeKind, shown, timestamp_text};
+use crate::entity::Entity;
+use crate::model::{Model, Table};
+use crate::refusal::Refusal;
+use crate::template::{KeyTemplate, RenderError};
+
+/// What a write must change in its item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Derived<'m> {
+    /// The entity of the row.
+    pub entity: &'m Entity,
+    /// Attributes to set: keys, the tag, defaults, timestamps, and identifying attributes read from the key.
+    pub set: Vec<(&'m str, AttributeValue)>,
+    /// Index keys to remove, because an attribute they are made of is missing.
+    pub remove: Vec<&'m str>,
+}
+
+impl Derived<'_> {
+    /// Whether the item is already as it must be.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty()
+    }
+
+    /// Changes the item.
+    pub fn apply(self, item: &mut Item) {
+        for (name, value) in self.set {
+            item.insert(name, value);
+        }
+        for name in self.remove {
+            item.remove(name);
+        }
+    }
+}
+
+impl Model {
+    /// What must change in `new`, the item after a write, so that it is a whole entity: see [`Derived::set`].
+    ///
+    /// `old` is the item before the write. A derived key that is still as it was there is not taken as given, because
+    /// an update that does not mention it leaves it so; any other key must be what the attributes give. `None` for
+    /// rows of a table without a model, and for rows that are no entity in a table that allows them.
+    pub fn derive(
+        &self,
+        table_name: &str,
+        old: Option<&Item>,
+        new: &Item,
+        now_ms: u64,
+    ) -> Result<Option<Derived<'_>>, Refusal> {
+        let Some(table) = self.table(table_name) else {
+            return Ok(None);
+        };
+        let Some(entity) = self.recognise_in(table, new)? else {
+            return Ok(None);
+        };
+        if let Some(old) = old {
+            self.check_replacement(table, old, entity)?;
+        }
+        let mut work = Work {
+            entity,
+            old,
+            new,
+            set: Vec::new(),
+            remove: Vec::new(),
+        };
+        work.tag(table);
+        work.identity();
+        work.timestamps(now_ms);
+        work.attributes()?;
+        work.undeclared(table)?;
+        work.keys()?;
+        Ok(Some(Derived {
+            entity,
+            set: work.set,
+            remove: work.remove,
+        }))
+    }
+
+    /// A row is never replaced by one of another entity.
+    fn check_replacement(&self, table: &Table, old: &Item, entity: &Entity) -> Result<(), Refusal> {
+        match self.recognise_in(table, old) {
+            Ok(Some(stored)) if stored.name != entity.name => Err(Refusal::OtherEntity {
+                stored: stored.name.clone(),
+                written: entity.name.clone(),
+            }),
+            // What was never of the model may become so.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One derivation.
+struct Work<'m, 'i> {
+    entity: &'m Entity,
+    old: Option<&'i Item>,
+    new: &'i Item,
+    set: Vec<(&'m str, AttributeValue)>,
+    remove: Vec<&'m str>,
+}
+
+impl<'m> Work<'m, '_> {
+    /// An attribute as it will be.
+    fn value(&self, name: &str) -> Option<&AttributeValue> {
+        let set = self.set.iter().find(|(known, _)| *known == name);
+        set.map(|(_, value)| value).or_else(|| self.new.get(name))
+    }
+
+    fn tag(&mut self, table: &'m Table) {
+        if let Some(attribute) = &table.entity_attribute
+            && !self.new.contains_key(attribute)
+        {
+            self.set
+                .push((attribute, AttributeValue::S(self.entity.tag.clone())));
+        }
+    }
+
+    /// Identifying attributes that the client left to the key.
+    fn identity(&mut self) {
+        let lacking: Vec<&'m String> = self
+            .entity
+            .identity
+            .iter()
+            .filter(|name| !self.new.contains_key(name))
+            .collect();
+        if lacking.is_empty() {
+            return;
+        }
+        let Some(read) = self.entity.identify(self.new) else {
+            return;
+        };
+        for name in lacking {
+            if let Some(value) = read.get(name) {
+                self.set.push((name, value.clone()));
+            }
+        }
+    }
+
+    fn timestamps(&mut self, now_ms: u64) {
+        if let Some(created) = &self.entity.created {
+            let stored = self.old.and_then(|old| old.get(created));
+            match stored {
+                Some(stored) if self.new.get(created) != Some(stored) => {
+                    self.set.push((created, stored.clone()))
+                }
+                None if !self.new.contains_key(created) => {
+                    self.set.push((created, self.time(created, now_ms)))
+                }
+                _ => {}
+            }
+        }
+        if let Some(updated) = &self.entity.updated {
+            let value = self.time(updated, now_ms);
+            if self.new.get(updated) != Some(&value) {
+                self.set.push((updated, value));
+            }
+        }
+    }
+
+    fn time(&self, name: &str, now_ms: u64) -> AttributeValue {
+        let kind = self.entity.attribute(name).map(|attribute| attribute.kind);
+        if kind == Some(AttributeKind::EpochSeconds) {
+            AttributeValue::N(Number::from(now_ms / 1000))
+        } else {
+            AttributeValue::S(timestamp_text(now_ms))
+        }
+    }
+
+    /// Defaults, types, and what may not change.
+    fn attributes(&mut self) -> Result<(), Refusal> {
+        let entity = self.entity;
+        for attribute in &entity.attributes {
+            let Some(value) = self.value(&attribute.name) else {
+                match &attribute.default {
+                    Some(default) => self.set.push((&attribute.name, default.clone())),
+                    None if attribute.optional => {}
+                    None => return Err(self.missing(&attribute.name)),
+                }
+                continue;
+            };
+            attribute.check(value).map_err(|reason| Refusal::Unfit {
+                entity: entity.name.clone(),
+                attribute: attribute.name.clone(),
+                reason,
+            })?;
+        }
+        let Some(old) = self.old else { return Ok(()) };
+        let changed = entity.attributes.iter().find(|attribute| {
+            let stored = old.get(&attribute.name).filter(|_| attribute.immutable);
+            stored.is_some() && stored != self.value(&attribute.name)
+        });
+        match changed {
+            Some(attribute) => Err(Refusal::Immutable {
+                entity: entity.name.clone(),
+                attribute: attribute.name.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn missing(&self, attribute: &str) -> Refusal {
+        let mut keys = self.entity.table_key.iter();
+        let key = keys.find(|template| template.fields().contains(&attribute));
+        Refusal::Missing {
+            entity: self.entity.name.clone(),
+            attribute: attribute.to_owned(),
+            key: key.map(|template| template.attribute.clone()),
+        }
+    }
+
+    fn undeclared(&self, table: &Table) -> Result<(), Refusal> {
+        if !self.entity.closed {
+            return Ok(());
+        }
+        let known = |name: &str| {
+            self.entity.attribute(name).is_some()
+                || self.entity.key_template(name).is_some()
+                || table.entity_attribute.as_deref() == Some(name)
+                || table.ttl.as_deref() == Some(name)
+        };
+        match self.new.keys().find(|name| !known(name)) {
+            Some(name) => Err(Refusal::Undeclared {
+                entity: self.entity.name.clone(),
+                attribute: name.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn keys(&mut self) -> Result<(), Refusal> {
+        // Templates read what was just set, so they need the item as it will be.
+        let merged;
+        let item = if self.set.is_empty() {
+            self.new
+        } else {
+            let mut item = self.new.clone();
+            for (name, value) in &self.set {
+                item.insert(*name, value.clone());
+            }
+            merged = item;
+            &merged
+        };
+        let entity = self.entity;
+        let mut set = Vec::new();
+        for template in entity.table_key.iter().filter(|template| !template.is_identity()) {
+            let value = template
+                .render(item)
+                .map_err(|error| refused(entity, template, error))?;
+            match self.new.get(&template.attribute) {
+                Some(given) if *given != value => return Err(mismatch(entity, template, given, &value)),
+                Some(_) => {}
+                None => set.push((template.attribute.as_str(), value)),
+            }
+        }
+        // A table key that is an attribute must be fit for a key, too.
+        for template in entity.table_key.iter().filter(|template| template.is_identity()) {
+            template
+                .render(item)
+                .map_err(|error| refused(entity, template, error))?;
+        }
+        for template in entity
+            .index_keys
+            .iter()
+            .filter(|template| !template.is_identity())
+        {
+            let given = self.new.get(&template.attribute);
+            let kept = given.is_some() && given == self.old.and_then(|old| old.get(&template.attribute));
+            match template.render(item) {
+                Ok(value) if given == Some(&value) => {}
+                Ok(value) => match given {
+                    Some(given) if !kept => return Err(mismatch(entity, template, given, &value)),
+                    _ => set.push((template.attribute.as_str(), value)),
+                },
+                Err(RenderError::Missing { attribute }) => match given {
+                    None => {}
+                    Some(_) if kept => self.remove.push(&template.attribute),
+                    Some(_) => {
+                        return Err(Refusal::Missing {
+                            entity: entity.name.clone(),
+                            attribute,
+                            key: Some(template.attribute.clone()),
+                        });
+                    }
+                },
+                Err(error) => return Err(refused(entity, template, error)),
+            }
+        }
+        self.set.extend(set);
+        Ok(())
+    }
+}
+
+pub(crate) fn refused(entity: &Entity, template: &KeyTemplate, error: RenderError) -> Refusal {
+    match error {
+        RenderError::Missing { attribute } => Refusal::Missing {
+            entity: entity.name.clone(),
+            attribute,
+            key: Some(template.attribute.clone()),
+        },
+        RenderError::Unfit { attribute, reason } => Refusal::Unfit {
+            entity: entity.name.clone(),
+            attribute,
+            reason,
+        },
+    }
+}
+
+pub(crate) fn mismatch(
+    entity: &Entity,
+    template: &KeyTemplate,
+    given: &AttributeValue,
+    derived: &AttributeValue,
+) -> Refusal {
+    Refusal::Mismatch {
+        entity: entity.name.clone(),
+        key: template.attribute.clone(),
+        given: shown(given),
+        derived: shown(derived),
+    }
+}

@@ -1,0 +1,171 @@
+//! A model as written: names not yet looked up, templates not yet checked, everything with its place in the file.
+
+use trestle_item::AttributeValue;
+
+use crate::attribute::Attribute;
+use crate::model::StreamView;
+use crate::problem::Placed;
+
+pub(crate) type Name = Placed<String>;
+
+#[derive(Debug, Default)]
+pub(crate) struct DraftModel {
+    pub(crate) name: String,
+    pub(crate) about: Option<String>,
+    pub(crate) prefix: String,
+    pub(crate) tables: Vec<DraftTable>,
+    pub(crate) entities: Vec<DraftEntity>,
+    pub(crate) access: Vec<DraftAccess>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftTable {
+    pub(crate) name: Name,
+    pub(crate) table_name: Option<Name>,
+    pub(crate) key: DraftKey,
+    pub(crate) entity_attribute: Option<Name>,
+    pub(crate) ttl: Option<Name>,
+    pub(crate) stream: Option<StreamView>,
+    pub(crate) indexes: Vec<DraftIndex>,
+    pub(crate) same_shape: Vec<Vec<Name>>,
+    pub(crate) open: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DraftKey {
+    pub(crate) hash: Vec<DraftKeyAttribute>,
+    pub(crate) range: Vec<DraftKeyAttribute>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftKeyAttribute {
+    pub(crate) name: Name,
+    pub(crate) kind: Option<trestle_item::ScalarType>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftIndex {
+    pub(crate) name: Name,
+    pub(crate) key: DraftKey,
+    pub(crate) projection: crate::model::Projection,
+    pub(crate) local: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftEntity {
+    pub(crate) name: Name,
+    pub(crate) about: Option<String>,
+    pub(crate) table: Option<Name>,
+    pub(crate) tag: Option<String>,
+    /// Key attribute and template.
+    pub(crate) key: Vec<(Name, Name)>,
+    pub(crate) attributes: Vec<Placed<Attribute>>,
+    pub(crate) created: Option<Name>,
+    pub(crate) updated: Option<Name>,
+    pub(crate) closed: bool,
+    pub(crate) head: Option<DraftHead>,
+    pub(crate) inverses: Vec<DraftInverse>,
+    pub(crate) counters: Vec<DraftCounter>,
+    pub(crate) uniques: Vec<DraftUnique>,
+    pub(crate) copies: Vec<DraftCopy>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftHead {
+    pub(crate) at: usize,
+    pub(crate) table: Option<Name>,
+    pub(crate) key: Vec<(Name, Name)>,
+    pub(crate) newest_by: Vec<Name>,
+    pub(crate) omit: Vec<Name>,
+    pub(crate) previous: Option<Name>,
+    pub(crate) tag: Option<String>,
+    pub(crate) promote: DraftChange,
+    pub(crate) demote: DraftChange,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DraftChange {
+    pub(crate) set: Vec<(Name, Placed<AttributeValue>)>,
+    pub(crate) remove: Vec<Name>,
+    pub(crate) expire_after_seconds: Option<Placed<u64>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftInverse {
+    pub(crate) name: Name,
+    pub(crate) entity: Option<Name>,
+    pub(crate) of: Option<Name>,
+    pub(crate) set: Option<Name>,
+    pub(crate) with: Vec<(Name, Name)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftCounter {
+    pub(crate) name: Name,
+    pub(crate) entity: Option<Name>,
+    pub(crate) attribute: Option<Name>,
+    pub(crate) by: Option<Placed<Result<i64, String>>>,
+    pub(crate) only: Vec<(Name, Placed<AttributeValue>)>,
+    pub(crate) once_by: Vec<Name>,
+    pub(crate) seen: Option<Name>,
+    pub(crate) with: Vec<(Name, Name)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftUnique {
+    pub(crate) name: Name,
+    pub(crate) table: Option<Name>,
+    pub(crate) key: Vec<(Name, Name)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftCopy {
+    pub(crate) name: Name,
+    pub(crate) from: Option<Name>,
+    /// Their name, our name.
+    pub(crate) attributes: Vec<(Name, Name)>,
+    pub(crate) with: Vec<(Name, Name)>,
+    pub(crate) in_step: Option<Name>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftAccess {
+    pub(crate) name: Name,
+    pub(crate) about: Option<String>,
+    pub(crate) get: Option<Name>,
+    pub(crate) query: Option<Name>,
+    pub(crate) tests: Vec<DraftTest>,
+    pub(crate) returns: Vec<Name>,
+    pub(crate) descending: bool,
+    pub(crate) limit: Option<u32>,
+    pub(crate) consistent: Option<Placed<bool>>,
+    pub(crate) scan: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftTest {
+    pub(crate) attribute: Name,
+    pub(crate) test: Test<Operand>,
+}
+
+/// What an attribute must be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Test<T> {
+    Eq(T),
+    Ne(T),
+    Lt(T),
+    Le(T),
+    Gt(T),
+    Ge(T),
+    Between(T, T),
+    BeginsWith(T),
+    OneOf(Vec<T>),
+    Exists(bool),
+}
+
+/// A value known now, or when the access pattern is used.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand {
+    Value(AttributeValue),
+    Parameter(String),
+}

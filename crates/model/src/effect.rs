@@ -1,0 +1,163 @@
+//! Effects: what else a write does, in the same commit. Here they are data; whoever commits carries them out.
+
+use trestle_item::{AttributeValue, Map};
+
+/// Something that a write of an entity brings about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// A row that always holds the newest of a group.
+    Head(Head),
+    /// The other direction of a relation.
+    Inverse(Inverse),
+    /// A count of rows, each once.
+    Counter(Counter),
+    /// A value that no two rows share.
+    Unique(Unique),
+    /// Attributes taken from a row of another entity.
+    Copy(Copy),
+}
+
+/// A row that always holds the newest of a group: those rows that have the head's identity in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// The entity of the head, such as `layer.head`.
+    pub entity: String,
+    /// The row with the greatest values is the newest; compared in this order.
+    pub newest_by: Vec<String>,
+    /// Attributes that the head does not have.
+    pub omit: Vec<String>,
+    /// The head's attribute that remembers the predecessor's first `newest_by`.
+    pub previous: Option<String>,
+    /// What happens to the row that becomes the newest.
+    pub promote: Change,
+    /// What happens to the row that was the newest.
+    pub demote: Change,
+}
+
+/// A change of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Change {
+    /// Attributes to set.
+    pub set: Map,
+    /// Attributes to remove.
+    pub remove: Vec<String>,
+    /// How long until it expires.
+    pub expire_after_seconds: Option<u64>,
+}
+
+impl Change {
+    /// Whether nothing changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty() && self.expire_after_seconds.is_none()
+    }
+}
+
+/// The other direction of a relation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inverse {
+    /// Its name.
+    pub name: String,
+    /// The entity on the other side.
+    pub entity: String,
+    /// How the other side keeps it.
+    pub form: InverseForm,
+}
+
+/// How the other side of a relation is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InverseForm {
+    /// A set on the other side's row collects this side's identities.
+    Set {
+        /// This side's attribute with the other side's identity, or with several.
+        of: String,
+        /// Whether that is a set.
+        many: bool,
+        /// This side's identifying attribute: what is collected.
+        member: String,
+        /// The other side's set.
+        set: String,
+    },
+    /// A row for each row.
+    Row {
+        /// The other side's attributes and ours.
+        with: Vec<Pair>,
+    },
+}
+
+/// An attribute of the other entity, and the attribute of this one that it equals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Theirs.
+    pub theirs: String,
+    /// Ours.
+    pub ours: String,
+}
+
+/// A count of rows, each once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// The entity that holds the count.
+    pub entity: String,
+    /// How its row is found.
+    pub with: Vec<Pair>,
+    /// Its attribute that counts.
+    pub attribute: String,
+    /// How much a row counts.
+    pub by: Amount,
+    /// Only rows with these values count.
+    pub only: Vec<(String, AttributeValue)>,
+    /// What makes two rows the same event.
+    pub once: Once,
+}
+
+/// How much a row counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Always this.
+    Fixed(i64),
+    /// As much as this attribute says.
+    Attribute(String),
+}
+
+/// What makes two rows the same event, so that it counts once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Once {
+    /// The row's key: inserting counts, replacing does not, removing takes away.
+    Row,
+    /// These attributes, remembered in a set of the counting row.
+    Event {
+        /// The attributes of this entity.
+        attributes: Vec<String>,
+        /// The counting entity's set.
+        seen: String,
+    },
+}
+
+/// A value that no two rows share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unique {
+    /// Its name.
+    pub name: String,
+    /// The entity of the row that holds the value, such as `user.unique.email`.
+    pub entity: String,
+    /// The attributes that are unique together.
+    pub attributes: Vec<String>,
+}
+
+/// Attributes taken from a row of another entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// Its name.
+    pub name: String,
+    /// The entity to copy from.
+    pub from: String,
+    /// How its row is found.
+    pub with: Vec<Pair>,
+    /// The attributes to copy.
+    pub attributes: Vec<Pair>,
+    /// The access pattern that finds the copies when the original changes; without it, a copy is kept as it was.
+    pub in_step: Option<String>,
+}

@@ -1,0 +1,154 @@
+//! Entities: the kinds of rows.
+
+use trestle_item::{AttributeValue, Item};
+
+use crate::attribute::Attribute;
+use crate::effect::Effect;
+use crate::template::KeyTemplate;
+
+/// A kind of row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entity {
+    pub(crate) name: String,
+    pub(crate) about: Option<String>,
+    pub(crate) role: Role,
+    /// Position in the model's tables.
+    pub(crate) table: usize,
+    pub(crate) tag: String,
+    /// One for each attribute of the table's key, in order.
+    pub(crate) table_key: Vec<KeyTemplate>,
+    /// One for each index key attribute that it has.
+    pub(crate) index_keys: Vec<KeyTemplate>,
+    /// Sorted by name.
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) identity: Vec<String>,
+    pub(crate) created: Option<String>,
+    pub(crate) updated: Option<String>,
+    pub(crate) closed: bool,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// Why an entity exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The model file declares it.
+    Declared,
+    /// It is the newest row of each group of another entity, and the database writes it.
+    Head {
+        /// The other entity.
+        of: String,
+    },
+    /// It keeps a value unique, and the database writes it.
+    Unique {
+        /// The entity whose value it is.
+        of: String,
+    },
+}
+
+impl Entity {
+    /// Its name; `layer.head` for a head, `user.unique.email` for what keeps a value unique.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a row is.
+    #[must_use]
+    pub fn about(&self) -> Option<&str> {
+        self.about.as_deref()
+    }
+
+    /// Why it exists.
+    #[must_use]
+    pub fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// Its value of the table's entity attribute.
+    #[must_use]
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// Templates of the table's key: hash, then range.
+    #[must_use]
+    pub fn table_key(&self) -> &[KeyTemplate] {
+        &self.table_key
+    }
+
+    /// Templates of the index keys it has.
+    #[must_use]
+    pub fn index_keys(&self) -> &[KeyTemplate] {
+        &self.index_keys
+    }
+
+    /// The template of a key attribute, of the table or of an index.
+    #[must_use]
+    pub fn key_template(&self, attribute: &str) -> Option<&KeyTemplate> {
+        let mut all = self.table_key.iter().chain(&self.index_keys);
+        all.find(|template| template.attribute == attribute)
+    }
+
+    /// Its attributes, sorted by name.
+    #[must_use]
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    /// The attribute of this name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        let at = self
+            .attributes
+            .binary_search_by(|attribute| attribute.name.as_str().cmp(name));
+        self.attributes.get(at.ok()?)
+    }
+
+    /// The attributes that identify a row: those that its key is made of.
+    #[must_use]
+    pub fn identity(&self) -> &[String] {
+        &self.identity
+    }
+
+    /// The attribute that gets the time of the first write.
+    #[must_use]
+    pub fn created(&self) -> Option<&str> {
+        self.created.as_deref()
+    }
+
+    /// The attribute that gets the time of every write.
+    #[must_use]
+    pub fn updated(&self) -> Option<&str> {
+        self.updated.as_deref()
+    }
+
+    /// Whether attributes that are not declared are refused.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// What else a write does.
+    #[must_use]
+    pub fn effects(&self) -> &[Effect] {
+        &self.effects
+    }
+
+    /// The identifying attributes that a table key was made of; `None` if the key is not of this shape.
+    #[must_use]
+    pub fn identify(&self, key: &Item) -> Option<Item> {
+        let mut found = Item::new();
+        for template in &self.table_key {
+            for (name, value) in template.parse(key.get(&template.attribute)?)? {
+                if found
+                    .get(&name)
+                    .is_some_and(|other: &AttributeValue| *other != value)
+                {
+                    return None;
+                }
+                found.insert(name, value);
+            }
+        }
+        Some(found)
+    }
+}

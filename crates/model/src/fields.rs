@@ -1,0 +1,392 @@
+//! Every field a model file may have, in one place: the reader refuses what is not here, and the JSON Schema that
+//! editors use is made from it.
+
+use crate::attribute::AttributeKind;
+
+/// A field of a section.
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) required: bool,
+    pub(crate) about: &'static str,
+}
+
+/// What a field holds.
+pub(crate) enum Shape {
+    Text,
+    Flag,
+    Count,
+    Choice(&'static [&'static str]),
+    TextList,
+    /// One text, or several.
+    TextOrList,
+    /// Key attributes: hash, then range; each a name, a name with a type, or up to four of them.
+    Keys,
+    /// `"all"`, `"keys"`, or names.
+    Projection,
+    /// Attribute name to text.
+    TextMap,
+    /// Names, or a map of names.
+    Mapping,
+    /// Attribute name to its type or its section.
+    Attributes,
+    /// Attribute name to a value.
+    ValueMap,
+    /// A text, a number or a truth value.
+    Scalar,
+    ScalarList,
+    /// A number, or `"2..36"`.
+    Length,
+    /// A whole number, or the name of an attribute.
+    CountOrText,
+    /// Groups of names.
+    TextGroups,
+    /// Attribute name to a value, a `{parameter}` or a comparison.
+    Where,
+    Section(&'static [Field]),
+    /// Sections under names of the author's choice.
+    Named(&'static [Field]),
+}
+
+const fn field(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field {
+        name,
+        shape,
+        required: false,
+        about,
+    }
+}
+
+const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field {
+        name,
+        shape,
+        required: true,
+        about,
+    }
+}
+
+pub(crate) const MODEL: &[Field] = &[
+    required("model", Shape::Text, "The name of the model."),
+    field("about", Shape::Text, "What the model is for, in a sentence."),
+    field(
+        "table_prefix",
+        Shape::Text,
+        "Put before the name of every table, so that models do not get in each other's way.",
+    ),
+    field("table", Shape::Named(TABLE), "The tables."),
+    field("entity", Shape::Named(ENTITY), "The kinds of rows."),
+    field(
+        "access",
+        Shape::Named(ACCESS),
+        "The access patterns: each is one Get or one Query.",
+    ),
+];
+
+pub(crate) const STREAMS: &[&str] = &["keys-only", "new-image", "old-image", "new-and-old-images"];
+
+pub(crate) const TABLE: &[Field] = &[
+    field(
+        "name",
+        Shape::Text,
+        "The table's name after the prefix; without it, the name of this section.",
+    ),
+    required(
+        "key",
+        Shape::Keys,
+        "The partition key, and the sort key if there is one.",
+    ),
+    field(
+        "entity_attribute",
+        Shape::Text,
+        "The attribute that holds the entity's tag; filled in when a row is written.",
+    ),
+    field(
+        "ttl",
+        Shape::Text,
+        "The attribute that holds when a row expires, in epoch seconds.",
+    ),
+    field(
+        "stream",
+        Shape::Choice(STREAMS),
+        "What the table's change records hold.",
+    ),
+    field("index", Shape::Named(INDEX), "Secondary indexes."),
+    field(
+        "same_shape",
+        Shape::TextGroups,
+        "Groups of entities whose keys look alike: the tag tells them apart, and a row of one is never replaced by a \
+         row of another.",
+    ),
+    field(
+        "open",
+        Shape::Flag,
+        "Whether rows that are no entity of the model may be written; they are left alone.",
+    ),
+];
+
+pub(crate) const INDEX: &[Field] = &[
+    required(
+        "key",
+        Shape::Keys,
+        "The key attributes: hash, then range; up to four of each.",
+    ),
+    field(
+        "project",
+        Shape::Projection,
+        "What the index holds besides keys: \"all\", \"keys\", or a list of attributes.",
+    ),
+    field(
+        "local",
+        Shape::Flag,
+        "A local index: it shares the table's partition key and can be read consistently.",
+    ),
+];
+
+pub(crate) const ENTITY: &[Field] = &[
+    required("table", Shape::Text, "The table its rows are in."),
+    field("about", Shape::Text, "What a row is, in a sentence."),
+    field(
+        "tag",
+        Shape::Text,
+        "Its value of the entity attribute; without it, the name of this section.",
+    ),
+    field(
+        "key",
+        Shape::TextMap,
+        "Templates of key attributes, of the table and of its indexes. A key attribute that the entity has as an \
+         attribute needs none.",
+    ),
+    field("attributes", Shape::Attributes, "The attributes and their types."),
+    field(
+        "created",
+        Shape::Text,
+        "The attribute that gets the time of the first write.",
+    ),
+    field(
+        "updated",
+        Shape::Text,
+        "The attribute that gets the time of every write.",
+    ),
+    field(
+        "closed",
+        Shape::Flag,
+        "Whether attributes that are not declared are refused.",
+    ),
+    field(
+        "head",
+        Shape::Section(HEAD),
+        "A row that always holds the newest of a group.",
+    ),
+    field(
+        "inverse",
+        Shape::Named(INVERSE),
+        "The other direction of a relation.",
+    ),
+    field("counter", Shape::Named(COUNTER), "Counts rows, each once."),
+    field(
+        "unique",
+        Shape::Named(UNIQUE),
+        "Attributes that no two rows share.",
+    ),
+    field(
+        "copy",
+        Shape::Named(COPY),
+        "Attributes taken from a row of another entity.",
+    ),
+];
+
+/// As a compile-time list, because the schema wants the names.
+pub(crate) fn kinds() -> Vec<&'static str> {
+    AttributeKind::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+pub(crate) const ATTRIBUTE: &[Field] = &[
+    required("type", Shape::Text, "The type."),
+    field("optional", Shape::Flag, "Whether a row may lack it."),
+    field("default", Shape::Scalar, "What it is when a row lacks it."),
+    field("one_of", Shape::ScalarList, "The only values it may have."),
+    field(
+        "immutable",
+        Shape::Flag,
+        "Whether it may never change once written.",
+    ),
+    field(
+        "chars",
+        Shape::Text,
+        "The only characters it may contain, such as \"0-9a-f\".",
+    ),
+    field(
+        "length",
+        Shape::Length,
+        "How many characters it has: 7, or \"1..36\".",
+    ),
+];
+
+pub(crate) const CHANGE: &[Field] = &[
+    field("set", Shape::ValueMap, "Attributes to set."),
+    field("remove", Shape::TextList, "Attributes to remove."),
+    field(
+        "expire_after",
+        Shape::Text,
+        "How long until the row expires, such as \"365d\"; needs the table's `ttl`.",
+    ),
+];
+
+pub(crate) const HEAD: &[Field] = &[
+    field(
+        "table",
+        Shape::Text,
+        "The table of the head, if it is another one.",
+    ),
+    field(
+        "key",
+        Shape::TextMap,
+        "Templates of the head's key; those that are missing are the entity's own.",
+    ),
+    required(
+        "newest_by",
+        Shape::TextOrList,
+        "The attributes that decide which row is the newest.",
+    ),
+    field("omit", Shape::TextList, "Attributes that the head does not have."),
+    field(
+        "previous",
+        Shape::Text,
+        "The attribute of the head that remembers the predecessor's `newest_by`.",
+    ),
+    field(
+        "tag",
+        Shape::Text,
+        "The head's value of the entity attribute; without it, `<tag of the entity>.head`.",
+    ),
+    field(
+        "promote",
+        Shape::Section(CHANGE),
+        "What happens to the row that becomes the newest.",
+    ),
+    field(
+        "demote",
+        Shape::Section(CHANGE),
+        "What happens to the row that was the newest.",
+    ),
+];
+
+pub(crate) const INVERSE: &[Field] = &[
+    required("entity", Shape::Text, "The entity on the other side."),
+    field(
+        "of",
+        Shape::Text,
+        "The attribute with the other side's identity: a string, or a string-set for several.",
+    ),
+    field(
+        "set",
+        Shape::Text,
+        "The other side's string-set that collects the identities of this side.",
+    ),
+    field(
+        "with",
+        Shape::TextMap,
+        "Without `set`, one row for each row: their attribute to ours, where names differ.",
+    ),
+];
+
+pub(crate) const COUNTER: &[Field] = &[
+    required("entity", Shape::Text, "The entity that holds the count."),
+    required("attribute", Shape::Text, "Its attribute that counts."),
+    field(
+        "by",
+        Shape::CountOrText,
+        "How much a row counts: a number, or a numeric attribute; without it, 1.",
+    ),
+    field("where", Shape::ValueMap, "Only rows with these values count."),
+    field(
+        "once_by",
+        Shape::TextList,
+        "The attributes that identify an event, so that a repeated one does not count; without it, the row's key.",
+    ),
+    field(
+        "seen",
+        Shape::Text,
+        "The counting entity's string-set that remembers the events; needed with `once_by`.",
+    ),
+    field(
+        "with",
+        Shape::TextMap,
+        "Their identifying attribute to ours, where names differ.",
+    ),
+];
+
+pub(crate) const UNIQUE: &[Field] = &[
+    required(
+        "key",
+        Shape::TextMap,
+        "Templates of the key that only one row can take.",
+    ),
+    field(
+        "table",
+        Shape::Text,
+        "The table of that key, if it is another one.",
+    ),
+];
+
+pub(crate) const COPY: &[Field] = &[
+    required("from", Shape::Text, "The entity to copy from."),
+    required(
+        "attributes",
+        Shape::Mapping,
+        "The attributes: names, or their name to ours.",
+    ),
+    field(
+        "with",
+        Shape::TextMap,
+        "Their identifying attribute to ours, where names differ.",
+    ),
+    field(
+        "in_step",
+        Shape::Text,
+        "The access pattern that finds the copies when the original changes; without it, a copy is taken once and kept.",
+    ),
+];
+
+pub(crate) const ORDERS: &[&str] = &["ascending", "descending"];
+
+pub(crate) const ACCESS: &[Field] = &[
+    field("about", Shape::Text, "What it is for, in a sentence."),
+    field("get", Shape::Text, "The entity of which it gets one row."),
+    field(
+        "query",
+        Shape::Text,
+        "The table or index it queries; `table.index` where a name is in two tables.",
+    ),
+    field(
+        "where",
+        Shape::Where,
+        "Attributes and what they must be: a value, a \"{parameter}\" or a comparison.",
+    ),
+    field(
+        "returns",
+        Shape::TextOrList,
+        "The entities it returns; several for a collection.",
+    ),
+    field(
+        "order",
+        Shape::Choice(ORDERS),
+        "By sort key, upwards or downwards.",
+    ),
+    field("limit", Shape::Count, "The most rows of a page."),
+    field("consistent", Shape::Flag, "A strongly consistent read."),
+    field("scan", Shape::Flag, "Whether it may read everything."),
+];
+
+pub(crate) const COMPARISONS: &[&str] = &[
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "between",
+    "begins_with",
+    "ne",
+    "one_of",
+    "exists",
+];

@@ -1,0 +1,274 @@
+//! The texts a key can be, as a small automaton: whether two keys can ever be the same text, and which.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::chars::CharSet;
+
+/// Repetitions counted one by one; beyond that a length is not used as evidence, which can only refuse too much.
+const COUNTED_MAX: usize = 64;
+
+/// A part of a text.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    /// Exactly this.
+    Literal(String),
+    /// Characters of a set, so many.
+    Repeat {
+        set: CharSet,
+        min: usize,
+        max: Option<usize>,
+    },
+    /// One of these.
+    OneOf(Vec<String>),
+}
+
+impl Piece {
+    /// Anything at all, also nothing.
+    pub(crate) fn anything() -> Self {
+        Piece::Repeat {
+            set: CharSet::any(),
+            min: 0,
+            max: None,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Edge {
+    Nothing(usize),
+    Char(char, usize),
+    Set(Arc<CharSet>, usize),
+}
+
+/// Every text made of the given pieces, one after another.
+#[derive(Debug)]
+pub(crate) struct Language {
+    /// Edges that leave each state. The first state is the start, the last one accepts.
+    states: Vec<Vec<Edge>>,
+}
+
+impl Language {
+    pub(crate) fn of<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> Self {
+        let mut language = Language {
+            states: vec![Vec::new()],
+        };
+        for piece in pieces {
+            language.append(piece);
+        }
+        language
+    }
+
+    fn last(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    fn add(&mut self, from: usize, edge: Edge) {
+        if let Some(edges) = self.states.get_mut(from) {
+            edges.push(edge);
+        }
+    }
+
+    fn append(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Literal(text) => self.append_text(text),
+            Piece::Repeat { set, min, max } => self.append_repeat(set, *min, *max),
+            Piece::OneOf(texts) => self.append_choice(texts),
+        }
+    }
+
+    fn append_text(&mut self, text: &str) {
+        for character in text.chars() {
+            let from = self.last();
+            self.states.push(Vec::new());
+            self.add(from, Edge::Char(character, from + 1));
+        }
+    }
+
+    fn append_repeat(&mut self, set: &CharSet, min: usize, max: Option<usize>) {
+        let set = Arc::new(set.clone());
+        let min = min.min(COUNTED_MAX);
+        let max = max.filter(|max| *max <= COUNTED_MAX);
+        for _ in 0..min {
+            let from = self.last();
+            self.states.push(Vec::new());
+            self.add(from, Edge::Set(set.clone(), from + 1));
+        }
+        match max {
+            None => {
+                // A state of its own, so that nothing before can come back through the loop.
+                let from = self.last();
+                self.states.push(Vec::new());
+                self.add(from, Edge::Nothing(from + 1));
+                self.add(from + 1, Edge::Set(set, from + 1));
+            }
+            Some(max) => {
+                let first = self.last();
+                let end = first + max.saturating_sub(min);
+                for from in first..end {
+                    self.states.push(Vec::new());
+                    self.add(from, Edge::Set(set.clone(), from + 1));
+                    self.add(from, Edge::Nothing(end));
+                }
+            }
+        }
+    }
+
+    fn append_choice(&mut self, texts: &[String]) {
+        let start = self.last();
+        let mut ends = Vec::with_capacity(texts.len());
+        for text in texts {
+            let first = self.states.len();
+            self.states.push(Vec::new());
+            self.add(start, Edge::Nothing(first));
+            self.append_text(text);
+            ends.push(self.last());
+        }
+        let end = self.states.len();
+        self.states.push(Vec::new());
+        for from in ends {
+            self.add(from, Edge::Nothing(end));
+        }
+    }
+
+    /// A shortest text that both languages have.
+    pub(crate) fn common(&self, other: &Self) -> Option<String> {
+        let width = other.states.len();
+        let goal = self.states.len() * width - 1;
+        let mut came_from: Vec<Option<(usize, Option<char>)>> = vec![None; goal + 1];
+        let mut open = VecDeque::from([0]);
+        if let Some(start) = came_from.first_mut() {
+            *start = Some((usize::MAX, None));
+        }
+        while let Some(pair) = open.pop_front() {
+            if pair == goal {
+                return Some(spelled(&came_from, goal));
+            }
+            for (next, character) in self.steps(other, pair / width, pair % width) {
+                if let Some(unseen @ None) = came_from.get_mut(next) {
+                    *unseen = Some((pair, character));
+                    open.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    fn steps(&self, other: &Self, left: usize, right: usize) -> Vec<(usize, Option<char>)> {
+        let width = other.states.len();
+        let (Some(lefts), Some(rights)) = (self.states.get(left), other.states.get(right)) else {
+            return Vec::new();
+        };
+        let mut steps = Vec::new();
+        for edge in lefts {
+            if let Edge::Nothing(target) = edge {
+                steps.push((target * width + right, None));
+            }
+        }
+        for edge in rights {
+            if let Edge::Nothing(target) = edge {
+                steps.push((left * width + target, None));
+            }
+        }
+        for one in lefts {
+            for two in rights {
+                if let Some((target_one, target_two, character)) = together(one, two) {
+                    steps.push((target_one * width + target_two, Some(character)));
+                }
+            }
+        }
+        steps
+    }
+}
+
+/// Where two edges lead with one character that both allow.
+fn together(one: &Edge, two: &Edge) -> Option<(usize, usize, char)> {
+    match (one, two) {
+        (Edge::Char(left, to_left), Edge::Char(right, to_right)) => {
+            (left == right).then_some((*to_left, *to_right, *left))
+        }
+        (Edge::Char(left, to_left), Edge::Set(set, to_right)) => {
+            set.contains(*left).then_some((*to_left, *to_right, *left))
+        }
+        (Edge::Set(set, to_left), Edge::Char(right, to_right)) => {
+            set.contains(*right).then_some((*to_left, *to_right, *right))
+        }
+        (Edge::Set(left, to_left), Edge::Set(right, to_right)) => {
+            Some((*to_left, *to_right, left.common(right)?))
+        }
+        _ => None,
+    }
+}
+
+fn spelled(came_from: &[Option<(usize, Option<char>)>], goal: usize) -> String {
+    let mut characters = Vec::new();
+    let mut at = goal;
+    while let Some(Some((before, character))) = came_from.get(at) {
+        characters.extend(*character);
+        at = *before;
+    }
+    characters.iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn literal(text: &str) -> Piece {
+        Piece::Literal(text.to_owned())
+    }
+
+    fn some(chars: &str, min: usize, max: Option<usize>) -> Piece {
+        Piece::Repeat {
+            set: CharSet::parse(chars).unwrap(),
+            min,
+            max,
+        }
+    }
+
+    fn common(one: &[Piece], two: &[Piece]) -> Option<String> {
+        Language::of(one).common(&Language::of(two))
+    }
+
+    #[test]
+    fn literals_meet_only_if_equal() {
+        assert_eq!(common(&[literal("ab")], &[literal("ab")]).as_deref(), Some("ab"));
+        assert_eq!(common(&[literal("ab")], &[literal("abc")]), None);
+        assert_eq!(common(&[], &[]).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_prefix_keeps_two_free_texts_apart() {
+        let free = Piece::anything();
+        assert_eq!(
+            common(&[literal("a#"), free.clone()], &[literal("b#"), free.clone()]),
+            None
+        );
+        assert_eq!(
+            common(&[literal("a#"), free.clone()], &[literal("a#x#"), free]).as_deref(),
+            Some("a#x#")
+        );
+    }
+
+    #[test]
+    fn lengths_and_sets_are_evidence() {
+        assert_eq!(
+            common(&[some("0-9", 8, Some(8))], &[some("0-9", 1, Some(7))]),
+            None
+        );
+        assert!(common(&[some("0-9", 8, Some(8))], &[some("0-9", 1, Some(8))]).is_some());
+        assert_eq!(common(&[some("0-9a-f", 1, None)], &[literal("contact")]), None);
+        let choice = Piece::OneOf(vec!["latest".to_owned(), "facade".to_owned()]);
+        assert_eq!(
+            common(&[some("a-f", 1, None)], &[choice]).as_deref(),
+            Some("facade")
+        );
+    }
+
+    #[test]
+    fn a_loop_does_not_lead_back_into_the_piece_before() {
+        let one = [some("a", 1, Some(1)), some("b", 0, None), literal("c")];
+        assert_eq!(common(&one, &[literal("abbac")]), None);
+        assert_eq!(common(&one, &[literal("ac")]).as_deref(), Some("ac"));
+    }
+}

@@ -1,0 +1,42 @@
+//! The application's model: tables, entities, key templates, effects and access patterns, read from a TOML file,
+//! checked and proved when it is loaded.
+//!
+//! The crate is pure: no I/O, no clock, no database. Four functions are all that others need:
+//!
+//! - [`load`] reads a model file and reports all its problems at once.
+//! - [`Model::derive`] says what a write must change in its item: keys, tag, defaults, timestamps.
+//! - [`Model::key_of`] makes a key from the attributes that identify a row.
+//! - [`AccessPattern::bind`] and [`AccessPattern::explain`] turn an access pattern into a request, and into words.
+//!
+//! A file becomes a model in three steps, each in its own folder: `read` (fields, places), `build` (names, templates,
+//! proofs), and what is left is the `Model`, in which nothing has to be checked again.
+
+mod access;
+mod attribute;
+mod build;
+mod chars;
+mod derive;
+mod draft;
+mod effect;
+mod entity;
+mod fields;
+mod language;
+mod model;
+mod problem;
+mod read;
+mod recognise;
+mod refusal;
+mod schema;
+mod template;
+
+pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation, Parameter};
+pub use attribute::{Attribute, AttributeKind, timestamp_text};
+pub use build::load;
+pub use derive::Derived;
+pub use effect::{Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Unique};
+pub use entity::{Entity, Role};
+pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
+pub use problem::{Problem, Severity};
+pub use refusal::Refusal;
+pub use schema::schema;
+pub use template::{KeyTemplate, RenderError};

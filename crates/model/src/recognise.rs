@@ -1,0 +1,163 @@
+//! Which entity a row is: by its tag, by the shape of its key, or because there is only one.
+
+use trestle_item::{AttributeValue, Item};
+
+use crate::entity::{Entity, Role};
+use crate::model::{Model, Table};
+use crate::refusal::Refusal;
+
+impl Model {
+    /// The entity of a row. `None` for a row that is none, in a table that allows it.
+    pub fn recognise(&self, table_name: &str, item: &Item) -> Result<Option<&Entity>, Refusal> {
+        let table = self.table(table_name).ok_or_else(|| Refusal::NoTable {
+            table: table_name.to_owned(),
+        })?;
+        self.recognise_in(table, item)
+    }
+
+    pub(crate) fn recognise_in<'m>(
+        &'m self,
+        table: &'m Table,
+        item: &Item,
+    ) -> Result<Option<&'m Entity>, Refusal> {
+        if let Some(found) = self.by_tag(table, item)? {
+            return Ok(Some(found));
+        }
+        let has_key = table.key.attributes().all(|key| item.contains_key(&key.name));
+        if has_key {
+            let mut shaped = self
+                .entities_of(table)
+                .filter(|entity| entity.identify(item).is_some());
+            if let Some(first) = shaped.next() {
+                let others: Vec<String> = shaped.map(|entity| entity.name.clone()).collect();
+                return if others.is_empty() {
+                    Ok(Some(first))
+                } else {
+                    Err(ambiguous(
+                        table,
+                        std::iter::once(first.name.clone()).chain(others),
+                    ))
+                };
+            }
+        }
+        // Without tag and with an unknown key it can only be the one entity that clients write here. With its key
+        // given, deriving will say how it should look.
+        let mut declared = self
+            .entities_of(table)
+            .filter(|entity| entity.role == Role::Declared);
+        match (declared.next(), declared.next()) {
+            (Some(only), None) if !table.open => Ok(Some(only)),
+            (Some(only), None) if !has_key && identified(only, item) => Ok(Some(only)),
+            _ if table.open => Ok(None),
+            _ => Err(Refusal::Unrecognised {
+                table: table.table_name.clone(),
+                entities: self
+                    .entities_of(table)
+                    .map(|entity| entity.name.clone())
+                    .collect(),
+                entity_attribute: table.entity_attribute.clone(),
+            }),
+        }
+    }
+
+    /// The entity that the tag names; `None` without a tag.
+    fn by_tag<'m>(&'m self, table: &'m Table, item: &Item) -> Result<Option<&'m Entity>, Refusal> {
+        let Some(attribute) = &table.entity_attribute else {
+            return Ok(None);
+        };
+        let Some(value) = item.get(attribute) else {
+            return Ok(None);
+        };
+        let tag = value.as_s();
+        let found = tag
+            .and_then(|tag| table.by_tag.get(tag))
+            .and_then(|at| self.entities.get(*at));
+        if found.is_some() || table.open {
+            return Ok(found);
+        }
+        Err(Refusal::UnknownTag {
+            table: table.table_name.clone(),
+            attribute: attribute.clone(),
+            tag: tag.unwrap_or_default().to_owned(),
+            known: self.entities_of(table).map(|entity| entity.tag.clone()).collect(),
+        })
+    }
+
+    /// The key of the row that attributes identify, for reading or removing it: what was given if it is the table's
+    /// key already, otherwise made from the identifying attributes of the one entity that has just these, or of the
+    /// one that the tag names.
+    pub fn key_of(&self, table_name: &str, given: &Item) -> Result<Item, Refusal> {
+        let Some(table) = self.table(table_name) else {
+            return Ok(given.clone());
+        };
+        let is_key = table.key.attributes().all(|key| given.contains_key(&key.name));
+        if is_key && given.len() == table.key.attributes().count() {
+            return Ok(given.clone());
+        }
+        let entity = self.entity_identified_by(table, given)?;
+        let mut key = Item::new();
+        for template in &entity.table_key {
+            let value = template
+                .render(given)
+                .map_err(|error| crate::derive::refused(entity, template, error))?;
+            if let Some(other) = given.get(&template.attribute).filter(|other| **other != value) {
+                return Err(crate::derive::mismatch(entity, template, other, &value));
+            }
+            key.insert(template.attribute.clone(), value);
+        }
+        Ok(key)
+    }
+
+    fn entity_identified_by<'m>(&'m self, table: &'m Table, given: &Item) -> Result<&'m Entity, Refusal> {
+        if let Some(tagged) = self.by_tag(table, given)? {
+            return Ok(tagged);
+        }
+        let names: Vec<&String> = given
+            .keys()
+            .filter(|name| !table.key.has(name) || !is_derived(self, table, name))
+            .collect();
+        let fits = |entity: &&Entity| {
+            entity.identity.len() == names.len() && entity.identity.iter().all(|name| names.contains(&name))
+        };
+        let mut fitting: Vec<&Entity> = self.entities_of(table).filter(fits).collect();
+        // A head may be identified by what identifies another entity; whoever means it says so with the tag.
+        if fitting.len() > 1 {
+            fitting.retain(|entity| entity.role == Role::Declared);
+        }
+        match fitting.as_slice() {
+            [only] => Ok(only),
+            [] => Err(Refusal::Unrecognised {
+                table: table.table_name.clone(),
+                entities: self
+                    .entities_of(table)
+                    .map(|entity| format!("{}({})", entity.name, entity.identity.join(", ")))
+                    .collect(),
+                entity_attribute: table.entity_attribute.clone(),
+            }),
+            several => Err(ambiguous(table, several.iter().map(|entity| entity.name.clone()))),
+        }
+    }
+}
+
+/// Whether a key attribute is made by a template in every entity.
+fn is_derived(model: &Model, table: &Table, name: &str) -> bool {
+    model.entities_of(table).all(|entity| {
+        entity
+            .key_template(name)
+            .is_none_or(|template| !template.is_identity())
+    })
+}
+
+fn identified(entity: &Entity, item: &Item) -> bool {
+    entity.identity.iter().all(|name| {
+        let value: Option<&AttributeValue> = item.get(name);
+        value.is_some()
+    })
+}
+
+fn ambiguous(table: &Table, entities: impl Iterator<Item = String>) -> Refusal {
+    Refusal::Ambiguous {
+        entities: entities.collect(),
+        entity_attribute: table.entity_attribute.clone(),
+    }
+}

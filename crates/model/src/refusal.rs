@@ -1,0 +1,201 @@
+//! Why a write or a read does not fit the model. The texts are what a client sees in a `ValidationException`.
+
+use std::fmt;
+
+use crate::problem::listed;
+
+/// Why the model refuses an item, a key or a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is no entity of the table.
+    Unrecognised {
+        /// The table.
+        table: String,
+        /// The entities it could be.
+        entities: Vec<String>,
+        /// The attribute that would tell.
+        entity_attribute: Option<String>,
+    },
+    /// The tag names no entity of the table.
+    UnknownTag {
+        /// The table.
+        table: String,
+        /// The attribute that holds the tag.
+        attribute: String,
+        /// The tag.
+        tag: String,
+        /// The tags there are.
+        known: Vec<String>,
+    },
+    /// It could be one of several entities.
+    Ambiguous {
+        /// The entities it could be.
+        entities: Vec<String>,
+        /// The attribute that would tell.
+        entity_attribute: Option<String>,
+    },
+    /// An attribute that the entity needs is missing.
+    Missing {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+        /// The key that is made of it, if one is.
+        key: Option<String>,
+    },
+    /// An attribute is not what the entity says it is.
+    Unfit {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+        /// The rest of a sentence about it.
+        reason: String,
+    },
+    /// A key was given that does not follow from the attributes.
+    Mismatch {
+        /// The entity.
+        entity: String,
+        /// The key attribute.
+        key: String,
+        /// What was given.
+        given: String,
+        /// What follows from the attributes.
+        derived: String,
+    },
+    /// An attribute changed that may not.
+    Immutable {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+    },
+    /// The key belongs to a row of another entity.
+    OtherEntity {
+        /// The entity of the row that is there.
+        stored: String,
+        /// The entity of the row that was written.
+        written: String,
+    },
+    /// An attribute is not declared, and the entity is closed.
+    Undeclared {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+    },
+    /// A parameter of an access pattern does not fit.
+    Parameter {
+        /// The access pattern.
+        access: String,
+        /// The parameter.
+        parameter: String,
+        /// The rest of a sentence about it.
+        reason: String,
+    },
+    /// The model has no such table.
+    NoTable {
+        /// The table.
+        table: String,
+    },
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unrecognised {
+                table,
+                entities,
+                entity_attribute,
+            } => {
+                write!(
+                    f,
+                    "The item is no entity of table {table}, which holds {}",
+                    names(entities)
+                )?;
+                say_the_tag(f, entity_attribute.as_deref())
+            }
+            Self::UnknownTag {
+                table,
+                attribute,
+                tag,
+                known,
+            } => {
+                write!(
+                    f,
+                    "{attribute} is {tag:?}, which is no entity of table {table}; there is {}",
+                    names(known)
+                )
+            }
+            Self::Ambiguous {
+                entities,
+                entity_attribute,
+            } => {
+                write!(f, "The attributes could be of any of {}", names(entities))?;
+                say_the_tag(f, entity_attribute.as_deref())
+            }
+            Self::Missing {
+                entity,
+                attribute,
+                key: None,
+            } => write!(f, "Entity {entity} needs the attribute {attribute}"),
+            Self::Missing {
+                entity,
+                attribute,
+                key: Some(key),
+            } => {
+                write!(
+                    f,
+                    "Entity {entity} needs the attribute {attribute}, of which its key {key} is made"
+                )
+            }
+            Self::Unfit {
+                entity,
+                attribute,
+                reason,
+            } => write!(f, "Entity {entity}: attribute {attribute} {reason}"),
+            Self::Mismatch {
+                entity,
+                key,
+                given,
+                derived,
+            } => write!(
+                f,
+                "Entity {entity}: key {key} was given as {given}, but its attributes give {derived}; leave the key out, or give the one that fits"
+            ),
+            Self::Immutable { entity, attribute } => {
+                write!(f, "Entity {entity}: attribute {attribute} may not change")
+            }
+            Self::OtherEntity { stored, written } => {
+                write!(
+                    f,
+                    "The key belongs to a row of entity {stored}, which a row of entity {written} may not replace"
+                )
+            }
+            Self::Undeclared { entity, attribute } => {
+                write!(f, "Entity {entity} is closed and has no attribute {attribute}")
+            }
+            Self::Parameter {
+                access,
+                parameter,
+                reason,
+            } => {
+                write!(f, "Access pattern {access}: parameter {parameter} {reason}")
+            }
+            Self::NoTable { table } => write!(f, "The model has no table {table}"),
+        }
+    }
+}
+
+fn names(names: &[String]) -> String {
+    listed(names.iter().map(String::as_str))
+}
+
+fn say_the_tag(f: &mut fmt::Formatter<'_>, entity_attribute: Option<&str>) -> fmt::Result {
+    match entity_attribute {
+        Some(attribute) => write!(f, "; say which with {attribute}"),
+        None => Ok(()),
+    }
+}

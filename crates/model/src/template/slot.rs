@@ -1,0 +1,177 @@
+//! One placeholder of a template, knowing the attribute it stands for and the separator behind it.
+
+use trestle_item::{AttributeValue, Number};
+
+use crate::attribute::{Attribute, AttributeKind, plain};
+use crate::chars::CharSet;
+use crate::language::Piece;
+
+/// Ends a range of keys: no text in a composite key may contain it. Unicode promises that it is no character.
+pub(crate) const RESERVED_END: char = '\u{10FFFF}';
+
+/// A placeholder with what is needed to write and read it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slot {
+    pub(crate) attribute: Attribute,
+    /// Digits a number is padded to.
+    pub(crate) width: Option<usize>,
+    pub(crate) escape: bool,
+    pub(crate) lower: bool,
+    /// The first character behind it, which its text may therefore not contain; none at the end of the template and
+    /// for texts of one length.
+    pub(crate) ends_before: Option<char>,
+    /// Whether the template has other parts: then the value must be text, and may not be empty.
+    pub(crate) composite: bool,
+}
+
+impl Slot {
+    /// Neither padded nor escaped nor folded.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.width.is_none() && !self.escape && !self.lower
+    }
+
+    /// The number of characters of every text it can be, if that is one number.
+    pub(crate) fn fixed_length(&self) -> Option<usize> {
+        if self.escape {
+            return None;
+        }
+        self.width.or_else(|| self.attribute.fixed_length())
+    }
+
+    /// Whether its texts sort as its values do.
+    pub(crate) fn sorts(&self) -> bool {
+        let unpadded = self.attribute.kind.is_numeric() && self.width.is_none();
+        !self.escape && !self.lower && !unpadded
+    }
+
+    /// The text of a value in the key; the error is the rest of a sentence about the attribute.
+    pub(crate) fn text(&self, value: &AttributeValue) -> Result<String, String> {
+        self.attribute.check(value)?;
+        let text = match (value, self.width) {
+            (AttributeValue::N(number), Some(width)) => padded(number, width)?,
+            _ => plain(value),
+        };
+        let text = if self.lower { text.to_lowercase() } else { text };
+        let text = if self.escape { self.escaped(&text) } else { text };
+        self.check_text(&text)?;
+        Ok(text)
+    }
+
+    fn check_text(&self, text: &str) -> Result<(), String> {
+        if text.is_empty() {
+            return Err("is empty, and a part of a key may not be".to_owned());
+        }
+        if let Some(separator) = self.ends_before
+            && text.contains(separator)
+        {
+            return Err(format!(
+                "is {text:?}, which contains {separator:?}, the separator behind it in the key"
+            ));
+        }
+        if self.composite && text.contains(RESERVED_END) {
+            return Err("contains U+10FFFF, which ends ranges of keys".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The value of a text in a key; `None` if no value has it.
+    pub(crate) fn value(&self, text: &str) -> Option<AttributeValue> {
+        let plain = if self.escape {
+            unescaped(text)?
+        } else {
+            text.to_owned()
+        };
+        let value = match self.attribute.kind {
+            AttributeKind::String | AttributeKind::Timestamp => AttributeValue::S(plain),
+            AttributeKind::Boolean => AttributeValue::Bool(plain.parse().ok()?),
+            kind if kind.is_numeric() => AttributeValue::N(Number::parse(&plain).ok()?),
+            _ => return None,
+        };
+        // There may be several ways to write it, but only one that is written.
+        let written = self.text(&value).ok()?;
+        (written == text).then_some(value)
+    }
+
+    /// Percent signs and hexadecimal digits, as in an address on the web.
+    fn escaped(&self, text: &str) -> String {
+        let mut escaped = String::with_capacity(text.len());
+        for character in text.chars() {
+            if character == '%' || character == RESERVED_END || self.ends_before == Some(character) {
+                let mut bytes = [0; 4];
+                for byte in character.encode_utf8(&mut bytes).bytes() {
+                    escaped.push_str(&format!("%{byte:02X}"));
+                }
+            } else {
+                escaped.push(character);
+            }
+        }
+        escaped
+    }
+
+    pub(crate) fn piece(&self) -> Piece {
+        if let Some(width) = self.width {
+            return Piece::Repeat {
+                set: CharSet::of("0123456789"),
+                min: width,
+                max: Some(width),
+            };
+        }
+        if self.escape || self.lower {
+            return Piece::Repeat {
+                set: self.without_separator(CharSet::any()),
+                min: 1,
+                max: None,
+            };
+        }
+        match self.attribute.piece() {
+            Piece::Repeat { set, min, max } => Piece::Repeat {
+                set: self.without_separator(set),
+                min,
+                max,
+            },
+            other => other,
+        }
+    }
+
+    fn without_separator(&self, set: CharSet) -> CharSet {
+        match self.ends_before {
+            Some(separator) => set.without(separator),
+            None => set,
+        }
+    }
+}
+
+fn padded(number: &Number, width: usize) -> Result<String, String> {
+    if number.is_negative() {
+        return Err(format!(
+            "is {number}, and a padded number may not be negative: it would not sort"
+        ));
+    }
+    let digits = number.to_string();
+    if digits.len() > width {
+        return Err(format!(
+            "is {number}, which is wider than the {width} digits of the key"
+        ));
+    }
+    Ok(format!("{digits:0>width$}"))
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (b'%', [high, low, after @ ..]) => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                bytes.push(u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?);
+                after
+            }
+            (b'%', _) => return None,
+            _ => {
+                bytes.push(*first);
+                tail
+            }
+        };
+    }
+    String::from_utf8(bytes).ok()
+}
