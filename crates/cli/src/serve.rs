@@ -1,5 +1,6 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
+mod open_files;
 mod settings;
 
 use crate::args::LogFormat;
@@ -24,7 +25,8 @@ const CUT_WITHIN: Duration = Duration::from_secs(1);
 pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let level = config.log.level.as_deref().unwrap_or("info");
     logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
-    let server_settings = settings::server(config)?;
+    let mut server_settings = settings::server(config)?;
+    open_files::make_room(&mut server_settings);
     let storage = settings::storage(config);
     let hooks = clock(config.clock.is_virtual.unwrap_or(false));
     let engine = open(&storage, &hooks.clock, config)?;

@@ -77,7 +77,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             body_bytes_max: BODY_BYTES_MAX,
-            connections_max: 10_000,
+            connections_max: 16_384,
             idle: Duration::from_secs(60),
             body_read: Duration::from_secs(60),
             shutdown: Duration::from_secs(10),

@@ -160,7 +160,10 @@ impl Inner {
             tracing::warn!(%error, "the store still takes no writes");
             return Err(trouble.error());
         }
-        tracing::warn!(last_commit = commits.last, "the disk works again; the store was reopened and takes writes");
+        tracing::warn!(
+            last_commit = commits.last,
+            "the disk works again; the store was reopened and takes writes"
+        );
         commits.synced = commits.last;
         commits.trouble = None;
         Ok(())
@@ -173,7 +176,8 @@ impl Inner {
         let (opened, found) = Opened::open(&self.directory, &self.lock, &self.settings)?;
         if found.number != last {
             let found = found.number;
-            let message = format!("commit {last} was acknowledged, but the directory ends with commit {found}");
+            let message =
+                format!("commit {last} was acknowledged, but the directory ends with commit {found}");
             return Err(StoreError::new(ErrorKind::Damaged, message));
         }
         self.opened.store(Some(Arc::new(opened)));

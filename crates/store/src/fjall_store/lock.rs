@@ -26,9 +26,7 @@ impl DirectoryLock {
             Err(TryLockError::WouldBlock) => return Err(in_use(directory.root(), &mut file)),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock", &path, error)),
         }
-        let lock = DirectoryLock {
-            file,
-        };
+        let lock = DirectoryLock { file };
         lock.write_owner()
             .map_err(|error| StoreError::io("cannot write", &path, error))?;
         Ok(lock)

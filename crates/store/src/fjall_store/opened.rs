@@ -67,7 +67,9 @@ impl Opened {
     fn wait_for_room(&self) -> Result<()> {
         while self.keyspaces.is_nearly_full() {
             let alive = self.db.persist(fjall::PersistMode::Buffer);
-            alive.map_err(|error| engine_error::while_doing("waiting for full buffers to be written", error))?;
+            alive.map_err(|error| {
+                engine_error::while_doing("waiting for full buffers to be written", error)
+            })?;
             std::thread::sleep(WAIT_FOR_ROOM);
         }
         Ok(())

@@ -72,7 +72,10 @@ fn meets_the_limit() {
     let error = store.commit(puts(Space::Items, [("later", "fits")])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stopped);
     assert!(error.to_string().contains("reads are under way"), "{error}");
-    assert_eq!(old_view.get(Space::Items, b"small").unwrap().unwrap().as_slice(), b"fits");
+    assert_eq!(
+        old_view.get(Space::Items, b"small").unwrap().unwrap().as_slice(),
+        b"fits"
+    );
     drop(old_view);
 
     std::thread::sleep(TIME_TO_TRY);
