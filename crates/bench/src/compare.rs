@@ -38,28 +38,27 @@ pub(crate) struct Turn {
     of: u64,
 }
 
-/// Everything that is measured, in order. All servers do one turn before any does the next, so that what else
-/// happens on the machine meets all of them; deletions come last.
-pub(crate) fn turns(settings: &Settings) -> Vec<Turn> {
-    let of = (settings.connections.len() * settings.rounds) as u64;
-    let all = |deletes: bool| {
-        let workloads = settings
-            .workloads
-            .iter()
-            .filter(move |workload| (**workload == Workload::DeleteCollection) == deletes);
-        workloads.flat_map(move |workload| {
-            let connections = settings.connections.iter();
-            let repeated =
-                connections.flat_map(|connections| std::iter::repeat_n(*connections, settings.rounds));
-            repeated.enumerate().map(move |(nth, connections)| Turn {
-                workload: *workload,
-                connections,
-                nth: nth as u64,
-                of,
-            })
-        })
-    };
-    all(false).chain(all(true)).collect()
+/// Everything that is measured, in order: for each workload and number of connections, one turn per round. All
+/// servers do one turn before any does the next, so that what else happens on the machine meets all of them.
+/// Deletions come last.
+pub(crate) fn phases(settings: &Settings) -> Vec<Vec<Turn>> {
+    let of = settings.connections.len() * settings.rounds;
+    let is_delete = |workload: &Workload| *workload == Workload::DeleteCollection;
+    let (last, first): (Vec<Workload>, Vec<Workload>) =
+        settings.workloads.iter().copied().partition(is_delete);
+    let mut phases = Vec::new();
+    for workload in first.into_iter().chain(last) {
+        for (place, connections) in settings.connections.iter().enumerate() {
+            let turn = |round: usize| Turn {
+                workload,
+                connections: *connections,
+                nth: (place * settings.rounds + round) as u64,
+                of: of as u64,
+            };
+            phases.push((0..settings.rounds).map(turn).collect());
+        }
+    }
+    phases
 }
 
 impl Contestant {
@@ -111,7 +110,7 @@ impl Contestant {
         turn: Turn,
         settings: &Settings,
         progress: &mut dyn Progress,
-    ) -> Result<(), BenchError> {
+    ) -> Result<Outcome, BenchError> {
         let Turn {
             workload,
             connections,
@@ -121,9 +120,8 @@ impl Contestant {
         progress.doing(&format!("{target}: {workload} from {connections} connections"));
         let outcome = run(&self.server, turn, choice(turn, self.report.rows), settings)?;
         progress.done(&format!("{target:<15}{}", summary(&outcome)));
-        self.report.note(outcome);
         settle(self.server.process.id());
-        Ok(())
+        Ok(outcome)
     }
 
     /// Ends the server.
@@ -327,24 +325,24 @@ mod tests {
             rows: 1_600,
             load_within: Duration::from_secs(1),
             limits: false,
-            rounds: 1,
+            rounds: 2,
             alone: Vec::new(),
             start_rows: 0,
             scale_rows: 0,
             tables: 1,
             directory: "/tmp".into(),
         };
-        let turns = turns(&settings);
-        let names: Vec<_> = turns.iter().map(|turn| turn.workload).collect();
+        let phases = phases(&settings);
+        let names: Vec<_> = phases.iter().map(|turns| turns[0].workload).collect();
         assert_eq!(&names[..3], [Workload::Get; 3]);
         let mut firsts = Vec::new();
-        for turn in turns.into_iter().skip(3) {
+        for turn in phases.into_iter().skip(3).flatten() {
             let mut choice = choice(turn, 1_600);
             let all = std::iter::from_fn(|| choice.next(0, turn.connections as u64));
             firsts.extend(all.map(|rows| rows.first));
         }
         let in_order: Vec<u64> = (0..firsts.len() as u64).map(|nth| nth * COLLECTION).collect();
         assert_eq!(firsts, in_order);
-        assert_eq!(firsts.len(), 78);
+        assert_eq!(firsts.len(), 6 * 13);
     }
 }

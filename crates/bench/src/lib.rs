@@ -14,6 +14,7 @@ mod limits;
 mod load;
 mod process;
 mod report;
+mod round;
 mod settings;
 mod target;
 mod usage;
@@ -30,6 +31,7 @@ pub use workload::Workload;
 use compare::Contestant;
 use error::Doing;
 use limits::Limits;
+use round::Round;
 use std::path::Path;
 
 /// Somebody who is told what happens.
@@ -80,44 +82,59 @@ fn compare_all(
     progress: &mut dyn Progress,
     report: &mut Report,
 ) -> Result<(), BenchError> {
-    let mut contestants = Vec::new();
-    for target in &settings.targets {
-        let entered = settings
-            .places
-            .find(*target)
-            .map_err(BenchError::new)
-            .and_then(|found| {
-                let directory = fresh(root, target.name())?;
-                Contestant::enter(&found, settings, &directory, progress)
-            });
-        match entered {
-            Ok(contestant) => contestants.push(contestant),
-            Err(error) => report.skipped.push(skipped(*target, error, progress)?),
-        }
-    }
+    let mut contestants = enter_all(settings, root, progress, &mut report.skipped)?;
     let limits = if settings.limits {
         Some(Limits::prepare(settings, &fresh(root, "limits")?)?)
     } else {
         None
     };
-    for turn in compare::turns(settings) {
-        let mut still = Vec::with_capacity(contestants.len());
-        for mut contestant in contestants {
-            match contestant.take(turn, settings, progress) {
-                Ok(()) => still.push(contestant),
-                Err(error) => report
-                    .skipped
-                    .push(skipped(contestant.report.target, error, progress)?),
+    let mut kept = Vec::new();
+    for turns in compare::phases(settings) {
+        let mut rounds = Vec::with_capacity(turns.len());
+        for turn in turns {
+            let mut round = Round::default();
+            for mut contestant in std::mem::take(&mut contestants) {
+                let target = contestant.report.target;
+                match contestant.take(turn, settings, progress) {
+                    Ok(outcome) => {
+                        round.outcomes.push((target, outcome));
+                        contestants.push(contestant);
+                    }
+                    Err(error) => report.skipped.push(skipped(target, error, progress)?),
+                }
             }
+            if let Some(limits) = &limits {
+                round.limits = limits.measure(turn, settings, progress)?;
+            }
+            rounds.push(round);
         }
-        contestants = still;
-        if let Some(limits) = &limits {
-            let measured = limits.measure(turn, settings, progress)?;
-            measured.into_iter().for_each(|limit| report.note_limit(limit));
-        }
+        kept.extend(round::calmest(rounds));
     }
     report.targets = contestants.into_iter().map(Contestant::leave).collect();
+    kept.into_iter().for_each(|round| report.note(round));
     Ok(())
+}
+
+/// Starts and fills every server that is found.
+fn enter_all(
+    settings: &Settings,
+    root: &Path,
+    progress: &mut dyn Progress,
+    missing: &mut Vec<Skipped>,
+) -> Result<Vec<Contestant>, BenchError> {
+    let mut contestants = Vec::new();
+    for target in &settings.targets {
+        let found = settings.places.find(*target).map_err(BenchError::new);
+        let entered = found.and_then(|found| {
+            let directory = fresh(root, target.name())?;
+            Contestant::enter(&found, settings, &directory, progress)
+        });
+        match entered {
+            Ok(contestant) => contestants.push(contestant),
+            Err(error) => missing.push(skipped(*target, error, progress)?),
+        }
+    }
+    Ok(contestants)
 }
 
 /// A peer that does not work is left out; without Trestle there is nothing to compare.

@@ -65,6 +65,9 @@ pub struct Outcome {
     pub refusal: Option<String>,
 }
 
+/// Processors busy with something else above which a measurement is marked.
+const DISTURBED: f64 = 0.25;
+
 /// Figures of a phase.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Figures {
@@ -100,6 +103,11 @@ impl Figures {
             generator_cpu: used.generator.map(share),
             others_cpu: used.others().map(share),
         }
+    }
+
+    /// Whether something else used so much of the machine that the figures are too low.
+    pub fn is_disturbed(&self) -> bool {
+        self.others_cpu.is_some_and(|others| others > DISTURBED)
     }
 
     /// Processor time of the server per operation, in microseconds.
@@ -152,26 +160,7 @@ impl AloneFigure {
     }
 }
 
-/// Whether figures are to be kept over earlier ones: of several rounds the least disturbed one counts.
-fn is_calmer(new: &Figures, old: &Figures) -> bool {
-    new.others_cpu < old.others_cpu
-}
-
 impl TargetReport {
-    /// Takes an outcome in, unless there is a better one of the same workload.
-    pub(crate) fn note(&mut self, outcome: Outcome) {
-        let same = |known: &&mut Outcome| {
-            known.workload == outcome.workload && known.connections == outcome.connections
-        };
-        match self.outcomes.iter_mut().find(same) {
-            None => self.outcomes.push(outcome),
-            Some(known) => match (&known.figures, &outcome.figures) {
-                (Some(old), Some(new)) if !is_calmer(new, old) => {}
-                _ => *known = outcome,
-            },
-        }
-    }
-
     /// The figures of a workload, if the server could do it.
     pub fn figures(&self, workload: Workload, connections: usize) -> Option<&Figures> {
         let mut outcomes = self.outcomes.iter();
@@ -182,18 +171,6 @@ impl TargetReport {
 }
 
 impl Report {
-    /// Takes a limit in, unless there is a better measurement of the same.
-    pub(crate) fn note_limit(&mut self, limit: Limit) {
-        let same = |known: &&mut Limit| {
-            (known.name, known.workload, known.connections) == (limit.name, limit.workload, limit.connections)
-        };
-        match self.limits.iter_mut().find(same) {
-            None => self.limits.push(limit),
-            Some(known) if is_calmer(&limit.figures, &known.figures) => *known = limit,
-            Some(_) => {}
-        }
-    }
-
     /// A server's part.
     pub fn target(&self, target: Target) -> Option<&TargetReport> {
         self.targets.iter().find(|report| report.target == target)
@@ -339,26 +316,6 @@ mod tests {
             (50.0, Some(0.5), None)
         );
         assert_eq!(figures.cpu_us_per_operation(), Some(10_000.0));
-    }
-
-    #[test]
-    fn of_several_rounds_the_least_disturbed_counts() {
-        let mut report = sample::report();
-        for (others, per_second) in [(0.9, 9_000.0), (0.1, 7_000.0), (0.5, 8_500.0)] {
-            let mut outcome = report.targets[0].outcomes[0].clone();
-            let mut limit = report.limits[0].clone();
-            if let Some(figures) = &mut outcome.figures {
-                (figures.others_cpu, figures.per_second) = (Some(others), per_second);
-                limit.figures = *figures;
-            }
-            report.targets[0].note(outcome);
-            report.note_limit(limit);
-        }
-        assert_eq!(
-            report.targets[0].figures(Workload::Put, 16).unwrap().per_second,
-            7_000.0
-        );
-        assert_eq!(report.targets[0].outcomes.len(), 2);
     }
 
     #[test]

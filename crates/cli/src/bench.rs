@@ -31,7 +31,7 @@ pub(crate) struct BenchFlags {
     /// Seconds per workload
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     seconds: Duration,
-    /// How often each is measured; the round in which the machine was least busy with something else counts
+    /// How often; of each workload the round counts in which the machine was least busy with something else
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
     rounds: u8,
     /// Rows in the table before measuring

@@ -35,6 +35,9 @@ pub(super) fn render(report: &Report) -> String {
     if !report.alone.is_empty() {
         section(&mut out, "Trestle alone", &alone(report));
     }
+    if out.contains(" *") {
+        out.push_str("\n\\* Measured while more than a quarter of a processor was busy with something else: too low.\n");
+    }
     for skipped in &report.skipped {
         let _ = writeln!(out, "Not measured: {} ({}).", skipped.target, skipped.reason);
     }
@@ -82,7 +85,14 @@ fn by_target(report: &Report, cell: impl Fn(&TargetReport, &Figures) -> String) 
 }
 
 fn per_second(report: &Report) -> Vec<Vec<String>> {
-    by_target(report, |_, figures| thousands(figures.per_second))
+    by_target(report, |_, figures| {
+        format!("{}{}", thousands(figures.per_second), mark(figures))
+    })
+}
+
+/// A star on what the tables' last line warns of.
+fn mark(figures: &Figures) -> &'static str {
+    if figures.is_disturbed() { " *" } else { "" }
 }
 
 fn latencies(report: &Report) -> Vec<Vec<String>> {
@@ -147,8 +157,14 @@ fn ratios(report: &Report) -> Vec<Vec<String>> {
     for (connections, workload) in report.phases() {
         let mut row = vec![workload.to_string(), connections.to_string()];
         for peer in &peers {
+            let both = [report.target(Target::Trestle), Some(*peer)];
+            let figures = both
+                .iter()
+                .flatten()
+                .filter_map(|target| target.figures(workload, connections));
+            let star = figures.map(mark).max().unwrap_or_default();
             let ratio = report.ratio(peer, workload, connections);
-            row.push(ratio.map_or_else(|| "none".to_owned(), |ratio| format!("{ratio:.1} ×")));
+            row.push(ratio.map_or_else(|| "none".to_owned(), |ratio| format!("{ratio:.1} ×{star}")));
         }
         rows.push(row);
     }
@@ -173,7 +189,7 @@ fn limits(report: &Report) -> Vec<Vec<String>> {
             limit.name.to_owned(),
             limit.workload.to_string(),
             limit.connections.to_string(),
-            thousands(limit.figures.per_second),
+            format!("{}{}", thousands(limit.figures.per_second), mark(&limit.figures)),
             thousands(limit.figures.p50_us),
             thousands(limit.figures.p99_us),
             limit
@@ -246,6 +262,20 @@ mod tests {
         ] {
             assert!(text.contains(line), "no line {line} in\n{text}");
         }
-        assert!(text.contains("| 80 % "), "{text}");
+        assert!(text.contains("| 80 % ") && !text.contains(" *"), "{text}");
+    }
+
+    #[test]
+    fn disturbed_figures_and_their_ratios_are_marked() {
+        let mut report = sample::report();
+        if let Some(figures) = &mut report.targets[1].outcomes[0].figures {
+            figures.others_cpu = Some(0.3);
+        }
+        let text = render(&report);
+        assert!(
+            text.contains("| 2,000 * ") && text.contains("| 4.0 × * ") && text.contains("too low"),
+            "{text}"
+        );
+        assert!(text.contains("| 8,000   "), "{text}");
     }
 }
