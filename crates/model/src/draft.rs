@@ -77,7 +77,8 @@ pub(crate) struct DraftHead {
     pub(crate) key: Vec<(Name, Name)>,
     pub(crate) newest_by: Vec<Name>,
     pub(crate) omit: Vec<Name>,
-    pub(crate) previous: Option<Name>,
+    /// The head's attribute, and the predecessor's.
+    pub(crate) previous: Vec<(Name, Name)>,
     pub(crate) tag: Option<String>,
     pub(crate) promote: DraftChange,
     pub(crate) demote: DraftChange,

@@ -26,12 +26,21 @@ pub struct Head {
     pub newest_by: Vec<String>,
     /// Attributes that the head does not have.
     pub omit: Vec<String>,
-    /// The head's attribute that remembers the predecessor's first `newest_by`.
-    pub previous: Option<String>,
+    /// What the head remembers of its predecessor.
+    pub previous: Vec<Remembered>,
     /// What happens to the row that becomes the newest.
     pub promote: Change,
     /// What happens to the row that was the newest.
     pub demote: Change,
+}
+
+/// An attribute of the head that holds what its predecessor had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// The head's attribute.
+    pub attribute: String,
+    /// The predecessor's.
+    pub of: String,
 }
 
 /// A change of a row.

@@ -252,8 +252,8 @@ pub(crate) const HEAD: &[Field] = &[
     field("omit", Shape::TextList, "Attributes that the head does not have."),
     field(
         "previous",
-        Shape::Text,
-        "The attribute of the head that remembers the predecessor's `newest_by`.",
+        Shape::TextMap,
+        "What the head remembers of its predecessor: an attribute of the head to an attribute of the entity.",
     ),
     field(
         "tag",

@@ -33,7 +33,9 @@ pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation,
 pub use attribute::{Attribute, AttributeKind, timestamp_text};
 pub use build::load;
 pub use derive::Derived;
-pub use effect::{Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Unique};
+pub use effect::{
+    Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
+};
 pub use entity::{Entity, Role};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};

@@ -207,19 +207,17 @@ fn head_attributes(head: &DraftHead, entity: &Entity) -> Vec<Attribute> {
         // The head follows the newest row; what never changes in a row changes in the head.
         attribute.immutable = false;
     }
-    if let Some(previous) = &head.previous
-        && !attributes
-            .iter()
-            .any(|attribute| attribute.name == previous.value)
-        && let Some(newest) = head
-            .newest_by
-            .first()
-            .and_then(|name| entity.attribute(&name.value))
-    {
-        let mut remembered = Attribute::new(previous.value.clone(), newest.kind);
-        remembered.optional = true;
-        attributes.push(remembered);
-        attributes.sort_by(|one, two| one.name.cmp(&two.name));
+    for (name, of) in &head.previous {
+        let known = attributes.iter().any(|attribute| attribute.name == name.value);
+        if let Some(remembered) = entity.attribute(&of.value).filter(|_| !known) {
+            let mut remembered = remembered.clone();
+            remembered.name.clone_from(&name.value);
+            remembered.optional = true;
+            remembered.default = None;
+            remembered.immutable = false;
+            attributes.push(remembered);
+        }
     }
+    attributes.sort_by(|one, two| one.name.cmp(&two.name));
     attributes
 }

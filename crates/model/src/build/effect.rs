@@ -6,7 +6,9 @@ use super::Builder;
 use crate::access::AccessPattern;
 use crate::attribute::{Attribute, AttributeKind};
 use crate::draft::{DraftChange, DraftCopy, DraftCounter, DraftEntity, DraftHead, DraftInverse, Name};
-use crate::effect::{Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Unique};
+use crate::effect::{
+    Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
+};
 use crate::entity::Entity;
 use crate::problem::{Placed, suggestion};
 
@@ -96,11 +98,21 @@ impl Builder<'_, '_, '_> {
                 );
             }
         }
+        for (_, of) in &draft.previous {
+            self.attribute_of(entity, of, &what);
+        }
         Some(Head {
             entity: format!("{}.head", entity.name),
             newest_by: draft.newest_by.iter().map(|name| name.value.clone()).collect(),
             omit: draft.omit.iter().map(|name| name.value.clone()).collect(),
-            previous: draft.previous.as_ref().map(|name| name.value.clone()),
+            previous: draft
+                .previous
+                .iter()
+                .map(|(attribute, of)| Remembered {
+                    attribute: attribute.value.clone(),
+                    of: of.value.clone(),
+                })
+                .collect(),
             promote: self.change(&draft.promote, entity, &what),
             demote: self.change(&draft.demote, entity, &what),
         })

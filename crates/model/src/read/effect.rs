@@ -12,7 +12,7 @@ pub(super) fn head(section: &Section<'_>, problems: &mut Problems<'_>) -> DraftH
         key: section.text_map("key", problems),
         newest_by: section.texts("newest_by", problems),
         omit: section.texts("omit", problems),
-        previous: section.text("previous", problems),
+        previous: section.text_map("previous", problems),
         tag: section.plain("tag", problems),
         promote: change(section, "promote", problems),
         demote: change(section, "demote", problems),

@@ -1,0 +1,14 @@
+//! The crate as others use it: files in; problems, keys, requests and words out.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
+mod access;
+mod derive;
+mod large;
+mod manhunt;
+mod mistakes;
+mod properties;
+mod rows;
+mod schema;
+mod systems;
+mod warnings;
