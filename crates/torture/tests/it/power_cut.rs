@@ -85,6 +85,11 @@ impl Run {
     fn cut(&self, cuts: u64, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
         let events = self.recording.events();
+        let namings = events.iter().filter(|(_, event)| is_naming(event)).count();
+        println!(
+            "recorded {} calls, {namings} of them renames and removals",
+            events.len()
+        );
         let mut moments: Vec<_> = (0..cuts).map(|_| moment(&events, &mut random)).collect();
         moments.sort_unstable();
         let mut disk = Disk::holding(self.before.path()).at(&self.data);
@@ -136,7 +141,6 @@ impl Run {
 /// Anywhere, or right where files get or lose their names: that is where the order of syncs matters most.
 fn moment(events: &[(u64, Event<'_>)], random: &mut fastrand::Rng) -> usize {
     let anywhere = random.usize(0..=events.len());
-    let is_naming = |event: &Event<'_>| matches!(event, Event::Rename { .. } | Event::Unlink { .. });
     match random.bool() {
         true => anywhere,
         false => {
@@ -145,6 +149,10 @@ fn moment(events: &[(u64, Event<'_>)], random: &mut fastrand::Rng) -> usize {
             after.min(events.len())
         }
     }
+}
+
+fn is_naming(event: &Event<'_>) -> bool {
+    matches!(event, Event::Rename { .. } | Event::Unlink { .. })
 }
 
 fn crash_first(directory: &Path, workers: &mut [Worker]) {
