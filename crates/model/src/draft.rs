@@ -16,6 +16,8 @@ pub(crate) struct DraftModel {
     pub(crate) tables: Vec<DraftTable>,
     pub(crate) entities: Vec<DraftEntity>,
     pub(crate) access: Vec<DraftAccess>,
+    /// Attributes that are declared somewhere, but not so that they could be read.
+    pub(crate) unread: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -136,6 +138,8 @@ pub(crate) struct DraftAccess {
     pub(crate) get: Option<Name>,
     pub(crate) query: Option<Name>,
     pub(crate) tests: Vec<DraftTest>,
+    /// Whether every test could be read.
+    pub(crate) whole: bool,
     pub(crate) returns: Vec<Name>,
     pub(crate) descending: bool,
     pub(crate) limit: Option<u32>,

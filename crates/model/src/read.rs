@@ -30,6 +30,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
         return DraftModel::default();
     }
     let root = Section::open(String::new(), 0, document.get_ref(), fields::MODEL, problems);
+    let mut unread = Vec::new();
     DraftModel {
         name: root.plain("model", problems).unwrap_or_default(),
         about: root.plain("about", problems),
@@ -42,13 +43,14 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
         entities: root
             .named("entity", fields::ENTITY, problems)
             .into_iter()
-            .map(|(name, section)| entity(name, &section, problems))
+            .map(|(name, section)| entity(name, &section, &mut unread, problems))
             .collect(),
         access: root
             .named("access", fields::ACCESS, problems)
             .into_iter()
             .map(|(name, section)| access::read(name, &section, problems))
             .collect(),
+        unread,
     }
 }
 
@@ -127,13 +129,18 @@ fn projection(section: &Section<'_>, problems: &mut Problems<'_>) -> Projection 
     }
 }
 
-fn entity(name: Name, section: &Section<'_>, problems: &mut Problems<'_>) -> DraftEntity {
+fn entity(
+    name: Name,
+    section: &Section<'_>,
+    unread: &mut Vec<String>,
+    problems: &mut Problems<'_>,
+) -> DraftEntity {
     DraftEntity {
         about: section.plain("about", problems),
         table: section.text("table", problems),
         tag: section.plain("tag", problems),
         key: section.text_map("key", problems),
-        attributes: attribute::read(section, problems),
+        attributes: attribute::read(section, unread, problems),
         created: section.text("created", problems),
         updated: section.text("updated", problems),
         closed: section.is_set("closed", problems),

@@ -52,6 +52,9 @@ impl Builder<'_, '_, '_> {
     fn access_pattern(&mut self, draft: &DraftAccess) -> Option<AccessPattern> {
         let what = format!("access `{}`", draft.name.value);
         let target = self.target(draft, &what)?;
+        if !draft.whole {
+            return None;
+        }
         let parameters = self.check_tests(draft, &target, &what)?;
         let mut selection = self.selection(draft, &target, &what)?;
         let operation = self.operation(draft, &target, &selection, &what)?;
@@ -214,7 +217,7 @@ impl Builder<'_, '_, '_> {
         let mut sound = true;
         for test in &draft.tests {
             for entity in &target.entities {
-                sound &= self.check_test(test, entity, target, what);
+                sound &= self.check_test(test, entity, what);
             }
             let kind = target
                 .entities
@@ -245,9 +248,12 @@ impl Builder<'_, '_, '_> {
         sound.then_some(parameters)
     }
 
-    fn check_test(&mut self, test: &DraftTest, entity: &Entity, target: &Target, what: &str) -> bool {
+    fn check_test(&mut self, test: &DraftTest, entity: &Entity, what: &str) -> bool {
         let name = &test.attribute;
         let Some(attribute) = entity.attribute(&name.value) else {
+            if self.draft.unread.contains(&name.value) {
+                return false;
+            }
             let (message, help) = match entity.key_template(&name.value) {
                 Some(template) => (
                     format!(
@@ -310,7 +316,6 @@ impl Builder<'_, '_, '_> {
                 sound = false;
             }
         }
-        let _ = target;
         sound
     }
 

@@ -63,7 +63,7 @@ impl Builder<'_, '_, '_> {
     /// An attribute that an entity must have.
     fn attribute_of<'e>(&mut self, entity: &'e Entity, name: &Name, what: &str) -> Option<&'e Attribute> {
         let found = entity.attribute(&name.value);
-        if found.is_none() {
+        if found.is_none() && !self.draft.unread.contains(&name.value) {
             let help = suggestion(
                 &name.value,
                 entity.attributes.iter().map(|attribute| attribute.name.as_str()),

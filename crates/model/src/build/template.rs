@@ -111,6 +111,9 @@ impl Builder<'_, '_, '_> {
         let at = subject.source.at;
         let name = &field.attribute;
         let Some(attribute) = attributes.iter().find(|attribute| attribute.name == *name) else {
+            if self.draft.unread.contains(name) {
+                return None;
+            }
             let help = format!(
                 "declare it under `attributes`; {}",
                 suggestion(name, attributes.iter().map(|attribute| attribute.name.as_str()))

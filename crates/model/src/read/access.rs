@@ -9,12 +9,14 @@ use crate::problem::{Problems, suggestion};
 use crate::template::{Field, RawPart, parse};
 
 pub(super) fn read(name: Name, section: &Section<'_>, problems: &mut Problems<'_>) -> DraftAccess {
+    let tests = tests(section, problems);
     DraftAccess {
         name,
         about: section.plain("about", problems),
         get: section.text("get", problems),
         query: section.text("query", problems),
-        tests: tests(section, problems),
+        whole: tests.is_some(),
+        tests: tests.unwrap_or_default(),
         returns: section.texts("returns", problems),
         descending: section.choice("order", fields::ORDERS, problems) == Some("descending"),
         limit: section.count("limit", problems),
@@ -23,15 +25,18 @@ pub(super) fn read(name: Name, section: &Section<'_>, problems: &mut Problems<'_
     }
 }
 
-fn tests(section: &Section<'_>, problems: &mut Problems<'_>) -> Vec<DraftTest> {
+/// The tests, unless one of them cannot be read.
+fn tests(section: &Section<'_>, problems: &mut Problems<'_>) -> Option<Vec<DraftTest>> {
     let mut tests = Vec::new();
+    let mut whole = true;
     for (attribute, value) in section.entries("where", problems) {
         let what = format!("{}: `where.{}`", section.what, attribute.value);
-        if let Some(test) = test(&what, value, problems) {
-            tests.push(DraftTest { attribute, test });
+        match test(&what, value, problems) {
+            Some(test) => tests.push(DraftTest { attribute, test }),
+            None => whole = false,
         }
     }
-    tests
+    whole.then_some(tests)
 }
 
 fn test(what: &str, value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Test<Operand>> {

@@ -9,12 +9,18 @@ use crate::draft::Name;
 use crate::fields;
 use crate::problem::{Placed, Problems, suggestion};
 
-pub(super) fn read(entity: &Section<'_>, problems: &mut Problems<'_>) -> Vec<Placed<Attribute>> {
+/// The attributes that can be read; the names of the others go to `unread`.
+pub(super) fn read(
+    entity: &Section<'_>,
+    unread: &mut Vec<String>,
+    problems: &mut Problems<'_>,
+) -> Vec<Placed<Attribute>> {
     let mut attributes = Vec::new();
     for (name, value) in entity.entries("attributes", problems) {
         let what = format!("{}: attribute `{}`", entity.what, name.value);
-        if let Some(attribute) = attribute(&what, &name, value, problems) {
-            attributes.push(Placed::new(attribute, name.at));
+        match attribute(&what, &name, value, problems) {
+            Some(attribute) => attributes.push(Placed::new(attribute, name.at)),
+            None => unread.push(name.value),
         }
     }
     attributes

@@ -10,7 +10,11 @@ const SYSTEMS: [&str; 5] = ["klayers", "littlehorse", "manhunt", "reindexer", "w
 fn every_system_passes_the_check() {
     for name in SYSTEMS {
         let loaded = load(&system_text(name));
-        let errors: Vec<_> = loaded.problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
+        let errors: Vec<_> = loaded
+            .problems
+            .iter()
+            .filter(|problem| problem.severity == Severity::Error)
+            .collect();
         assert!(errors.is_empty(), "{name}: {errors:#?}");
         assert_eq!(loaded.model.unwrap().name(), name);
     }
@@ -21,7 +25,11 @@ fn warnings_are_only_those_that_are_meant() {
     let mut warnings = Vec::new();
     for name in SYSTEMS {
         let problems = load(&system_text(name)).problems;
-        warnings.extend(problems.into_iter().map(|problem| format!("{name}: {}", problem.message)));
+        warnings.extend(
+            problems
+                .into_iter()
+                .map(|problem| format!("{name}: {}", problem.message)),
+        );
     }
     assert_eq!(
         warnings,
@@ -39,7 +47,11 @@ fn warnings_are_only_those_that_are_meant() {
 fn every_access_pattern_is_explained_as_recorded() {
     for name in SYSTEMS {
         let model = system(name);
-        let said: Vec<String> = model.access_patterns().iter().map(|pattern| pattern.explain().to_string()).collect();
+        let said: Vec<String> = model
+            .access_patterns()
+            .iter()
+            .map(|pattern| pattern.explain().to_string())
+            .collect();
         let said = said.join("\n");
         let path = format!("{}/tests/explain/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE_EXPLAIN").is_some() {
@@ -54,7 +66,10 @@ fn every_access_pattern_is_explained_as_recorded() {
 fn only_what_says_so_scans() {
     for name in SYSTEMS {
         let model = system(name);
-        let scans = model.access_patterns().iter().filter(|pattern| pattern.operation() == Operation::Scan);
+        let scans = model
+            .access_patterns()
+            .iter()
+            .filter(|pattern| pattern.operation() == Operation::Scan);
         let scans: Vec<&str> = scans.map(|pattern| pattern.name()).collect();
         let expected: &[&str] = match name {
             "reindexer" => &["all_records", "shards"],
