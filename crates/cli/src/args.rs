@@ -2,6 +2,7 @@
 
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::exit::EXIT_CODES;
+use crate::model::ModelCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -27,6 +28,9 @@ pub(crate) enum Command {
     Backup(BackupFlags),
     /// Make a data directory from a backup, and verify it.
     Restore(RestoreFlags),
+    /// Check and explain the application's model.
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Measure this database and the servers it is compared with.
     #[command(after_help = BENCH_HELP)]
     Bench(Box<BenchFlags>),

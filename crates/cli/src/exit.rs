@@ -12,7 +12,8 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   3  another process has the data directory open
   4  cannot listen on the address: port in use, not allowed, or unprotected
   5  the data does not agree with itself: `verify` found disagreements
-  6  the backup is damaged, incomplete or of another version; nothing was restored";
+  6  the backup is damaged, incomplete or of another version; nothing was restored
+  7  a model file has errors";
 
 /// A class of failure that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,7 @@ pub(crate) enum Code {
     CannotListen = 4,
     Disagreements = 5,
     BadBackup = 6,
+    BadModel = 7,
 }
 
 /// Why the binary ends early.

@@ -8,6 +8,7 @@ mod exit;
 mod healthcheck;
 mod local_flags;
 mod logging;
+mod model;
 mod restore;
 mod serve;
 mod verify;
@@ -36,6 +37,7 @@ fn run() -> Result<(), Failure> {
         Command::Verify(flags) => verify::verify(&flags),
         Command::Backup(flags) => backup::backup(&flags),
         Command::Restore(flags) => restore::restore(&flags),
+        Command::Model(command) => model::model(&command),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),
     }

@@ -5,6 +5,7 @@
 mod backup;
 mod bench;
 mod configuration;
+mod model;
 mod running;
 mod serving;
 mod usage;
