@@ -12,7 +12,7 @@ use trestle_env::Timestamp;
 use trestle_item::Item;
 
 use crate::layout::{IndexId, StreamId, TableId};
-use crate::schema::KeySchema;
+use crate::schema::{KeySchema, empty_kind};
 
 /// All tables and streams at one moment.
 #[derive(Clone, Debug, Default)]
@@ -160,6 +160,16 @@ impl Table {
     /// Local indexes, in the order of their creation.
     pub(crate) fn local(&self) -> impl Iterator<Item = &Arc<Index>> {
         self.indexes.iter().filter(|index| index.scope == Scope::Local)
+    }
+
+    /// `string` or `binary`, if a key attribute of a secondary index is an empty one.
+    pub(crate) fn empty_index_key(&self, item: &Item) -> Option<&'static str> {
+        let mut keys = self.indexes.iter().flat_map(|index| index.key.attributes());
+        keys.find_map(|part| {
+            item.get(&part.name)
+                .filter(|v| v.scalar_type() == Some(part.kind))
+                .and_then(empty_kind)
+        })
     }
 
     /// Checks the attributes of `item` that are keys of secondary indexes.

@@ -165,7 +165,7 @@ impl KeySchema {
 }
 
 /// `string` or `binary`, if the value is an empty one.
-fn empty_kind(value: &AttributeValue) -> Option<&'static str> {
+pub(crate) fn empty_kind(value: &AttributeValue) -> Option<&'static str> {
     match value {
         AttributeValue::S(text) if text.is_empty() => Some("string"),
         AttributeValue::B(bytes) if bytes.is_empty() => Some("binary"),

@@ -68,8 +68,13 @@ fn check_select(
         Some(select @ (Select::AllAttributes | Select::AllProjectedAttributes | Select::Count))
             if expression || attributes =>
         {
+            let what = if select == Select::Count {
+                "only the Count"
+            } else {
+                select.as_str()
+            };
             Err(Error::validation(format!(
-                "Cannot specify the {named} when choosing to get {select}"
+                "Cannot specify the {named} when choosing to get {what}"
             )))
         }
         _ => Ok(()),

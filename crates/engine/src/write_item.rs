@@ -232,6 +232,13 @@ fn updated(
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));
     }
+    if let Some(kind) = table.empty_index_key(&image) {
+        return Err(Error::validation(format!(
+            "One or more parameter values are not valid. The update expression attempted to update a secondary index \
+             key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty \
+             {kind} value."
+        )));
+    }
     table.check_index_keys(&image)?;
     Ok(Arc::new(image))
 }

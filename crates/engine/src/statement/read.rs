@@ -14,6 +14,7 @@ use crate::capacity::{Consumed, Read};
 use crate::catalog::{Index, Scope, State, Table};
 use crate::page::{self, Page, PageRequest, Source};
 use crate::range::{self, Range};
+use crate::schema::empty_kind;
 use crate::select;
 use crate::shared::Shared;
 
@@ -184,6 +185,16 @@ impl Walk<'_> {
     }
 
     fn range(&self, stretch: &KeySelection) -> Result<Range, Error> {
+        let key = self.index.map_or(&self.table.key, |index| &index.key);
+        for (value, part) in stretch.hash.iter().zip(&key.hash) {
+            if let Some(kind) = empty_kind(value) {
+                return Err(Error::validation(format!(
+                    "One or more parameter values are not valid. The AttributeValue for a key attribute cannot \
+                     contain an empty {kind} value. Key: {}",
+                    part.name
+                )));
+            }
+        }
         let range = match self.index {
             Some(index) => range::in_index(index.id, stretch),
             None => range::in_table(self.table.id, stretch),
