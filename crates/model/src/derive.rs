@@ -230,66 +230,59 @@ impl<'m> Work<'m, '_> {
     }
 
     fn keys(&mut self) -> Result<(), Refusal> {
-        // Templates read what was just set, so they need the item as it will be.
-        let merged;
-        let item = if self.set.is_empty() {
-            self.new
-        } else {
-            let mut item = self.new.clone();
-            for (name, value) in &self.set {
-                item.insert(*name, value.clone());
-            }
-            merged = item;
-            &merged
-        };
-        let entity = self.entity;
         let mut set = Vec::new();
-        for template in entity.table_key.iter().filter(|template| !template.is_identity()) {
-            let value = template
-                .render(item)
-                .map_err(|error| refused(entity, template, error))?;
-            match self.new.get(&template.attribute) {
-                Some(given) if *given != value => return Err(mismatch(entity, template, given, &value)),
-                Some(_) => {}
-                None => set.push((template.attribute.as_str(), value)),
-            }
+        for template in &self.entity.table_key {
+            set.extend(self.table_key(template)?);
         }
-        // A table key that is an attribute must be fit for a key, too.
-        for template in entity.table_key.iter().filter(|template| template.is_identity()) {
-            template
-                .render(item)
-                .map_err(|error| refused(entity, template, error))?;
-        }
-        for template in entity
+        let mut remove = Vec::new();
+        for template in self
+            .entity
             .index_keys
             .iter()
             .filter(|template| !template.is_identity())
         {
-            let given = self.new.get(&template.attribute);
-            let kept = given.is_some() && given == self.old.and_then(|old| old.get(&template.attribute));
-            match template.render(item) {
-                Ok(value) if given == Some(&value) => {}
-                Ok(value) => match given {
-                    Some(given) if !kept => return Err(mismatch(entity, template, given, &value)),
-                    _ => set.push((template.attribute.as_str(), value)),
-                },
-                Err(RenderError::Missing { attribute }) => match given {
-                    None => {}
-                    Some(_) if kept => self.remove.push(&template.attribute),
-                    Some(_) => {
-                        return Err(Refusal::Missing {
-                            entity: entity.name.clone(),
-                            attribute,
-                            key: Some(template.attribute.clone()),
-                        });
-                    }
-                },
-                Err(error) => return Err(refused(entity, template, error)),
+            match self.index_key(template)? {
+                IndexKey::AsItIs => {}
+                IndexKey::Set(value) => set.push((template.attribute.as_str(), value)),
+                IndexKey::Remove => remove.push(template.attribute.as_str()),
             }
         }
         self.set.extend(set);
+        self.remove = remove;
         Ok(())
     }
+
+    /// A key of the table to fill in. One that is given must fit, also if it is an attribute itself.
+    fn table_key(&self, template: &'m KeyTemplate) -> Result<Option<(&'m str, AttributeValue)>, Refusal> {
+        let derived = template.render_from(|name| self.value(name));
+        let derived = derived.map_err(|error| refused(self.entity, template, error))?;
+        match self.value(&template.attribute) {
+            Some(given) if *given != derived => Err(mismatch(self.entity, template, given, &derived)),
+            Some(_) => Ok(None),
+            None => Ok(Some((&template.attribute, derived))),
+        }
+    }
+
+    fn index_key(&self, template: &KeyTemplate) -> Result<IndexKey, Refusal> {
+        let given = self.new.get(&template.attribute);
+        // What an update leaves as it was is not given by the client.
+        let kept = given.is_some() && given == self.old.and_then(|old| old.get(&template.attribute));
+        match (template.render_from(|name| self.value(name)), given) {
+            (Ok(derived), Some(given)) if *given == derived => Ok(IndexKey::AsItIs),
+            (Ok(derived), Some(given)) if !kept => Err(mismatch(self.entity, template, given, &derived)),
+            (Ok(derived), _) => Ok(IndexKey::Set(derived)),
+            (Err(RenderError::Missing { .. }), None) => Ok(IndexKey::AsItIs),
+            (Err(RenderError::Missing { .. }), Some(_)) if kept => Ok(IndexKey::Remove),
+            (Err(error), _) => Err(refused(self.entity, template, error)),
+        }
+    }
+}
+
+/// What happens to an index key.
+enum IndexKey {
+    AsItIs,
+    Set(AttributeValue),
+    Remove,
 }
 
 pub(crate) fn refused(entity: &Entity, template: &KeyTemplate, error: RenderError) -> Refusal {

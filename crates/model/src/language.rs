@@ -8,6 +8,9 @@ use crate::chars::CharSet;
 /// Repetitions counted one by one; beyond that a length is not used as evidence, which can only refuse too much.
 const COUNTED_MAX: usize = 64;
 
+/// The most states a language keeps; a larger one is replaced by all texts with its beginning, for the same reason.
+const STATES_MAX: usize = 1000;
+
 /// A part of a text.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
@@ -49,13 +52,27 @@ pub(crate) struct Language {
 }
 
 impl Language {
-    pub(crate) fn of<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> Self {
+    pub(crate) fn of(pieces: &[Piece]) -> Self {
         let mut language = Language {
             states: vec![Vec::new()],
         };
         for piece in pieces {
             language.append(piece);
+            if language.states.len() > STATES_MAX {
+                return Self::beginning_of(pieces);
+            }
         }
+        language
+    }
+
+    fn beginning_of(pieces: &[Piece]) -> Self {
+        let mut language = Language {
+            states: vec![Vec::new()],
+        };
+        if let Some(Piece::Literal(text)) = pieces.first() {
+            language.append_text(&text.chars().take(STATES_MAX / 2).collect::<String>());
+        }
+        language.append(&Piece::anything());
         language
     }
 
@@ -263,6 +280,14 @@ mod tests {
             common(&[some("a-f", 1, None)], &[choice]).as_deref(),
             Some("facade")
         );
+    }
+
+    #[test]
+    fn what_is_too_large_to_follow_is_told_apart_by_its_beginning_alone() {
+        let many: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+        let large = |start: &str| [literal(start), Piece::OneOf(many.clone())];
+        assert_eq!(common(&large("a#"), &large("b#")), None);
+        assert!(common(&large("a#"), &[literal("a#x")]).is_some());
     }
 
     #[test]

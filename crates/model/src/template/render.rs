@@ -24,8 +24,16 @@ pub enum RenderError {
 impl KeyTemplate {
     /// The key's value for an item.
     pub fn render(&self, item: &Item) -> Result<AttributeValue, RenderError> {
+        self.render_from(|name| item.get(name))
+    }
+
+    /// The key's value for attributes that are found like this.
+    pub(crate) fn render_from<'v>(
+        &self,
+        attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
+    ) -> Result<AttributeValue, RenderError> {
         if let Some(slot) = self.whole() {
-            let value = find(slot, item)?;
+            let value = find(slot, &attribute)?;
             return self
                 .whole_value(slot, value)
                 .map_err(|reason| unfit(slot, reason));
@@ -35,7 +43,7 @@ impl KeyTemplate {
             match part {
                 Part::Literal(literal) => text.push_str(literal),
                 Part::Slot(slot) => {
-                    let value = find(slot, item)?;
+                    let value = find(slot, &attribute)?;
                     text.push_str(&slot.text(value).map_err(|reason| unfit(slot, reason))?);
                 }
             }
@@ -56,11 +64,13 @@ impl KeyTemplate {
     }
 }
 
-fn find<'i>(slot: &Slot, item: &'i Item) -> Result<&'i AttributeValue, RenderError> {
-    item.get(&slot.attribute.name)
-        .ok_or_else(|| RenderError::Missing {
-            attribute: slot.attribute.name.clone(),
-        })
+fn find<'v>(
+    slot: &Slot,
+    attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
+) -> Result<&'v AttributeValue, RenderError> {
+    attribute(&slot.attribute.name).ok_or_else(|| RenderError::Missing {
+        attribute: slot.attribute.name.clone(),
+    })
 }
 
 fn unfit(slot: &Slot, reason: String) -> RenderError {

@@ -115,3 +115,17 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+#[test]
+fn the_example_of_the_reference_loads() {
+    let path = format!("{}/../../docs/model-reference.md", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(path).unwrap();
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
+    let loaded = trestle_model::load(example);
+    assert_eq!(loaded.problems, []);
+    assert_eq!(loaded.model.unwrap().table("prod-shop").unwrap().name(), "shop");
+}
