@@ -100,7 +100,7 @@ impl Contestant {
             disk: 0,
             outcomes: Vec::new(),
         };
-        settle(server.process.id());
+        settle(server.process.id(), SETTLE_WITHIN);
         Ok(Contestant { server, report })
     }
 
@@ -120,7 +120,7 @@ impl Contestant {
         progress.doing(&format!("{target}: {workload} from {connections} connections"));
         let outcome = run(&self.server, turn, choice(turn, self.report.rows), settings)?;
         progress.done(&format!("{target:<15}{}", summary(&outcome)));
-        settle(self.server.process.id());
+        settle(self.server.process.id(), SETTLE_WITHIN);
         Ok(outcome)
     }
 
@@ -135,10 +135,10 @@ impl Contestant {
 }
 
 /// Waits until a server has finished what it does in the background, so that it does not disturb the next one.
-fn settle(process: u32) {
+pub(crate) fn settle(process: u32, within: Duration) {
     let began = Instant::now();
     let mut before = usage::cpu(process);
-    while began.elapsed() < SETTLE_WITHIN {
+    while began.elapsed() < within {
         std::thread::sleep(SETTLE_STEP);
         let now = usage::cpu(process);
         let used = now.zip(before).and_then(|(now, before)| now.checked_sub(before));

@@ -1,10 +1,10 @@
 //! Reads from many rows, compared with reads from few: a point read must not cost more because rows exist.
 //!
-//! Both read the same small set of keys, spread over the whole table, so that both are warm: the question is what
-//! the other rows cost, not how large the cache is.
+//! Both read the same number of rows, spread over the whole table, so that both are warm: the question is what the
+//! other rows cost, not how large the cache is.
 
 use super::{Run, embedded};
-use crate::compare::{line, metered};
+use crate::compare::{line, metered, settle};
 use crate::dataset::TABLE;
 use crate::error::{BenchError, Doing};
 use crate::load::{Choice, Load};
@@ -16,6 +16,8 @@ use std::time::Duration;
 
 const FEW: u64 = 10_000;
 const CONNECTIONS: usize = 16;
+/// Time to put the rows that were loaded into their final place.
+const SETTLE_WITHIN: Duration = Duration::from_secs(120);
 /// Time for the cache to fill.
 const WARM_UP: Duration = Duration::from_secs(3);
 
@@ -48,6 +50,8 @@ fn reads(run: &Run<'_>, rows: u64, progress: &mut dyn Progress) -> Result<Vec<(W
     })?;
     drop(engine);
     let server = run.trestle.start(&data, &run.directory.join("log"))?;
+    progress.doing("waiting until the server has nothing left to do");
+    settle(server.process.id(), SETTLE_WITHIN);
     let mut figures = Vec::new();
     for workload in [Workload::Get, Workload::Query] {
         let load = Load {

@@ -3,9 +3,11 @@
 use super::Run;
 use crate::dataset::{self, TABLE};
 use crate::error::{BenchError, Doing};
+use crate::load::{Choice, Load};
 use crate::report::AloneFigure;
 use crate::settings::Settings;
 use crate::target::Server;
+use crate::workload::Workload;
 use crate::{Progress, client, compare, thousands, usage};
 use std::thread;
 use std::time::Duration;
@@ -86,15 +88,32 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
         progress,
     );
     let killed = run.trestle.start(&data, &log)?;
+    write_a_little(&killed, loaded.rows)?;
     drop(killed);
     let again = run.trestle.start(&data, &log)?;
     note(
-        format!("the same after SIGKILL, {named} rows"),
+        format!("the same after SIGKILL in the middle of writes, {named} rows"),
         millis(again.first_answer),
         "ms",
         progress,
     );
     Ok(figures)
+}
+
+/// So that there is something to recover.
+fn write_a_little(server: &Server, rows: u64) -> Result<(), BenchError> {
+    let load = Load {
+        address: server.address,
+        connections: 16,
+        script: &Workload::Put.script(TABLE),
+        choice: Choice::anywhere(rows, 1),
+        warm_up: Duration::ZERO,
+        measured: Duration::from_secs(1),
+    };
+    match load.run(&mut |_| ())?.first_error {
+        Some(error) => Err(error).doing("a put failed"),
+        None => Ok(()),
+    }
 }
 
 fn resident(server: &Server) -> f64 {

@@ -10,14 +10,14 @@ use crate::workload::{Script, Step, Workload};
 use crate::{Progress, client, thousands};
 use std::time::Duration;
 
-/// Rows that are written over and over, in every table.
-const ROWS: u64 = 1_600;
+/// Rows that are written, whether they are in one table or in many.
+const ROWS: u64 = 64_000;
 const CONNECTIONS: usize = 16;
 
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
     let many = run.settings.tables.max(2);
-    let one = puts(run, 1, progress)?;
-    let all = puts(run, many, progress)?;
+    let one = puts(run, 1, many, progress)?;
+    let all = puts(run, many, many, progress)?;
     Ok(vec![
         AloneFigure::new("puts per second, 1 table", one, ""),
         AloneFigure::new(
@@ -29,8 +29,9 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     ])
 }
 
-/// Puts per second, spread over this many tables.
-fn puts(run: &Run<'_>, tables: usize, progress: &mut dyn Progress) -> Result<f64, BenchError> {
+/// Puts per second, spread over this many tables. There are as many prepared requests as for `most` tables, so that
+/// preparing them costs the load generator the same.
+fn puts(run: &Run<'_>, tables: usize, most: usize, progress: &mut dyn Progress) -> Result<f64, BenchError> {
     let data = run.directory.join(format!("data-{tables}"));
     let server = run.trestle.start(&data, &run.directory.join("log"))?;
     let names: Vec<String> = (0..tables).map(|number| format!("bench{number:05}")).collect();
@@ -44,7 +45,12 @@ fn puts(run: &Run<'_>, tables: usize, progress: &mut dyn Progress) -> Result<f64
     }
     let script = Script {
         steps: vec![Step {
-            variants: names.iter().flat_map(|name| first_put(name)).collect(),
+            variants: names
+                .iter()
+                .cycle()
+                .take(most)
+                .filter_map(|name| first_put(name))
+                .collect(),
             expects: "{",
         }],
     };
@@ -53,7 +59,7 @@ fn puts(run: &Run<'_>, tables: usize, progress: &mut dyn Progress) -> Result<f64
         address: server.address,
         connections: CONNECTIONS,
         script: &script,
-        choice: Choice::anywhere(ROWS, 1),
+        choice: Choice::anywhere((ROWS / tables as u64).max(CONNECTIONS as u64), 1),
         warm_up: run.settings.warm_up().max(Duration::from_secs(1)),
         measured: run.settings.measured,
     };

@@ -1,5 +1,7 @@
 //! Which rows the next operation is about.
 
+use crate::dataset::COLLECTION;
+
 /// The rows of one operation: `first`, `first + stride`, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
@@ -17,9 +19,10 @@ pub(crate) enum Choice {
         per_operation: u64,
         random: fastrand::Rng,
     },
-    /// At random among a few that are spread over the whole table.
+    /// At random among a few collections that are spread over the whole table.
     Sparse {
-        few: u64,
+        collections: u64,
+        /// Rows from one to the next.
         distance: u64,
         random: fastrand::Rng,
     },
@@ -36,11 +39,12 @@ impl Choice {
         }
     }
 
-    /// `few` of all rows, evenly spread. For reading only: connections share them.
+    /// Collections with `few` rows together, evenly spread. For reading only: connections share them.
     pub(crate) fn sparse(rows: u64, few: u64) -> Self {
+        let collections = (few / COLLECTION).max(1);
         Choice::Sparse {
-            few,
-            distance: (rows / few.max(1)).max(1),
+            collections,
+            distance: (rows / COLLECTION / collections).max(1) * COLLECTION,
             random: fastrand::Rng::with_seed(7),
         }
     }
@@ -60,11 +64,11 @@ impl Choice {
                 Some(Rows { first, stride })
             }
             Choice::Sparse {
-                few,
+                collections,
                 distance,
                 random,
             } => Some(Rows {
-                first: random.u64(..(*few).max(1)) * *distance,
+                first: random.u64(..*collections) * *distance + random.u64(..COLLECTION),
                 stride: 1,
             }),
             Choice::EachOnce { next, end, group } => {
@@ -102,12 +106,14 @@ mod tests {
 
     #[test]
     fn sparse_rows_reach_over_the_whole_table() {
-        let mut choice = Choice::sparse(1_000_000, 10);
-        let rows: HashSet<u64> = (0..1_000)
+        let mut choice = Choice::sparse(1_000_000, 200);
+        let rows: HashSet<u64> = (0..5_000)
             .filter_map(|_| choice.next(0, 16))
             .map(|rows| rows.first)
             .collect();
-        assert_eq!((rows.len(), rows.iter().max()), (10, Some(&900_000)));
+        let partitions: HashSet<u64> = rows.iter().map(|row| row / COLLECTION).collect();
+        assert_eq!((rows.len(), partitions.len()), (200, 10));
+        assert!((900_000..1_000_000).contains(rows.iter().max().unwrap()));
     }
 
     #[test]
