@@ -36,8 +36,11 @@ pub struct Attempt {
 pub enum Weight {
     /// Mostly under a kilobyte, some over a page.
     Light,
-    /// Mostly tens of kilobytes, so that write buffers fill and tables are written.
+    /// Mostly tens of kilobytes.
     Heavy,
+    /// Mostly hundreds of kilobytes, so that even a short run fills write buffers and journals: tables are written,
+    /// merged and removed, and journals with them.
+    Huge,
 }
 
 /// One connection's writer.
@@ -326,6 +329,7 @@ impl Worker {
             (Weight::Light, 0..80) => self.random.usize(0..900),
             (Weight::Light, 80..98) => self.random.usize(4000..12_000),
             (Weight::Heavy, 0..30) => self.random.usize(0..3000),
+            (Weight::Huge, 20..) => self.random.usize(100_000..350_000),
             _ => self.random.usize(20_000..60_000),
         };
         (0..length).map(|_| self.random.alphanumeric()).collect()

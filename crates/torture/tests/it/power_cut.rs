@@ -43,11 +43,9 @@ struct Run {
 impl Run {
     fn record(recorder: &Path, seed: u64, long: bool) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let weight = if random.bool() {
-            Weight::Heavy
-        } else {
-            Weight::Light
-        };
+        let weight = random
+            .choice([Weight::Light, Weight::Heavy, Weight::Huge])
+            .unwrap();
         let mut workers = workload::workers(WORKERS, weight, seed);
         let (dir, before) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         // Half of the runs begin with a directory that a crash has left, so that recovery is cut off as well.
@@ -68,7 +66,12 @@ impl Run {
             workload::create_table(&mut server.connect());
             mark()
         };
-        let length = if long { random.u64(500..6000) } else { 1500 };
+        // Long enough, in the long command, that write buffers are emptied and journals removed.
+        let length = match (long, weight) {
+            (false, _) => 1500,
+            (true, Weight::Huge) => random.u64(4000..15_000),
+            (true, _) => random.u64(500..6000),
+        };
         let end = Instant::now() + Duration::from_millis(length);
         workload::run(&mut workers, &server.address, &|| Instant::now() > end, &mark);
         server.kill();
