@@ -51,6 +51,7 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         self.add_tables();
         self.add_entities();
         self.check_tags();
+        self.check_same_shapes();
         self.prove_disjoint();
         self.add_effects();
         let access = self.access_patterns();

@@ -47,15 +47,15 @@ enum Edge {
 /// Every text made of the given pieces, one after another.
 #[derive(Debug)]
 pub(crate) struct Language {
+    /// What every text begins with.
+    beginning: String,
     /// Edges that leave each state. The first state is the start, the last one accepts.
     states: Vec<Vec<Edge>>,
 }
 
 impl Language {
     pub(crate) fn of(pieces: &[Piece]) -> Self {
-        let mut language = Language {
-            states: vec![Vec::new()],
-        };
+        let mut language = Self::empty(pieces);
         for piece in pieces {
             language.append(piece);
             if language.states.len() > STATES_MAX {
@@ -65,10 +65,19 @@ impl Language {
         language
     }
 
-    fn beginning_of(pieces: &[Piece]) -> Self {
-        let mut language = Language {
-            states: vec![Vec::new()],
+    fn empty(pieces: &[Piece]) -> Self {
+        let beginning = match pieces.first() {
+            Some(Piece::Literal(text)) => text.clone(),
+            _ => String::new(),
         };
+        Language {
+            beginning,
+            states: vec![Vec::new()],
+        }
+    }
+
+    fn beginning_of(pieces: &[Piece]) -> Self {
+        let mut language = Self::empty(pieces);
         if let Some(Piece::Literal(text)) = pieces.first() {
             language.append_text(&text.chars().take(STATES_MAX / 2).collect::<String>());
         }
@@ -148,22 +157,35 @@ impl Language {
         }
     }
 
+    /// Whether the two differ so early that nothing needs to be searched.
+    pub(crate) fn begins_apart_from(&self, other: &Self) -> bool {
+        self.begins_apart(&other.beginning)
+    }
+
+    /// As [`Language::begins_apart_from`], of a language of which only the beginning is known.
+    pub(crate) fn begins_apart(&self, other: &str) -> bool {
+        !self.beginning.starts_with(other) && !other.starts_with(self.beginning.as_str())
+    }
+
     /// A shortest text that both languages have.
     pub(crate) fn common(&self, other: &Self) -> Option<String> {
+        if self.begins_apart_from(other) {
+            return None;
+        }
         let width = other.states.len();
         let goal = self.states.len() * width - 1;
-        let mut came_from: Vec<Option<(usize, Option<char>)>> = vec![None; goal + 1];
+        let mut ways = vec![Way::Unseen; goal + 1];
         let mut open = VecDeque::from([0]);
-        if let Some(start) = came_from.first_mut() {
-            *start = Some((usize::MAX, None));
+        if let Some(start) = ways.first_mut() {
+            *start = Way::Start;
         }
         while let Some(pair) = open.pop_front() {
             if pair == goal {
-                return Some(spelled(&came_from, goal));
+                return Some(spelled(&ways, goal));
             }
             for (next, character) in self.steps(other, pair / width, pair % width) {
-                if let Some(unseen @ None) = came_from.get_mut(next) {
-                    *unseen = Some((pair, character));
+                if let Some(unseen @ Way::Unseen) = ways.get_mut(next) {
+                    *unseen = Way::From(pair as u32, character);
                     open.push_back(next);
                 }
             }
@@ -217,12 +239,21 @@ fn together(one: &Edge, two: &Edge) -> Option<(usize, usize, char)> {
     }
 }
 
-fn spelled(came_from: &[Option<(usize, Option<char>)>], goal: usize) -> String {
+/// How a pair of states was reached. Small, because there is one for each pair.
+#[derive(Clone, Copy)]
+enum Way {
+    Unseen,
+    Start,
+    /// From another pair, with a character or without. [`STATES_MAX`] keeps the number of pairs far below `u32::MAX`.
+    From(u32, Option<char>),
+}
+
+fn spelled(ways: &[Way], goal: usize) -> String {
     let mut characters = Vec::new();
     let mut at = goal;
-    while let Some(Some((before, character))) = came_from.get(at) {
+    while let Some(Way::From(before, character)) = ways.get(at) {
         characters.extend(*character);
-        at = *before;
+        at = *before as usize;
     }
     characters.iter().rev().collect()
 }

@@ -1,6 +1,7 @@
 //! What a model is once it is loaded and proved.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use trestle_expr::KeyAttribute;
 
@@ -43,7 +44,7 @@ pub struct Table {
     pub(crate) open: bool,
     /// Positions in [`Model::entities`].
     pub(crate) entities: Vec<usize>,
-    pub(crate) by_tag: HashMap<String, usize>,
+    pub(crate) by_tag: Arc<HashMap<String, usize>>,
 }
 
 /// The key attributes of a table or index.

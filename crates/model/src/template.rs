@@ -85,6 +85,14 @@ impl KeyTemplate {
         })
     }
 
+    /// What every key begins with.
+    pub(crate) fn beginning(&self) -> &str {
+        match self.parts.first() {
+            Some(Part::Literal(text)) => text,
+            _ => "",
+        }
+    }
+
     pub(crate) fn pieces(&self) -> Vec<Piece> {
         self.parts.iter().map(Part::piece).collect()
     }

@@ -81,6 +81,9 @@ fn common_key(one: &[Language], two: &[Language]) -> Option<Vec<String>> {
     if one.len() != two.len() {
         return None;
     }
+    if one.iter().zip(two).any(|(one, two)| one.begins_apart_from(two)) {
+        return None;
+    }
     one.iter().zip(two).map(|(one, two)| one.common(two)).collect()
 }
 

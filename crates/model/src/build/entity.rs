@@ -1,5 +1,8 @@
 //! Entities: their attributes, keys and identity.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use trestle_expr::KeyAttribute;
 
 use super::Builder;
@@ -243,17 +246,15 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Tags tell entities apart, so no two of a table are equal; and groups of the same shape need them.
+    /// Tags tell entities apart, so no two of a table are equal.
     pub(super) fn check_tags(&mut self) {
-        for (at, draft) in self.draft.tables.iter().enumerate() {
-            let Some(table) = self.tables.get_mut(at) else {
-                continue;
-            };
+        for table in &mut self.tables {
+            let mut by_tag = HashMap::new();
             for position in &table.entities {
                 let Some(entity) = self.entities.get(*position) else {
                     continue;
                 };
-                if let Some(other) = table.by_tag.insert(entity.tag.clone(), *position)
+                if let Some(other) = by_tag.insert(entity.tag.clone(), *position)
                     && let Some(other) = self.entities.get(other)
                 {
                     let message = format!(
@@ -265,12 +266,15 @@ impl Builder<'_, '_, '_> {
                         .error(place, message, "give one of them another `tag`");
                 }
             }
-            let names: Vec<&str> = table
-                .entities
-                .iter()
-                .filter_map(|at| self.entities.get(*at))
-                .map(Entity::name)
-                .collect();
+            table.by_tag = Arc::new(by_tag);
+        }
+    }
+
+    /// Entities of the same shape are entities of the table, and have tags.
+    pub(super) fn check_same_shapes(&mut self) {
+        for (table, draft) in self.tables.iter().zip(&self.draft.tables) {
+            let entities = table.entities.iter().filter_map(|at| self.entities.get(*at));
+            let names: Vec<&str> = entities.map(Entity::name).collect();
             for name in draft.same_shape.iter().flatten() {
                 if !names.contains(&name.value.as_str()) {
                     let message = format!(

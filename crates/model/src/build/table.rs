@@ -1,6 +1,6 @@
 //! Tables and indexes.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use trestle_expr::KeyAttribute;
 use trestle_item::ScalarType;
@@ -63,7 +63,7 @@ impl Builder<'_, '_, '_> {
             entity_attribute: draft.entity_attribute.as_ref().map(|name| name.value.clone()),
             open: draft.open,
             entities: Vec::new(),
-            by_tag: HashMap::new(),
+            by_tag: Arc::default(),
         }
     }
 

@@ -60,12 +60,16 @@ fn is_among(other: &Entity, target: &Target, read: &[(&str, Language)]) -> bool 
         .key()
         .attributes()
         .all(|key| other.key_template(&key.name).is_some());
+    let pairs = || {
+        let templates = read
+            .iter()
+            .map(|(attribute, language)| (other.key_template(attribute), language));
+        templates.filter_map(|(template, language)| Some((template?, language)))
+    };
+    // Most entities differ in the first characters, and then no automaton is needed.
     in_index
-        && read.iter().all(|(attribute, language)| {
-            other
-                .key_template(attribute)
-                .is_some_and(|template| template.language().common(language).is_some())
-        })
+        && !pairs().any(|(template, language)| language.begins_apart(template.beginning()))
+        && pairs().all(|(template, language)| template.language().common(language).is_some())
 }
 
 /// Every key value a condition may read.
