@@ -96,7 +96,7 @@ fn sound(text: &str) -> Option<Model> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, max_global_rejects: 60_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 700, max_global_rejects: 60_000, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_rendered_is_read_back(text in model_text(), values in values()) {
