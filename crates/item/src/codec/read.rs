@@ -97,6 +97,9 @@ impl<'a> Reader<'a> {
             _ => return Err(CodecError::BadNumber),
         };
         let stored = self.take(usize::from(head & number_head::COEFFICIENT_MASK))?;
+        if stored.last() == Some(&0) {
+            return Err(CodecError::BadNumber); // A longer way to write the same coefficient.
+        }
         coefficient
             .get_mut(..stored.len())
             .ok_or(CodecError::BadNumber)?

@@ -114,6 +114,12 @@ fn damaged_items_are_refused() {
 }
 
 #[test]
+fn a_coefficient_written_the_long_way_is_refused() {
+    assert!(codec::decode(&[1, 0, 4, 2, 0, 49]).is_ok());
+    assert_eq!(codec::decode(&[1, 0, 4, 3, 0, 49, 0]), Err(CodecError::BadNumber));
+}
+
+#[test]
 fn nesting_is_bounded() {
     let fits = Item::from([("a", nested(codec::DEPTH_MAX))]);
     assert_eq!(codec::decode(&codec::encode(&fits)), Ok(fits));
