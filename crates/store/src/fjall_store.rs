@@ -43,7 +43,8 @@ impl FjallStore {
     /// Opens the store in `dir`, creating both when they are missing.
     ///
     /// A last batch that a crash left half written is cut off: it was never acknowledged. Its bytes are kept in a
-    /// file beside the data and a warning is logged. Every other damage is refused with [`ErrorKind::Damaged`].
+    /// file beside the data and a warning is logged. Every other damage is refused with
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         let directory = Directory::prepare(dir.as_ref())?;
         let lock = DirectoryLock::acquire(&directory)?;
