@@ -2,8 +2,9 @@
 
 use crate::client;
 use crate::dataset::{self, BATCH, COLLECTION, TABLE};
-use crate::error::{BenchError, Doing};
+use crate::error::BenchError;
 use crate::load::{Choice, Load, Measured, Moment};
+use crate::process::make_directory;
 use crate::report::{Figures, Outcome, TargetReport};
 use crate::settings::Settings;
 use crate::target::{Found, Server};
@@ -72,7 +73,7 @@ impl Contestant {
         let name = found.target;
         progress.doing(&format!("{name}: starting"));
         let data = directory.join("data");
-        std::fs::create_dir_all(&data).doing("cannot make a data directory")?;
+        make_directory(&data)?;
         let server = found.start(&data, &directory.join("log"))?;
         let stream = create_table(server.address)?;
         let loaded = load(

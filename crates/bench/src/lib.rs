@@ -149,7 +149,7 @@ fn skipped(target: Target, error: BenchError, progress: &mut dyn Progress) -> Re
 
 fn fresh(root: &Path, name: &str) -> Result<std::path::PathBuf, BenchError> {
     let directory = root.join(name);
-    std::fs::create_dir_all(&directory).doing("cannot make a directory")?;
+    process::make_directory(&directory)?;
     Ok(directory)
 }
 

@@ -30,6 +30,8 @@ impl Process {
         let name = command.get_program().to_string_lossy().into_owned();
         let out = File::create(log).doing(format!("cannot write {}", log.display()))?;
         let err = out.try_clone().doing("cannot write a log")?;
+        // Held while starting: a signal either finds the program in the list, or keeps it from starting.
+        let mut running = lock(&RUNNING);
         let child = command
             .stdin(Stdio::null())
             .stdout(out)
@@ -38,7 +40,7 @@ impl Process {
             .doing(format!("cannot start {name}"))?;
         let id = child.id();
         let child = Arc::new(Mutex::new(child));
-        lock(&RUNNING).push(Arc::clone(&child));
+        running.push(Arc::clone(&child));
         Ok(Process {
             child,
             id,
@@ -99,6 +101,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Makes a directory, unless a signal is just removing everything.
+pub(crate) fn make_directory(directory: &Path) -> Result<(), BenchError> {
+    let _running = lock(&RUNNING);
+    std::fs::create_dir_all(directory).doing(format!("cannot make {}", directory.display()))
+}
+
 /// Removes this directory when a signal ends the benchmark.
 pub(crate) fn remove_on_signal(directory: &Path) {
     lock(&DIRECTORIES).push(directory.to_owned());
@@ -110,7 +118,9 @@ pub(crate) fn clean_up_on_signal() -> Result<(), BenchError> {
     let runtime = runtime.doing("cannot watch for signals")?;
     let wait = move || {
         runtime.block_on(termination());
-        lock(&RUNNING).iter().for_each(|child| end(child));
+        // Held until the end: whoever wants to start something now waits, and ends with the process.
+        let running = lock(&RUNNING);
+        running.iter().for_each(|child| end(child));
         for directory in lock(&DIRECTORIES).iter() {
             // Nothing more can be done about what cannot be removed.
             let _ = std::fs::remove_dir_all(directory);

@@ -52,3 +52,35 @@ fn a_server_that_is_not_there_is_left_out_and_named() {
         "{text}"
     );
 }
+
+#[test]
+fn a_signal_ends_the_benchmark_and_what_it_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = "bench --targets trestle --only get --seconds 30 --rows 1 --dir .";
+    let mut bench = running::trestle(directory.path())
+        .args(args.split(' '))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut loaded = String::new();
+    let mut said = std::io::BufReader::new(bench.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut said, &mut loaded).unwrap();
+    assert!(loaded.contains("rows loaded"), "{loaded}");
+    let id = bench.id().to_string();
+    let servers = || std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let before = servers();
+    assert!(!before.trim().is_empty());
+    let asked = std::process::Command::new("kill")
+        .args(["-TERM", &id])
+        .status()
+        .unwrap();
+    assert!(asked.success());
+    assert_eq!(bench.wait().unwrap().code(), Some(130));
+    for server in before.split_whitespace() {
+        assert!(
+            !std::path::Path::new(&format!("/proc/{server}")).exists(),
+            "{server} still runs"
+        );
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
