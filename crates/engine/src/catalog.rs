@@ -11,6 +11,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::Item;
 
+use crate::hook::Hook;
 use crate::layout::{IndexId, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
 
@@ -19,9 +20,27 @@ use crate::schema::{KeySchema, empty_kind};
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<String, Arc<Table>>,
     pub(crate) streams: BTreeMap<StreamId, Arc<Stream>>,
+    /// Who knows what rows mean, if anybody does. Not stored: it is installed after every opening.
+    pub(crate) hook: Option<Arc<dyn Hook>>,
 }
 
 impl Catalog {
+    /// The hook, if it covers the table.
+    pub(crate) fn hook_of(&self, table: &str) -> Option<Arc<dyn Hook>> {
+        self.hook.as_ref().filter(|hook| hook.covers(table)).cloned()
+    }
+
+    /// Links every table to `hook`, or to none.
+    pub(crate) fn install(&mut self, hook: Option<Arc<dyn Hook>>) {
+        self.hook = hook;
+        let links: Vec<_> = self.tables.keys().map(|name| self.hook_of(name)).collect();
+        for (table, hook) in self.tables.values_mut().zip(links) {
+            if table.hook.is_some() || hook.is_some() {
+                Arc::make_mut(table).hook = hook;
+            }
+        }
+    }
+
     /// The table that a request names by name or ARN, whatever its status.
     pub(crate) fn find(&self, name_or_arn: &str) -> Option<&Arc<Table>> {
         self.tables.get(table_name(name_or_arn))
@@ -76,6 +95,9 @@ pub(crate) struct Table {
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) resource_policy: Option<String>,
     pub(crate) state: State,
+    /// Who is asked about the table's rows. A link that is resolved here costs a table without one nothing.
+    #[serde(skip)]
+    pub(crate) hook: Option<Arc<dyn Hook>>,
     #[serde(skip)]
     pub(crate) stats: Arc<Stats>,
 }

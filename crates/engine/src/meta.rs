@@ -13,6 +13,8 @@ pub(crate) const TABLE_PREFIX: &[u8] = b"table/";
 pub(crate) const STREAM_PREFIX: &[u8] = b"stream/";
 /// What all counts begin with.
 pub(crate) const STATS_PREFIX: &[u8] = b"stats/";
+/// What all documents begin with.
+pub(crate) const DOCUMENT_PREFIX: &[u8] = b"document/";
 /// What all idempotency tokens begin with.
 pub(crate) const TOKEN_PREFIX: &[u8] = b"token/";
 /// What the notes about dropped tables begin with.
@@ -40,6 +42,17 @@ pub(crate) fn stream_key(id: StreamId) -> Vec<u8> {
 /// A table's counts.
 pub(crate) fn stats_key(id: TableId) -> Vec<u8> {
     joined(STATS_PREFIX, &id.0.to_be_bytes())
+}
+
+/// A document that is kept for somebody else.
+pub(crate) fn document_key(name: &str) -> Vec<u8> {
+    joined(DOCUMENT_PREFIX, name.as_bytes())
+}
+
+/// The name of the document with this key.
+pub(crate) fn document_name(key: &[u8]) -> Option<&str> {
+    let name = str::from_utf8(key.strip_prefix(DOCUMENT_PREFIX)?).ok()?;
+    (!name.is_empty()).then_some(name)
 }
 
 /// An idempotency token.

@@ -12,6 +12,7 @@ use trestle_store::{Batch, Bytes, Space};
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
 use crate::commit::Group;
+use crate::hook::Hook;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
 use crate::shared::internal;
@@ -258,7 +259,8 @@ impl<'g> Transaction<'g> {
     }
 
     /// Stores a table's definition, new or changed.
-    pub(crate) fn put_table(&mut self, table: Table) -> Result<Arc<Table>, Error> {
+    pub(crate) fn put_table(&mut self, mut table: Table) -> Result<Arc<Table>, Error> {
+        table.hook = self.catalog.hook_of(&table.name);
         let table = Arc::new(table);
         let row = serde_json::to_vec(&*table).map_err(internal)?;
         self.batch.put(Space::Meta, meta::table_key(&table.name), row);
@@ -295,6 +297,11 @@ impl<'g> Transaction<'g> {
             .put(Space::Meta, meta::dropped_index_key(index.id), Vec::new());
     }
 
+    /// Lets a hook take effect, or none.
+    pub(crate) fn install(&mut self, hook: Option<Arc<dyn Hook>>) {
+        Arc::make_mut(&mut self.catalog).install(hook);
+    }
+
     /// Stores a stream's definition, new or changed.
     pub(crate) fn put_stream(&mut self, stream: crate::catalog::Stream) -> Result<(), Error> {
         let row = serde_json::to_vec(&stream).map_err(internal)?;
@@ -329,7 +336,7 @@ impl<'g> Transaction<'g> {
             .map(|value| value.to_vec()))
     }
 
-    /// Stages a raw row: for the background work and for idempotency tokens.
+    /// Stages a raw row: for the background work, idempotency tokens and documents.
     pub(crate) fn put_row(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
         self.batch.put(space, key, value);
     }

@@ -149,6 +149,7 @@ fn create(
             .collect::<BTreeMap<_, _>>(),
         resource_policy: request.resource_policy,
         state: State::creating(now, options.create_table_delay),
+        hook: None,
         stats: Arc::default(),
     };
     if let Some(view) = request

@@ -94,6 +94,11 @@ impl Known {
                 .ok_or("this is no idempotency token")?;
             return Ok(());
         }
+        if key.starts_with(meta::DOCUMENT_PREFIX) {
+            // What it says is known to whoever left it here.
+            meta::document_name(key).ok_or("this is no name of a document")?;
+            return Ok(());
+        }
         for (prefix, notes) in [
             (meta::DROPPED_TABLE_PREFIX, &mut self.dropped_tables),
             (meta::DROPPED_INDEX_PREFIX, &mut self.dropped_indexes),
