@@ -1,0 +1,1 @@
+//! `model!`: a typed client from a model file, at compile time.
