@@ -57,6 +57,9 @@ pub struct Parameter {
     pub name: String,
     /// Its type.
     pub kind: AttributeKind,
+    /// The attribute of which it is a value; `None` where it may be only the beginning of one.
+    #[serde(skip)]
+    pub attribute: Option<String>,
 }
 
 /// What a key attribute must be.

@@ -118,6 +118,15 @@ impl AttributeKind {
     }
 }
 
+/// A moment as an attribute of this type.
+pub(crate) fn time_value(kind: AttributeKind, now_ms: u64) -> AttributeValue {
+    if kind == AttributeKind::EpochSeconds {
+        AttributeValue::N(Number::from(now_ms / 1000))
+    } else {
+        AttributeValue::S(timestamp_text(now_ms))
+    }
+}
+
 fn is_integer(number: &Number) -> bool {
     number.to_i64().is_some() || !number.to_string().contains('.')
 }

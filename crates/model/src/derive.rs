@@ -1,8 +1,8 @@
 //! Derived keys: from the item as it will be to the item as it must be. Pure; whoever commits applies it.
 
-use trestle_item::{AttributeValue, Item, Number};
+use trestle_item::{AttributeValue, Item};
 
-use crate::attribute::{AttributeKind, shown, timestamp_text};
+use crate::attribute::{AttributeKind, shown, time_value};
 use crate::entity::Entity;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -161,11 +161,7 @@ impl<'m> Work<'m, '_> {
 
     fn time(&self, name: &str, now_ms: u64) -> AttributeValue {
         let kind = self.entity.attribute(name).map(|attribute| attribute.kind);
-        if kind == Some(AttributeKind::EpochSeconds) {
-            AttributeValue::N(Number::from(now_ms / 1000))
-        } else {
-            AttributeValue::S(timestamp_text(now_ms))
-        }
+        time_value(kind.unwrap_or(AttributeKind::Timestamp), now_ms)
     }
 
     /// Defaults, types, and what may not change.

@@ -29,9 +29,9 @@ pub struct Head {
     /// What the head remembers of its predecessor.
     pub previous: Vec<Remembered>,
     /// What happens to the row that becomes the newest.
-    pub promote: Change,
+    pub promote: Edit,
     /// What happens to the row that was the newest.
-    pub demote: Change,
+    pub demote: Edit,
 }
 
 /// An attribute of the head that holds what its predecessor had.
@@ -43,9 +43,9 @@ pub struct Remembered {
     pub of: String,
 }
 
-/// A change of a row.
+/// What is changed in a row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Change {
+pub struct Edit {
     /// Attributes to set.
     pub set: Map,
     /// Attributes to remove.
@@ -54,7 +54,7 @@ pub struct Change {
     pub expire_after_seconds: Option<u64>,
 }
 
-impl Change {
+impl Edit {
     /// Whether nothing changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -18,10 +18,12 @@ mod chars;
 mod derive;
 mod draft;
 mod effect;
+mod effects;
 mod entity;
 mod fields;
 mod language;
 mod model;
+mod place;
 mod problem;
 mod read;
 mod recognise;
@@ -34,8 +36,9 @@ pub use attribute::{Attribute, AttributeKind, timestamp_text};
 pub use build::load;
 pub use derive::Derived;
 pub use effect::{
-    Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
+    Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
+pub use effects::{By, Change, Changed, Companion, RowQuery, Rows, Stopped};
 pub use entity::{Entity, Role};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};

@@ -224,12 +224,14 @@ impl Builder<'_, '_, '_> {
                 .first()
                 .and_then(|entity| entity.attribute(&test.attribute.value))
                 .map(|attribute| attribute.kind);
+            let whole = !matches!(test.test, Test::BeginsWith(_));
             for name in test.test.operands().filter_map(Operand::parameter) {
                 let Some(kind) = kind else { continue };
                 match parameters.iter().find(|known| known.name == name) {
                     None => parameters.push(Parameter {
                         name: name.to_owned(),
                         kind,
+                        attribute: whole.then(|| test.attribute.value.clone()),
                     }),
                     Some(known) if known.kind == kind => {}
                     Some(known) => {

@@ -7,7 +7,7 @@ use crate::access::AccessPattern;
 use crate::attribute::{Attribute, AttributeKind};
 use crate::draft::{DraftChange, DraftCopy, DraftCounter, DraftEntity, DraftHead, DraftInverse, Name};
 use crate::effect::{
-    Amount, Change, Copy, Counter, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
+    Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
 use crate::entity::Entity;
 use crate::problem::{Placed, suggestion};
@@ -118,7 +118,7 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    fn change(&mut self, draft: &DraftChange, entity: &Entity, what: &str) -> Change {
+    fn change(&mut self, draft: &DraftChange, entity: &Entity, what: &str) -> Edit {
         let mut set = Map::new();
         for (name, value) in &draft.set {
             if self.is_value_of(entity, name, value, what) {
@@ -156,7 +156,7 @@ impl Builder<'_, '_, '_> {
                 "add `ttl = \"…\"` to the table",
             );
         }
-        Change {
+        Edit {
             set,
             remove: draft.remove.iter().map(|name| name.value.clone()).collect(),
             expire_after_seconds: draft.expire_after_seconds.as_ref().map(|expire| expire.value),

@@ -1,0 +1,128 @@
+//! Effects, carried out: from one write to everything that follows from it. Pure; whoever commits applies it.
+
+use std::fmt;
+
+use trestle_expr::{Condition, KeyCondition};
+use trestle_item::Item;
+
+use crate::model::Model;
+use crate::refusal::Refusal;
+
+/// The rows of the database, as whoever commits sees them at this moment.
+pub trait Rows {
+    /// Why rows cannot be read.
+    type Error;
+
+    /// The row with this key. `table_name` is the name in the database.
+    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Item>, Self::Error>;
+
+    /// All rows that a query finds.
+    fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Self::Error>;
+}
+
+/// A query: always of one partition, and always of all its pages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowQuery {
+    /// The table in the database.
+    pub table_name: String,
+    /// The index, if it is not the table itself.
+    pub index: Option<String>,
+    /// Which rows are read.
+    pub key_condition: KeyCondition,
+    /// Which of those are returned.
+    pub filter: Option<Condition>,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A client.
+    Client,
+    /// The database, because the row's time is over.
+    TimeToLive,
+    /// The database, because it follows from another write: see [`Changed::companions`].
+    Companion,
+}
+
+/// A write of one row.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The table in the database.
+    pub table_name: &'a str,
+    /// The row before; `None` if there was none.
+    pub old: Option<&'a Item>,
+    /// The row after; `None` if it is removed.
+    pub new: Option<&'a Item>,
+    /// The time of the write, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// Who writes.
+    pub by: By,
+}
+
+/// What a write must be, and what follows from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changed {
+    /// The row as it must be stored; `None` if that is how it came, or if it is removed.
+    pub item: Option<Item>,
+    /// The rows that follow, each once and as they are at the end: what follows from companions is among them.
+    pub companions: Vec<Companion>,
+}
+
+/// A row that follows from a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Companion {
+    /// The table in the database.
+    pub table_name: String,
+    /// The row's key.
+    pub key: Item,
+    /// The whole row; `None` removes it.
+    pub item: Option<Item>,
+}
+
+/// Why a write does not take place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped<E> {
+    /// The model refuses it.
+    Refused(Refusal),
+    /// Rows could not be read.
+    Rows(E),
+}
+
+impl<E> From<Refusal> for Stopped<E> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Stopped<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Rows(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for Stopped<E> {}
+
+impl Model {
+    /// The row that a write must store, and the rows that follow from it.
+    ///
+    /// The companions are complete and absolute: they are to be applied in order, and nothing else follows from them.
+    /// Asked about one of them again, as [`By::Companion`], the answer is that it is right as it is.
+    pub fn change<R: Rows>(&self, change: &Change<'_>, _rows: &R) -> Result<Changed, Stopped<R::Error>> {
+        let Some(new) = change.new.filter(|_| change.by != By::Companion) else {
+            return Ok(Changed::default());
+        };
+        let derived = self.derive(change.table_name, change.old, new, change.now_ms)?;
+        let item = derived.filter(|derived| !derived.is_empty()).map(|derived| {
+            let mut item = new.clone();
+            derived.apply(&mut item);
+            item
+        });
+        Ok(Changed {
+            item,
+            companions: Vec::new(),
+        })
+    }
+}
