@@ -1,0 +1,221 @@
+//! The models of one database: those that are stored with it, enforced by its commits.
+
+mod apply;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_api::Error;
+use trestle_engine::Engine;
+use trestle_env::{Clock, iso_8601_millis};
+use trestle_model::{Model, Problem, Severity};
+
+use crate::models::Models;
+use crate::report::ModelSummary;
+use crate::stored::{self, Stored};
+
+pub use apply::ApplyOptions;
+pub(crate) use apply::row_counters;
+
+/// Why models cannot be bound to a database.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The model file has errors.
+    #[error("the model is not sound: {}", first_error(.0))]
+    Unsound(Vec<Problem>),
+    /// A model that is stored with the data has errors, as this version of Trestle sees it.
+    #[error(
+        "the stored model {name}, version {version}, does not load: {}; correct its file and apply it again \
+         (`trestle model apply FILE --data DIR`), or let go of it (`trestle model remove {name} --data DIR`); \
+         `trestle model list {name} --data DIR` prints it",
+        first_error(problems)
+    )]
+    StoredUnsound {
+        /// The model.
+        name: String,
+        /// Its version.
+        version: u64,
+        /// What is wrong with it.
+        problems: Vec<Problem>,
+    },
+    /// Two stored models have the same table.
+    #[error(
+        "the stored models {first} and {second} both have the table {table}; let go of one of them: `trestle model \
+         remove NAME --data DIR`"
+    )]
+    SameTable {
+        /// One model.
+        first: String,
+        /// The other.
+        second: String,
+        /// The table.
+        table: String,
+    },
+    /// There is no such model.
+    #[error("there is no model {name}; {}", there_is(known))]
+    NoModel {
+        /// The name.
+        name: String,
+        /// The models there are.
+        known: Vec<String>,
+    },
+    /// The database refused.
+    #[error(transparent)]
+    Database(#[from] Error),
+}
+
+fn first_error(problems: &[Problem]) -> String {
+    let mut errors = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error);
+    let first = errors.next().map(ToString::to_string).unwrap_or_default();
+    match errors.count() {
+        0 => first,
+        more => format!("{first} (and {more} more)"),
+    }
+}
+
+fn there_is(known: &[String]) -> String {
+    match known {
+        [] => "none is stored".to_owned(),
+        known => format!("there is {}", known.join(", ")),
+    }
+}
+
+/// The models of one database. Shared by reference; one model is applied at a time.
+#[derive(Debug)]
+pub struct Binding {
+    engine: Engine,
+    clock: Arc<dyn Clock>,
+    held: Mutex<Vec<Held>>,
+    /// Held while a model is applied or removed, so that the list can be read meanwhile.
+    applying: Mutex<()>,
+}
+
+/// A stored model, and what it says, if it loads.
+#[derive(Clone, Debug)]
+struct Held {
+    stored: Stored,
+    model: Result<Arc<Model>, Vec<Problem>>,
+}
+
+impl Held {
+    fn load(stored: Stored) -> Self {
+        let loaded = trestle_model::load(&stored.text);
+        let model = loaded.model.map(Arc::new).ok_or(loaded.problems);
+        Held { stored, model }
+    }
+
+    fn model(&self) -> Result<&Arc<Model>, BindError> {
+        self.model.as_ref().map_err(|problems| BindError::StoredUnsound {
+            name: self.stored.name.clone(),
+            version: self.stored.version,
+            problems: problems.clone(),
+        })
+    }
+}
+
+impl Binding {
+    /// Loads the models that are stored with the data and lets the engine enforce them.
+    pub fn open(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
+        let binding = Self::read(engine, clock)?;
+        let hook = together(&binding.held.lock())?;
+        binding.engine.install(Vec::new(), Some(Arc::new(hook)))?;
+        Ok(binding)
+    }
+
+    /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
+    /// things right. Applying a model enforces all of them.
+    pub fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
+        let stored = stored::newest(stored::all(&engine)?);
+        let held = stored.into_iter().map(Held::load).collect();
+        Ok(Binding {
+            engine,
+            clock,
+            held: Mutex::new(held),
+            applying: Mutex::new(()),
+        })
+    }
+
+    /// The stored models.
+    pub fn list(&self) -> Vec<ModelSummary> {
+        let held = self.held.lock();
+        held.iter().map(summary).collect()
+    }
+
+    /// The text of a stored model.
+    pub fn text(&self, name: &str) -> Result<String, BindError> {
+        let held = self.held.lock();
+        let found = held.iter().find(|held| held.stored.name == name);
+        match found {
+            Some(found) => Ok(found.stored.text.clone()),
+            None => Err(no_model(&held, name)),
+        }
+    }
+
+    /// A stored model.
+    pub fn model(&self, name: &str) -> Result<Arc<Model>, BindError> {
+        let held = self.held.lock();
+        match held.iter().find(|held| held.stored.name == name) {
+            Some(found) => found.model().map(Arc::clone),
+            None => Err(no_model(&held, name)),
+        }
+    }
+
+    /// Forgets a model and all its versions. Its tables and rows stay as they are, and nothing is enforced any more.
+    pub fn remove(&self, name: &str) -> Result<(), BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let held = self.held.lock().clone();
+        let rest: Vec<Held> = held
+            .iter()
+            .filter(|held| held.stored.name != name)
+            .cloned()
+            .collect();
+        if rest.len() == held.len() {
+            return Err(no_model(&held, name));
+        }
+        let versions = stored::all(&self.engine)?.into_iter();
+        let gone = versions.filter(|stored| stored.name == name);
+        let gone = gone.map(|stored| (stored.document(), None)).collect();
+        // Whoever clears up may have more than one to clear up.
+        let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
+        self.engine.install(gone, hook)?;
+        *self.held.lock() = rest;
+        Ok(())
+    }
+}
+
+/// All models as one hook.
+fn together(held: &[Held]) -> Result<Models, BindError> {
+    let mut models = Models::default();
+    for held in held {
+        let model = held.model()?;
+        models.add(model).map_err(|claimed| BindError::SameTable {
+            first: claimed.by,
+            second: model.name().to_owned(),
+            table: claimed.table,
+        })?;
+    }
+    Ok(models)
+}
+
+fn no_model(held: &[Held], name: &str) -> BindError {
+    BindError::NoModel {
+        name: name.to_owned(),
+        known: held.iter().map(|held| held.stored.name.clone()).collect(),
+    }
+}
+
+fn summary(held: &Held) -> ModelSummary {
+    let model = held.model.as_ref().ok();
+    let tables = model.iter().flat_map(|model| model.tables());
+    ModelSummary {
+        name: held.stored.name.clone(),
+        version: held.stored.version,
+        applied: format!("{}Z", iso_8601_millis(held.stored.applied)),
+        loads: model.is_some(),
+        filled_in: held.stored.filled_in,
+        tables: tables.map(|table| table.table_name().to_owned()).collect(),
+        entities: model.map_or(0, |model| model.entities().len()),
+    }
+}

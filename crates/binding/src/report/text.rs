@@ -1,0 +1,110 @@
+//! A report as lines for people.
+
+use std::fmt;
+
+use super::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{} {step}", if self.is_done() { "done:" } else { "to do:" })?;
+        }
+        for obstacle in &self.obstacles {
+            writeln!(f, "{obstacle}")?;
+        }
+        for rows in &self.rows {
+            write!(f, "{rows}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        self.verdict(f)
+    }
+}
+
+impl Report {
+    fn is_done(&self) -> bool {
+        matches!(self.outcome, Outcome::Applied | Outcome::Incomplete)
+    }
+
+    fn verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { model, version, .. } = self;
+        let version = version.map_or_else(|| "not stored".to_owned(), |version| format!("version {version}"));
+        match self.outcome {
+            Outcome::Applied => write!(f, "model {model} is in effect, {version}"),
+            Outcome::Incomplete => write!(
+                f,
+                "model {model} is in effect, {version}, but rows from before could not be filled in; correct them and \
+                 apply it again with --fill"
+            ),
+            Outcome::NothingToDo => write!(f, "nothing to do: model {model} is in effect, {version}"),
+            Outcome::Planned => write!(f, "model {model} can be applied; nothing was changed"),
+            Outcome::Refused => write!(f, "model {model} cannot be applied; nothing was changed"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::CreateTable { table } => write!(f, "create table {table}"),
+            Step::CreateIndex { table, index } => write!(f, "table {table}: create index {index}"),
+            Step::DeleteIndex { table, index } => write!(f, "table {table}: delete index {index}"),
+            Step::EnableTimeToLive { table, attribute } => {
+                write!(f, "table {table}: turn on time to live by {attribute}")
+            }
+            Step::EnableStream { table, view } => write!(f, "table {table}: open a stream of {view}"),
+            Step::StoreModel { version } => write!(f, "store the model as version {version} and enforce it"),
+            Step::FillIn { table } => {
+                write!(f, "table {table}: fill in rows, and make what follows from them")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Obstacle {
+            table,
+            what,
+            there,
+            wanted,
+            way_out,
+        } = self;
+        write!(
+            f,
+            "obstacle: table {table}: {what}\n  there:  {there}\n  wanted: {wanted}\n  help: {way_out}"
+        )
+    }
+}
+
+impl fmt::Display for TableRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wrong: u64 = self.misfits.iter().map(|misfit| misfit.rows).sum();
+        writeln!(
+            f,
+            "table {}: {} rows, of which {} lack something that can be filled in and {wrong} do not fit",
+            self.table, self.looked_at, self.to_fill_in
+        )?;
+        for misfit in &self.misfits {
+            write!(f, "{misfit}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  {} rows: {}", self.rows, self.reason)?;
+        for (at, key) in self.keys.iter().enumerate() {
+            let example = if at == 0 { &self.example } else { "" };
+            let gap = if at == 0 { ": " } else { "" };
+            writeln!(f, "    {key}{gap}{example}")?;
+        }
+        let shown = u64::try_from(self.keys.len()).unwrap_or(u64::MAX);
+        match self.rows.saturating_sub(shown) {
+            0 => Ok(()),
+            more => writeln!(f, "    and {more} more"),
+        }
+    }
+}

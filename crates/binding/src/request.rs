@@ -1,0 +1,58 @@
+//! An access pattern with its parameters, as a request that any database answers.
+
+use trestle_api::{GetItem, Query, Request, Scan};
+use trestle_model::Bound;
+
+use crate::commit_rows::conditions;
+
+/// The one request of a bound access pattern.
+#[must_use]
+pub fn request(bound: &Bound) -> Request {
+    match bound {
+        Bound::Get {
+            table_name,
+            key,
+            consistent,
+        } => Request::from(GetItem {
+            table_name: table_name.clone(),
+            key: key.clone(),
+            consistent_read: Some(*consistent),
+            ..GetItem::default()
+        }),
+        Bound::Query {
+            table_name,
+            index,
+            key_condition,
+            filter,
+            forward,
+            limit,
+            consistent,
+        } => Request::from(Query {
+            table_name: table_name.clone(),
+            index_name: index.clone(),
+            scan_index_forward: Some(*forward),
+            limit: *limit,
+            consistent_read: Some(*consistent),
+            ..conditions(key_condition, filter.as_ref())
+        }),
+        Bound::Scan {
+            table_name,
+            index,
+            filter,
+            limit,
+            consistent,
+        } => {
+            let filter = filter.as_ref().map(trestle_expr::Condition::print);
+            Request::from(Scan {
+                table_name: table_name.clone(),
+                index_name: index.clone(),
+                limit: *limit,
+                consistent_read: Some(*consistent),
+                expression_attribute_names: filter.as_ref().map(|printed| printed.names.clone()),
+                expression_attribute_values: filter.as_ref().map(|printed| printed.values.clone()),
+                filter_expression: filter.map(|printed| printed.text),
+                ..Scan::default()
+            })
+        }
+    }
+}

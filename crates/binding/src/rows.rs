@@ -1,0 +1,156 @@
+//! Rows that were there before the model: which fit, which lack something, and which do not fit.
+
+use std::collections::BTreeMap;
+
+use trestle_api::{Database, Error, Scan};
+use trestle_item::Item;
+use trestle_model::{Derived, Model, Refusal, Table};
+
+use crate::call::call;
+use crate::report::{Misfit, TableRows};
+use crate::watcher::Watcher;
+
+/// How many keys of misfits are shown for each reason.
+const KEYS_SHOWN: usize = 10;
+
+/// Hands every row of a table to `each`, page by page.
+pub(crate) fn scan(
+    database: &dyn Database,
+    table: &str,
+    mut each: impl FnMut(&Item) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut from = None;
+    loop {
+        let page = call(
+            database,
+            Scan {
+                table_name: table.to_owned(),
+                exclusive_start_key: from,
+                consistent_read: Some(true),
+                ..Scan::default()
+            },
+        )?;
+        for item in page.items.iter().flatten() {
+            each(item)?;
+        }
+        from = page.last_evaluated_key;
+        if from.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// The table key of a row.
+pub(crate) fn key_of(table: &Table, row: &Item) -> Item {
+    let names = table.key().attributes().map(|attribute| &attribute.name);
+    let values = names.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
+    values.collect()
+}
+
+/// Holds rows of one table against the model.
+pub(crate) struct Inspection<'m> {
+    model: &'m Model,
+    table: &'m Table,
+    now_ms: u64,
+    found: TableRows,
+    misfits: BTreeMap<String, Misfit>,
+}
+
+impl<'m> Inspection<'m> {
+    pub(crate) fn new(model: &'m Model, table: &'m Table, now_ms: u64) -> Self {
+        Inspection {
+            model,
+            table,
+            now_ms,
+            found: TableRows {
+                table: table.table_name().to_owned(),
+                ..TableRows::default()
+            },
+            misfits: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at every row.
+    pub(crate) fn run(
+        mut self,
+        database: &dyn Database,
+        watcher: &mut dyn Watcher,
+    ) -> Result<TableRows, Error> {
+        let name = self.table.table_name();
+        scan(database, name, |row| {
+            self.look_at(row);
+            watcher.rows("checking rows", name, self.found.looked_at);
+            Ok(())
+        })?;
+        self.found.misfits = self.misfits.into_values().collect();
+        Ok(self.found)
+    }
+
+    fn look_at(&mut self, row: &Item) {
+        self.found.looked_at += 1;
+        match self.model.derive(self.table.table_name(), None, row, self.now_ms) {
+            Ok(derived) => {
+                self.found.to_fill_in += u64::from(derived.is_some_and(|derived| lacks(&derived, row)))
+            }
+            Err(refusal) => add(
+                &mut self.misfits,
+                reason(&refusal),
+                &refusal,
+                &key_of(self.table, row),
+            ),
+        }
+    }
+}
+
+/// Whether a row lacks something. The time of the last write is not what the row lacks if it has one.
+pub(crate) fn lacks(derived: &Derived<'_>, row: &Item) -> bool {
+    let updated = derived.entity.updated();
+    let mut set = derived.set.iter();
+    !derived.remove.is_empty() || set.any(|(name, _)| Some(*name) != updated || !row.contains_key(name))
+}
+
+/// Adds a row to those that do not fit for the same reason.
+pub(crate) fn add(
+    misfits: &mut BTreeMap<String, Misfit>,
+    reason: String,
+    example: &dyn std::fmt::Display,
+    key: &Item,
+) {
+    let misfit = misfits.entry(reason.clone()).or_insert_with(|| Misfit {
+        reason,
+        example: example.to_string(),
+        ..Misfit::default()
+    });
+    misfit.rows += 1;
+    if misfit.keys.len() < KEYS_SHOWN {
+        misfit.keys.push(serde_json::to_value(key).unwrap_or_default());
+    }
+}
+
+/// The reason without what differs from row to row.
+fn reason(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Unrecognised { .. } | Refusal::UnknownTag { .. } => {
+            "no entity of the model: add the entity, or say `open = true` for the table".to_owned()
+        }
+        Refusal::Ambiguous { entities, .. } => format!(
+            "could be any of {}: give the rows their tag, or set the entities apart by their keys",
+            entities.join(", ")
+        ),
+        Refusal::Mismatch { entity, key, .. } => {
+            format!("entity {entity}: key {key} is not what the attributes give: needs a migration")
+        }
+        Refusal::Missing {
+            entity, attribute, ..
+        } => format!(
+            "entity {entity}: attribute {attribute} is missing: add it, or let the model say `optional` or a `default`"
+        ),
+        Refusal::Unfit {
+            entity, attribute, ..
+        } => format!("entity {entity}: attribute {attribute} is not as the model says"),
+        Refusal::Undeclared { entity, attribute } => {
+            format!("entity {entity}: attribute {attribute} is not declared, and the entity is closed")
+        }
+        other => other.to_string(),
+    }
+}

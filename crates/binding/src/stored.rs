@@ -1,0 +1,66 @@
+//! Models as they are kept beside the data: one document for each version.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trestle_api::Error;
+use trestle_engine::Engine;
+use trestle_env::Timestamp;
+
+const PREFIX: &str = "model/";
+
+/// One version of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    /// The model's name.
+    pub(crate) name: String,
+    /// Counted from 1.
+    pub(crate) version: u64,
+    /// When it was applied.
+    pub(crate) applied: Timestamp,
+    /// Whether rows from before have all that follows from them.
+    pub(crate) filled_in: bool,
+    /// The model file.
+    pub(crate) text: String,
+}
+
+impl Stored {
+    /// The name of its document. Versions are padded, so that documents are in their order.
+    pub(crate) fn document(&self) -> String {
+        format!("{PREFIX}{}/{:08}", self.name, self.version)
+    }
+
+    /// Its document, to be stored.
+    pub(crate) fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
+        let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
+        Ok((self.document(), Some(bytes)))
+    }
+}
+
+/// Every stored version of every model, in the order of names and versions.
+pub(crate) fn all(engine: &Engine) -> Result<Vec<Stored>, Error> {
+    let documents = engine.documents()?.into_iter();
+    let models = documents.filter(|(name, _)| name.starts_with(PREFIX));
+    models
+        .map(|(name, bytes)| {
+            serde_json::from_slice(&bytes).map_err(|error| {
+                Error::internal(format!(
+                    "the stored document {name} cannot be read: {error}; the data directory is damaged, or was written \
+                     by a newer version of Trestle"
+                ))
+            })
+        })
+        .collect()
+}
+
+/// The newest version of each model, in the order of names.
+pub(crate) fn newest(all: Vec<Stored>) -> Vec<Stored> {
+    let mut newest: BTreeMap<String, Stored> = BTreeMap::new();
+    for stored in all {
+        let known = newest.get(&stored.name);
+        if known.is_none_or(|known| known.version < stored.version) {
+            newest.insert(stored.name.clone(), stored);
+        }
+    }
+    newest.into_values().collect()
+}
