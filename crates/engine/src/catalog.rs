@@ -12,7 +12,7 @@ use trestle_env::Timestamp;
 use trestle_item::Item;
 
 use crate::hook::Hook;
-use crate::layout::{IndexId, StreamId, TableId};
+use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
 
 /// All tables and streams at one moment.
@@ -167,6 +167,14 @@ impl Table {
     /// Whether data operations may use the table.
     pub(crate) fn serves(&self, now: Timestamp) -> bool {
         matches!(self.state.at(now), State::Active | State::Updating(_))
+    }
+
+    /// The place of the item that a `Key` parameter gives.
+    pub(crate) fn item_key(&self, given: &Item) -> Result<ItemKey, Error> {
+        match &self.hook {
+            None => self.key.item_key(given),
+            Some(hook) => self.key.item_key(&hook.key(&self.name, given)?),
+        }
     }
 
     /// The index called `name`.

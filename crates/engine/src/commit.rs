@@ -85,6 +85,15 @@ impl Committer {
     }
 }
 
+/// Runs a request's work. A defect in it must not take the database down: what was staged is dropped, the client told.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::internal(
+            "the request failed in an unexpected way; the log has details",
+        ))
+    })
+}
+
 /// Counts that one group changes: the table's or index's shared counts, items, bytes.
 type StatsDelta = (Arc<Stats>, i64, i64);
 
@@ -151,12 +160,7 @@ impl Group {
             self.commit();
         }
         let mut transaction = Transaction::new(self);
-        // A defect in one request must not take the database down with it: what it staged is dropped, it is told.
-        let result = catch_unwind(AssertUnwindSafe(|| (job.work)(&mut transaction))).unwrap_or_else(|_| {
-            Err(Error::internal(
-                "the request failed in an unexpected way; the log has details",
-            ))
-        });
+        let result = caught(|| (job.work)(&mut transaction));
         if result.is_ok() {
             transaction.keep();
         }

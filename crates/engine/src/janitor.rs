@@ -4,6 +4,7 @@
 //! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs and
 //! forgetting tokens. Every change goes through the committer like a client's.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -41,6 +42,7 @@ impl Janitor {
             shared: Arc::clone(&shared),
             committer,
             stop: Arc::clone(&stop),
+            kept_until: RefCell::default(),
         };
         let thread = std::thread::Builder::new()
             .name("trestle-janitor".into())
@@ -75,6 +77,8 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     committer: Weak<Committer>,
     stop: Arc<AtomicBool>,
+    /// How far this pass over what expires has come, if it left entries behind it.
+    kept_until: RefCell<Option<Vec<u8>>>,
 }
 
 impl Worker {

@@ -21,7 +21,7 @@ mod list_streams;
 mod list_tables;
 mod list_tags_of_resource;
 mod put_item;
-mod query;
+pub(crate) mod query;
 mod scan;
 mod tag_resource;
 mod transact_get_items;

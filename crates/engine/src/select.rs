@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trestle_api::{ConsumedCapacity, Error, ReturnConsumedCapacity, Select};
 use trestle_expr::{Condition, Placeholders, Projection};
 use trestle_item::Item;
-use trestle_store::Direction;
+use trestle_store::{Direction, Snapshot};
 
 use crate::capacity::{Consumed, Read};
 use crate::catalog::{Index, Scope, Table};
@@ -13,7 +13,6 @@ use crate::expressions;
 use crate::layout::{self, ItemKey};
 use crate::page::{self, PageRequest, Source};
 use crate::range::Range;
-use crate::shared::Shared;
 
 /// What attributes a page shows.
 #[derive(Debug)]
@@ -203,7 +202,7 @@ pub(crate) struct Answer {
 
 impl Reading<'_> {
     /// Reads the page.
-    pub(crate) fn read(self, shared: &Shared) -> Result<Answer, Error> {
+    pub(crate) fn read(self, snapshot: &dyn Snapshot) -> Result<Answer, Error> {
         let source = Source {
             table: self.table,
             index: self.index.map(|index| &**index),
@@ -217,7 +216,7 @@ impl Reading<'_> {
             fetch: self.shown.fetch,
             count_only: self.shown.count_only,
         };
-        let page = page::read(&*shared.store.snapshot(), source, &request)?;
+        let page = page::read(snapshot, source, &request)?;
         let read = Read::consistent(self.consistent);
         let units = read.units(page.bytes);
         let consumed = match self.index {

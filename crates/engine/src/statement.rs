@@ -1,6 +1,7 @@
 //! PartiQL statements as operations on items: what the three operations that run statements have in common.
 
 mod continuation;
+mod identified;
 mod read;
 
 pub(crate) use read::read;
@@ -65,10 +66,13 @@ pub(crate) fn write(statement: Statement, table: &Table, show_on_failure: bool) 
     };
     let (action, condition) = match statement {
         Statement::Insert(insert) => {
-            insert.check(keys).map_err(refused)?;
+            if table.hook.is_none() {
+                insert.check(keys).map_err(refused)?;
+            }
             (Action::Insert(image_to_put(insert.item)?), None)
         }
-        Statement::Update(change) => {
+        Statement::Update(mut change) => {
+            change.condition = identified::with_key(table, change.condition)?;
             let target = change.target(keys).map_err(refused)?;
             shown = Shown {
                 returning: change.returning,
@@ -76,12 +80,14 @@ pub(crate) fn write(statement: Statement, table: &Table, show_on_failure: bool) 
             };
             (Action::Update(target.key, Some(change.update)), target.condition)
         }
-        Statement::Delete(delete) => {
+        Statement::Delete(mut delete) => {
+            delete.condition = identified::with_key(table, delete.condition)?;
             let target = delete.target(keys).map_err(refused)?;
             shown.returning = delete.returning.then_some(Returning::AllOld);
             (Action::Delete(target.key), target.condition)
         }
-        Statement::Exists(select) => {
+        Statement::Exists(mut select) => {
+            select.condition = identified::with_key(table, select.condition)?;
             let target = select.exists(keys).map_err(refused)?;
             (Action::Check(target.key), target.condition)
         }

@@ -13,7 +13,7 @@ use crate::conflicts::Hold;
 use crate::shared::Shared;
 use crate::tokens::{Seen, Token};
 use crate::transaction::{Actor, Transaction};
-use crate::write_item::{ItemWrite, Outcome, Placed};
+use crate::write_item::{ItemWrite, Outcome, Placed, Ready};
 
 /// All items of a transaction together may have this many bytes.
 const TRANSACTION_BYTES_MAX: usize = 4 << 20;
@@ -113,27 +113,11 @@ impl Prepared {
         {
             return self.replay(transaction);
         }
+        let total = self.writes.len();
         let mut outcomes = Vec::with_capacity(self.writes.len());
-        let mut reasons = Vec::with_capacity(self.writes.len());
-        let mut refused = false;
-        for write in self.writes {
-            let ran = match write {
-                Ok(write) => write.run(transaction, Actor::Client).map_err(reason),
-                Err(refusal) => Err(Ok(refusal)),
-            };
-            match ran {
-                Ok(outcome) => {
-                    reasons.push(CancellationReason::none());
-                    outcomes.push(outcome);
-                }
-                Err(why) => {
-                    refused = true;
-                    reasons.push(why?);
-                }
-            }
-        }
-        if refused {
-            return Err(Error::transaction_canceled(reasons));
+        for (position, step) in check(self.writes, transaction)?.into_iter().enumerate() {
+            let ran = step.run(transaction);
+            outcomes.push(ran.map_err(|error| alone(position, total, error))?);
         }
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
         for outcome in &mut outcomes {
@@ -186,6 +170,65 @@ impl Done {
             .collect();
         (!reports.is_empty()).then_some(reports)
     }
+}
+
+/// One item's write, once the conditions of all hold.
+struct Step {
+    ready: Ready,
+    /// The write as it was, for the case that another one's consequences reach its item first.
+    again: Option<Placed>,
+}
+
+impl Step {
+    fn run(self, transaction: &mut Transaction<'_>) -> Result<Outcome, Error> {
+        match self.again {
+            Some(again) if transaction.has_written(&again.place()) => {
+                again.unconditionally().run(transaction, Actor::Client)
+            }
+            _ => self.ready.stage(transaction, Actor::Client),
+        }
+    }
+}
+
+/// Checks all conditions, before anything is staged: what follows from one item decides nothing about another.
+fn check(
+    writes: Vec<Result<Placed, CancellationReason>>,
+    transaction: &Transaction<'_>,
+) -> Result<Vec<Step>, Error> {
+    let is_hooked = transaction.catalog().hook.is_some();
+    let mut steps = Vec::with_capacity(writes.len());
+    let mut reasons = Vec::with_capacity(writes.len());
+    for write in writes {
+        let checked = write.map_err(Ok).and_then(|write| {
+            let again = is_hooked.then(|| write.clone());
+            let ready = write.check(transaction).map_err(reason)?;
+            Ok(Step { ready, again })
+        });
+        match checked {
+            Ok(step) => {
+                reasons.push(CancellationReason::none());
+                steps.push(step);
+            }
+            Err(why) => reasons.push(why?),
+        }
+    }
+    if steps.len() < reasons.len() {
+        return Err(Error::transaction_canceled(reasons));
+    }
+    Ok(steps)
+}
+
+/// The cancellation by one item of `total`.
+fn alone(position: usize, total: usize, error: Error) -> Error {
+    let why = match reason(error) {
+        Ok(why) => why,
+        Err(error) => return error,
+    };
+    let mut reasons = vec![CancellationReason::none(); total];
+    if let Some(slot) = reasons.get_mut(position) {
+        *slot = why;
+    }
+    Error::transaction_canceled(reasons)
 }
 
 /// Why one item stopped the transaction; an error that is not about the item ends it at once.

@@ -1,6 +1,8 @@
 //! One request's staged writes: every item that changes takes its index rows, change record, expiry entry and counts
 //! with it, so that they commit together or not at all.
 
+mod rows;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use trestle_store::{Batch, Bytes, Space};
 
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
-use crate::commit::Group;
+use crate::commit::{Group, caught};
 use crate::hook::Hook;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
@@ -37,36 +39,75 @@ pub(crate) struct Written {
 /// A request's view of the database and its staged writes.
 pub(crate) struct Transaction<'g> {
     group: &'g mut Group,
+    staged: Staged,
+}
+
+/// What a request has staged so far.
+#[derive(Clone)]
+struct Staged {
     catalog: Arc<Catalog>,
     batch: Batch,
     items: HashMap<Vec<u8>, Option<Arc<Image>>>,
     stats: Vec<(Arc<Stats>, i64, i64)>,
     touched: Vec<Arc<Table>>,
     counters: meta::Counters,
+    /// Rows written because they follow from others.
+    companions: usize,
 }
 
 impl<'g> Transaction<'g> {
     pub(crate) fn new(group: &'g mut Group) -> Self {
-        Self {
+        let staged = Staged {
             catalog: Arc::clone(&group.catalog),
             counters: group.counters,
-            group,
             batch: Batch::new(),
             items: HashMap::new(),
             stats: Vec::new(),
             touched: Vec::new(),
-        }
+            companions: 0,
+        };
+        Self { group, staged }
     }
 
     /// Hands everything staged to the group.
     pub(crate) fn keep(self) {
-        self.group.catalog = self.catalog;
-        self.group.counters = self.counters;
-        self.group.bytes += self.batch.size_bytes();
-        self.group.batch.append(self.batch);
-        self.group.items.extend(self.items);
-        self.group.stats.extend(self.stats);
-        self.group.touched.extend(self.touched);
+        let Self { group, staged } = self;
+        group.catalog = staged.catalog;
+        group.counters = staged.counters;
+        group.bytes += staged.batch.size_bytes();
+        group.batch.append(staged.batch);
+        group.items.extend(staged.items);
+        group.stats.extend(staged.stats);
+        group.touched.extend(staged.touched);
+    }
+
+    /// Runs one of several writes that do not depend on each other: a refusal takes back what this one staged, and
+    /// nothing else.
+    pub(crate) fn attempt<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.staged.catalog.hook.is_none() {
+            return work(self); // A write refuses before it stages anything; only what follows from it can refuse later.
+        }
+        let before = self.staged.clone();
+        self.staged.companions = 0;
+        let result = caught(|| work(self));
+        if result.is_err() {
+            self.staged = before;
+        }
+        result
+    }
+
+    /// Counts a row that follows from another, and tells how many there are.
+    pub(crate) fn count_companion(&mut self) -> usize {
+        self.staged.companions += 1;
+        self.staged.companions
+    }
+
+    /// Whether this request has written the item.
+    pub(crate) fn has_written(&self, place: &[u8]) -> bool {
+        self.staged.items.contains_key(place)
     }
 
     /// The time that all of this request's effects carry.
@@ -81,18 +122,23 @@ impl<'g> Transaction<'g> {
 
     /// The catalog with this request's own changes.
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
+        &self.staged.catalog
     }
 
     /// The table for a data operation.
     pub(crate) fn table(&self, name_or_arn: &str) -> Result<Arc<Table>, Error> {
-        self.catalog.table(name_or_arn, self.now()).cloned()
+        self.staged.catalog.table(name_or_arn, self.now()).cloned()
     }
 
     /// The newest state of an item.
     pub(crate) fn item(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
         let place = key.in_table(table.id);
-        if let Some(staged) = self.items.get(&place).or_else(|| self.group.items.get(&place)) {
+        if let Some(staged) = self
+            .staged
+            .items
+            .get(&place)
+            .or_else(|| self.group.items.get(&place))
+        {
             return Ok(staged.clone());
         }
         let stored = self
@@ -127,18 +173,21 @@ impl<'g> Transaction<'g> {
         let counts = |image: Option<&Image>| image.map_or((0, 0), |image| (1, image.size() as i64));
         let (counted, counts) = (counts(before), counts(after));
         self.count(&table.stats, counts.0 - counted.0, counts.1 - counted.1);
-        self.touched.push(Arc::clone(table));
+        self.staged.touched.push(Arc::clone(table));
         match &new {
-            Some(image) => self.batch.put(Space::Items, place.clone(), image.bytes().clone()),
-            None => self.batch.delete(Space::Items, place.clone()),
+            Some(image) => self
+                .staged
+                .batch
+                .put(Space::Items, place.clone(), image.bytes().clone()),
+            None => self.staged.batch.delete(Space::Items, place.clone()),
         }
-        self.items.insert(place, new);
+        self.staged.items.insert(place, new);
         written
     }
 
     fn count(&mut self, stats: &Arc<Stats>, items: i64, bytes: i64) {
         if items != 0 || bytes != 0 {
-            self.stats.push((Arc::clone(stats), items, bytes));
+            self.staged.stats.push((Arc::clone(stats), items, bytes));
         }
     }
 
@@ -161,7 +210,7 @@ impl<'g> Transaction<'g> {
             if let Some(before) = &before {
                 delta = (-1, -(before.size as i64));
                 if after.as_ref().is_none_or(|after| after.place != before.place) {
-                    self.batch.delete(Space::Index, before.place.clone());
+                    self.staged.batch.delete(Space::Index, before.place.clone());
                     sizes.push(before.size);
                 }
             }
@@ -169,7 +218,7 @@ impl<'g> Transaction<'g> {
                 delta = (delta.0 + 1, delta.1 + after.size as i64);
                 if before.as_ref().is_none_or(|before| *before != after) {
                     sizes.push(after.size);
-                    self.batch.put(Space::Index, after.place, after.bytes);
+                    self.staged.batch.put(Space::Index, after.place, after.bytes);
                 }
             }
             self.count(&index.stats, delta.0, delta.1);
@@ -190,8 +239,8 @@ impl<'g> Transaction<'g> {
     ) {
         if let Some(row) = IndexRow::of(table, index, image, key) {
             self.count(&index.stats, 1, row.size as i64);
-            self.touched.push(Arc::clone(table));
-            self.batch.put(Space::Index, row.place, row.bytes);
+            self.staged.touched.push(Arc::clone(table));
+            self.staged.batch.put(Space::Index, row.place, row.bytes);
         }
     }
 
@@ -205,7 +254,7 @@ impl<'g> Transaction<'g> {
     ) {
         let Some(stream) = table
             .stream
-            .and_then(|id| self.catalog.streams.get(&id))
+            .and_then(|id| self.staged.catalog.streams.get(&id))
             .filter(|s| s.is_enabled())
         else {
             return;
@@ -213,8 +262,12 @@ impl<'g> Transaction<'g> {
         if old == new {
             return; // DynamoDB records no change where nothing changed.
         }
-        self.counters.sequence += 1;
-        let place = layout::change(stream.id, stream.shard_of(key.hash()), self.counters.sequence);
+        self.staged.counters.sequence += 1;
+        let place = layout::change(
+            stream.id,
+            stream.shard_of(key.hash()),
+            self.staged.counters.sequence,
+        );
         let change = Change {
             table,
             view: stream.view,
@@ -223,7 +276,9 @@ impl<'g> Transaction<'g> {
             actor,
             time: self.group.shared.clock.now(),
         };
-        self.batch.put(Space::Changes, place, change_log::encode(&change));
+        self.staged
+            .batch
+            .put(Space::Changes, place, change_log::encode(&change));
     }
 
     fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Image>, new: Option<&Image>) {
@@ -235,36 +290,40 @@ impl<'g> Transaction<'g> {
         }
         // Also ahead of the backfill's walk: an earlier time to live may have left the entry.
         if let Some(seconds) = before {
-            self.batch
+            self.staged
+                .batch
                 .delete(Space::Expiry, layout::expiry(seconds, table.id, key));
         }
         if ttl.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
             return; // As with indexes: the walk will come by.
         }
         if let Some(seconds) = after {
-            self.batch
+            self.staged
+                .batch
                 .put(Space::Expiry, layout::expiry(seconds, table.id, key), Vec::new());
         }
     }
 
     /// A number never given to another table, index or stream.
     pub(crate) fn next_id(&mut self) -> u32 {
-        self.counters.next_id += 1;
-        self.counters.next_id
+        self.staged.counters.next_id += 1;
+        self.staged.counters.next_id
     }
 
     /// The sequence number of the newest change.
     pub(crate) fn sequence(&self) -> u64 {
-        self.counters.sequence
+        self.staged.counters.sequence
     }
 
     /// Stores a table's definition, new or changed.
     pub(crate) fn put_table(&mut self, mut table: Table) -> Result<Arc<Table>, Error> {
-        table.hook = self.catalog.hook_of(&table.name);
+        table.hook = self.staged.catalog.hook_of(&table.name);
         let table = Arc::new(table);
         let row = serde_json::to_vec(&*table).map_err(internal)?;
-        self.batch.put(Space::Meta, meta::table_key(&table.name), row);
-        Arc::make_mut(&mut self.catalog)
+        self.staged
+            .batch
+            .put(Space::Meta, meta::table_key(&table.name), row);
+        Arc::make_mut(&mut self.staged.catalog)
             .tables
             .insert(table.name.clone(), Arc::clone(&table));
         Ok(table)
@@ -272,10 +331,13 @@ impl<'g> Transaction<'g> {
 
     /// Removes a table's definition and leaves a note so that its rows are cleared in the background.
     pub(crate) fn drop_table(&mut self, table: &Table) {
-        Arc::make_mut(&mut self.catalog).tables.remove(&table.name);
-        self.batch.delete(Space::Meta, meta::table_key(&table.name));
-        self.batch.delete(Space::Meta, meta::stats_key(table.id));
-        self.batch
+        Arc::make_mut(&mut self.staged.catalog).tables.remove(&table.name);
+        self.staged
+            .batch
+            .delete(Space::Meta, meta::table_key(&table.name));
+        self.staged.batch.delete(Space::Meta, meta::stats_key(table.id));
+        self.staged
+            .batch
             .put(Space::Meta, meta::dropped_table_key(table.id), Vec::new());
         for index in &table.indexes {
             self.drop_index(index);
@@ -287,26 +349,30 @@ impl<'g> Transaction<'g> {
 
     /// Leaves a note so that expiry entries of the table that no item needs any more are cleared in the background.
     pub(crate) fn drop_expiry(&mut self, id: TableId) {
-        self.batch
+        self.staged
+            .batch
             .put(Space::Meta, meta::stale_expiry_key(id), Vec::new());
     }
 
     /// Leaves a note so that an index's rows are cleared in the background.
     pub(crate) fn drop_index(&mut self, index: &Index) {
-        self.batch
+        self.staged
+            .batch
             .put(Space::Meta, meta::dropped_index_key(index.id), Vec::new());
     }
 
     /// Lets a hook take effect, or none.
     pub(crate) fn install(&mut self, hook: Option<Arc<dyn Hook>>) {
-        Arc::make_mut(&mut self.catalog).install(hook);
+        Arc::make_mut(&mut self.staged.catalog).install(hook);
     }
 
     /// Stores a stream's definition, new or changed.
     pub(crate) fn put_stream(&mut self, stream: crate::catalog::Stream) -> Result<(), Error> {
         let row = serde_json::to_vec(&stream).map_err(internal)?;
-        self.batch.put(Space::Meta, meta::stream_key(stream.id), row);
-        Arc::make_mut(&mut self.catalog)
+        self.staged
+            .batch
+            .put(Space::Meta, meta::stream_key(stream.id), row);
+        Arc::make_mut(&mut self.staged.catalog)
             .streams
             .insert(stream.id, Arc::new(stream));
         Ok(())
@@ -314,13 +380,14 @@ impl<'g> Transaction<'g> {
 
     /// Forgets a stream whose records are gone.
     pub(crate) fn remove_stream(&mut self, id: StreamId) {
-        self.batch.delete(Space::Meta, meta::stream_key(id));
-        Arc::make_mut(&mut self.catalog).streams.remove(&id);
+        self.staged.batch.delete(Space::Meta, meta::stream_key(id));
+        Arc::make_mut(&mut self.staged.catalog).streams.remove(&id);
     }
 
     /// The newest state of a raw row.
     pub(crate) fn row(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if let Some(staged) = self
+            .staged
             .batch
             .get(space, key)
             .or_else(|| self.group.batch.get(space, key))
@@ -338,12 +405,12 @@ impl<'g> Transaction<'g> {
 
     /// Stages a raw row: for the background work, idempotency tokens and documents.
     pub(crate) fn put_row(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
-        self.batch.put(space, key, value);
+        self.staged.batch.put(space, key, value);
     }
 
     /// Stages the removal of a raw row.
     pub(crate) fn delete_row(&mut self, space: Space, key: Vec<u8>) {
-        self.batch.delete(space, key);
+        self.staged.batch.delete(space, key);
     }
 }
 

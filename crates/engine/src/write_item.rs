@@ -4,16 +4,19 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_env::Timestamp;
 use trestle_expr::{Condition, Path, Update};
 use trestle_item::{Item, size};
 
 use crate::capacity::Consumed;
 use crate::catalog::{Catalog, Table};
+use crate::consequences::RowChange;
+use crate::hook::Hook;
 use crate::image::{self, Image};
 use crate::layout::ItemKey;
 use crate::schema::KeySchema;
 use crate::shared::Shared;
-use crate::transaction::{Actor, Transaction, Written};
+use crate::transaction::{Actor, Transaction};
 
 /// An item may have this many bytes.
 pub(crate) const ITEM_BYTES_MAX: usize = 400 * 1024;
@@ -33,6 +36,20 @@ pub(crate) enum Action {
     Check(Item),
 }
 
+impl Action {
+    /// The same with the key that the hook finds for it.
+    fn identified(&self, hook: &dyn Hook, table: &str, now: Timestamp) -> Result<Self, Error> {
+        let place = |item: &Image| image_to_put(hook.place(table, Item::clone(item), now)?);
+        Ok(match self {
+            Self::Put(item) => Self::Put(place(item)?),
+            Self::Insert(item) => Self::Insert(place(item)?),
+            Self::Update(given, update) => Self::Update(hook.key(table, given)?, update.clone()),
+            Self::Delete(given) => Self::Delete(hook.key(table, given)?),
+            Self::Check(given) => Self::Check(hook.key(table, given)?),
+        })
+    }
+}
+
 /// One item's write, checked as far as that is possible without its table.
 #[derive(Clone, Debug)]
 pub(crate) struct ItemWrite {
@@ -48,25 +65,61 @@ pub(crate) struct Outcome {
     pub(crate) table: Arc<Table>,
     pub(crate) old: Option<Arc<Image>>,
     pub(crate) new: Option<Arc<Image>>,
+    /// The key of an item that was to be removed: neither image shows it if there was none.
+    pub(crate) removed: Option<Item>,
     pub(crate) consumed: Consumed,
 }
 
 /// A write whose table and key are known.
+#[derive(Clone)]
 pub(crate) struct Placed {
     write: ItemWrite,
     table: Arc<Table>,
     key: ItemKey,
+    /// The action as it was given, if a hook found its key.
+    given: Option<Action>,
+}
+
+/// A write whose condition held.
+pub(crate) struct Ready {
+    table: Arc<Table>,
+    key: ItemKey,
+    old: Option<Arc<Image>>,
+    next: Next,
+}
+
+/// What an item is to become.
+enum Next {
+    /// Nothing else: only its condition was to be checked.
+    Unchanged,
+    /// This.
+    Item(Arc<Image>),
+    /// Nothing any more; its key.
+    Removed(Item),
 }
 
 impl ItemWrite {
     /// Finds the table and checks everything that depends on it alone.
     pub(crate) fn place(self, catalog: &Catalog, shared: &Shared) -> Result<Placed, Error> {
-        let table = Arc::clone(catalog.table(&self.table_name, shared.clock.now())?);
+        let now = shared.clock.now();
+        let table = Arc::clone(catalog.table(&self.table_name, now)?);
+        self.place_in(table, now)
+    }
+
+    fn place_in(mut self, table: Arc<Table>, now: Timestamp) -> Result<Placed, Error> {
+        let given = match &table.hook {
+            Some(hook) => {
+                let action = self.action.identified(&**hook, &table.name, now)?;
+                Some(std::mem::replace(&mut self.action, action))
+            }
+            None => None,
+        };
         let key = self.key(&table)?;
         Ok(Placed {
             write: self,
             table,
             key,
+            given,
         })
     }
 
@@ -127,9 +180,21 @@ impl Placed {
         self.key.in_table(self.table.id)
     }
 
-    /// The write without its place.
+    /// The write as it was given, without its place.
     pub(crate) fn into_write(self) -> ItemWrite {
-        self.write
+        ItemWrite {
+            action: self.given.unwrap_or(self.write.action),
+            ..self.write
+        }
+    }
+
+    /// The same without its condition.
+    pub(crate) fn unconditionally(mut self) -> Self {
+        self.write.condition = None;
+        if let Action::Insert(item) = self.write.action {
+            self.write.action = Action::Put(item);
+        }
+        self
     }
 
     /// The table as it was when the write was accepted.
@@ -160,53 +225,81 @@ impl Placed {
 
     /// Checks the condition and stages the change.
     pub(crate) fn run(self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Outcome, Error> {
-        // The table may have gained or lost an index, or be gone, since the request was accepted.
+        self.check(transaction)?.stage(transaction, actor)
+    }
+
+    /// Checks the condition and makes the new item.
+    pub(crate) fn check(self, transaction: &Transaction<'_>) -> Result<Ready, Error> {
+        // The table may have gained or lost an index or its hook, or be gone, since the request was accepted.
         let current = transaction.table(&self.write.table_name)?;
-        let key = if current.id == self.table.id && Arc::ptr_eq(&current, &self.table) {
-            self.key
+        let placed = if Arc::ptr_eq(&current, &self.table) {
+            self
         } else {
-            self.write.key(&current)?
+            self.into_write().place_in(current, transaction.now())?
         };
-        let old = transaction.item(&current, &key)?;
-        if matches!(self.write.action, Action::Insert(_)) && old.is_some() {
+        let Self {
+            write, table, key, ..
+        } = placed;
+        let old = transaction.item(&table, &key)?;
+        if matches!(write.action, Action::Insert(_)) && old.is_some() {
             return Err(Error::duplicate_item());
         }
-        if let Some(condition) = &self.write.condition {
+        if let Some(condition) = &write.condition {
             let empty = Item::new();
             let found = image::item(old.as_ref());
             if !condition.holds(found.unwrap_or(&empty)) {
-                let shown = found.filter(|_| self.write.show_on_failure).cloned();
+                let shown = found.filter(|_| write.show_on_failure).cloned();
                 return Err(Error::condition_failed(shown));
             }
         }
-        let new = match self.write.action {
-            Action::Check(_) => {
-                let consumed = Consumed::table(crate::capacity::write_units(of(old.as_ref())));
+        let next = match write.action {
+            Action::Check(_) => Next::Unchanged,
+            Action::Put(item) | Action::Insert(item) => Next::Item(item),
+            Action::Delete(key) => Next::Removed(key),
+            Action::Update(key, update) => {
+                let found = image::item(old.as_ref());
+                Next::Item(updated(&table, key, update.as_ref(), found)?)
+            }
+        };
+        Ok(Ready {
+            table,
+            key,
+            old,
+            next,
+        })
+    }
+}
+
+impl Ready {
+    /// Stages the change with all that follows from it.
+    pub(crate) fn stage(self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Outcome, Error> {
+        let Self {
+            table,
+            key,
+            old,
+            next,
+        } = self;
+        let (new, removed) = match next {
+            Next::Unchanged => {
+                let bytes = old.as_ref().map_or(0, |image| image.size());
                 return Ok(Outcome {
-                    table: current,
+                    table,
                     new: old.clone(),
                     old,
-                    consumed,
+                    removed: None,
+                    consumed: Consumed::table(crate::capacity::write_units(bytes)),
                 });
             }
-            Action::Put(item) | Action::Insert(item) => Some(item),
-            Action::Delete(_) => None,
-            Action::Update(key, update) => Some(updated(
-                &current,
-                key,
-                update.as_ref(),
-                image::item(old.as_ref()),
-            )?),
+            Next::Item(item) => (Some(item), None),
+            Next::Removed(key) => (None, Some(key)),
         };
-        let written = match (&old, &new) {
-            (Some(old), Some(new)) if old == new => Written::default(),
-            _ => transaction.write(&current, &key, old.as_ref(), new.clone(), actor),
-        };
-        let consumed = Consumed::write(of(old.as_ref()), of(new.as_ref()), &written);
+        let mut change = RowChange { table, key, old, new };
+        let consumed = change.write(transaction, actor)?;
         Ok(Outcome {
-            table: current,
-            old,
-            new,
+            table: change.table,
+            old: change.old,
+            new: change.new,
+            removed,
             consumed,
         })
     }
@@ -251,8 +344,4 @@ pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
         ));
     }
     Ok(Arc::new(Image::new(item)))
-}
-
-fn of(image: Option<&Arc<Image>>) -> usize {
-    image.map_or(0, |image| image.size())
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trestle_api::Error;
@@ -9,6 +10,7 @@ use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
 use crate::catalog::Table;
+use crate::consequences::RowChange;
 use crate::expiry;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, TableId};
@@ -20,30 +22,45 @@ const ITEMS_PER_COMMIT: usize = 100;
 /// Items that expired longer ago are left alone, as DynamoDB does: they are old data, not expiring data.
 const IGNORED_AFTER: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
 
+/// Deletes some of the items that are due.
+///
+/// A hook may refuse to let an item go. Then the item stays, with its expiry entry and everything that depends on it:
+/// deleting it alone would leave the other rows saying what is no longer true, and forgetting the entry would keep it
+/// forever. The entry is looked at again in the next pass; this one goes on behind it, so that it holds up nobody.
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     let now = worker.shared.clock.now();
-    let start = now.minus(IGNORED_AFTER).as_secs().to_be_bytes();
+    let oldest = now.minus(IGNORED_AFTER).as_secs().to_be_bytes();
     // An item is expired once the second it names has passed.
     let end = now.as_secs().to_be_bytes();
+    let kept = worker.kept_until.take();
+    let start = match &kept {
+        Some(entry) => Bound::Excluded(entry.as_slice()),
+        None => Bound::Included(&oldest[..]),
+    };
     let snapshot = worker.shared.store.snapshot();
+    let rows = snapshot.range(Space::Expiry, start, Bound::Excluded(&end), Direction::Forward);
     let mut due = Vec::new();
-    let rows = snapshot.range(
-        Space::Expiry,
-        Bound::Included(&start),
-        Bound::Excluded(&end),
-        Direction::Forward,
-    );
+    let mut last = None;
     for row in rows.take(ITEMS_PER_COMMIT) {
         let (entry, _) = row.map_err(internal)?;
         due.extend(layout::parse_expiry(&entry));
+        last = Some(entry.to_vec());
     }
-    if due.is_empty() {
+    if last.is_none() {
         return Ok(Progress::None);
     }
+    let refused = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&refused);
     worker.commit(false, move |transaction| {
-        due.into_iter()
-            .try_for_each(|(seconds, table, key)| expire(transaction, seconds, table, &key))
+        let kept = due
+            .iter()
+            .filter(|(seconds, table, key)| !expire(transaction, *seconds, *table, key))
+            .count();
+        seen.store(kept > 0, Ordering::Release);
+        Ok(())
     })?;
+    let is_kept = refused.load(Ordering::Acquire);
+    worker.kept_until.replace(if is_kept { last } else { kept });
     Ok(Progress::Some)
 }
 
@@ -67,17 +84,25 @@ pub(super) fn expiring(
     Ok(expires.then_some((table, item)))
 }
 
-/// Deletes one item, unless it has been written or deleted since.
-fn expire(
-    transaction: &mut Transaction<'_>,
-    seconds: u64,
-    table: TableId,
-    key: &ItemKey,
-) -> Result<(), Error> {
-    if let Some((table, item)) = expiring(transaction, seconds, table, key)? {
-        transaction.write(&table, key, Some(&item), None, Actor::TimeToLive);
+/// Deletes one item, unless it has been written or deleted since. Tells whether its entry is settled.
+fn expire(transaction: &mut Transaction<'_>, seconds: u64, table: TableId, key: &ItemKey) -> bool {
+    let settled = transaction.attempt(|transaction| {
+        if let Some((table, item)) = expiring(transaction, seconds, table, key)? {
+            let mut change = RowChange {
+                table,
+                key: key.clone(),
+                old: Some(item),
+                new: None,
+            };
+            change.write(transaction, Actor::TimeToLive)?;
+        }
+        // Also where the item was not deleted: an entry that nobody else removes would be looked at forever.
+        transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));
+        Ok(())
+    });
+    if let Err(error) = &settled {
+        let table = transaction.catalog().by_id(table).map(|table| table.name.clone());
+        tracing::warn!(table, %error, "an item whose time to live is over was kept; it will be tried again");
     }
-    // Also where the item was not deleted: an entry that nobody else removes would be looked at forever.
-    transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));
-    Ok(())
+    settled.is_ok()
 }

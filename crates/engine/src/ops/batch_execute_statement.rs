@@ -179,7 +179,7 @@ fn write(
     }
 }
 
-/// Runs one statement. A refused one stages nothing, so the others do not notice it.
+/// Runs one statement. A refused one leaves nothing staged, so the others do not notice it.
 fn write_one(
     transaction: &mut Transaction<'_>,
     change: Slot<Change>,
@@ -193,7 +193,7 @@ fn write_one(
     if change.taken {
         return failed(Error::transaction_conflict(), Some(name));
     }
-    match change.placed.run(transaction, Actor::Client) {
+    match transaction.attempt(|transaction| change.placed.run(transaction, Actor::Client)) {
         Err(error) => failed(error, Some(name)),
         Ok(mut outcome) => {
             used.add(&outcome.table, std::mem::take(&mut outcome.consumed));

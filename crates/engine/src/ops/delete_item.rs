@@ -8,7 +8,6 @@ use crate::write_item::{Action, ItemWrite};
 use crate::{Engine, collection, image, ops};
 
 pub(crate) fn run(engine: &Engine, mut request: DeleteItem) -> Completion {
-    let key = request.key.clone();
     let write = check(&mut request);
     ops::write_item(engine, write, move |outcome| DeleteItemOutput {
         attributes: match request.return_values {
@@ -20,7 +19,7 @@ pub(crate) fn run(engine: &Engine, mut request: DeleteItem) -> Completion {
             .report(&outcome.table, request.return_consumed_capacity),
         item_collection_metrics: collection::metrics(
             &outcome.table,
-            Some(&key),
+            outcome.removed.as_ref(),
             request.return_item_collection_metrics,
         ),
     })

@@ -29,7 +29,7 @@ pub(crate) fn run(shared: &Shared, request: &GetItem) -> Result<GetItemOutput, E
     placeholders.finish()?;
     let catalog = shared.catalog.load();
     let table = catalog.table(&request.table_name, shared.clock.now())?;
-    let key = table.key.item_key(&request.key)?;
+    let key = table.item_key(&request.key)?;
     let item = item(shared, table, &key)?;
     let consumed = Read::consistent(request.consistent_read).units(item.as_ref().map_or(0, size::of_item));
     Ok(GetItemOutput {

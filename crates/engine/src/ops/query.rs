@@ -1,10 +1,11 @@
 //! `Query`.
 
 use trestle_api::{Error, Query, QueryOutput};
+use trestle_env::Timestamp;
 use trestle_expr::{Condition, KeyCondition, Kind, Parameters, Placeholders, Projection, legacy};
-use trestle_store::Direction;
+use trestle_store::{Direction, Snapshot};
 
-use crate::catalog::{Index, Table};
+use crate::catalog::{Catalog, Index, Table};
 use crate::range;
 use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
@@ -17,9 +18,18 @@ struct Asked {
 }
 
 pub(crate) fn run(shared: &Shared, request: &Query) -> Result<QueryOutput, Error> {
-    let asked = check(request)?;
-    let now = shared.clock.now();
     let catalog = shared.catalog.load();
+    read(&*shared.store.snapshot(), &catalog, shared.clock.now(), request)
+}
+
+/// One page of what the query selects in `snapshot`.
+pub(crate) fn read(
+    snapshot: &dyn Snapshot,
+    catalog: &Catalog,
+    now: Timestamp,
+    request: &Query,
+) -> Result<QueryOutput, Error> {
+    let asked = check(request)?;
     let table = catalog.table(&request.table_name, now)?;
     let index = select::index(table, request.index_name.as_deref(), request.consistent_read, now)?;
     let key = index.map_or(&table.key, |index| &index.key);
@@ -58,7 +68,7 @@ pub(crate) fn run(shared: &Shared, request: &Query) -> Result<QueryOutput, Error
         consistent: request.consistent_read,
         capacity: request.return_consumed_capacity,
     }
-    .read(shared)?;
+    .read(snapshot)?;
     Ok(QueryOutput {
         items: answer.items,
         count: answer.count,

@@ -45,7 +45,7 @@ pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> 
         consistent: request.consistent_read,
         capacity: request.return_consumed_capacity,
     }
-    .read(shared)?;
+    .read(&*shared.store.snapshot())?;
     Ok(ScanOutput {
         items: answer.items,
         count: answer.count,

@@ -69,7 +69,7 @@ fn place(shared: &Shared, request: &TransactGetItems) -> Result<Vec<Place>, Erro
     let mut seen = HashSet::new();
     for item in &request.transact_items {
         let table = catalog.table(&item.get.table_name, now)?;
-        match table.key.item_key(&item.get.key) {
+        match table.item_key(&item.get.key) {
             Ok(key) => {
                 let place = key.in_table(table.id);
                 if !seen.insert(place.clone()) {

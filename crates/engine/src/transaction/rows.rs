@@ -1,0 +1,40 @@
+//! What a hook sees of the database: the state of this moment, with everything that is staged.
+
+use std::sync::Arc;
+
+use trestle_api::{Error, Query};
+use trestle_item::Item;
+
+use super::Transaction;
+use crate::hook::Rows;
+use crate::image::Image;
+use crate::ops;
+use crate::overlay::Overlay;
+
+impl Rows for Transaction<'_> {
+    fn get(&self, table: &str, key: &Item) -> Result<Option<Item>, Error> {
+        let table = self.table(table)?;
+        let key = table.key.item_key(key)?;
+        let found = self.item(&table, &key)?;
+        Ok(found.map(|image| Image::into_item(Arc::unwrap_or_clone(image))))
+    }
+
+    fn query(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        let rows = Overlay {
+            stored: self.group.shared.store.snapshot(),
+            staged: [&self.group.batch, &self.staged.batch],
+        };
+        let wanted = query.limit.map_or(usize::MAX, |limit| limit as usize);
+        let mut page = query.clone();
+        let mut items = Vec::new();
+        loop {
+            let answer = ops::query::read(&rows, self.catalog(), self.now(), &page)?;
+            items.extend(answer.items.into_iter().flatten());
+            items.truncate(wanted);
+            page.exclusive_start_key = answer.last_evaluated_key;
+            if page.exclusive_start_key.is_none() || items.len() == wanted {
+                return Ok(items);
+            }
+        }
+    }
+}
