@@ -19,7 +19,7 @@ use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
 
-pub use signer::sign_get;
+pub use signer::{sign, sign_get};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;

@@ -9,6 +9,7 @@ use crate::body::{self, BodyError};
 use crate::compress::{self, InflateError};
 use crate::dispatch;
 use crate::metrics::Metrics;
+use crate::models::{self, ModelKeeper};
 use crate::settings::{CorsOrigins, Limits, Settings};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -29,6 +30,8 @@ pub struct Hooks {
     pub movable_clock: Option<Arc<VirtualClock>>,
     /// What callers of `/_trestle/backup` get; without it that door is closed.
     pub backups: Option<Arc<dyn BackupSource>>,
+    /// Who answers callers of `/_trestle/models`; without it that door is closed.
+    pub models: Option<Arc<dyn ModelKeeper>>,
 }
 
 impl Default for Hooks {
@@ -37,6 +40,7 @@ impl Default for Hooks {
             clock: Arc::new(SystemClock::new()),
             movable_clock: None,
             backups: None,
+            models: None,
         }
     }
 }
@@ -49,6 +53,7 @@ pub(crate) struct Service {
     verifier: Option<Verifier>,
     movable_clock: Option<Arc<VirtualClock>>,
     backups: Option<Backups>,
+    models: Option<Arc<dyn ModelKeeper>>,
     cors: CorsOrigins,
     /// Host and port for the health text.
     address: String,
@@ -70,6 +75,7 @@ impl Service {
             backups: hooks
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
+            models: hooks.models,
             cors: settings.cors.clone(),
             address,
         }
@@ -103,6 +109,12 @@ impl Service {
                 Ok(answer) => answer,
                 Err(refused) => self.refuse(refused, id),
             },
+            (&Method::GET | &Method::POST | &Method::DELETE, models::MODELS_PATH) => {
+                match self.models(head, body).await {
+                    Ok(answer) => answer,
+                    Err(refused) => self.refuse(refused, id),
+                }
+            }
             (&Method::OPTIONS, _) => Answer::preflight(),
             _ => self.refuse(Refused::NotAnOperation, id),
         }
@@ -142,6 +154,15 @@ impl Service {
         let sent = self.read(head, body).await?;
         self.verify(head, &sent)?;
         Ok(backups.answer())
+    }
+
+    async fn models(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+        let Some(keeper) = &self.models else {
+            return Ok(models::no_models());
+        };
+        let sent = self.read(head, body).await?;
+        self.verify(head, &sent)?;
+        Ok(models::answer(keeper, head, &sent).await)
     }
 
     async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {

@@ -27,15 +27,17 @@ mod dispatch;
 mod http;
 mod listen;
 mod metrics;
+mod models;
 mod settings;
 mod shutdown;
 mod signals;
 mod tls;
 
-pub use auth::{AccessKey, sign_get};
+pub use auth::{AccessKey, sign, sign_get};
 pub use backup::BackupSource;
 pub use http::Hooks;
 pub use listen::{Server, StartError, Stopped};
+pub use models::{ModelAnswer, ModelCall, ModelKeeper};
 pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, Settings, TlsFiles};
 pub use signals::termination;
 pub use tls::TlsError;

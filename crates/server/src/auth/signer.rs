@@ -17,9 +17,22 @@ pub fn sign_get(
     path: &str,
     now: Timestamp,
 ) -> Result<Vec<(&'static str, String)>, Error> {
+    sign(key, host, ("GET", path), b"", now)
+}
+
+/// The headers that sign a request by its method and path, query included; `Host` must be sent as given here.
+pub fn sign(
+    key: &AccessKey,
+    host: &str,
+    (method, path): (&str, &str),
+    body: &[u8],
+    now: Timestamp,
+) -> Result<Vec<(&'static str, String)>, Error> {
     let signed_at = Moment::from_epoch_s(now.as_secs());
     let date = signed_at.to_string();
-    let request = Request::get(path)
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
         .header("host", host)
         .header("x-amz-date", &date);
     let (head, ()) = request
@@ -39,7 +52,7 @@ pub fn sign_get(
         signature: String::new(),
         expires_s: None,
     };
-    let text = canonical::string_to_sign(&claim, &head, b"")?;
+    let text = canonical::string_to_sign(&claim, &head, body)?;
     let authorization = format!(
         "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}",
         key.id,

@@ -68,3 +68,13 @@ fn items_expire_when_the_clock_passes_them() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_server_around_which_nobody_keeps_models_says_so() {
+    let server = TestServer::start();
+    for method in ["GET", "POST", "DELETE"] {
+        let answer = server.connect().send(method, "/_trestle/models", &[], b"");
+        assert_eq!(answer.status, 404);
+        assert!(answer.text().contains("keeps no models"), "{}", answer.text());
+    }
+}

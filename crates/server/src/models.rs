@@ -1,0 +1,207 @@
+//! `/_trestle/models`: the models that the database enforces, listed, applied and removed.
+
+use crate::answer::Answer;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) const MODELS_PATH: &str = "/_trestle/models";
+
+const USAGE: &str = "GET lists the models, GET ?name=NAME gives one's text, POST applies the model in the body \
+                     (?dry-run, ?fill, ?delete-indexes), DELETE ?name=NAME lets go of one.\n";
+
+/// What a caller asks about models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelCall {
+    /// Which models there are.
+    List,
+    /// The text of one.
+    Text {
+        /// Its name.
+        name: String,
+    },
+    /// Apply a model.
+    Apply {
+        /// The model file.
+        text: String,
+        /// Only say what would be done.
+        dry_run: bool,
+        /// Fill in what rows from before lack.
+        fill: bool,
+        /// Delete indexes that the model does not have.
+        delete_indexes: bool,
+    },
+    /// Let go of a model.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The answer to a [`ModelCall`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelAnswer {
+    /// As asked, in JSON.
+    Done(String),
+    /// As asked, in plain text.
+    Text(String),
+    /// There is no such model.
+    Unknown(String),
+    /// The model has errors: which.
+    Unsound(String),
+    /// The model cannot be applied: why, in JSON.
+    Refused(String),
+    /// Something else went wrong.
+    Failed(String),
+}
+
+/// A database that has models.
+pub trait ModelKeeper: Send + Sync + fmt::Debug {
+    /// Answers. Called on a thread that may block, for as long as it takes to build indexes.
+    fn answer(&self, call: ModelCall) -> ModelAnswer;
+}
+
+/// Answers when the program around the server keeps no models.
+pub(crate) fn no_models() -> Answer {
+    Answer::text(StatusCode::NOT_FOUND, "This server keeps no models.\n")
+}
+
+/// Answers a request of a caller who may.
+pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[u8]) -> Answer {
+    let Some(call) = understand(&head.method, head.uri.query().unwrap_or_default(), body) else {
+        return Answer::text(StatusCode::BAD_REQUEST, USAGE);
+    };
+    let keeper = Arc::clone(keeper);
+    match tokio::task::spawn_blocking(move || keeper.answer(call)).await {
+        Ok(answered) => shown(answered),
+        Err(error) => {
+            tracing::error!(%error, "a call about models failed");
+            Answer::text(StatusCode::INTERNAL_SERVER_ERROR, "The call failed.\n")
+        }
+    }
+}
+
+fn shown(answered: ModelAnswer) -> Answer {
+    match answered {
+        ModelAnswer::Done(json) => Answer::admin(StatusCode::OK, json),
+        ModelAnswer::Text(text) => Answer::text(StatusCode::OK, text),
+        ModelAnswer::Unknown(why) => Answer::text(StatusCode::NOT_FOUND, why + "\n"),
+        ModelAnswer::Unsound(why) => Answer::text(StatusCode::BAD_REQUEST, why + "\n"),
+        ModelAnswer::Refused(json) => Answer::admin(StatusCode::CONFLICT, json),
+        ModelAnswer::Failed(why) => Answer::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
+    }
+}
+
+/// `None` for what makes no sense: a misspelt flag must not be taken for its absence.
+fn understand(method: &Method, query: &str, body: &[u8]) -> Option<ModelCall> {
+    let mut parameters = Parameters::default();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        parameters.take(pair)?;
+    }
+    let Parameters {
+        name,
+        dry_run,
+        fill,
+        delete_indexes,
+    } = parameters;
+    let flagged = dry_run || fill || delete_indexes;
+    match (method.as_str(), name) {
+        ("GET", None) if !flagged => Some(ModelCall::List),
+        ("GET", Some(name)) if !flagged => Some(ModelCall::Text { name }),
+        ("DELETE", Some(name)) if !flagged => Some(ModelCall::Remove { name }),
+        ("POST", None) => Some(ModelCall::Apply {
+            text: String::from_utf8(body.to_vec()).ok()?,
+            dry_run,
+            fill,
+            delete_indexes,
+        }),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Parameters {
+    name: Option<String>,
+    dry_run: bool,
+    fill: bool,
+    delete_indexes: bool,
+}
+
+impl Parameters {
+    fn take(&mut self, pair: &str) -> Option<()> {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, "true"));
+        let flag = match key {
+            "name" => {
+                self.name = Some(decoded(value)?);
+                return Some(());
+            }
+            "dry-run" => &mut self.dry_run,
+            "fill" => &mut self.fill,
+            "delete-indexes" => &mut self.delete_indexes,
+            _ => return None,
+        };
+        *flag = match value {
+            "true" | "" | "1" => true,
+            "false" | "0" => false,
+            _ => return None,
+        };
+        Some(())
+    }
+}
+
+/// A value of a query string, in which bytes may stand as `%20`.
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = behind
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok())?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = behind.get(2..)?;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_method_means_one_thing() {
+        let get = |query| understand(&Method::GET, query, b"");
+        assert_eq!(get(""), Some(ModelCall::List));
+        let name = "a b".to_owned();
+        assert_eq!(get("name=a%20b"), Some(ModelCall::Text { name: name.clone() }));
+        assert_eq!(
+            understand(&Method::DELETE, "name=a%20b", b""),
+            Some(ModelCall::Remove { name })
+        );
+        assert_eq!(
+            understand(&Method::POST, "fill&dry-run=true&delete-indexes=false", b"x"),
+            Some(ModelCall::Apply {
+                text: "x".to_owned(),
+                dry_run: true,
+                fill: true,
+                delete_indexes: false,
+            })
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_not_guessed_at() {
+        assert_eq!(understand(&Method::DELETE, "", b""), None);
+        assert_eq!(understand(&Method::GET, "fill", b""), None);
+        assert_eq!(understand(&Method::GET, "name=%zz", b""), None);
+        assert_eq!(understand(&Method::POST, "dryrun", b""), None);
+        assert_eq!(understand(&Method::POST, "fill=perhaps", b""), None);
+        assert_eq!(understand(&Method::POST, "name=a", b""), None);
+        assert_eq!(understand(&Method::POST, "", b"\xff"), None);
+    }
+}
