@@ -119,13 +119,19 @@ impl Binding {
     /// Loads the models that are stored with the data and lets the engine enforce them.
     pub fn open(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
         let binding = Self::read(engine, clock)?;
-        let hook = together(&binding.held.lock())?;
-        binding.engine.install(Vec::new(), Some(Arc::new(hook)))?;
+        binding.enforce()?;
         Ok(binding)
     }
 
+    /// Lets the engine enforce all stored models from now on.
+    pub fn enforce(&self) -> Result<(), BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let hook = together(&self.held.lock())?;
+        Ok(self.engine.install(Vec::new(), Some(Arc::new(hook)))?)
+    }
+
     /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
-    /// things right. Applying a model enforces all of them.
+    /// things right. [`Binding::enforce`] does, and so does applying a model.
     pub fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
         let stored = stored::newest(stored::all(&engine)?);
         let held = stored.into_iter().map(Held::load).collect();

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Backup(BackupFlags),
     /// Make a data directory from a backup, and verify it.
     Restore(RestoreFlags),
-    /// Check and explain the application's model.
+    /// The application's model: check it, explain it, apply it to a database.
     #[command(subcommand)]
     Model(ModelCommand),
     /// Measure this database and the servers it is compared with.
@@ -55,6 +55,9 @@ pub(crate) struct ServeFlags {
     /// What an acknowledged write survives [default: fsync]
     #[arg(long, value_enum)]
     pub(crate) durability: Option<Durability>,
+    /// Apply this model before serving; may be given more than once
+    #[arg(long = "model", value_name = "FILE")]
+    pub(crate) models: Vec<PathBuf>,
     /// Address to listen on [default: 127.0.0.1]
     #[arg(long)]
     pub(crate) host: Option<String>,

@@ -47,6 +47,9 @@ pub(crate) struct StorageConfig {
     pub(crate) in_memory: Option<bool>,
     pub(crate) durability: Option<Durability>,
     pub(crate) cache_mb: Option<u64>,
+    /// Model files to apply at the start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) models: Vec<PathBuf>,
 }
 
 /// `[auth]`: one key, or several in `[[auth.keys]]`.
@@ -148,6 +151,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
                 .then_some(true)
                 .or(flags.data.is_some().then_some(false)),
             durability: flags.durability,
+            models: flags.models.clone(),
             ..StorageConfig::default()
         },
         auth: AuthConfig {

@@ -1,6 +1,12 @@
-//! `trestle model`: checks model files, explains their access patterns, prints their schema.
+//! `trestle model`: checks model files, explains their access patterns, prints their schema; applies them to databases.
+
+mod apply;
+pub(crate) mod keeper;
+mod place;
+mod progress;
 
 use crate::exit::{Code, Failure};
+use apply::{ApplyFlags, DiffFlags, ListFlags, RemoveFlags};
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,6 +19,14 @@ pub(crate) enum ModelCommand {
     Check(CheckFlags),
     /// Show what each access pattern sends, which index it reads, and what it costs
     Explain(ExplainFlags),
+    /// Make a database what the model says, and let it enforce the model
+    Apply(ApplyFlags),
+    /// Show what applying the model would do, and what stands in the way
+    Diff(DiffFlags),
+    /// List the models of a database, or print one
+    List(ListFlags),
+    /// Let go of a model; tables and rows stay
+    Remove(RemoveFlags),
     /// Print the JSON Schema of model files, for editors
     Schema,
 }
@@ -47,6 +61,10 @@ pub(crate) fn model(command: &ModelCommand) -> Result<(), Failure> {
     match command {
         ModelCommand::Check(flags) => check(flags),
         ModelCommand::Explain(flags) => explain(flags),
+        ModelCommand::Apply(flags) => apply::apply(flags),
+        ModelCommand::Diff(flags) => apply::diff(flags),
+        ModelCommand::List(flags) => apply::list(flags),
+        ModelCommand::Remove(flags) => apply::remove(flags),
         ModelCommand::Schema => {
             line(&format!("{:#}", trestle_model::schema()));
             Ok(())

@@ -1,5 +1,6 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
+mod models;
 mod open_files;
 mod settings;
 
@@ -30,8 +31,10 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let storage = settings::storage(config);
     let hooks = clock(config.clock.is_virtual.unwrap_or(false));
     let engine = open(&storage, &hooks.clock, config)?;
+    let models = models::open(engine.clone(), &hooks.clock, &config.storage.models)?;
     let hooks = Hooks {
         backups: Some(Arc::new(Backups(engine.clone()))),
+        models: Some(Arc::new(models)),
         ..hooks
     };
     let runtime =

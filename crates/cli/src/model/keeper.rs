@@ -1,0 +1,80 @@
+//! Whoever is asked about models in this process: the server's admin call, and commands on a directory.
+
+use trestle_binding::{ApplyOptions, BindError, Binding, Report, Step, Watcher};
+use trestle_model::Problem;
+use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
+
+/// Answers from the models of one database.
+#[derive(Debug)]
+pub(crate) struct Keeper(pub(crate) Binding);
+
+impl Keeper {
+    /// Answers while somebody watches.
+    pub(crate) fn answer_watched(&self, call: ModelCall, watcher: &mut dyn Watcher) -> ModelAnswer {
+        let answered = match call {
+            ModelCall::List => Ok(ModelAnswer::Done(
+                serde_json::json!({ "models": self.0.list() }).to_string(),
+            )),
+            ModelCall::Text { name } => self.0.text(&name).map(ModelAnswer::Text),
+            ModelCall::Remove { name } => self
+                .0
+                .remove(&name)
+                .map(|()| ModelAnswer::Done(serde_json::json!({ "removed": name }).to_string())),
+            ModelCall::Apply {
+                text,
+                dry_run,
+                fill,
+                delete_indexes,
+            } => {
+                let options = ApplyOptions {
+                    dry_run,
+                    fill,
+                    delete_indexes,
+                };
+                self.0
+                    .apply(&text, options, watcher)
+                    .map(|report| reported(&report))
+            }
+        };
+        answered.unwrap_or_else(|error| failed(&error))
+    }
+}
+
+impl ModelKeeper for Keeper {
+    fn answer(&self, call: ModelCall) -> ModelAnswer {
+        self.answer_watched(call, &mut Log)
+    }
+}
+
+fn reported(report: &Report) -> ModelAnswer {
+    let json = serde_json::json!(report).to_string();
+    if report.is_refused() {
+        ModelAnswer::Refused(json)
+    } else {
+        ModelAnswer::Done(json)
+    }
+}
+
+fn failed(error: &BindError) -> ModelAnswer {
+    match error {
+        BindError::Unsound(problems) => {
+            let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+            ModelAnswer::Unsound(lines.join("\n"))
+        }
+        BindError::NoModel { .. } => ModelAnswer::Unknown(error.to_string()),
+        other => ModelAnswer::Failed(other.to_string()),
+    }
+}
+
+/// Tells the log.
+pub(crate) struct Log;
+
+impl Watcher for Log {
+    fn step(&mut self, step: &Step) {
+        tracing::info!("model: {step}");
+    }
+
+    fn rows(&mut self, doing: &'static str, table: &str, rows: u64) {
+        tracing::trace!("model: {doing} of {table}: {rows}");
+    }
+}
