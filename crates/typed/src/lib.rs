@@ -1,1 +1,53 @@
-//! What code made from a model file stands on: keys, rows, updates, queries and transactions over any `Database`.
+//! What code made from a model file stands on: rows and keys as structs, conditions, updates, pages and transactions
+//! over any [`Database`](trestle_api::Database).
+//!
+//! Nobody writes against this crate by hand: `trestle::model!` generates thin shells over it, and the functions here
+//! do the work once for all entities. Everything is checked with `trestle-model`, so that the client derives the
+//! same keys as a database that knows the model.
+//!
+//! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`](futures_core::Stream).
+
+mod attribute;
+mod batch;
+mod bookmark;
+mod client;
+mod definition;
+mod draft;
+mod entity;
+mod error;
+mod get;
+mod handle;
+mod index_keys;
+mod page;
+mod request;
+mod row;
+mod rows;
+mod send;
+mod stream;
+mod transaction;
+mod value;
+mod write;
+
+pub use attribute::{Attribute, If};
+pub use bookmark::Bookmark;
+pub use client::Client;
+pub use definition::{Definition, Model};
+pub use draft::Draft;
+pub use entity::{Entity, Key, Write, insert, insert_optional};
+pub use error::{Canceled, Error, Failed, Misfit, Reason};
+pub use get::Get;
+pub use handle::Handle;
+pub use page::Page;
+pub use row::{FromRow, Row, read};
+pub use rows::{Queried, Rows, Scanned};
+pub use stream::RowStream;
+pub use transaction::{Part, Transaction};
+pub use value::{Contains, EpochSeconds, NotATimestamp, Ordered, Text, Timestamp, Value};
+pub use write::{Check, Delete, Put, Update};
+
+pub use futures_core::Stream;
+pub use trestle_api::Database;
+pub use trestle_item::{AttributeValue, Item, Map, Number};
+
+/// A future that a builder becomes when it is awaited.
+pub type Future<'d, T> = std::pin::Pin<Box<dyn std::future::Future<Output = Result<T, Error>> + Send + 'd>>;

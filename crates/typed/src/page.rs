@@ -1,0 +1,12 @@
+//! A page of rows.
+
+use crate::Bookmark;
+
+/// Some rows, and where to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// The rows, in order.
+    pub rows: Vec<T>,
+    /// Where the next page begins; `None` after the last row.
+    pub next: Option<Bookmark>,
+}

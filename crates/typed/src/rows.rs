@@ -1,0 +1,196 @@
+//! Reading the rows of an access pattern.
+
+use std::marker::PhantomData;
+
+use trestle_api::{Query, Request, Scan};
+use trestle_item::Item;
+use trestle_model::Bound;
+
+use crate::get::bind;
+use crate::handle::Handle;
+use crate::request::Placeholders;
+use crate::{Bookmark, Error, FromRow, Page, RowStream};
+
+/// How many rows a page has if nobody says.
+const PAGE_SIZE: u32 = 100;
+
+/// Marks access patterns that read one partition.
+#[derive(Clone, Copy, Debug)]
+pub enum Queried {}
+
+/// Marks access patterns that read everything.
+#[derive(Clone, Copy, Debug)]
+pub enum Scanned {}
+
+/// The rows that an access pattern finds: all of them, page by page, or as a stream.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is read until rows are asked for"]
+pub struct Rows<'d, T, How = Queried> {
+    handle: Handle<'d>,
+    access: &'static str,
+    parameters: Item,
+    page_size: Option<u32>,
+    after: Option<Bookmark>,
+    consistent: bool,
+    segment: Option<(u32, u32)>,
+    types: PhantomData<fn() -> (T, How)>,
+}
+
+impl<'d, T: FromRow, How> Rows<'d, T, How> {
+    /// The rows of an access pattern.
+    pub fn new(handle: Handle<'d>, access: &'static str, parameters: Item) -> Self {
+        Rows {
+            handle,
+            access,
+            parameters,
+            page_size: None,
+            after: None,
+            consistent: false,
+            segment: None,
+            types: PhantomData,
+        }
+    }
+
+    /// How many rows a page has, and a request reads; without it, as the model says.
+    pub fn page_size(mut self, rows: u32) -> Self {
+        self.page_size = Some(rows.max(1));
+        self
+    }
+
+    /// Goes on behind a bookmark.
+    pub fn after(mut self, bookmark: impl Into<Bookmark>) -> Self {
+        self.after = Some(bookmark.into());
+        self
+    }
+
+    /// Sees every write that was finished before. Not for a global index.
+    pub fn consistent(mut self) -> Self {
+        self.consistent = true;
+        self
+    }
+
+    /// The rows one after another; pages are fetched as they are needed.
+    pub fn stream(self) -> RowStream<'d, T> {
+        match self.request(self.page_size) {
+            Ok(request) => RowStream::new(self.handle, self.access, request),
+            Err(error) => RowStream::failed(self.handle, self.access, error),
+        }
+    }
+
+    /// All rows.
+    pub async fn collect(self) -> Result<Vec<T>, Error> {
+        let mut stream = self.stream();
+        let mut rows = Vec::new();
+        while let Some(row) = stream.next().await {
+            rows.push(row?);
+        }
+        Ok(rows)
+    }
+
+    /// The first row.
+    pub async fn first(self) -> Result<Option<T>, Error> {
+        self.page_size(1).stream().next().await.transpose()
+    }
+
+    /// One page: as many rows as it has room for, and where to go on if there are more.
+    pub async fn page(self) -> Result<Page<T>, Error> {
+        let wanted = self.page_size.or(self.limit()?).unwrap_or(PAGE_SIZE);
+        // One more tells whether there are more, also where rows are filtered out.
+        let mut stream = match self.request(Some(wanted.saturating_add(1))) {
+            Ok(request) => RowStream::new(self.handle, self.access, request),
+            Err(error) => return Err(error),
+        };
+        let mut page = Page {
+            rows: Vec::new(),
+            next: None,
+        };
+        let mut end = None;
+        while let Some(row) = stream.next().await {
+            let row = row?;
+            if page.rows.len() == usize::try_from(wanted).unwrap_or(usize::MAX) {
+                page.next = end;
+                return Ok(page);
+            }
+            page.rows.push(row);
+            end = stream.bookmark();
+        }
+        Ok(page)
+    }
+
+    fn limit(&self) -> Result<Option<u32>, Error> {
+        Ok(match bind(self.handle, self.access, &self.parameters)? {
+            Bound::Query { limit, .. } | Bound::Scan { limit, .. } => limit,
+            Bound::Get { .. } => None,
+        })
+    }
+
+    fn request(&self, page_size: Option<u32>) -> Result<Request, Error> {
+        let exclusive_start_key = match &self.after {
+            Some(bookmark) => Some(bookmark.key(self.access)?),
+            None => None,
+        };
+        let mut placeholders = Placeholders::default();
+        match bind(self.handle, self.access, &self.parameters)? {
+            Bound::Query {
+                table_name,
+                index,
+                key_condition,
+                filter,
+                forward,
+                limit,
+                consistent,
+            } => {
+                let key_condition = placeholders.take(key_condition.print(), 'k');
+                let filter = filter.map(|filter| placeholders.take(filter.print(), 'f'));
+                let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+                Ok(Request::Query(Query {
+                    table_name,
+                    index_name: index,
+                    key_condition_expression: Some(key_condition),
+                    filter_expression: filter,
+                    scan_index_forward: Some(forward),
+                    limit: page_size.or(limit),
+                    consistent_read: Some(consistent || self.consistent),
+                    exclusive_start_key,
+                    expression_attribute_names,
+                    expression_attribute_values,
+                    ..Query::default()
+                }))
+            }
+            Bound::Scan {
+                table_name,
+                index,
+                filter,
+                limit,
+                consistent,
+            } => {
+                let filter = filter.map(|filter| placeholders.take(filter.print(), 'f'));
+                let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+                Ok(Request::Scan(Scan {
+                    table_name,
+                    index_name: index,
+                    filter_expression: filter,
+                    limit: page_size.or(limit),
+                    consistent_read: Some(consistent || self.consistent),
+                    exclusive_start_key,
+                    segment: self.segment.map(|(segment, _)| segment),
+                    total_segments: self.segment.map(|(_, of)| of),
+                    expression_attribute_names,
+                    expression_attribute_values,
+                    ..Scan::default()
+                }))
+            }
+            Bound::Get { .. } => Err(Error::Definition {
+                model: self.handle.definition.name(),
+            }),
+        }
+    }
+}
+
+impl<T: FromRow> Rows<'_, T, Scanned> {
+    /// Only one of `of` parts of about the same size, counted from 0, so that several workers share the reading.
+    pub fn segment(mut self, segment: u32, of: u32) -> Self {
+        self.segment = Some((segment, of));
+        self
+    }
+}

@@ -1,0 +1,196 @@
+//! Sending one write, and looking again where that is ours to do.
+
+use trestle_api::{
+    ConditionCheck, DatabaseExt, DeleteItem, ErrorKind, GetItem, PutItem, ReturnValue,
+    ReturnValuesOnConditionCheckFailure, TransactWriteItem, UpdateItem,
+};
+use trestle_item::Item;
+
+use crate::draft::{Draft, Prepared, PreparedWrite, Presence};
+use crate::handle::Handle;
+use crate::request::Placeholders;
+use crate::{Error, Failed};
+
+/// How often a write is tried that others overtake. Each time, one of them got further.
+pub(crate) const ATTEMPTS_MAX: usize = 32;
+
+const SHOW: Option<ReturnValuesOnConditionCheckFailure> = Some(ReturnValuesOnConditionCheckFailure::AllOld);
+
+/// Sends a write. The answer is the row: for an update as it is now, for a delete as it was.
+pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item>, Error> {
+    let mut row = look(handle, &draft).await?;
+    for _ in 0..ATTEMPTS_MAX {
+        let prepared = draft.prepare(handle, row.as_ref())?;
+        let guarded = prepared.guarded;
+        match call(handle, prepared).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
+                let found = error.item().cloned();
+                if !(guarded && draft.holds(found.as_ref())) {
+                    return Err(refusal(handle, &draft, found));
+                }
+                row = found;
+            }
+            Err(error) if error.kind() == ErrorKind::TransactionConflict => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::Contended(Box::new(failed(handle, &draft, None))))
+}
+
+/// The row, if the write cannot be made without having seen it.
+pub(crate) async fn look(handle: Handle<'_>, draft: &Draft) -> Result<Option<Item>, Error> {
+    if !draft.needs_row(handle)? {
+        return Ok(None);
+    }
+    let (_, table, _) = handle.definition.entity(draft.entity)?;
+    let request = GetItem {
+        table_name: table.table_name().to_owned(),
+        key: draft.key(handle)?,
+        consistent_read: Some(true),
+        ..GetItem::default()
+    };
+    match handle.database.get_item(request).await?.item {
+        Some(row) => Ok(Some(row)),
+        None => Err(Error::NotFound(Box::new(failed(handle, draft, None)))),
+    }
+}
+
+pub(crate) fn failed(handle: Handle<'_>, draft: &Draft, found: Option<Item>) -> Failed {
+    Failed {
+        entity: draft.entity,
+        key: draft.key(handle).unwrap_or_default(),
+        found,
+    }
+}
+
+fn refusal(handle: Handle<'_>, draft: &Draft, found: Option<Item>) -> Error {
+    let missing = draft.presence == Presence::Present && found.is_none();
+    let failed = Box::new(failed(handle, draft, found));
+    if missing {
+        Error::NotFound(failed)
+    } else {
+        Error::ConditionFailed(failed)
+    }
+}
+
+async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, trestle_api::Error> {
+    let Prepared {
+        table_name,
+        key,
+        write,
+        condition,
+        ..
+    } = prepared;
+    let mut placeholders = Placeholders::default();
+    let condition_expression = condition.map(|condition| placeholders.take(condition.print(), 'c'));
+    match write {
+        PreparedWrite::Put(item) => {
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            let request = PutItem {
+                table_name,
+                item,
+                condition_expression,
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values_on_condition_check_failure: SHOW,
+                ..PutItem::default()
+            };
+            handle.database.put_item(request).await.map(|_| None)
+        }
+        PreparedWrite::Update(update) => {
+            let update_expression = (!update.is_empty()).then(|| placeholders.take(update.print(), 'u'));
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            let request = UpdateItem {
+                table_name,
+                key,
+                update_expression,
+                condition_expression,
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values: Some(ReturnValue::AllNew),
+                return_values_on_condition_check_failure: SHOW,
+                ..UpdateItem::default()
+            };
+            Ok(handle.database.update_item(request).await?.attributes)
+        }
+        // A check is only ever a part of a transaction.
+        PreparedWrite::Delete | PreparedWrite::Check => {
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            let request = DeleteItem {
+                table_name,
+                key,
+                condition_expression,
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values: Some(ReturnValue::AllOld),
+                return_values_on_condition_check_failure: SHOW,
+                ..DeleteItem::default()
+            };
+            Ok(handle.database.delete_item(request).await?.attributes)
+        }
+    }
+}
+
+/// The write as a part of a transaction.
+pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
+    let Prepared {
+        table_name,
+        key,
+        write,
+        condition,
+        ..
+    } = prepared;
+    let mut placeholders = Placeholders::default();
+    let condition_expression = condition.map(|condition| placeholders.take(condition.print(), 'c'));
+    let mut part = TransactWriteItem::default();
+    match write {
+        PreparedWrite::Put(item) => {
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            part.put = Some(Box::new(trestle_api::Put {
+                item,
+                table_name,
+                condition_expression,
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values_on_condition_check_failure: SHOW,
+            }));
+        }
+        PreparedWrite::Update(update) => {
+            let update_expression = placeholders.take(update.print(), 'u');
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            part.update = Some(Box::new(trestle_api::Update {
+                key,
+                update_expression,
+                table_name,
+                condition_expression,
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values_on_condition_check_failure: SHOW,
+            }));
+        }
+        PreparedWrite::Delete => {
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            part.delete = Some(Box::new(trestle_api::Delete {
+                key,
+                table_name,
+                condition_expression,
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values_on_condition_check_failure: SHOW,
+            }));
+        }
+        PreparedWrite::Check => {
+            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+            part.condition_check = Some(Box::new(ConditionCheck {
+                key,
+                table_name,
+                condition_expression: condition_expression.unwrap_or_default(),
+                expression_attribute_names,
+                expression_attribute_values,
+                return_values_on_condition_check_failure: SHOW,
+            }));
+        }
+    }
+    part
+}

@@ -1,0 +1,157 @@
+//! Several writes as one: all or none.
+
+use std::marker::PhantomData;
+
+use trestle_api::{CancellationCode, CancellationReason, DatabaseExt, ErrorKind, TransactWriteItems};
+use trestle_item::Item;
+
+use crate::draft::Draft;
+use crate::handle::Handle;
+use crate::send::{ATTEMPTS_MAX, failed, look, part};
+use crate::write::{Check, Delete, Put};
+use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Write};
+
+/// Something that can be a part of a transaction of the model `M`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no part of a transaction of the model `{M}`",
+    label = "expected a put, an update, a delete or a check of this model"
+)]
+pub trait Part<M> {
+    /// The write.
+    fn into_draft(self) -> Draft;
+}
+
+/// A transaction while it is put together.
+#[derive(Debug)]
+#[must_use = "nothing is written until this is committed"]
+pub struct Transaction<'d, M> {
+    handle: Handle<'d>,
+    drafts: Vec<Draft>,
+    token: Option<String>,
+    model: PhantomData<fn() -> M>,
+}
+
+impl<'d, M> Transaction<'d, M> {
+    pub(crate) fn new(handle: Handle<'d>) -> Self {
+        Transaction {
+            handle,
+            drafts: Vec::new(),
+            token: None,
+            model: PhantomData,
+        }
+    }
+
+    /// Adds any write: with its conditions, as the client's functions make it.
+    pub fn with(mut self, part: impl Part<M>) -> Self {
+        self.drafts.push(part.into_draft());
+        self
+    }
+
+    /// Writes a row.
+    pub fn put<W: Write<M>>(self, row: &W) -> Self
+    where
+        Put<'d, W::Entity>: Part<M>,
+    {
+        let put = Put::<W::Entity>::new(self.handle, row.to_item());
+        self.with(put)
+    }
+
+    /// Removes a row.
+    pub fn delete<K: Key<M>>(self, key: K) -> Self
+    where
+        K::Entity: Write<M>,
+        Delete<'d, K::Entity>: Part<M>,
+    {
+        let delete = Delete::<K::Entity>::new(self.handle, key.to_item());
+        self.with(delete)
+    }
+
+    /// Looks at a row, which must exist and for which this must hold.
+    pub fn check<K: Key<M>>(self, key: K, condition: If<K::Entity>) -> Self
+    where
+        Check<K::Entity>: Part<M>,
+    {
+        let check = Check::<K::Entity>::new(key.to_item()).if_(condition);
+        self.with(check)
+    }
+
+    /// Names the transaction, so that sending it again within ten minutes does nothing.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Makes all writes, or none.
+    pub fn commit(self) -> Future<'d, ()> {
+        let Transaction {
+            handle,
+            drafts,
+            token,
+            ..
+        } = self;
+        Box::pin(commit(handle, drafts, token))
+    }
+}
+
+async fn commit(handle: Handle<'_>, drafts: Vec<Draft>, token: Option<String>) -> Result<(), Error> {
+    if drafts.is_empty() {
+        return Ok(());
+    }
+    let mut rows: Vec<Option<Item>> = Vec::with_capacity(drafts.len());
+    for draft in &drafts {
+        rows.push(look(handle, draft).await?);
+    }
+    let mut last = None;
+    for _ in 0..ATTEMPTS_MAX {
+        let mut guarded = Vec::with_capacity(drafts.len());
+        let mut transact_items = Vec::with_capacity(drafts.len());
+        for (draft, row) in drafts.iter().zip(&rows) {
+            let prepared = draft.prepare(handle, row.as_ref())?;
+            guarded.push(prepared.guarded);
+            transact_items.push(part(prepared));
+        }
+        let request = TransactWriteItems {
+            transact_items,
+            client_request_token: token.clone(),
+            ..TransactWriteItems::default()
+        };
+        let error = match handle.database.transact_write_items(request).await {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if error.kind() != ErrorKind::TransactionCanceled || error.reasons().len() != drafts.len() {
+            return Err(error.into());
+        }
+        last = Some(canceled(handle, &drafts, error.reasons()));
+        for (((draft, reason), guarded), row) in
+            drafts.iter().zip(error.reasons()).zip(&guarded).zip(&mut rows)
+        {
+            match reason.code {
+                CancellationCode::None | CancellationCode::TransactionConflict => {}
+                CancellationCode::ConditionalCheckFailed if *guarded && draft.holds(reason.item.as_ref()) => {
+                    row.clone_from(&reason.item);
+                }
+                _ => return Err(canceled(handle, &drafts, error.reasons())),
+            }
+        }
+    }
+    last.map_or(Ok(()), Err)
+}
+
+fn canceled(handle: Handle<'_>, drafts: &[Draft], reasons: &[CancellationReason]) -> Error {
+    let reasons = drafts.iter().zip(reasons).map(|(draft, reason)| {
+        (reason.code != CancellationCode::None).then(|| Reason {
+            failed: failed(handle, draft, reason.item.clone()),
+            code: reason.code,
+            message: reason.message.clone().unwrap_or_default(),
+        })
+    });
+    Error::Canceled(Box::new(Canceled {
+        reasons: reasons.collect(),
+    }))
+}
+
+/// What must hold of the row with this key: that it exists, unless told otherwise.
+pub(crate) fn check<E: Entity>(identity: Item) -> Check<E> {
+    Check::new(identity)
+}

@@ -1,0 +1,144 @@
+//! Rust types for the types of the model.
+
+mod time;
+
+use std::collections::BTreeSet;
+
+use trestle_item::{AttributeValue, Map, Number};
+
+pub use time::{EpochSeconds, NotATimestamp, Timestamp};
+
+/// The value of an attribute.
+pub trait Value: Sized + Send {
+    /// As the database stores it.
+    fn to_value(&self) -> AttributeValue;
+
+    /// From what the database stores; what does not fit comes back.
+    fn from_value(value: AttributeValue) -> Result<Self, AttributeValue>;
+
+    /// What the attribute is when the row lacks it, for types that have such a value.
+    #[must_use]
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    /// Whether there is nothing to store: DynamoDB has no empty sets.
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+/// Values that have an order in the database.
+#[diagnostic::on_unimplemented(message = "values of type `{Self}` have no order in the database")]
+pub trait Ordered: Value {}
+
+/// Values that are text.
+#[diagnostic::on_unimplemented(message = "values of type `{Self}` are not text")]
+pub trait Text: Value {}
+
+/// Values that have elements.
+#[diagnostic::on_unimplemented(
+    message = "values of type `{Self}` contain nothing: they are no set, list or text"
+)]
+pub trait Contains: Value {
+    /// What they contain.
+    type Element: Value;
+}
+
+macro_rules! values {
+    ($($type:ty: $variant:ident;)*) => {
+        $(impl Value for $type {
+            fn to_value(&self) -> AttributeValue {
+                AttributeValue::$variant(self.clone())
+            }
+
+            fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
+                match value {
+                    AttributeValue::$variant(inner) => Ok(inner),
+                    other => Err(other),
+                }
+            }
+        })*
+    };
+}
+
+values! {
+    String: S;
+    Number: N;
+    Vec<u8>: B;
+    bool: Bool;
+    Vec<AttributeValue>: L;
+    Map: M;
+}
+
+impl Value for i64 {
+    fn to_value(&self) -> AttributeValue {
+        AttributeValue::N(Number::from(*self))
+    }
+
+    fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
+        match value.as_n().and_then(Number::to_i64) {
+            Some(number) => Ok(number),
+            None => Err(value),
+        }
+    }
+}
+
+impl Value for AttributeValue {
+    fn to_value(&self) -> AttributeValue {
+        self.clone()
+    }
+
+    fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
+        Ok(value)
+    }
+}
+
+macro_rules! sets {
+    ($($element:ty: $variant:ident;)*) => {
+        $(impl Value for BTreeSet<$element> {
+            fn to_value(&self) -> AttributeValue {
+                AttributeValue::$variant(self.iter().cloned().collect())
+            }
+
+            fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
+                match value {
+                    AttributeValue::$variant(members) => Ok(members.into_iter().collect()),
+                    other => Err(other),
+                }
+            }
+
+            fn absent() -> Option<Self> {
+                Some(Self::new())
+            }
+
+            fn is_absent(&self) -> bool {
+                self.is_empty()
+            }
+        }
+
+        impl Contains for BTreeSet<$element> {
+            type Element = $element;
+        })*
+    };
+}
+
+sets! {
+    String: Ss;
+    Number: Ns;
+    Vec<u8>: Bs;
+}
+
+impl Ordered for String {}
+impl Ordered for Number {}
+impl Ordered for i64 {}
+impl Ordered for Vec<u8> {}
+impl Text for String {}
+
+impl Contains for String {
+    type Element = String;
+}
+
+impl Contains for Vec<AttributeValue> {
+    type Element = AttributeValue;
+}
