@@ -9,6 +9,7 @@ mod table;
 mod template;
 
 use crate::draft::DraftModel;
+use crate::effects::{has_effects, plans};
 use crate::entity::Entity;
 use crate::model::{Loaded, Model, Table};
 use crate::problem::{Problems, suggestion};
@@ -56,7 +57,14 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         self.add_effects();
         let access = self.access_patterns();
         self.check_copies(&access);
+        let plans = plans(&self.tables, &self.entities, &access);
+        for table in &mut self.tables {
+            table.has_effects = has_effects(table, &self.entities, &plans);
+        }
+        let names = self.tables.iter().enumerate();
         Model {
+            by_table_name: names.map(|(at, table)| (table.table_name.clone(), at)).collect(),
+            plans,
             name: self.draft.name.clone(),
             about: self.draft.about.clone(),
             tables: self.tables,

@@ -59,6 +59,18 @@ impl Model {
         if let Some(old) = old {
             self.check_replacement(table, old, entity)?;
         }
+        self.derive_as(table, entity, old, new, now_ms).map(Some)
+    }
+
+    /// What must change in `new` so that it is a whole row of this entity.
+    pub(crate) fn derive_as<'m>(
+        &self,
+        table: &'m Table,
+        entity: &'m Entity,
+        old: Option<&Item>,
+        new: &Item,
+        now_ms: u64,
+    ) -> Result<Derived<'m>, Refusal> {
         let mut work = Work {
             entity,
             old,
@@ -72,11 +84,11 @@ impl Model {
         work.attributes()?;
         work.undeclared(table)?;
         work.keys()?;
-        Ok(Some(Derived {
+        Ok(Derived {
             entity,
             set: work.set,
             remove: work.remove,
-        }))
+        })
     }
 
     /// A row is never replaced by one of another entity.

@@ -1,12 +1,29 @@
 //! Effects, carried out: from one write to everything that follows from it. Pure; whoever commits applies it.
 
+mod copy;
+mod counter;
+mod head;
+mod inverse;
+mod kept;
+mod ledger;
+mod pairs;
+mod plan;
+mod settle;
+mod unique;
+
 use std::fmt;
+use std::rc::Rc;
 
 use trestle_expr::{Condition, KeyCondition};
 use trestle_item::Item;
 
-use crate::model::Model;
+use self::ledger::{Ledger, ROOT, key_in};
+use self::settle::settle_all;
+use crate::entity::{Entity, Role};
+use crate::model::{Model, Table};
 use crate::refusal::Refusal;
+
+pub(crate) use plan::{Plan, has_effects, plans};
 
 /// The rows of the database, as whoever commits sees them at this moment.
 pub trait Rows {
@@ -110,8 +127,30 @@ impl Model {
     ///
     /// The companions are complete and absolute: they are to be applied in order, and nothing else follows from them.
     /// Asked about one of them again, as [`By::Companion`], the answer is that it is right as it is.
-    pub fn change<R: Rows>(&self, change: &Change<'_>, _rows: &R) -> Result<Changed, Stopped<R::Error>> {
-        let Some(new) = change.new.filter(|_| change.by != By::Companion) else {
+    ///
+    /// A row whose time is over always goes: where the model would refuse that, nothing follows from it.
+    pub fn change<R: Rows>(&self, change: &Change<'_>, rows: &R) -> Result<Changed, Stopped<R::Error>> {
+        let Some(at) = self
+            .table_at(change.table_name)
+            .filter(|_| change.by != By::Companion)
+        else {
+            return Ok(Changed::default());
+        };
+        let Some(table) = self.tables.get(at) else {
+            return Ok(Changed::default());
+        };
+        if !table.has_effects {
+            return Ok(self.derived(change)?);
+        }
+        match self.followed(at, table, change, rows) {
+            Err(Stopped::Refused(_)) if change.by == By::TimeToLive => Ok(Changed::default()),
+            result => result,
+        }
+    }
+
+    /// A write from which nothing follows.
+    fn derived(&self, change: &Change<'_>) -> Result<Changed, Refusal> {
+        let Some(new) = change.new else {
             return Ok(Changed::default());
         };
         let derived = self.derive(change.table_name, change.old, new, change.now_ms)?;
@@ -124,5 +163,57 @@ impl Model {
             item,
             companions: Vec::new(),
         })
+    }
+
+    fn followed<R: Rows>(
+        &self,
+        at: usize,
+        table: &Table,
+        change: &Change<'_>,
+        rows: &R,
+    ) -> Result<Changed, Stopped<R::Error>> {
+        let Some(given) = change.new.or(change.old) else {
+            return Ok(Changed::default());
+        };
+        let entity = match change.new {
+            Some(new) => self.recognise_in(table, new)?,
+            // Whatever a row is, it may go.
+            None => self.recognise_in(table, given).ok().flatten(),
+        };
+        let nothing_follows = entity.is_some_and(|entity| {
+            entity.role == Role::Declared && self.plan_of(entity).is_none_or(Plan::is_empty)
+        });
+        if nothing_follows {
+            return Ok(self.derived(change)?);
+        }
+        let mut ledger = Ledger::new(self, rows, change.now_ms, change.by);
+        ledger.enter(at, key_in(table, given), change.old.cloned());
+        let kept = entity.filter(|entity| entity.role != Role::Declared && change.by == By::Client);
+        match kept {
+            Some(entity) => kept::write(&mut ledger, entity, change.old, change.new)?,
+            None => ledger.write(ROOT, change.new.cloned()),
+        }
+        // Also a row that is written as it was is looked at: its time of change is new.
+        ledger.wait(ROOT);
+        settle_all(&mut ledger)?;
+        let item = ledger.row(ROOT);
+        let mut companions = Vec::new();
+        if item.is_none() && change.new.is_some() {
+            companions.push(Companion {
+                table_name: change.table_name.to_owned(),
+                key: key_in(table, given),
+                item: None,
+            });
+        }
+        companions.extend(ledger.companions());
+        let item = item.filter(|item| change.new != Some(&**item));
+        Ok(Changed {
+            item: item.map(Rc::unwrap_or_clone),
+            companions,
+        })
+    }
+
+    pub(crate) fn plan_of(&self, entity: &Entity) -> Option<&Plan> {
+        self.plans.get(entity.position)
     }
 }

@@ -4,6 +4,7 @@ use trestle_item::{AttributeValue, Item};
 
 use crate::attribute::Attribute;
 use crate::effect::Effect;
+use crate::refusal::Refusal;
 use crate::template::KeyTemplate;
 
 /// A kind of row.
@@ -12,6 +13,8 @@ pub struct Entity {
     pub(crate) name: String,
     pub(crate) about: Option<String>,
     pub(crate) role: Role,
+    /// Position in the model's entities.
+    pub(crate) position: usize,
     /// Position in the model's tables.
     pub(crate) table: usize,
     pub(crate) tag: String,
@@ -132,6 +135,25 @@ impl Entity {
     #[must_use]
     pub fn effects(&self) -> &[Effect] {
         &self.effects
+    }
+
+    /// The key of the row that has these attributes.
+    pub(crate) fn key_from(&self, item: &Item) -> Result<Item, Refusal> {
+        self.key_where(|name| item.get(name))
+    }
+
+    /// The key of the row whose attributes are found like this.
+    pub(crate) fn key_where<'v>(
+        &self,
+        attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
+    ) -> Result<Item, Refusal> {
+        let mut key = Item::with_capacity(self.table_key.len());
+        for template in &self.table_key {
+            let value = template.render_from(&attribute);
+            let value = value.map_err(|error| crate::derive::refused(self, template, error))?;
+            key.insert(template.attribute.clone(), value);
+        }
+        Ok(key)
     }
 
     /// The identifying attributes that a table key was made of; `None` if the key is not of this shape.

@@ -45,3 +45,4 @@ pub use problem::{Problem, Severity};
 pub use refusal::Refusal;
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};
+pub use trestle_expr::KeyAttribute;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trestle_expr::KeyAttribute;
 
 use crate::access::AccessPattern;
+use crate::effects::Plan;
 use crate::entity::Entity;
 use crate::problem::Problem;
 
@@ -20,6 +21,10 @@ pub struct Model {
     pub(crate) tables: Vec<Table>,
     pub(crate) entities: Vec<Entity>,
     pub(crate) access: Vec<AccessPattern>,
+    /// What writes bring about, for each entity.
+    pub(crate) plans: Vec<Plan>,
+    /// Positions of the tables by their names in the database.
+    pub(crate) by_table_name: HashMap<String, usize>,
 }
 
 /// A model file that was read: the model, unless there are errors, and everything there is to say about it.
@@ -42,6 +47,8 @@ pub struct Table {
     pub(crate) stream: Option<StreamView>,
     pub(crate) entity_attribute: Option<String>,
     pub(crate) open: bool,
+    /// Whether anything follows from writes to it.
+    pub(crate) has_effects: bool,
     /// Positions in [`Model::entities`].
     pub(crate) entities: Vec<usize>,
     pub(crate) by_tag: Arc<HashMap<String, usize>>,
@@ -127,7 +134,11 @@ impl Model {
     /// The table of this name in the database.
     #[must_use]
     pub fn table(&self, table_name: &str) -> Option<&Table> {
-        self.tables.iter().find(|table| table.table_name == table_name)
+        self.tables.get(self.table_at(table_name)?)
+    }
+
+    pub(crate) fn table_at(&self, table_name: &str) -> Option<usize> {
+        self.by_table_name.get(table_name).copied()
     }
 
     /// The entities in the order of the file, each followed by those that its head and its unique keys make.

@@ -93,6 +93,68 @@ pub enum Refusal {
         /// The rest of a sentence about it.
         reason: String,
     },
+    /// A client writes to a row that the database keeps.
+    Kept {
+        /// The entity of the row.
+        entity: String,
+        /// The entity that it follows.
+        of: String,
+        /// What was written to it.
+        attribute: Option<String>,
+    },
+    /// A head was written that names no row of its group.
+    NoTarget {
+        /// The entity of the head.
+        head: String,
+        /// The entity of the rows.
+        entity: String,
+        /// What would name one, and what it was.
+        given: Vec<String>,
+    },
+    /// A head was to be removed whose row is there.
+    HasRow {
+        /// The entity of the head.
+        head: String,
+        /// The entity of the row.
+        entity: String,
+    },
+    /// The newest row of a group was to be removed, and which one comes next cannot be found.
+    NoSuccessor {
+        /// The entity of the row.
+        entity: String,
+        /// The entity of the head.
+        head: String,
+    },
+    /// A value is taken that may be there only once.
+    Taken {
+        /// The entity.
+        entity: String,
+        /// The value.
+        value: String,
+        /// What identifies the row that has it.
+        owner: String,
+    },
+    /// A row copies attributes of a row that is not there.
+    NoOriginal {
+        /// The entity.
+        entity: String,
+        /// The copy.
+        copy: String,
+        /// The entity to copy from.
+        from: String,
+        /// What identifies the missing row.
+        original: String,
+    },
+    /// Something that follows from the write is refused.
+    Following {
+        /// Why.
+        cause: Box<Refusal>,
+    },
+    /// More follows from the write than one commit may hold.
+    TooMuchFollows {
+        /// The most rows.
+        rows: usize,
+    },
     /// The model has no such table.
     NoTable {
         /// The table.
@@ -184,6 +246,55 @@ impl fmt::Display for Refusal {
             } => {
                 write!(f, "Access pattern {access}: parameter {parameter} {reason}")
             }
+            Self::Kept {
+                entity,
+                of,
+                attribute: None,
+            } => write!(
+                f,
+                "Rows of entity {entity} are kept by the database; write those of entity {of} instead"
+            ),
+            Self::Kept {
+                entity,
+                of,
+                attribute: Some(attribute),
+            } => write!(
+                f,
+                "Rows of entity {entity} are kept by the database: {attribute} is not what the row of entity {of} has; \
+                 write it there instead"
+            ),
+            Self::NoTarget { head, entity, given } => write!(
+                f,
+                "Entity {head} can only be pointed at an existing row of entity {entity}, and there is none such: {}",
+                given.join(", ")
+            ),
+            Self::HasRow { head, entity } => write!(
+                f,
+                "Entity {head} goes with the last row of entity {entity}; remove that one, or point the head at another"
+            ),
+            Self::NoSuccessor { entity, head } => write!(
+                f,
+                "The row of entity {entity} is its group's newest, and which one comes next cannot be found; point \
+                 entity {head} at another row first, or remove it"
+            ),
+            Self::Taken { entity, value, owner } => {
+                write!(f, "{value} is taken by the row of entity {entity} with {owner}")
+            }
+            Self::NoOriginal {
+                entity,
+                copy,
+                from,
+                original,
+            } => write!(
+                f,
+                "Entity {entity}: copy {copy} finds no row of entity {from} with {original}; write that one first"
+            ),
+            Self::Following { cause } => write!(f, "What follows from the write is refused: {cause}"),
+            Self::TooMuchFollows { rows } => write!(
+                f,
+                "More than {rows} rows follow from the write; its entities' effects feed each other, or one row has too \
+                 many others to keep"
+            ),
             Self::NoTable { table } => write!(f, "The model has no table {table}"),
         }
     }

@@ -53,14 +53,16 @@ impl Builder<'_, '_, '_> {
             role: Role::Head {
                 of: entity.name.clone(),
             },
+            position: 0,
             table,
             tag: head.tag.clone().unwrap_or_else(|| format!("{}.head", entity.tag)),
             table_key: keys.table,
             index_keys: keys.index,
             attributes,
             identity,
-            created: entity.created.clone(),
-            updated: entity.updated.clone(),
+            // Its times are those of its row.
+            created: None,
+            updated: None,
             closed: false,
             effects: Vec::new(),
         })
@@ -145,6 +147,7 @@ impl Builder<'_, '_, '_> {
             role: Role::Unique {
                 of: entity.name.clone(),
             },
+            position: 0,
             table,
             tag: format!("{}.unique.{}", entity.tag, unique.name.value),
             table_key: keys,

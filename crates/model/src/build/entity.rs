@@ -33,7 +33,8 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    fn push(&mut self, entity: Entity, at: usize) {
+    fn push(&mut self, mut entity: Entity, at: usize) {
+        entity.position = self.entities.len();
         if let Some(table) = self.tables.get_mut(entity.table) {
             table.entities.push(self.entities.len());
         }
@@ -51,6 +52,7 @@ impl Builder<'_, '_, '_> {
             name: draft.name.value.clone(),
             about: draft.about.clone(),
             role: Role::Declared,
+            position: 0,
             table,
             tag: draft.tag.clone().unwrap_or_else(|| draft.name.value.clone()),
             identity: identity(&keys.table),

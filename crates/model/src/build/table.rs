@@ -62,6 +62,7 @@ impl Builder<'_, '_, '_> {
             stream: draft.stream,
             entity_attribute: draft.entity_attribute.as_ref().map(|name| name.value.clone()),
             open: draft.open,
+            has_effects: false,
             entities: Vec::new(),
             by_tag: Arc::default(),
         }

@@ -1,0 +1,230 @@
+//! `copy`: attributes taken from a row of another entity, once or in step with it.
+
+use trestle_item::Item;
+
+use super::ledger::Ledger;
+use super::pairs::related;
+use super::plan::Parts;
+use super::settle::Row;
+use super::{RowQuery, Rows, Stopped};
+use crate::access::{AccessPattern, Bound};
+use crate::attribute::plain;
+use crate::effect::{Copy, Effect};
+use crate::entity::Entity;
+use crate::refusal::Refusal;
+
+/// What is known about a copy before anything is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    copy: Copy,
+    /// Position of the entity it is copied from.
+    from: usize,
+    /// Whether a row can do without.
+    optional: bool,
+}
+
+/// A copy as its original sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Follower {
+    copy: Copy,
+    /// Position of the entity that has the copy.
+    entity: usize,
+    /// What finds the rows that have it.
+    finder: AccessPattern,
+}
+
+impl Step {
+    pub(super) fn of(parts: &Parts<'_>, entity: &Entity, copy: &Copy) -> Option<Self> {
+        let mut copied = copy.attributes.iter();
+        Some(Step {
+            from: parts.position(&copy.from)?,
+            optional: copied.all(|pair| {
+                let attribute = entity.attribute(&pair.ours);
+                attribute.is_none_or(|attribute| attribute.optional || attribute.default.is_some())
+            }),
+            copy: copy.clone(),
+        })
+    }
+}
+
+/// Who follows whom: the position of each original, and its followers.
+pub(super) fn followers(parts: &Parts<'_>) -> Vec<(usize, Follower)> {
+    let mut followers = Vec::new();
+    for (entity, effect) in parts
+        .entities
+        .iter()
+        .enumerate()
+        .flat_map(|(at, entity)| entity.effects.iter().map(move |effect| (at, effect)))
+    {
+        let Effect::Copy(copy) = effect else { continue };
+        let finder = copy
+            .in_step
+            .as_ref()
+            .and_then(|name| parts.access.iter().find(|pattern| pattern.name == *name));
+        if let (Some(finder), Some(original)) = (finder, parts.position(&copy.from)) {
+            let follower = Follower {
+                copy: copy.clone(),
+                entity,
+                finder: finder.clone(),
+            };
+            followers.push((original, follower));
+        }
+    }
+    followers
+}
+
+/// Fills in what a row copies. What it had of a copy that is not in step stays.
+pub(super) fn take<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    row: &Row<'_>,
+    item: &mut Item,
+) -> Result<(), Stopped<R::Error>> {
+    let Some(from) = ledger.model.entities.get(step.from) else {
+        return Ok(());
+    };
+    let Some(identity) = related(from, &step.copy.with, item) else {
+        return Ok(());
+    };
+    let referred = row.old.and_then(|old| related(from, &step.copy.with, old));
+    let stored = row.old.filter(|_| referred.as_ref() == Some(&identity));
+    let has_copy = |stored: &&Item| {
+        let mut copied = step.copy.attributes.iter();
+        copied.any(|pair| stored.contains_key(&pair.ours))
+    };
+    if let Some(stored) = stored.filter(has_copy).filter(|_| step.copy.in_step.is_none()) {
+        copy_from(
+            stored,
+            item,
+            step.copy.attributes.iter().map(|pair| (&pair.ours, &pair.ours)),
+        );
+        return Ok(());
+    }
+    let at = ledger.find(from, from.key_from(&identity)?)?;
+    let theirs = step.copy.attributes.iter().map(|pair| (&pair.theirs, &pair.ours));
+    match (ledger.row(at), stored) {
+        (Some(original), _) => copy_from(&original, item, theirs),
+        // The original is gone; its copies stay.
+        (None, Some(stored)) => {
+            copy_from(
+                stored,
+                item,
+                step.copy.attributes.iter().map(|pair| (&pair.ours, &pair.ours)),
+            );
+        }
+        (None, None) if step.optional => copy_from(&Item::new(), item, theirs),
+        (None, None) => return Err(no_original(step, row.entity, from, &identity).into()),
+    }
+    Ok(())
+}
+
+fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'n String, &'n String)>) {
+    for (theirs, ours) in names {
+        match source.get(theirs) {
+            Some(value) if item.get(ours) == Some(value) => {}
+            Some(value) => {
+                item.insert(ours.clone(), value.clone());
+            }
+            None => {
+                item.remove(ours);
+            }
+        }
+    }
+}
+
+fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> Refusal {
+    let said: Vec<String> = identity
+        .iter()
+        .map(|(name, value)| format!("{name} {:?}", plain(value)))
+        .collect();
+    Refusal::NoOriginal {
+        entity: entity.name.clone(),
+        copy: step.copy.name.clone(),
+        from: from.name.clone(),
+        original: said.join(", "),
+    }
+}
+
+/// Brings the copies of a row in step with it. Those of a row that is gone stay as they are.
+pub(super) fn lead<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    follower: &Follower,
+    row: &Row<'_>,
+    new: Option<&Item>,
+) -> Result<(), Stopped<R::Error>> {
+    let Some(new) = new else { return Ok(()) };
+    let value = |item: Option<&Item>, name: &str| item.and_then(|item| item.get(name)).cloned();
+    let mut copied = follower.copy.attributes.iter();
+    if copied.all(|pair| value(row.old, &pair.theirs) == value(Some(new), &pair.theirs)) {
+        return Ok(());
+    }
+    let Some(entity) = ledger.model.entities.get(follower.entity) else {
+        return Ok(());
+    };
+    for at in copies(ledger, follower, entity, row, new)? {
+        let Some(stored) = ledger.row(at) else { continue };
+        let referred = related(row.entity, &follower.copy.with, &stored);
+        if referred.is_none_or(|identity| row.entity.key_from(&identity).ok().as_ref() != Some(row.key)) {
+            continue;
+        }
+        let mut item = (*stored).clone();
+        let names = follower.copy.attributes.iter();
+        copy_from(new, &mut item, names.map(|pair| (&pair.theirs, &pair.ours)));
+        ledger.put(entity, at, item);
+    }
+    Ok(())
+}
+
+/// The rows that have copies, as they are found by the original as it was and as it is.
+fn copies<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    follower: &Follower,
+    entity: &Entity,
+    row: &Row<'_>,
+    new: &Item,
+) -> Result<Vec<usize>, Stopped<R::Error>> {
+    let after = bound(&follower.finder, new)?;
+    let before = match row.old {
+        Some(old) => bound(&follower.finder, old)?.filter(|before| after.as_ref() != Some(before)),
+        None => None,
+    };
+    let mut found = Vec::new();
+    for request in [after, before].into_iter().flatten() {
+        match request {
+            Bound::Get { key, .. } => found.push(ledger.find(entity, key)?),
+            Bound::Query {
+                table_name,
+                index,
+                key_condition,
+                filter,
+                ..
+            } => {
+                let query = RowQuery {
+                    table_name,
+                    index,
+                    key_condition,
+                    filter,
+                };
+                found.extend(ledger.query(entity.table, &query)?);
+            }
+            Bound::Scan { .. } => {}
+        }
+    }
+    found.retain(|at| {
+        let recognised = ledger
+            .row(*at)
+            .and_then(|item| ledger.entity_of(entity.table, &item));
+        recognised.is_some_and(|recognised| recognised.name == entity.name)
+    });
+    Ok(found)
+}
+
+/// The finder with the original's attributes; `None` if it lacks one of them.
+fn bound(finder: &AccessPattern, original: &Item) -> Result<Option<Bound>, Refusal> {
+    let parameters: Option<Item> = finder
+        .parameters
+        .iter()
+        .map(|parameter| Some((parameter.name.clone(), original.get(&parameter.name)?.clone())))
+        .collect();
+    parameters.map(|parameters| finder.bind(&parameters)).transpose()
+}

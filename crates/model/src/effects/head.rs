@@ -1,0 +1,406 @@
+//! `head`: a row that always holds the newest of a group.
+
+mod group;
+mod point;
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use trestle_item::{AttributeValue, Item, Number};
+
+use self::group::Group;
+use super::ledger::{At, Ledger};
+use super::plan::Parts;
+use super::settle::Row;
+use super::{By, Rows, Stopped};
+use crate::attribute::AttributeKind;
+use crate::effect::{Edit, Head};
+use crate::entity::Entity;
+use crate::refusal::Refusal;
+
+pub(super) use point::{point, unpoint};
+
+/// What is known about a head before anything is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    head: Head,
+    /// Position of the head's entity.
+    entity: usize,
+    /// Attributes of a row that its head does not have.
+    left_out: Vec<String>,
+    /// The attribute that says when a row expires.
+    ttl: Option<String>,
+    /// How the rows of a group are found with one query, if they can be.
+    group: Option<Group>,
+    /// Whether being demoted undoes a mark of being promoted, so that no two rows ever have it.
+    marks: bool,
+}
+
+/// How a row stands to the head of its group.
+pub(super) struct Standing {
+    /// The head's row in the ledger.
+    head: At,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Apart,
+    Is,
+    Becomes,
+    StepsDown,
+}
+
+impl Step {
+    pub(super) fn of(parts: &Parts<'_>, entity: &Entity, head: &Head) -> Option<Self> {
+        let position = parts.position(&head.entity)?;
+        let of_head = parts.entities.get(position)?;
+        let table = parts.tables.get(entity.table)?;
+        let keys = entity.table_key.iter().chain(&entity.index_keys);
+        let keys = keys.filter(|template| !template.is_identity());
+        let mut left_out: Vec<String> = keys.map(|template| template.attribute.clone()).collect();
+        left_out.extend(head.omit.iter().cloned());
+        left_out.extend(table.entity_attribute.clone());
+        // A head goes when its group goes, not before.
+        left_out.extend(parts.tables.get(of_head.table)?.ttl.clone());
+        left_out.extend(
+            head.previous
+                .iter()
+                .map(|remembered| remembered.attribute.clone()),
+        );
+        let undone = |(name, value): (&String, &AttributeValue)| {
+            head.demote.remove.contains(name) || head.demote.set.get(name).is_some_and(|other| other != value)
+        };
+        Some(Step {
+            entity: position,
+            left_out,
+            ttl: table.ttl.clone(),
+            group: Group::of(table, entity, &of_head.identity),
+            marks: head.promote.set.iter().any(undone),
+            head: head.clone(),
+        })
+    }
+
+    /// What decides which row is the newest; `None` for a row that takes no part.
+    fn rank<'i>(&self, item: &'i Item) -> Option<Vec<&'i AttributeValue>> {
+        self.head.newest_by.iter().map(|name| item.get(name)).collect()
+    }
+
+    fn is_newer(&self, entity: &Entity, one: &Item, two: &Item) -> bool {
+        let (Some(one), Some(two)) = (self.rank(one), self.rank(two)) else {
+            // What stands there without a rank was not put there by this model.
+            return self.rank(one).is_some();
+        };
+        let ranked = self.head.newest_by.iter().zip(one.into_iter().zip(two));
+        let mut decided = ranked.map(|(name, (one, two))| compared(entity, name, one, two));
+        decided.find(|ordering| ordering.is_ne()) == Some(Ordering::Greater)
+    }
+
+    /// Whether a row looks like the one that was promoted.
+    fn is_marked(&self, item: &Item) -> bool {
+        let mut set = self.head.promote.set.iter();
+        self.marks && set.all(|(name, value)| item.get(name) == Some(value))
+    }
+
+    fn expires(&self, item: &Item, now_ms: u64) -> bool {
+        let seconds = self.ttl.as_ref().and_then(|name| item.get(name)?.as_n());
+        seconds.is_some_and(|seconds| *seconds <= Number::from(now_ms / 1000))
+    }
+
+    fn promote(&self, item: &mut Item, old: Option<&Item>, now_ms: u64) {
+        // What was demoted before is to stay again. A new row's own time to live is its own.
+        if let Some(ttl) = &self.ttl
+            && self.head.demote.expire_after_seconds.is_some()
+            && old.is_some_and(|old| old.get(ttl) == item.get(ttl))
+        {
+            item.remove(ttl);
+        }
+        self.edit(&self.head.promote, item, now_ms);
+    }
+
+    fn demote(&self, item: &mut Item, now_ms: u64) {
+        self.edit(&self.head.demote, item, now_ms);
+    }
+
+    fn edit(&self, edit: &Edit, item: &mut Item, now_ms: u64) {
+        mark(edit, item);
+        if let (Some(ttl), Some(seconds)) = (&self.ttl, edit.expire_after_seconds) {
+            item.insert(ttl.clone(), (now_ms / 1000).saturating_add(seconds));
+        }
+    }
+
+    /// The head that a row makes.
+    fn content(&self, row: &Item, previous: Vec<(String, AttributeValue)>) -> Item {
+        let own = row.iter().filter(|(name, _)| !self.left_out.contains(name));
+        let own = own.map(|(name, value)| (name.clone(), value.clone()));
+        own.chain(previous).collect()
+    }
+
+    /// What the head remembers already.
+    fn remembered(&self, head: &Item) -> Vec<(String, AttributeValue)> {
+        let names = self.head.previous.iter().map(|remembered| &remembered.attribute);
+        let values = names.filter_map(|name| Some((name.clone(), head.get(name)?.clone())));
+        values.collect()
+    }
+
+    /// What the head will remember of the row that was newest before.
+    fn to_remember(&self, predecessor: &Item) -> Vec<(String, AttributeValue)> {
+        let previous = self.head.previous.iter();
+        let values = previous.filter_map(|remembered| {
+            Some((
+                remembered.attribute.clone(),
+                predecessor.get(&remembered.of)?.clone(),
+            ))
+        });
+        values.collect()
+    }
+
+    /// Whether the head itself knows all that its successor will remember, so that its row need not be read.
+    fn knows_enough(&self) -> bool {
+        let omitted = |name: &String| self.left_out.contains(name);
+        self.head.demote.is_empty()
+            && !self
+                .head
+                .previous
+                .iter()
+                .any(|remembered| omitted(&remembered.of))
+    }
+}
+
+fn mark(edit: &Edit, item: &mut Item) {
+    for (name, value) in &edit.set {
+        if item.get(name) != Some(value) {
+            item.insert(name.clone(), value.clone());
+        }
+    }
+    for name in &edit.remove {
+        item.remove(name);
+    }
+}
+
+fn compared(entity: &Entity, name: &str, one: &AttributeValue, two: &AttributeValue) -> Ordering {
+    let kind = entity.attribute(name).map(|attribute| attribute.kind);
+    let ordering = match (kind, one, two) {
+        // Without its end, a whole second comes before its fractions.
+        (Some(AttributeKind::Timestamp), AttributeValue::S(one), AttributeValue::S(two)) => {
+            Some(one.trim_end_matches('Z').cmp(two.trim_end_matches('Z')))
+        }
+        _ => one.compare(two),
+    };
+    ordering.unwrap_or(Ordering::Greater)
+}
+
+/// How a row stands to its head, and what that makes of the row itself. `item` is the row as it will be.
+pub(super) fn stand<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    row: &Row<'_>,
+    item: Option<&mut Item>,
+) -> Result<Option<(Standing, bool)>, Stopped<R::Error>> {
+    let Some(of_head) = ledger.model.entities.get(step.entity) else {
+        return Ok(None);
+    };
+    let Some(any) = item.as_deref().or(row.old) else {
+        return Ok(None);
+    };
+    let key = match of_head.key_from(any) {
+        Ok(key) => key,
+        // A row that never had a head may always go.
+        Err(_) if item.is_none() => return Ok(None),
+        Err(refusal) => return Err(refusal.into()),
+    };
+    let at = ledger.find(of_head, key)?;
+    let head = ledger.row(at);
+    let is_head = head
+        .as_ref()
+        .is_some_and(|head| points_at(row.entity, head, row.key));
+    let place = match (&item, is_head) {
+        (Some(item), true) if step.rank(item).is_some() => Place::Is,
+        (_, true) => Place::StepsDown,
+        (Some(item), false) if competes(step, row.old, item) => match &head {
+            Some(head) if !step.is_newer(row.entity, item, head) => Place::Apart,
+            _ => Place::Becomes,
+        },
+        _ => Place::Apart,
+    };
+    let edited = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now_ms));
+    Ok(Some((Standing { head: at, place }, edited)))
+}
+
+fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
+    let rank = step.rank(new);
+    rank.is_some() && old.and_then(|old| step.rank(old)) != rank
+}
+
+/// Whether a head stands for the row with this key.
+fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
+    entity.key_from(head).is_ok_and(|its| its == *key)
+}
+
+/// What a row's place makes of the row. Says whether anything.
+fn edit_own(step: &Step, place: Place, has_head: bool, row: &Row<'_>, item: &mut Item, now_ms: u64) -> bool {
+    let before = item.clone();
+    match place {
+        Place::Becomes => step.promote(item, row.old, now_ms),
+        // Whatever was written, it stays marked as long as it is the newest.
+        Place::Is => mark(&step.head.promote, item),
+        Place::StepsDown => step.demote(item, now_ms),
+        Place::Apart if has_head && step.is_marked(item) => step.demote(item, now_ms),
+        Place::Apart => {}
+    }
+    *item != before
+}
+
+/// What a row's place makes of the head and of other rows of its group.
+pub(super) fn follow<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    standing: &Standing,
+    row: &Row<'_>,
+    new: Option<&Item>,
+) -> Result<(), Stopped<R::Error>> {
+    let Some(of_head) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let at = standing.head;
+    let head = ledger.row(at);
+    match (standing.place, new, head) {
+        (Place::Is, Some(new), Some(head)) => {
+            let content = step.content(new, step.remembered(&head));
+            ledger.put(of_head, at, content);
+        }
+        (Place::Becomes, Some(new), head) => {
+            let previous = match head {
+                Some(head) => succeed(ledger, step, row.entity, &head)?,
+                None => Vec::new(),
+            };
+            ledger.put(of_head, at, step.content(new, previous));
+        }
+        (Place::StepsDown, _, Some(head)) => fall_back(ledger, step, row, at, &head)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Demotes the row that a head stands for. What is to be remembered of it.
+fn succeed<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    entity: &Entity,
+    head: &Item,
+) -> Result<Vec<(String, AttributeValue)>, Stopped<R::Error>> {
+    if step.knows_enough() {
+        return Ok(step.to_remember(head));
+    }
+    let Ok(key) = entity.key_from(head) else {
+        return Ok(Vec::new());
+    };
+    let at = ledger.find(entity, key)?;
+    let Some(predecessor) = ledger.row(at) else {
+        return Ok(step.to_remember(head));
+    };
+    let previous = step.to_remember(&predecessor);
+    let mut demoted = Rc::unwrap_or_clone(predecessor);
+    step.demote(&mut demoted, ledger.now_ms);
+    ledger.put(entity, at, demoted);
+    Ok(previous)
+}
+
+/// Who comes after a row that is the newest no more.
+enum Successor {
+    Row(At),
+    Nobody,
+    Unknown,
+}
+
+fn fall_back<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    row: &Row<'_>,
+    at: At,
+    head: &Item,
+) -> Result<(), Stopped<R::Error>> {
+    let Some(of_head) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let found = match &step.group {
+        Some(group) => newest_of_group(ledger, step, group, row, head)?,
+        None => remembered_row(ledger, step, row.entity, head)?,
+    };
+    match found {
+        Successor::Row(successor) => {
+            let Some(stored) = ledger.row(successor) else {
+                return Ok(());
+            };
+            let mut promoted = (*stored).clone();
+            step.promote(&mut promoted, Some(&stored), ledger.now_ms);
+            ledger.put(of_head, at, step.content(&promoted, Vec::new()));
+            ledger.put(row.entity, successor, promoted);
+        }
+        Successor::Unknown if ledger.by != By::TimeToLive => {
+            return Err(Refusal::NoSuccessor {
+                entity: row.entity.name.clone(),
+                head: of_head.name.clone(),
+            }
+            .into());
+        }
+        Successor::Nobody | Successor::Unknown => ledger.remove(at),
+    }
+    Ok(())
+}
+
+fn newest_of_group<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    group: &Group,
+    row: &Row<'_>,
+    head: &Item,
+) -> Result<Successor, Stopped<R::Error>> {
+    let mut newest: Option<(At, Rc<Item>)> = None;
+    for (at, item) in group.rows(ledger, row.entity, head)? {
+        let takes_part = step.rank(&item).is_some() && !step.expires(&item, ledger.now_ms);
+        if !takes_part || ledger.key(at) == Some(row.key) {
+            continue;
+        }
+        if newest
+            .as_ref()
+            .is_none_or(|(_, best)| step.is_newer(row.entity, &item, best))
+        {
+            newest = Some((at, item));
+        }
+    }
+    Ok(newest.map_or(Successor::Nobody, |(at, _)| Successor::Row(at)))
+}
+
+/// The row before, if what the head remembers identifies it.
+fn remembered_row<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    entity: &Entity,
+    head: &Item,
+) -> Result<Successor, Stopped<R::Error>> {
+    let Some(of_head) = ledger.model.entities.get(step.entity) else {
+        return Ok(Successor::Unknown);
+    };
+    let key = entity.key_where(|name| {
+        let mut previous = step.head.previous.iter();
+        match previous.find(|remembered| remembered.of == name) {
+            Some(remembered) => head.get(&remembered.attribute),
+            None => head
+                .get(name)
+                .filter(|_| of_head.identity.iter().any(|own| own == name)),
+        }
+    });
+    let Ok(key) = key else {
+        return Ok(Successor::Unknown);
+    };
+    let at = ledger.find(entity, key)?;
+    let takes_part = ledger
+        .row(at)
+        .is_some_and(|item| step.rank(&item).is_some() && !step.expires(&item, ledger.now_ms));
+    Ok(if takes_part {
+        Successor::Row(at)
+    } else {
+        Successor::Unknown
+    })
+}

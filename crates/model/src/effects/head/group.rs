@@ -1,0 +1,118 @@
+//! The rows of a group, where one partition of a table or index holds them all.
+
+use std::rc::Rc;
+
+use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
+use trestle_item::{Item, ScalarType};
+
+use crate::effects::ledger::{At, Ledger};
+use crate::effects::{RowQuery, Rows, Stopped};
+use crate::entity::Entity;
+use crate::model::{KeySchema, Table};
+use crate::template::KeyTemplate;
+
+/// A row of a group.
+pub(super) type Member = (At, Rc<Item>);
+
+/// The partition that holds a group.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Group {
+    table_name: String,
+    index: Option<String>,
+    hash: Vec<KeyTemplate>,
+    /// A key attribute, and what it begins with in every row of the entity.
+    beginning: Option<(String, String)>,
+    /// The attributes that the rows of a group have in common.
+    common: Vec<String>,
+}
+
+impl Group {
+    /// The table itself if it can be, otherwise an index.
+    pub(super) fn of(table: &Table, entity: &Entity, common: &[String]) -> Option<Self> {
+        let indexes = table.indexes.iter().map(|index| (Some(&index.name), &index.key));
+        let mut places = std::iter::once((None, &table.key)).chain(indexes);
+        places.find_map(|(index, key)| Self::in_place(table, index, key, entity, common))
+    }
+
+    fn in_place(
+        table: &Table,
+        index: Option<&String>,
+        key: &KeySchema,
+        entity: &Entity,
+        common: &[String],
+    ) -> Option<Self> {
+        let template = |name: &str| entity.key_template(name);
+        // An index that a row may be missing from does not hold the group.
+        let always = |template: &KeyTemplate| {
+            let mut fields = template.slots();
+            fields.all(|slot| !slot.attribute.optional)
+        };
+        if !key
+            .attributes()
+            .all(|key| template(&key.name).is_some_and(always))
+        {
+            return None;
+        }
+        let hash: Option<Vec<KeyTemplate>> =
+            key.hash.iter().map(|key| template(&key.name).cloned()).collect();
+        let hash = hash?;
+        let mut fields = hash.iter().flat_map(KeyTemplate::fields);
+        if !fields.all(|name| common.iter().any(|known| known == name)) {
+            return None;
+        }
+        let range = key.range.first().and_then(|key| template(&key.name));
+        let beginning = range
+            .filter(|range| range.kind == ScalarType::S && !range.beginning().is_empty())
+            .map(|range| (range.attribute.clone(), range.beginning().to_owned()));
+        Some(Group {
+            table_name: table.table_name.clone(),
+            index: index.cloned(),
+            hash,
+            beginning,
+            common: common.to_vec(),
+        })
+    }
+
+    /// All rows of the group that a head stands for.
+    pub(super) fn rows<R: Rows>(
+        &self,
+        ledger: &mut Ledger<'_, '_, R>,
+        entity: &Entity,
+        head: &Item,
+    ) -> Result<Vec<Member>, Stopped<R::Error>> {
+        let Ok(query) = self.query(head) else {
+            return Ok(Vec::new());
+        };
+        let found = ledger.query(entity.table, &query)?;
+        let rows = found.into_iter().filter_map(|at| Some((at, ledger.row(at)?)));
+        let rows = rows.filter(|(_, item)| self.has(ledger, entity, head, item));
+        Ok(rows.collect())
+    }
+
+    fn query(&self, head: &Item) -> Result<RowQuery, crate::template::RenderError> {
+        let mut terms = Vec::new();
+        for template in &self.hash {
+            terms.push(KeyTerm {
+                attribute: template.attribute.clone(),
+                op: KeyOp::Eq(template.render(head)?),
+            });
+        }
+        terms.extend(self.beginning.as_ref().map(|(attribute, text)| KeyTerm {
+            attribute: attribute.clone(),
+            op: KeyOp::BeginsWith(text.as_str().into()),
+        }));
+        Ok(RowQuery {
+            table_name: self.table_name.clone(),
+            index: self.index.clone(),
+            key_condition: KeyCondition { terms },
+            filter: None,
+        })
+    }
+
+    /// Rows of other entities and of other groups may lie in the same partition.
+    fn has<R: Rows>(&self, ledger: &Ledger<'_, '_, R>, entity: &Entity, head: &Item, item: &Item) -> bool {
+        let recognised = ledger.entity_of(entity.table, item);
+        recognised.is_some_and(|found| found.name == entity.name)
+            && self.common.iter().all(|name| item.get(name) == head.get(name))
+    }
+}

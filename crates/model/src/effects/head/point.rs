@@ -1,0 +1,182 @@
+//! A client's write to a head: it may point it at another row of the group, and nothing else.
+
+use std::rc::Rc;
+
+use trestle_item::{AttributeValue, Item};
+
+use super::{Step, succeed};
+use crate::attribute::shown;
+use crate::effects::ledger::{At, Ledger, ROOT};
+use crate::effects::{Rows, Stopped};
+use crate::entity::Entity;
+use crate::model::Table;
+use crate::refusal::Refusal;
+
+/// Points the head, which is the root of the ledger, at the row that `new` names.
+pub(in crate::effects) fn point<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    entity: &Entity,
+    old: Option<&Item>,
+    new: &Item,
+) -> Result<(), Stopped<R::Error>> {
+    let Some(of_head) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let mut given = new.clone();
+    for (name, value) in of_head.identify(new).unwrap_or_default() {
+        given.insert(name, value);
+    }
+    let at = target(ledger, step, entity, of_head, old, &given)?;
+    let Some(row) = ledger.row(at) else {
+        return Err(no_target(step, entity, of_head, &given).into());
+    };
+    if step.rank(&row).is_none() {
+        return Err(no_target(step, entity, of_head, &given).into());
+    }
+    check_given(
+        ledger.model.tables.get(of_head.table),
+        of_head,
+        entity,
+        old,
+        &row,
+        &given,
+    )?;
+    let same = old.is_some_and(|old| {
+        ledger
+            .key(at)
+            .is_some_and(|key| super::points_at(entity, old, key))
+    });
+    let previous = match old {
+        Some(old) if same => step.remembered(old),
+        Some(old) => succeed(ledger, step, entity, old)?,
+        None => Vec::new(),
+    };
+    let mut promoted = (*row).clone();
+    if same {
+        super::mark(&step.head.promote, &mut promoted);
+    } else {
+        step.promote(&mut promoted, Some(&row), ledger.now_ms);
+    }
+    ledger.put(of_head, ROOT, step.content(&promoted, previous));
+    ledger.put(entity, at, promoted);
+    Ok(())
+}
+
+/// The row that is meant: by what identifies it, by what makes it the newest, or the one it was.
+fn target<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    entity: &Entity,
+    of_head: &Entity,
+    old: Option<&Item>,
+    given: &Item,
+) -> Result<At, Stopped<R::Error>> {
+    let differs = |names: &[String]| {
+        let differing = |name: &String| old.is_none_or(|old| old.get(name) != given.get(name));
+        names.iter().all(|name| given.contains_key(name)) && names.iter().any(differing)
+    };
+    if differs(&entity.identity) {
+        return ledger.find(entity, entity.key_from(given)?);
+    }
+    if differs(&step.head.newest_by) {
+        let wanted = step.rank(given);
+        let rows = match &step.group {
+            Some(group) => group.rows(ledger, entity, given)?,
+            None => Vec::new(),
+        };
+        let mut rows = rows.into_iter().filter(|(_, row)| step.rank(row) == wanted);
+        return match rows.next() {
+            Some((at, _)) => Ok(at),
+            None => Err(no_target(step, entity, of_head, given).into()),
+        };
+    }
+    match old {
+        Some(old) => ledger.find(entity, entity.key_from(old)?),
+        None => Err(no_target(step, entity, of_head, given).into()),
+    }
+}
+
+fn no_target(step: &Step, entity: &Entity, of_head: &Entity, given: &Item) -> Refusal {
+    let own = entity
+        .identity
+        .iter()
+        .filter(|name| !of_head.identity.contains(name));
+    let mut names: Vec<&String> = own.collect();
+    // What makes it the newest finds it only where the group can be read.
+    if step.group.is_some() {
+        names.extend(
+            step.head
+                .newest_by
+                .iter()
+                .filter(|name| !entity.identity.contains(name)),
+        );
+    }
+    let shown = |name: &&String| match given.get(name) {
+        Some(value) => format!("{name} is {}", shown(value)),
+        None => format!("{name} is missing"),
+    };
+    Refusal::NoTarget {
+        head: of_head.name.clone(),
+        entity: entity.name.clone(),
+        given: names.iter().map(shown).collect(),
+    }
+}
+
+/// A head has what its row has. Whoever writes something else to it would lose it.
+fn check_given(
+    table: Option<&Table>,
+    of_head: &Entity,
+    entity: &Entity,
+    old: Option<&Item>,
+    row: &Item,
+    given: &Item,
+) -> Result<(), Refusal> {
+    let tag = table.and_then(|table| table.entity_attribute.as_ref());
+    let derived = |name: &String| {
+        let key = of_head.key_template(name).or_else(|| entity.key_template(name));
+        Some(name) == tag || key.is_some_and(|template| !template.is_identity())
+    };
+    let as_known = |name: &str, value: &AttributeValue| {
+        row.get(name) == Some(value) || old.and_then(|old| old.get(name)) == Some(value)
+    };
+    match given
+        .iter()
+        .find(|(name, value)| !derived(name) && !as_known(name, value))
+    {
+        Some((name, _)) => Err(Refusal::Kept {
+            entity: of_head.name.clone(),
+            of: entity.name.clone(),
+            attribute: Some(name.clone()),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A client removes a head: only if its row is gone, or if nobody else could say which row comes next. Then the group
+/// has no head until a row becomes its newest, or a head is written that names one.
+pub(in crate::effects) fn unpoint<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    entity: &Entity,
+    old: &Item,
+) -> Result<(), Stopped<R::Error>> {
+    let Ok(key) = entity.key_from(old) else {
+        return Ok(());
+    };
+    let at = ledger.find(entity, key)?;
+    let Some(row) = ledger.row(at) else {
+        return Ok(());
+    };
+    if step.group.is_some() {
+        return Err(Refusal::HasRow {
+            head: step.head.entity.clone(),
+            entity: entity.name.clone(),
+        }
+        .into());
+    }
+    let mut demoted = Rc::unwrap_or_clone(row);
+    step.demote(&mut demoted, ledger.now_ms);
+    ledger.put(entity, at, demoted);
+    Ok(())
+}

@@ -1,0 +1,282 @@
+//! The one mechanism underneath all effects: rows as they were and as they will be.
+//!
+//! An effect reads rows and writes rows, here; nothing else. A row that was written waits until it is settled: its keys
+//! are derived, and its own effects run, from the state that was settled last to the one it has now. When nothing waits
+//! any more, what differs from storage is what follows from the write. So the order of effects does not matter, a row
+//! that several effects touch is one row, and two entities that keep each other end as soon as neither changes.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use trestle_expr::{KeyOp, KeyTerm};
+use trestle_item::{AttributeValue, Item, key};
+
+use super::{By, Companion, RowQuery, Rows, Stopped};
+use crate::entity::Entity;
+use crate::model::{Model, Projection, Table};
+use crate::refusal::Refusal;
+
+/// The most rows that are settled for one write. A model whose effects feed each other without end meets it.
+const SETTLED_MAX: usize = 10_000;
+
+/// A row in the ledger.
+pub(super) type At = usize;
+
+/// The row that is written, always the first.
+pub(super) const ROOT: At = 0;
+
+pub(super) struct Ledger<'m, 'r, R> {
+    pub(super) model: &'m Model,
+    pub(super) now_ms: u64,
+    pub(super) by: By,
+    rows: &'r R,
+    entries: Vec<Entry>,
+    /// By table and bytes of the key.
+    places: HashMap<(usize, Vec<u8>), At>,
+    waiting: VecDeque<At>,
+    settled: usize,
+}
+
+struct Entry {
+    table: usize,
+    key: Item,
+    stored: Option<Rc<Item>>,
+    /// The state whose effects are accounted for.
+    settled: Option<Rc<Item>>,
+    current: Option<Rc<Item>>,
+    waits: bool,
+}
+
+/// A row to settle.
+pub(super) struct Waiting {
+    pub(super) at: At,
+    pub(super) table: usize,
+    pub(super) old: Option<Rc<Item>>,
+    pub(super) new: Option<Rc<Item>>,
+}
+
+impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
+    pub(super) fn new(model: &'m Model, rows: &'r R, now_ms: u64, by: By) -> Self {
+        Ledger {
+            model,
+            now_ms,
+            by,
+            rows,
+            entries: Vec::new(),
+            places: HashMap::new(),
+            waiting: VecDeque::new(),
+            settled: 0,
+        }
+    }
+
+    /// Enters a row with what is stored of it.
+    pub(super) fn enter(&mut self, table: usize, key: Item, stored: Option<Item>) -> At {
+        let at = self.entries.len();
+        let stored = stored.map(Rc::new);
+        self.places.insert((table, bytes(&key)), at);
+        self.entries.push(Entry {
+            table,
+            key,
+            settled: stored.clone(),
+            current: stored.clone(),
+            stored,
+            waits: false,
+        });
+        at
+    }
+
+    /// The row of an entity with this key.
+    pub(super) fn find(&mut self, entity: &Entity, key: Item) -> Result<At, Stopped<R::Error>> {
+        if let Some(at) = self.places.get(&(entity.table, bytes(&key))) {
+            return Ok(*at);
+        }
+        let stored = match self.model.tables.get(entity.table) {
+            Some(table) => self.rows.get(&table.table_name, &key).map_err(Stopped::Rows)?,
+            None => None,
+        };
+        Ok(self.enter(entity.table, key, stored))
+    }
+
+    /// The entity of a row, if it is one.
+    pub(super) fn entity_of(&self, table: usize, row: &Item) -> Option<&'m Entity> {
+        let table = self.model.tables.get(table)?;
+        self.model.recognise_in(table, row).ok().flatten()
+    }
+
+    /// A row as it will be.
+    pub(super) fn row(&self, at: At) -> Option<Rc<Item>> {
+        self.entries.get(at).and_then(|entry| entry.current.clone())
+    }
+
+    pub(super) fn key(&self, at: At) -> Option<&Item> {
+        self.entries.get(at).map(|entry| &entry.key)
+    }
+
+    /// Writes a row of an entity. Its key and tag need not be given.
+    pub(super) fn put(&mut self, entity: &Entity, at: At, mut item: Item) {
+        if let Some(entry) = self.entries.get(at) {
+            for (name, value) in &entry.key {
+                if item.get(name) != Some(value) {
+                    item.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        let table = self.model.tables.get(entity.table);
+        if let Some(tag) = table.and_then(|table| table.entity_attribute.as_ref())
+            && item.get(tag).and_then(AttributeValue::as_s) != Some(&entity.tag)
+        {
+            item.insert(tag.clone(), entity.tag.as_str());
+        }
+        self.write(at, Some(item));
+    }
+
+    pub(super) fn remove(&mut self, at: At) {
+        self.write(at, None);
+    }
+
+    pub(super) fn write(&mut self, at: At, item: Option<Item>) {
+        let Some(entry) = self.entries.get_mut(at) else {
+            return;
+        };
+        if entry.current.as_deref() == item.as_ref() {
+            return;
+        }
+        entry.current = item.map(Rc::new);
+        self.wait(at);
+    }
+
+    /// Has a row settled, whether or not it was written.
+    pub(super) fn wait(&mut self, at: At) {
+        if let Some(entry) = self.entries.get_mut(at)
+            && !entry.waits
+        {
+            entry.waits = true;
+            self.waiting.push_back(at);
+        }
+    }
+
+    /// The next row to settle.
+    pub(super) fn next(&mut self) -> Result<Option<Waiting>, Refusal> {
+        let Some(at) = self.waiting.pop_front() else {
+            return Ok(None);
+        };
+        self.settled += 1;
+        if self.settled > SETTLED_MAX {
+            return Err(Refusal::TooMuchFollows { rows: SETTLED_MAX });
+        }
+        let waiting = self.entries.get_mut(at).map(|entry| {
+            entry.waits = false;
+            Waiting {
+                at,
+                table: entry.table,
+                old: entry.settled.clone(),
+                new: entry.current.clone(),
+            }
+        });
+        Ok(waiting)
+    }
+
+    /// Takes a row as it is: from here on, its effects are accounted for.
+    pub(super) fn settle(&mut self, at: At, item: Option<Rc<Item>>) {
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.settled.clone_from(&item);
+            entry.current = item;
+        }
+    }
+
+    /// The rows that a query finds, as they will be; in no order.
+    pub(super) fn query(&mut self, table: usize, query: &RowQuery) -> Result<Vec<At>, Stopped<R::Error>> {
+        let Some(known) = self.model.tables.get(table) else {
+            return Ok(Vec::new());
+        };
+        let whole = holds_whole_rows(known, query.index.as_deref());
+        for row in self.rows.query(query).map_err(Stopped::Rows)? {
+            let key = key_in(known, &row);
+            if self.places.contains_key(&(table, bytes(&key))) {
+                continue;
+            }
+            let stored = if whole {
+                Some(row)
+            } else {
+                self.rows.get(&known.table_name, &key).map_err(Stopped::Rows)?
+            };
+            self.enter(table, key, stored);
+        }
+        let found = self.entries.iter().enumerate().filter(|(_, entry)| {
+            entry.table == table && entry.current.as_ref().is_some_and(|row| finds(query, row))
+        });
+        Ok(found.map(|(at, _)| at).collect())
+    }
+
+    /// What follows from the write: every other row that is not as it was.
+    pub(super) fn companions(self) -> Vec<Companion> {
+        let model = self.model;
+        let changed = self
+            .entries
+            .into_iter()
+            .skip(ROOT + 1)
+            .filter(|entry| entry.current != entry.stored);
+        let companions = changed.filter_map(|entry| {
+            Some(Companion {
+                table_name: model.tables.get(entry.table)?.table_name.clone(),
+                key: entry.key,
+                item: entry.current.map(Rc::unwrap_or_clone),
+            })
+        });
+        companions.collect()
+    }
+}
+
+/// The key of a row.
+pub(super) fn key_in(table: &Table, row: &Item) -> Item {
+    let attributes = table.key.attributes();
+    let pairs = attributes.filter_map(|key| Some((key.name.clone(), row.get(&key.name)?.clone())));
+    pairs.collect()
+}
+
+fn bytes(row_key: &Item) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(64);
+    for (name, value) in row_key {
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(0);
+        // What is no key finds nothing; storage will say so.
+        let _ = key::encode_component(value, &mut bytes);
+    }
+    bytes
+}
+
+fn holds_whole_rows(table: &Table, index: Option<&str>) -> bool {
+    let index = index.and_then(|name| table.index(name));
+    index.is_none_or(|index| index.projection == Projection::All)
+}
+
+fn finds(query: &RowQuery, row: &Item) -> bool {
+    query.key_condition.terms.iter().all(|term| holds(term, row))
+        && query.filter.as_ref().is_none_or(|filter| filter.holds(row))
+}
+
+fn holds(term: &KeyTerm, row: &Item) -> bool {
+    let Some(value) = row.get(&term.attribute) else {
+        return false;
+    };
+    let is = |wanted: &AttributeValue, accepts: fn(std::cmp::Ordering) -> bool| {
+        value.compare(wanted).is_some_and(accepts)
+    };
+    match &term.op {
+        KeyOp::Eq(wanted) => value == wanted,
+        KeyOp::Lt(wanted) => is(wanted, std::cmp::Ordering::is_lt),
+        KeyOp::Le(wanted) => is(wanted, std::cmp::Ordering::is_le),
+        KeyOp::Gt(wanted) => is(wanted, std::cmp::Ordering::is_gt),
+        KeyOp::Ge(wanted) => is(wanted, std::cmp::Ordering::is_ge),
+        KeyOp::Between(low, high) => {
+            is(low, std::cmp::Ordering::is_ge) && is(high, std::cmp::Ordering::is_le)
+        }
+        KeyOp::BeginsWith(AttributeValue::S(beginning)) => {
+            value.as_s().is_some_and(|text| text.starts_with(beginning))
+        }
+        KeyOp::BeginsWith(AttributeValue::B(beginning)) => {
+            value.as_b().is_some_and(|bytes| bytes.starts_with(beginning))
+        }
+        KeyOp::BeginsWith(_) => false,
+    }
+}

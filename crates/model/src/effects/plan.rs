@@ -1,0 +1,88 @@
+//! What can be known about effects before anything is written: worked out once, when the model is loaded.
+
+use std::collections::HashMap;
+
+use super::{copy, counter, head, inverse, unique};
+use crate::access::AccessPattern;
+use crate::effect::Effect;
+use crate::entity::{Entity, Role};
+use crate::model::Table;
+
+/// What a write of an entity brings about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Plan {
+    pub(super) head: Option<head::Step>,
+    pub(super) inverses: Vec<inverse::Step>,
+    pub(super) counters: Vec<counter::Step>,
+    pub(super) uniques: Vec<unique::Step>,
+    pub(super) copies: Vec<copy::Step>,
+    /// Who keeps in step with it.
+    pub(super) followers: Vec<copy::Follower>,
+}
+
+impl Plan {
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.is_none()
+            && self.inverses.is_empty()
+            && self.counters.is_empty()
+            && self.uniques.is_empty()
+            && self.copies.is_empty()
+            && self.followers.is_empty()
+    }
+}
+
+/// A model so far, as plans need it.
+pub(super) struct Parts<'m> {
+    pub(super) tables: &'m [Table],
+    pub(super) entities: &'m [Entity],
+    pub(super) access: &'m [AccessPattern],
+    positions: HashMap<&'m str, usize>,
+}
+
+impl Parts<'_> {
+    pub(super) fn position(&self, entity: &str) -> Option<usize> {
+        self.positions.get(entity).copied()
+    }
+}
+
+/// One plan for each entity.
+pub(crate) fn plans(tables: &[Table], entities: &[Entity], access: &[AccessPattern]) -> Vec<Plan> {
+    let positions = entities.iter().enumerate();
+    let parts = Parts {
+        tables,
+        entities,
+        access,
+        positions: positions.map(|(at, entity)| (entity.name.as_str(), at)).collect(),
+    };
+    let mut plans: Vec<Plan> = entities.iter().map(|entity| plan(&parts, entity)).collect();
+    for (original, follower) in copy::followers(&parts) {
+        if let Some(plan) = plans.get_mut(original) {
+            plan.followers.push(follower);
+        }
+    }
+    plans
+}
+
+fn plan(parts: &Parts<'_>, entity: &Entity) -> Plan {
+    let mut plan = Plan::default();
+    for effect in &entity.effects {
+        match effect {
+            Effect::Head(head) => plan.head = head::Step::of(parts, entity, head),
+            Effect::Inverse(inverse) => plan.inverses.extend(inverse::Step::of(parts, inverse)),
+            Effect::Counter(counter) => plan.counters.extend(counter::Step::of(parts, counter)),
+            Effect::Unique(unique) => plan.uniques.extend(unique::Step::of(parts, unique)),
+            Effect::Copy(copy) => plan.copies.extend(copy::Step::of(parts, entity, copy)),
+        }
+    }
+    plan
+}
+
+/// Whether writes to a table bring anything about, so that more than deriving is needed.
+pub(crate) fn has_effects(table: &Table, entities: &[Entity], plans: &[Plan]) -> bool {
+    table.entities.iter().any(|at| {
+        let kept = entities
+            .get(*at)
+            .is_some_and(|entity| entity.role != Role::Declared);
+        kept || plans.get(*at).is_some_and(|plan| !plan.is_empty())
+    })
+}

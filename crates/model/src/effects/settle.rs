@@ -1,0 +1,211 @@
+//! Settling a row: first what it must be itself, then what follows from it.
+
+use std::rc::Rc;
+
+use trestle_item::Item;
+
+use super::ledger::{Ledger, ROOT, Waiting, key_in};
+use super::plan::Plan;
+use super::{Rows, Stopped, copy, counter, head, inverse, unique};
+use crate::entity::Entity;
+use crate::model::Table;
+use crate::refusal::Refusal;
+
+/// A row as its effects see it.
+pub(super) struct Row<'a> {
+    pub(super) entity: &'a Entity,
+    pub(super) key: &'a Item,
+    /// The row when its effects were last accounted for.
+    pub(super) old: Option<&'a Item>,
+}
+
+/// Settles rows until none waits.
+pub(super) fn settle_all<R: Rows>(ledger: &mut Ledger<'_, '_, R>) -> Result<(), Stopped<R::Error>> {
+    while let Some(waiting) = ledger.next()? {
+        let root = waiting.at == ROOT;
+        settle(ledger, waiting).map_err(|stopped| match stopped {
+            Stopped::Refused(refusal) if !root => Stopped::Refused(Refusal::Following {
+                cause: Box::new(refusal),
+            }),
+            stopped => stopped,
+        })?;
+    }
+    Ok(())
+}
+
+fn settle<R: Rows>(ledger: &mut Ledger<'_, '_, R>, waiting: Waiting) -> Result<(), Stopped<R::Error>> {
+    let model = ledger.model;
+    let Some(table) = model.tables.get(waiting.table) else {
+        return Ok(());
+    };
+    let (old, new) = (waiting.old, waiting.new);
+    let was = old.as_ref().and_then(|old| ledger.entity_of(waiting.table, old));
+    let is = match &new {
+        Some(new) => model.recognise_in(table, new)?,
+        None => None,
+    };
+    if let (Some(was), Some(is)) = (was, is)
+        && was.name != is.name
+    {
+        return Err(Refusal::OtherEntity {
+            stored: was.name.clone(),
+            written: is.name.clone(),
+        }
+        .into());
+    }
+    let Some(entity) = is.or(was) else {
+        ledger.settle(waiting.at, new);
+        return Ok(());
+    };
+    // A row that is no longer of the model is gone for its effects; one that was not before is new.
+    let old = old.filter(|_| was.is_some()).map(|old| identified(entity, old));
+    let of_model = new.filter(|_| is.is_some());
+    let key = key_in(
+        table,
+        of_model.as_deref().or(old.as_deref()).unwrap_or(&Item::new()),
+    );
+    let row = Row {
+        entity,
+        key: &key,
+        old: old.as_deref(),
+    };
+    let none = Plan::default();
+    let plan = model.plan_of(entity).unwrap_or(&none);
+    Settling {
+        ledger,
+        table,
+        plan,
+        row,
+    }
+    .run(waiting.at, of_model)
+}
+
+/// One row being settled.
+struct Settling<'l, 'm, 'r, 'a, R> {
+    ledger: &'l mut Ledger<'m, 'r, R>,
+    table: &'a Table,
+    plan: &'a Plan,
+    row: Row<'a>,
+}
+
+impl<R: Rows> Settling<'_, '_, '_, '_, R> {
+    fn run(mut self, at: usize, new: Option<Rc<Item>>) -> Result<(), Stopped<R::Error>> {
+        let (new, standing) = match new {
+            Some(new) => {
+                let (item, standing) = self.own(at, (*new).clone())?;
+                (Some(Rc::new(item)), standing)
+            }
+            None => (None, self.stand(None)?.map(|(standing, _)| standing)),
+        };
+        if new.is_some() || self.ledger.row(at).is_none() {
+            self.ledger.settle(at, new.clone());
+        } else {
+            // It is no row of the model any more, but it is a row.
+            let left = self.ledger.row(at);
+            self.ledger.settle(at, left);
+        }
+        self.follow(standing.as_ref(), new.as_deref())
+    }
+
+    /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it.
+    fn own(
+        &mut self,
+        at: usize,
+        mut item: Item,
+    ) -> Result<(Item, Option<head::Standing>), Stopped<R::Error>> {
+        if !self.plan.copies.is_empty() {
+            fill_identity(self.row.entity, &mut item);
+        }
+        for step in &self.plan.copies {
+            copy::take(self.ledger, step, &self.row, &mut item)?;
+        }
+        // Only what a client gave is checked against what its attributes give.
+        if at != ROOT {
+            forget_index_keys(self.row.entity, &mut item);
+        }
+        self.derive(&mut item)?;
+        let Some((standing, edited)) = self.stand(Some(&mut item))? else {
+            return Ok((item, None));
+        };
+        if edited {
+            forget_index_keys(self.row.entity, &mut item);
+            self.derive(&mut item)?;
+        }
+        Ok((item, Some(standing)))
+    }
+
+    fn stand(
+        &mut self,
+        item: Option<&mut Item>,
+    ) -> Result<Option<(head::Standing, bool)>, Stopped<R::Error>> {
+        match &self.plan.head {
+            Some(step) => head::stand(self.ledger, step, &self.row, item),
+            None => Ok(None),
+        }
+    }
+
+    fn derive(&self, item: &mut Item) -> Result<(), Refusal> {
+        let (entity, now_ms) = (self.row.entity, self.ledger.now_ms);
+        let derived = self
+            .ledger
+            .model
+            .derive_as(self.table, entity, self.row.old, item, now_ms)?;
+        derived.apply(item);
+        Ok(())
+    }
+
+    /// What follows from the row.
+    fn follow(
+        &mut self,
+        standing: Option<&head::Standing>,
+        new: Option<&Item>,
+    ) -> Result<(), Stopped<R::Error>> {
+        let row = &self.row;
+        if let (Some(step), Some(standing)) = (&self.plan.head, standing) {
+            head::follow(self.ledger, step, standing, row, new)?;
+        }
+        for step in &self.plan.inverses {
+            inverse::run(self.ledger, step, row, new)?;
+        }
+        for step in &self.plan.counters {
+            counter::run(self.ledger, step, row, new)?;
+        }
+        for step in &self.plan.uniques {
+            unique::run(self.ledger, step, row, new)?;
+        }
+        for follower in &self.plan.followers {
+            copy::lead(self.ledger, follower, row, new)?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows from before the model may have their identity only in their key.
+fn identified(entity: &Entity, mut row: Rc<Item>) -> Rc<Item> {
+    if entity.identity.iter().any(|name| !row.contains_key(name)) {
+        fill_identity(entity, Rc::make_mut(&mut row));
+    }
+    row
+}
+
+fn fill_identity(entity: &Entity, item: &mut Item) {
+    if entity.identity.iter().all(|name| item.contains_key(name)) {
+        return;
+    }
+    for (name, value) in entity.identify(item).unwrap_or_default() {
+        if !item.contains_key(&name) {
+            item.insert(name, value);
+        }
+    }
+}
+
+/// Index keys are made again.
+fn forget_index_keys(entity: &Entity, item: &mut Item) {
+    for template in entity
+        .index_keys
+        .iter()
+        .filter(|template| !template.is_identity())
+    {
+        item.remove(&template.attribute);
+    }
+}

@@ -1,0 +1,97 @@
+//! `unique`: a value that no two rows share, kept by a row that only one of them can own.
+
+use trestle_item::Item;
+
+use super::ledger::Ledger;
+use super::plan::Parts;
+use super::settle::Row;
+use super::{Rows, Stopped};
+use crate::attribute::plain;
+use crate::effect::Unique;
+use crate::entity::Entity;
+use crate::refusal::Refusal;
+
+/// What is known about a unique value before anything is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    unique: Unique,
+    /// Position of the entity that keeps the value.
+    pub(super) entity: usize,
+}
+
+impl Step {
+    pub(super) fn of(parts: &Parts<'_>, unique: &Unique) -> Option<Self> {
+        Some(Step {
+            entity: parts.position(&unique.entity)?,
+            unique: unique.clone(),
+        })
+    }
+
+    /// The key of the value's row; `None` for a row that lacks the value.
+    fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+        if !self.unique.attributes.iter().all(|name| item.contains_key(name)) {
+            return Ok(None);
+        }
+        keeper.key_from(item).map(Some)
+    }
+}
+
+pub(super) fn run<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    row: &Row<'_>,
+    new: Option<&Item>,
+) -> Result<(), Stopped<R::Error>> {
+    let Some(keeper) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
+    let after = match new {
+        Some(new) => step.key(keeper, new)?,
+        None => None,
+    };
+    if let Some(released) = before.filter(|before| after.as_ref() != Some(before)) {
+        let at = ledger.find(keeper, released)?;
+        let owned = row.old.zip(ledger.row(at));
+        if owned.is_some_and(|(old, kept)| owns(row.entity, old, &kept)) {
+            ledger.remove(at);
+        }
+    }
+    let (Some(key), Some(new)) = (after, new) else {
+        return Ok(());
+    };
+    let at = ledger.find(keeper, key)?;
+    if let Some(kept) = ledger.row(at)
+        && !owns(row.entity, new, &kept)
+    {
+        return Err(taken(step, row.entity, new, &kept).into());
+    }
+    let kept = keeper.attributes.iter();
+    let kept = kept.filter_map(|attribute| Some((&attribute.name, new.get(&attribute.name)?)));
+    ledger.put(
+        keeper,
+        at,
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    );
+    Ok(())
+}
+
+/// Whether a value's row says that it is this row's.
+pub(super) fn owns(entity: &Entity, row: &Item, kept: &Item) -> bool {
+    entity.identity.iter().all(|name| row.get(name) == kept.get(name))
+}
+
+fn taken(step: &Step, entity: &Entity, new: &Item, kept: &Item) -> Refusal {
+    let said = |names: &[String], item: &Item| {
+        let known = names.iter().filter_map(|name| Some((name, item.get(name)?)));
+        let said: Vec<String> = known
+            .map(|(name, value)| format!("{name} {:?}", plain(value)))
+            .collect();
+        said.join(", ")
+    };
+    Refusal::Taken {
+        entity: entity.name.clone(),
+        value: said(&step.unique.attributes, new),
+        owner: said(&entity.identity, kept),
+    }
+}
