@@ -100,7 +100,7 @@ impl Chain<'_, '_> {
         }
         companions
             .into_iter()
-            .try_for_each(|companion| self.follow(&table, companion, depth + 1))
+            .try_for_each(|companion| self.follow(companion, depth + 1))
     }
 
     /// Lets the hook decide what the row becomes, and which rows follow.
@@ -119,15 +119,9 @@ impl Chain<'_, '_> {
         Ok(verdict.companions)
     }
 
-    /// Writes a row that follows from one in `origin`. A row that already is as it must be ends the chain.
-    fn follow(&mut self, origin: &Table, companion: Companion, depth: usize) -> Result<(), Error> {
-        let table = self.transaction.table(&companion.table).map_err(|_| {
-            Error::validation(format!(
-                "A row of table {} is written together with one of table {}, which does not exist or is not active: \
-                 create it, or wait until it is",
-                origin.name, companion.table
-            ))
-        })?;
+    /// Writes a row that follows. One that already is as it must be ends the chain.
+    fn follow(&mut self, companion: Companion, depth: usize) -> Result<(), Error> {
+        let table = self.transaction.other_table(&companion.table)?;
         let key = table.key.item_key(&companion.key)?;
         let old = self.transaction.item(&table, &key)?;
         let new = match companion.item {

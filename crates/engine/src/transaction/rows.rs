@@ -6,20 +6,34 @@ use trestle_api::{Error, Query};
 use trestle_item::Item;
 
 use super::Transaction;
+use crate::catalog::Table;
 use crate::hook::Rows;
 use crate::image::Image;
 use crate::ops;
 use crate::overlay::Overlay;
 
+impl Transaction<'_> {
+    /// A table that the request does not name. The client is told which one, since it cannot know.
+    pub(crate) fn other_table(&self, name: &str) -> Result<Arc<Table>, Error> {
+        self.table(name).map_err(|_| {
+            Error::validation(format!(
+                "The request also concerns table {name}, which does not exist or is not active: create it, or wait \
+                 until it is active"
+            ))
+        })
+    }
+}
+
 impl Rows for Transaction<'_> {
     fn get(&self, table: &str, key: &Item) -> Result<Option<Item>, Error> {
-        let table = self.table(table)?;
+        let table = self.other_table(table)?;
         let key = table.key.item_key(key)?;
         let found = self.item(&table, &key)?;
         Ok(found.map(|image| Image::into_item(Arc::unwrap_or_clone(image))))
     }
 
     fn query(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        self.other_table(&query.table_name)?;
         let rows = Overlay {
             stored: self.group.shared.store.snapshot(),
             staged: [&self.group.batch, &self.staged.batch],

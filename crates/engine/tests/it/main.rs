@@ -16,6 +16,7 @@ mod backup;
 mod concurrency;
 mod counts;
 mod expiry;
+mod hook;
 mod model;
 mod oracle;
 mod paging;
