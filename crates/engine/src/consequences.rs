@@ -35,7 +35,8 @@ impl RowChange {
         transaction: &mut Transaction<'_>,
         actor: Actor,
     ) -> Result<Consumed, Error> {
-        if self.table.hook.is_none() {
+        let is_nothing = self.old.is_none() && self.new.is_none();
+        if self.table.hook.is_none() || is_nothing {
             return Ok(self.stage(transaction, actor));
         }
         let by = match actor {

@@ -24,7 +24,7 @@ pub trait Hook: Send + Sync {
 
     /// Runs in the commit, after the condition held: the final item, and the rows that follow from it.
     ///
-    /// Also asked where `old` and `new` are equal. A refusal refuses the request, and leaves nothing of it behind.
+    /// Also asked where `old` and `new` are equal, but not where neither exists. A refusal refuses the request, and leaves nothing of it behind.
     fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error>;
 }
 

@@ -49,19 +49,33 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     if last.is_none() {
         return Ok(Progress::None);
     }
-    let refused = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&refused);
+    let is_kept = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_kept);
     worker.commit(false, move |transaction| {
-        let kept = due
-            .iter()
-            .filter(|(seconds, table, key)| !expire(transaction, *seconds, *table, key))
-            .count();
-        seen.store(kept > 0, Ordering::Release);
+        told.store(!expire_all(transaction, &due), Ordering::Release);
         Ok(())
     })?;
-    let is_kept = refused.load(Ordering::Acquire);
+    let is_kept = is_kept.load(Ordering::Acquire);
     worker.kept_until.replace(if is_kept { last } else { kept });
     Ok(Progress::Some)
+}
+
+/// Deletes the items behind expiry entries. Tells whether all of the entries are settled.
+fn expire_all(transaction: &mut Transaction<'_>, due: &[(u64, TableId, ItemKey)]) -> bool {
+    let refusals: Vec<(TableId, Error)> = due
+        .iter()
+        .filter_map(|(seconds, table, key)| Some((*table, expire(transaction, *seconds, *table, key).err()?)))
+        .collect();
+    if let Some((table, error)) = refusals.first() {
+        let table = transaction.catalog().by_id(*table).map(|table| &table.name);
+        tracing::warn!(
+            items = refusals.len(),
+            table,
+            %error,
+            "items whose time to live is over were kept, the first for this reason; they will be tried again"
+        );
+    }
+    refusals.is_empty()
 }
 
 /// An item whose time is over, and its table.
@@ -84,9 +98,14 @@ pub(super) fn expiring(
     Ok(expires.then_some((table, item)))
 }
 
-/// Deletes one item, unless it has been written or deleted since. Tells whether its entry is settled.
-fn expire(transaction: &mut Transaction<'_>, seconds: u64, table: TableId, key: &ItemKey) -> bool {
-    let settled = transaction.attempt(|transaction| {
+/// Deletes one item, unless it has been written or deleted since.
+fn expire(
+    transaction: &mut Transaction<'_>,
+    seconds: u64,
+    table: TableId,
+    key: &ItemKey,
+) -> Result<(), Error> {
+    transaction.attempt(|transaction| {
         if let Some((table, item)) = expiring(transaction, seconds, table, key)? {
             let mut change = RowChange {
                 table,
@@ -99,10 +118,5 @@ fn expire(transaction: &mut Transaction<'_>, seconds: u64, table: TableId, key: 
         // Also where the item was not deleted: an entry that nobody else removes would be looked at forever.
         transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));
         Ok(())
-    });
-    if let Err(error) = &settled {
-        let table = transaction.catalog().by_id(table).map(|table| table.name.clone());
-        tracing::warn!(table, %error, "an item whose time to live is over was kept; it will be tried again");
-    }
-    settled.is_ok()
+    })
 }
