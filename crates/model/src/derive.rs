@@ -56,7 +56,9 @@ impl Model {
         let Some(entity) = self.recognise_in(table, new)? else {
             return Ok(None);
         };
-        if let Some(old) = old {
+        if let Some(old) = old
+            && !Self::are_alike(table, old, new)
+        {
             self.check_replacement(table, old, entity)?;
         }
         self.derive_as(table, entity, old, new, now_ms).map(Some)

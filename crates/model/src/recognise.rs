@@ -1,7 +1,8 @@
 //! Which entity a row is: by its tag, by the shape of its key, or because there is only one.
 
-use trestle_item::{AttributeValue, Item};
+use trestle_item::Item;
 
+use crate::effect::Effect;
 use crate::entity::{Entity, Role};
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -45,9 +46,13 @@ impl Model {
         let mut declared = self
             .entities_of(table)
             .filter(|entity| entity.role == Role::Declared);
-        match (declared.next(), declared.next()) {
+        let (first, second) = (declared.next(), declared.next());
+        let complete = first
+            .filter(|_| !has_key)
+            .and_then(|_| self.only_complete(table, item));
+        match (first, second) {
             (Some(only), None) if !table.open => Ok(Some(only)),
-            (Some(only), None) if !has_key && identified(only, item) => Ok(Some(only)),
+            _ if complete.is_some() => Ok(complete),
             _ if table.open => Ok(None),
             _ => Err(Refusal::Unrecognised {
                 table: table.table_name.clone(),
@@ -57,6 +62,24 @@ impl Model {
                     .collect(),
                 entity_attribute: table.entity_attribute.clone(),
             }),
+        }
+    }
+
+    /// Whether two rows with the same key are of the same entity for sure: their tags are the same, too.
+    pub(crate) fn are_alike(table: &Table, one: &Item, two: &Item) -> bool {
+        let tag = table.entity_attribute.as_ref();
+        let mut known = table.key.attributes().map(|key| &key.name).chain(tag);
+        known.all(|name| one.get(name) == two.get(name))
+    }
+
+    /// The only entity that has all it needs in an item without tag and key.
+    fn only_complete<'m>(&'m self, table: &'m Table, item: &Item) -> Option<&'m Entity> {
+        let mut complete = self
+            .entities_of(table)
+            .filter(|entity| entity.role == Role::Declared && is_complete(entity, item));
+        match (complete.next(), complete.next()) {
+            (only, None) => only,
+            _ => None,
         }
     }
 
@@ -148,10 +171,18 @@ fn is_derived(model: &Model, table: &Table, name: &str) -> bool {
     })
 }
 
-fn identified(entity: &Entity, item: &Item) -> bool {
-    entity.identity.iter().all(|name| {
-        let value: Option<&AttributeValue> = item.get(name);
-        value.is_some()
+/// Whether an item has what an entity needs and the database does not fill in.
+fn is_complete(entity: &Entity, item: &Item) -> bool {
+    let filled_in = |name: &String| {
+        let copied = entity.effects.iter().any(|effect| match effect {
+            Effect::Copy(copy) => copy.attributes.iter().any(|pair| pair.ours == *name),
+            _ => false,
+        });
+        copied || entity.created.as_ref() == Some(name) || entity.updated.as_ref() == Some(name)
+    };
+    entity.attributes.iter().all(|attribute| {
+        let needed = !attribute.optional && attribute.default.is_none();
+        !needed || item.contains_key(&attribute.name) || filled_in(&attribute.name)
     })
 }
 

@@ -8,7 +8,7 @@ use super::ledger::{Ledger, ROOT, Waiting, key_in};
 use super::plan::Plan;
 use super::{Rows, Stopped, copy, counter, head, inverse, unique};
 use crate::entity::Entity;
-use crate::model::Table;
+use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 
 /// A row as its effects see it.
@@ -39,10 +39,14 @@ fn settle<R: Rows>(ledger: &mut Ledger<'_, '_, R>, waiting: Waiting) -> Result<(
         return Ok(());
     };
     let (old, new) = (waiting.old, waiting.new);
-    let was = old.as_ref().and_then(|old| ledger.entity_of(waiting.table, old));
     let is = match &new {
         Some(new) => model.recognise_in(table, new)?,
         None => None,
+    };
+    let was = match (&old, &new) {
+        (Some(old), Some(new)) if Model::are_alike(table, old, new) => is,
+        (Some(old), _) => ledger.entity_of(waiting.table, old),
+        (None, _) => None,
     };
     if let (Some(was), Some(is)) = (was, is)
         && was.name != is.name

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
 mod access;
+mod database;
 mod derive;
+mod effects;
 mod large;
 mod manhunt;
 mod mistakes;

@@ -1,0 +1,10 @@
+//! What follows from a write.
+
+mod copy;
+mod counter;
+mod head;
+mod inverse;
+mod kept;
+mod random;
+mod systems;
+mod unique;
