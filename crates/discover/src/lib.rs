@@ -1,3 +1,27 @@
 //! A model proposed from what is there: a table's rows, or a file of another modelling tool.
 //!
-//! The crate is pure. What it proposes is text, a model file that loads, with the evidence in its comments.
+//! The crate is pure. What it proposes is text, a model file that loads, with the evidence in its comments. The steps,
+//! each in a file of its own: `tag` looks for an attribute that names the kind of each row, `group` puts rows of one
+//! kind together, `template` reads key templates out of their keys, `attribute` types out of their values, `settle` lets
+//! the loader of models prove the result and weakens what cannot be proved, and `write` writes it down.
+
+mod attribute;
+mod contrast;
+mod draft;
+mod facts;
+mod group;
+mod head;
+mod hint;
+pub mod import;
+mod name;
+mod narrow;
+mod propose;
+mod row;
+mod settle;
+mod tag;
+mod template;
+mod token;
+mod write;
+
+pub use facts::TableFacts;
+pub use propose::{Proposal, infer};

@@ -1,0 +1,123 @@
+//! Entities that look like heads: a row beside versions, with the attributes of one of them. Only ever suggested.
+
+use std::collections::BTreeMap;
+
+use trestle_item::{AttributeValue, Item};
+use trestle_model::Model;
+
+use crate::draft::Draft;
+use crate::row::text_of;
+use crate::write::{key, quoted};
+
+/// Rows of each version group that are looked at.
+const VERSIONS_MAX: usize = 100;
+
+/// For each draft, lines to put before it: a head that it may be.
+pub(crate) fn suggestions(drafts: &[Draft], rows: &[Item], model: &Model) -> Vec<Vec<String>> {
+    let suggest = |head: &Draft| {
+        let mut others = drafts.iter().filter(|other| other.name != head.name);
+        others
+            .find_map(|versions| suggestion(head, versions, rows, model))
+            .unwrap_or_default()
+    };
+    drafts.iter().map(suggest).collect()
+}
+
+fn suggestion(head: &Draft, versions: &Draft, rows: &[Item], model: &Model) -> Option<Vec<String>> {
+    let group = head.identity();
+    let identity = versions.identity();
+    let extra: Vec<&str> = identity
+        .iter()
+        .copied()
+        .filter(|name| !group.contains(name))
+        .collect();
+    if group.is_empty() || extra.is_empty() || !group.iter().all(|name| identity.contains(name)) {
+        return None;
+    }
+    let newest_by = extra.iter().find(|name| sorts(versions, name))?;
+    let by_group = grouped(versions, &group, rows, model)?;
+    let beside = head.rows.iter().filter_map(|at| rows.get(*at)).filter(|row| {
+        let its = identity_text(head, &group, row, model);
+        let beside = its.and_then(|its| by_group.get(&its));
+        beside.is_some_and(|versions| versions.iter().any(|version| resembles(row, version, &identity)))
+    });
+    let count = beside.count();
+    if count == 0 || count * 2 < head.rows.len() {
+        return None;
+    }
+    Some(lines(head, versions, newest_by, count))
+}
+
+fn lines(head: &Draft, versions: &Draft, newest_by: &str, count: usize) -> Vec<String> {
+    let name = key(&versions.name);
+    let mut lines = vec![
+        format!(
+            "Perhaps the head of `{}`: {count} of {} rows lie beside a `{}` with the same attributes. If the database shall",
+            versions.name,
+            head.rows.len(),
+            versions.name
+        ),
+        "keep it, put this in the place of the entity:".to_owned(),
+        format!("  [entity.{name}.head]"),
+    ];
+    for (own, other) in head.keys.iter().zip(&versions.keys) {
+        if own != other {
+            lines.push(format!(
+                "  key.{} = {}",
+                key(&own.attribute),
+                quoted(&own.source())
+            ));
+        }
+    }
+    lines.push(format!("  newest_by = {}", quoted(newest_by)));
+    lines
+}
+
+/// Whether versions can be ordered by an attribute.
+fn sorts(versions: &Draft, name: &str) -> bool {
+    let found = versions.attributes.get(name);
+    let ordered = |kind: trestle_model::AttributeKind| {
+        kind.is_numeric() || kind == trestle_model::AttributeKind::Timestamp
+    };
+    let lower = name.to_ascii_lowercase();
+    found.is_some_and(|found| ordered(found.kind)) || lower.contains("version") || lower.contains("vrsn")
+}
+
+fn grouped<'r>(
+    versions: &Draft,
+    group: &[&str],
+    rows: &'r [Item],
+    model: &Model,
+) -> Option<BTreeMap<String, Vec<&'r Item>>> {
+    let mut by_group: BTreeMap<String, Vec<&Item>> = BTreeMap::new();
+    for row in versions.rows.iter().filter_map(|at| rows.get(*at)) {
+        let of_group = by_group
+            .entry(identity_text(versions, group, row, model)?)
+            .or_default();
+        if of_group.len() < VERSIONS_MAX {
+            of_group.push(row);
+        }
+    }
+    Some(by_group)
+}
+
+/// The identifying attributes of the group as one text.
+fn identity_text(draft: &Draft, group: &[&str], row: &Item, model: &Model) -> Option<String> {
+    let found = model.entity(&draft.name)?.identify(row)?;
+    let texts: Option<Vec<String>> = group
+        .iter()
+        .map(|name| found.get(name).and_then(text_of).map(|text| format!("{text:?}")))
+        .collect();
+    texts.map(|texts| texts.join(","))
+}
+
+/// Whether most attributes that both have are equal, apart from what identifies them.
+fn resembles(row: &Item, version: &Item, identity: &[&str]) -> bool {
+    let shared: Vec<(&AttributeValue, &AttributeValue)> = row
+        .iter()
+        .filter(|(name, _)| !identity.contains(&name.as_str()))
+        .filter_map(|(name, value)| Some((value, version.get(name)?)))
+        .collect();
+    let equal = shared.iter().filter(|(one, two)| one == two).count();
+    equal > 0 && equal * 10 >= shared.len() * 5
+}

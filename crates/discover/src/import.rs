@@ -1,0 +1,41 @@
+//! Models of other tools, read and proposed as a model file. One module for each format.
+
+mod nosql_workbench;
+mod path;
+
+use crate::propose::{Proposal, propose};
+
+pub use path::ImportError;
+
+/// A format that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A data model of NoSQL Workbench, as it exports it: JSON with tables, indexes, facets and sample rows.
+    NosqlWorkbench,
+}
+
+impl Format {
+    /// Every format, with its name on the command line.
+    pub const ALL: [(&'static str, Format); 1] = [("nosql-workbench", Format::NosqlWorkbench)];
+
+    /// The format of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let named = Self::ALL.iter().find(|(known, _)| *known == name);
+        named.map(|(_, format)| *format)
+    }
+}
+
+/// Proposes a model from a file of another tool.
+pub fn import(format: Format, text: &str) -> Result<Proposal, ImportError> {
+    let read = match format {
+        Format::NosqlWorkbench => nosql_workbench::read(text)?,
+    };
+    Ok(propose(&read.model, &read.tables))
+}
+
+/// What a file of another tool says.
+struct Read {
+    model: String,
+    tables: Vec<crate::propose::Observed>,
+}

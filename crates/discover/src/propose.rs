@@ -1,0 +1,237 @@
+//! From tables and their rows to a proposal.
+
+mod naming;
+
+use std::collections::BTreeSet;
+
+use trestle_item::Item;
+use trestle_model::{Model, Severity};
+
+use crate::draft::Draft;
+use crate::facts::TableFacts;
+use crate::hint::Hint;
+use crate::row::{shown_key, slim};
+use crate::settle::{self, Settled, Subject, misfit};
+use crate::tag::{self, Tag};
+use crate::write::{self, Section};
+use crate::{group, head, name};
+
+/// Rows that fit nothing are counted, and so many are shown.
+const STRANGERS_SHOWN: usize = 10;
+
+/// A model file and what there is to say about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// The model file, with the evidence in its comments. It loads without errors.
+    pub text: String,
+    /// What was found, and rows that fit no entity, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Proposes a model of one table from its rows.
+pub fn infer(table: &TableFacts, rows: impl IntoIterator<Item = Item>) -> Proposal {
+    let observed = Observed {
+        facts: table.clone(),
+        rows: rows.into_iter().map(slim).collect(),
+        hints: Vec::new(),
+    };
+    propose(&table.name, &[observed])
+}
+
+/// A table, its rows without what is large, and names for them.
+pub(crate) struct Observed {
+    pub(crate) facts: TableFacts,
+    pub(crate) rows: Vec<Item>,
+    pub(crate) hints: Vec<Hint>,
+}
+
+/// A table with its entities.
+struct Part<'o> {
+    observed: &'o Observed,
+    name: String,
+    tag: Option<Tag>,
+    settled: Settled,
+    /// Positions and reasons of rows that fit no entity.
+    strangers: Vec<(usize, String)>,
+}
+
+/// Proposes a model of several tables.
+pub(crate) fn propose(model: &str, tables: &[Observed]) -> Proposal {
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut taken = BTreeSet::new();
+    for observed in tables {
+        let section = name::free(name::entity(&observed.facts.name), |name| {
+            parts.iter().any(|part| part.name == name)
+        });
+        let mut part = Part::of(observed, section);
+        part.name_entities(&mut taken);
+        parts.push(part);
+    }
+    let mut notes = Vec::new();
+    if let Err(problem) = load(&text(model, &parts)) {
+        notes.push(format!(
+            "What the rows suggest could not be proved as a whole, so that every table has one entity: {problem}"
+        ));
+        taken.clear();
+        for part in &mut parts {
+            part.claim_little();
+            part.name_entities(&mut taken);
+        }
+    }
+    match load(&text(model, &parts)) {
+        Ok(model) => parts.iter_mut().for_each(|part| part.compare(&model)),
+        Err(problem) => notes.push(format!("The proposal does not load: {problem}")),
+    }
+    for part in &parts {
+        notes.extend(part.notes());
+    }
+    Proposal {
+        text: text(model, &parts),
+        notes,
+    }
+}
+
+fn text(model: &str, parts: &[Part<'_>]) -> String {
+    let header = ["Proposed from rows. Read it, give things their names, and add access patterns."];
+    let mut text = write::header(model, &header.map(str::to_owned));
+    for part in parts {
+        text += &part.text();
+    }
+    text
+}
+
+fn load(text: &str) -> Result<Model, String> {
+    let loaded = trestle_model::load(text);
+    let mut problems = loaded.problems.into_iter();
+    let error = problems.find(|problem| problem.severity == Severity::Error);
+    loaded
+        .model
+        .ok_or_else(|| error.map(|problem| problem.to_string()).unwrap_or_default())
+}
+
+impl<'o> Part<'o> {
+    fn of(observed: &'o Observed, name: String) -> Self {
+        let (facts, rows) = (&observed.facts, observed.rows.as_slice());
+        let tag = tag::find(facts, rows);
+        let (groups, _) = group::group(facts, rows, tag.as_ref().map(|tag| tag.attribute.as_str()));
+        let subject = Subject {
+            facts,
+            rows,
+            tag: tag.as_ref(),
+        };
+        let settled = settle::settle(&subject, groups);
+        Part {
+            observed,
+            name,
+            tag,
+            settled,
+            strangers: Vec::new(),
+        }
+    }
+
+    /// One entity that only has a key, if nothing else can be proved.
+    fn claim_little(&mut self) {
+        self.tag = None;
+        let (facts, rows) = (&self.observed.facts, self.observed.rows.as_slice());
+        let subject = Subject {
+            facts,
+            rows,
+            tag: None,
+        };
+        let (groups, _) = group::group(facts, rows, None);
+        let rows: Vec<usize> = groups.into_iter().flat_map(|group| group.rows).collect();
+        self.settled = settle::modest(&subject, rows);
+    }
+
+    fn name_entities(&mut self, taken: &mut BTreeSet<String>) {
+        let drafts = &mut self.settled.drafts;
+        let hinted = crate::hint::names(&self.observed.hints, drafts, &self.observed.rows);
+        naming::name(drafts, &hinted, &self.observed.facts, taken);
+    }
+
+    /// Finds the rows that fit nothing, and entities that look like heads.
+    fn compare(&mut self, model: &Model) {
+        let facts = &self.observed.facts;
+        for (at, row) in self.observed.rows.iter().enumerate() {
+            if let Some(why) = misfit(model, facts, row) {
+                self.strangers.push((at, why));
+            }
+        }
+        let rows = &self.observed.rows;
+        let suggestions = head::suggestions(&self.settled.drafts, rows, model);
+        for (draft, lines) in self.settled.drafts.iter_mut().zip(suggestions) {
+            draft.notes.extend(lines);
+        }
+    }
+
+    fn text(&self) -> String {
+        let drafts = &self.settled.drafts;
+        let named = |at: usize| drafts.get(at).map(|draft| draft.name.clone());
+        let pairs: Vec<(String, String)> = self
+            .settled
+            .same_shape
+            .iter()
+            .filter_map(|(one, two)| Some((named(*one)?, named(*two)?)))
+            .collect();
+        let mut notes = Vec::new();
+        if !self.strangers.is_empty() {
+            notes.push("Rows that are no entity of this model:".to_owned());
+            notes.extend(self.shown_strangers());
+        }
+        let rows = self.observed.rows.len();
+        let mut text = write::table(&Section {
+            facts: &self.observed.facts,
+            name: &self.name,
+            tag: self.tag.as_ref(),
+            rows,
+            same_shape: &pairs,
+            strangers: self.strangers.len(),
+            notes: &notes,
+        });
+        for draft in drafts {
+            text += &write::entity(&self.name, rows, draft);
+        }
+        text
+    }
+
+    fn shown_strangers(&self) -> Vec<String> {
+        let facts = &self.observed.facts;
+        let shown = self
+            .strangers
+            .iter()
+            .take(STRANGERS_SHOWN)
+            .filter_map(|(at, why)| {
+                let row = self.observed.rows.get(*at)?;
+                let keys = facts.key.attributes().map(|key| key.name.as_str());
+                Some(format!("  {}: {why}", shown_key(row, keys)))
+            });
+        let mut lines: Vec<String> = shown.collect();
+        let more = self.strangers.len().saturating_sub(STRANGERS_SHOWN);
+        if more > 0 {
+            lines.push(format!("  and {more} more"));
+        }
+        lines
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let rows = self.observed.rows.len();
+        let table = &self.observed.facts.name;
+        let entities: Vec<String> = self.settled.drafts.iter().map(described).collect();
+        let mut notes = match entities.as_slice() {
+            [] => vec![format!("table {table}: no rows, and so no entities")],
+            _ => vec![format!("table {table}: {rows} rows; {}", entities.join(", "))],
+        };
+        if !self.strangers.is_empty() {
+            notes.push(format!(
+                "table {table}: {} of {rows} rows fit no entity:",
+                self.strangers.len()
+            ));
+            notes.extend(self.shown_strangers());
+        }
+        notes
+    }
+}
+
+fn described(draft: &Draft) -> String {
+    format!("{} ({})", draft.name, draft.rows.len())
+}

@@ -1,0 +1,67 @@
+//! Names of entities: a tag, somebody's word for it, or the literals of its key.
+
+use std::collections::BTreeSet;
+
+use crate::draft::{Draft, DraftKey, Part};
+use crate::facts::TableFacts;
+use crate::name;
+
+/// Names the drafts of a table. No name is taken twice, also by tables before it.
+pub(super) fn name(
+    drafts: &mut [Draft],
+    hinted: &[Option<String>],
+    facts: &TableFacts,
+    taken: &mut BTreeSet<String>,
+) {
+    let tags: BTreeSet<String> = drafts.iter().filter_map(|draft| draft.tag.clone()).collect();
+    let wanted: Vec<String> = drafts
+        .iter()
+        .zip(hinted)
+        .map(|(draft, hint)| wanted(draft, hint.as_deref(), drafts, facts))
+        .collect();
+    for (draft, wanted) in drafts.iter_mut().zip(wanted) {
+        // The name of an entity without a tag is its tag.
+        let is_other_tag = |name: &str| draft.tag.is_none() && tags.contains(name);
+        let name = name::free(wanted, |name| taken.contains(name) || is_other_tag(name));
+        taken.insert(name.clone());
+        let old = std::mem::replace(&mut draft.name, name);
+        for note in &mut draft.notes {
+            *note = note.replace(&format!("`{old}`"), &format!("`{}`", draft.name));
+        }
+    }
+}
+
+fn wanted(draft: &Draft, hint: Option<&str>, drafts: &[Draft], facts: &TableFacts) -> String {
+    if let Some(known) = draft.tag.as_deref().or(hint) {
+        return name::entity(known);
+    }
+    let Some(short) = short(draft) else {
+        return name::entity(&facts.name);
+    };
+    let alone = drafts
+        .iter()
+        .filter(|other| self::short(other) == Some(short))
+        .count()
+        == 1;
+    if alone {
+        return name::entity(short);
+    }
+    let words: Vec<&str> = draft.keys.iter().filter_map(word).collect();
+    name::entity(&words.join("_"))
+}
+
+/// The last key that has a literal names best: `USER#…`, `ORDER#…` is an order.
+fn short(draft: &Draft) -> Option<&str> {
+    draft.keys.iter().rev().find_map(word)
+}
+
+/// The last word of a template's literals.
+fn word(key: &DraftKey) -> Option<&str> {
+    let literals = key.parts.iter().rev().filter_map(|part| match part {
+        Part::Literal(text) => Some(text.as_str()),
+        Part::Field { .. } => None,
+    });
+    let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut words = literals.flat_map(|text| text.rsplit(move |c| !is_inside(c)));
+    words.find(|word| word.chars().filter(|c| c.is_alphabetic()).count() >= 2)
+}

@@ -1,0 +1,57 @@
+//! Rows, without what tells nothing about a model.
+
+use trestle_item::{AttributeValue, Item};
+
+/// As long as the longest key: a longer text is part of none.
+const TEXT_BYTES_MAX: usize = 2048;
+
+/// The row with large values emptied, so that a table of many megabytes can be looked at as a whole. Types stay.
+pub(crate) fn slim(row: Item) -> Item {
+    row.into_iter()
+        .map(|(name, value)| {
+            let value = match value {
+                AttributeValue::S(text) if text.len() > TEXT_BYTES_MAX => AttributeValue::S(shortened(&text)),
+                AttributeValue::B(bytes) if bytes.len() > TEXT_BYTES_MAX => AttributeValue::B(vec![0]),
+                AttributeValue::M(_) => AttributeValue::M(Item::new()),
+                AttributeValue::L(_) => AttributeValue::L(Vec::new()),
+                AttributeValue::Ss(_) => AttributeValue::Ss(Vec::new()),
+                AttributeValue::Ns(_) => AttributeValue::Ns(Vec::new()),
+                AttributeValue::Bs(_) => AttributeValue::Bs(Vec::new()),
+                small => small,
+            };
+            (name, value)
+        })
+        .collect()
+}
+
+fn shortened(text: &str) -> String {
+    let mut end = TEXT_BYTES_MAX;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// A value as it would stand in a key, if it could.
+pub(crate) fn text_of(value: &AttributeValue) -> Option<String> {
+    match value {
+        AttributeValue::S(text) => Some(text.clone()),
+        AttributeValue::N(number) => Some(number.to_string()),
+        AttributeValue::Bool(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}
+
+/// The key of a row in a message.
+pub(crate) fn shown_key<'k>(row: &Item, keys: impl Iterator<Item = &'k str>) -> String {
+    let parts: Vec<String> = keys
+        .map(|name| match row.get(name) {
+            Some(value) => match text_of(value) {
+                Some(text) => format!("{name} = {:?}", text.chars().take(80).collect::<String>()),
+                None => format!("{name} of type {}", value.type_name()),
+            },
+            None => format!("no {name}"),
+        })
+        .collect();
+    parts.join(", ")
+}
