@@ -68,7 +68,10 @@ fn first_error(problems: &[Problem]) -> String {
     let mut errors = problems
         .iter()
         .filter(|problem| problem.severity == Severity::Error);
-    let first = errors.next().map(ToString::to_string).unwrap_or_default();
+    let first = errors
+        .next()
+        .map(|problem| format!("line {}: {}", problem.line, problem.message));
+    let first = first.unwrap_or_default();
     match errors.count() {
         0 => first,
         more => format!("{first} (and {more} more)"),

@@ -1,9 +1,8 @@
 //! An access pattern with its parameters, as a request that any database answers.
 
 use trestle_api::{GetItem, Query, Request, Scan};
+use trestle_expr::{Condition, KeyCondition};
 use trestle_model::Bound;
-
-use crate::commit_rows::conditions;
 
 /// The one request of a bound access pattern.
 #[must_use]
@@ -42,7 +41,7 @@ pub fn request(bound: &Bound) -> Request {
             limit,
             consistent,
         } => {
-            let filter = filter.as_ref().map(trestle_expr::Condition::print);
+            let filter = filter.as_ref().map(Condition::print);
             Request::from(Scan {
                 table_name: table_name.clone(),
                 index_name: index.clone(),
@@ -54,5 +53,30 @@ pub fn request(bound: &Bound) -> Request {
                 ..Scan::default()
             })
         }
+    }
+}
+
+/// A query with nothing but its conditions.
+pub(crate) fn conditions(key_condition: &KeyCondition, filter: Option<&Condition>) -> Query {
+    let mut key = key_condition.print();
+    let mut filter_text = None;
+    if let Some(filter) = filter {
+        // Both number their placeholders from zero, so those of the filter get another letter.
+        let printed = filter.print();
+        let renamed = |text: &str| text.replace("#n", "#f").replace(":v", ":f");
+        let names = printed.names.into_iter();
+        key.names
+            .extend(names.map(|(name, value)| (renamed(&name), value)));
+        for (name, value) in printed.values {
+            key.values.insert(renamed(&name), value);
+        }
+        filter_text = Some(renamed(&printed.text));
+    }
+    Query {
+        key_condition_expression: Some(key.text),
+        filter_expression: filter_text,
+        expression_attribute_names: Some(key.names),
+        expression_attribute_values: Some(key.values),
+        ..Query::default()
     }
 }
