@@ -92,6 +92,11 @@ impl AttributeKind {
         matches!(self, Self::Integer | Self::Number | Self::EpochSeconds)
     }
 
+    /// Whether a value of this type is told by its text.
+    pub(crate) fn has_text(self) -> bool {
+        self == Self::Boolean || matches!(self.scalar_type(), Some(ScalarType::S | ScalarType::N))
+    }
+
     /// Whether values of this type have an order.
     #[must_use]
     pub fn is_ordered(self) -> bool {

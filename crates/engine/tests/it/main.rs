@@ -13,6 +13,7 @@
 )]
 
 mod backup;
+mod batch_reads;
 mod concurrency;
 mod counts;
 mod expiry;

@@ -33,7 +33,8 @@ impl Builder<'_, '_, '_> {
             None => entity.table,
         };
         self.check_omitted(head, entity, &what);
-        let attributes = head_attributes(head, entity);
+        let ttl = self.tables.get(table).and_then(|table| table.ttl.as_deref());
+        let attributes = head_attributes(head, entity, ttl);
         // In the same table, what is not said is as it is for the entity itself.
         let mut given = head.key.clone();
         if table == entity.table {
@@ -197,9 +198,12 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// What the entity has, without what the head omits, and with what it remembers.
-fn head_attributes(head: &DraftHead, entity: &Entity) -> Vec<Attribute> {
-    let omitted = |attribute: &Attribute| head.omit.iter().any(|name| name.value == attribute.name);
+/// What the entity has, without what the head omits, and with what it remembers. A head does not expire: it goes with
+/// its group.
+fn head_attributes(head: &DraftHead, entity: &Entity, ttl: Option<&str>) -> Vec<Attribute> {
+    let omitted = |attribute: &Attribute| {
+        Some(attribute.name.as_str()) == ttl || head.omit.iter().any(|name| name.value == attribute.name)
+    };
     let mut attributes: Vec<Attribute> = entity
         .attributes
         .iter()

@@ -1,16 +1,14 @@
 //! Effects: what they name exists, and what they write has a key.
 
-use trestle_item::{AttributeValue, Map};
+use trestle_item::AttributeValue;
 
 use super::Builder;
-use crate::access::AccessPattern;
+use crate::access::{AccessPattern, Operation};
 use crate::attribute::{Attribute, AttributeKind};
-use crate::draft::{DraftChange, DraftCopy, DraftCounter, DraftEntity, DraftHead, DraftInverse, Name};
-use crate::effect::{
-    Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
-};
+use crate::draft::{DraftCopy, DraftCounter, DraftEntity, DraftInverse, Name};
+use crate::effect::{Amount, Copy, Counter, Effect, Inverse, InverseForm, Once, Pair, Unique};
 use crate::entity::Entity;
-use crate::problem::{Placed, suggestion};
+use crate::problem::{Placed, listed, suggestion};
 
 impl Builder<'_, '_, '_> {
     pub(super) fn add_effects(&mut self) {
@@ -61,7 +59,12 @@ impl Builder<'_, '_, '_> {
     }
 
     /// An attribute that an entity must have.
-    fn attribute_of<'e>(&mut self, entity: &'e Entity, name: &Name, what: &str) -> Option<&'e Attribute> {
+    pub(super) fn attribute_of<'e>(
+        &mut self,
+        entity: &'e Entity,
+        name: &Name,
+        what: &str,
+    ) -> Option<&'e Attribute> {
         let found = entity.attribute(&name.value);
         if found.is_none() && !self.draft.unread.contains(&name.value) {
             let help = suggestion(
@@ -80,90 +83,7 @@ impl Builder<'_, '_, '_> {
         found
     }
 
-    fn head(&mut self, draft: &DraftHead, entity: &Entity) -> Option<Head> {
-        let what = format!("entity `{}`: head", entity.name);
-        for name in &draft.newest_by {
-            let Some(attribute) = self.attribute_of(entity, name, &what) else {
-                continue;
-            };
-            if !attribute.kind.is_ordered() {
-                self.problems.error(
-                    name.at,
-                    format!(
-                        "{what}: `newest_by` is `{}`, and type {} has no order",
-                        name.value,
-                        attribute.kind.name()
-                    ),
-                    "use a number, a timestamp or a string",
-                );
-            }
-        }
-        for (_, of) in &draft.previous {
-            self.attribute_of(entity, of, &what);
-        }
-        Some(Head {
-            entity: format!("{}.head", entity.name),
-            newest_by: draft.newest_by.iter().map(|name| name.value.clone()).collect(),
-            omit: draft.omit.iter().map(|name| name.value.clone()).collect(),
-            previous: draft
-                .previous
-                .iter()
-                .map(|(attribute, of)| Remembered {
-                    attribute: attribute.value.clone(),
-                    of: of.value.clone(),
-                })
-                .collect(),
-            promote: self.change(&draft.promote, entity, &what),
-            demote: self.change(&draft.demote, entity, &what),
-        })
-    }
-
-    fn change(&mut self, draft: &DraftChange, entity: &Entity, what: &str) -> Edit {
-        let mut set = Map::new();
-        for (name, value) in &draft.set {
-            if self.is_value_of(entity, name, value, what) {
-                set.insert(name.value.clone(), value.value.clone());
-            }
-        }
-        for name in draft.set.iter().map(|(name, _)| name).chain(&draft.remove) {
-            if entity.identity.contains(&name.value) {
-                self.problems.error(
-                    name.at,
-                    format!("{what} changes `{}`, which identifies the row", name.value),
-                    "change another attribute",
-                );
-            }
-        }
-        for name in &draft.remove {
-            let required = self
-                .attribute_of(entity, name, what)
-                .is_some_and(|attribute| !attribute.optional);
-            if required {
-                self.problems.error(
-                    name.at,
-                    format!("{what} removes `{}`, which is not optional", name.value),
-                    "make it optional, or set it instead",
-                );
-            }
-        }
-        let ttl = self.tables.get(entity.table).and_then(|table| table.ttl.as_ref());
-        if let Some(expire) = &draft.expire_after_seconds
-            && ttl.is_none()
-        {
-            self.problems.error(
-                expire.at,
-                format!("{what} expires rows, but their table has no `ttl`"),
-                "add `ttl = \"…\"` to the table",
-            );
-        }
-        Edit {
-            set,
-            remove: draft.remove.iter().map(|name| name.value.clone()).collect(),
-            expire_after_seconds: draft.expire_after_seconds.as_ref().map(|expire| expire.value),
-        }
-    }
-
-    fn is_value_of(
+    pub(super) fn is_value_of(
         &mut self,
         entity: &Entity,
         name: &Name,
@@ -193,7 +113,7 @@ impl Builder<'_, '_, '_> {
         let form = match (&draft.of, &draft.set) {
             (Some(of), Some(set)) => self.set_form(of, set, entity, &other, &what)?,
             (None, None) => InverseForm::Row {
-                with: self.pairs(&draft.with, entity, &other, draft.name.at, &what)?,
+                with: self.row_form(draft, entity, &other, &what)?,
             },
             _ => {
                 self.problems.error(
@@ -209,6 +129,39 @@ impl Builder<'_, '_, '_> {
             entity: other.name,
             form,
         })
+    }
+
+    /// Each row has a row of its own on the other side.
+    fn row_form(
+        &mut self,
+        draft: &DraftInverse,
+        entity: &Entity,
+        other: &Entity,
+        what: &str,
+    ) -> Option<Vec<Pair>> {
+        let pairs = self.pairs(&draft.with, entity, other, draft.name.at, what)?;
+        let told = |name: &&String| {
+            let mut identifying = pairs.iter().filter(|pair| other.identity.contains(&pair.theirs));
+            !identifying.any(|pair| pair.ours == **name)
+        };
+        let untold: Vec<&str> = entity.identity.iter().filter(told).map(String::as_str).collect();
+        if untold.is_empty() {
+            return Some(pairs);
+        }
+        self.problems.error(
+            draft.name.at,
+            format!(
+                "{what}: several rows of `{}` would share one row of `{}`, which is not identified by {}",
+                entity.name,
+                other.name,
+                listed(untold)
+            ),
+            format!(
+                "identify `{}` by all that identifies `{}`, or count with a `counter`",
+                other.name, entity.name
+            ),
+        );
+        None
     }
 
     fn set_form(
@@ -412,7 +365,18 @@ impl Builder<'_, '_, '_> {
 
     fn once(&mut self, draft: &DraftCounter, entity: &Entity, other: &Entity, what: &str) -> Option<Once> {
         for name in &draft.once_by {
-            self.attribute_of(entity, name, what)?;
+            let kind = self.attribute_of(entity, name, what)?.kind;
+            if !kind.has_text() {
+                self.problems.error(
+                    name.at,
+                    format!(
+                        "{what}: `once_by` is `{}`, and type {} cannot name an event",
+                        name.value,
+                        kind.name()
+                    ),
+                    "use a string, a number, a boolean or a timestamp",
+                );
+            }
         }
         match (draft.once_by.as_slice(), &draft.seen) {
             ([], None) => Some(Once::Row),
@@ -514,6 +478,16 @@ impl Builder<'_, '_, '_> {
         at: usize,
         what: &str,
     ) {
+        if pattern.operation == Operation::Scan {
+            self.problems.error(
+                at,
+                format!(
+                    "{what}: access pattern `{}` reads everything on every change of an original",
+                    pattern.name
+                ),
+                "name one that is a Get or a Query",
+            );
+        }
         if !pattern.returns.iter().any(|name| name == entity) {
             self.problems.error(
                 at,

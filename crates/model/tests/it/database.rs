@@ -104,6 +104,10 @@ impl Database {
         }
     }
 
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
     fn table(&self, table_name: &str) -> &Table {
         self.model.table(table_name).unwrap()
     }

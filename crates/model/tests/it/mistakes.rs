@@ -399,6 +399,27 @@ fn effects_that_name_what_is_not_there() {
         "no duration",
         "365d",
     );
+    check(
+        "newest_by = \"version\"",
+        "newest_by = \"version\"\nomit = [\"version\"]",
+        22,
+        "omits `version`, without which it cannot tell which row it is",
+        "leave it",
+    );
+    check(
+        "newest_by = \"version\"",
+        "newest_by = \"placed\"\nprevious = { placed = \"total\" }",
+        22,
+        "remembers something as `placed`, which says which row it is",
+        "another name",
+    );
+    check(
+        "newest_by = \"version\"",
+        "newest_by = \"placed\"\ndemote = { remove = [\"placed\"] }",
+        22,
+        "changes `placed`, which decides which row is the newest",
+        "another attribute",
+    );
     let expiring = SOUND.replace(
         "newest_by = \"version\"",
         "newest_by = \"version\"\ndemote = { expire_after = \"1d\" }",
@@ -410,6 +431,29 @@ fn effects_that_name_what_is_not_there() {
             .message
             .contains("expires rows, but their table has no `ttl`"),
         "{found:#?}"
+    );
+    check(
+        "[access.order]",
+        "[entity.order.inverse.x]\nentity = \"customer\"\nwith = { name = \"customer\" }\n[access.order]",
+        31,
+        "several rows of `order` would share one row of `customer`, which is not identified by `version`",
+        "counter",
+    );
+    check(
+        "[access.order]",
+        "[entity.order.counter.x]\nentity = \"customer\"\nattribute = \"count\"\nwith = { name = \"customer\" }\n\
+         once_by = \"tags\"\nseen = \"seen\"\n[access.order]",
+        35,
+        "type string-set cannot name an event",
+        "a string",
+    );
+    check(
+        "[access.order]",
+        "[entity.order.copy.x]\nfrom = \"customer\"\nattributes = { count = \"total\" }\nwith = { name = \"customer\" }\n\
+         in_step = \"all\"\n[access.all]\nquery = \"shop\"\nscan = true\nreturns = \"order\"\n[access.order]",
+        35,
+        "access pattern `all` reads everything on every change of an original",
+        "a Query",
     );
     check(
         "[access.order]",

@@ -1,1 +1,114 @@
-//! todo
+//! `copy`: attributes of another row, once or in step.
+
+use crate::database::{Database, line};
+
+const MODEL: &str = r##"
+model = "m"
+[table.rows]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+[table.rows.index.by_author]
+key = ["author", "sk"]
+project = "keys"
+[entity.author]
+table = "rows"
+key = { pk = "author#{id}", sk = "author" }
+attributes = { id = "string", name = "string", town = { type = "string", optional = true } }
+[entity.book]
+table = "rows"
+key = { pk = "book#{title}", sk = "book", author = "{writer}" }
+attributes = { title = "string", writer = { type = "string", optional = true }, authorName = "string", town = { type = "string", optional = true } }
+[entity.book.copy.author]
+from = "author"
+with = { id = "writer" }
+attributes = { name = "authorName", town = "town" }
+in_step = "books_of_author"
+[access.books_of_author]
+query = "by_author"
+where = { writer = "{id}" }
+returns = "book"
+"##;
+
+fn book(database: &Database) -> String {
+    let row = database.row("rows", "title=b").unwrap();
+    line(&row, &["pk", "sk", "kind", "author", "title"])
+}
+
+fn written(text: &str) -> Database {
+    let mut database = Database::new(text);
+    database.put("rows", "kind=author id=1 name=N town=T").unwrap();
+    database.put("rows", "kind=author id=2 name=M").unwrap();
+    database.put("rows", "kind=book title=b writer=1").unwrap();
+    assert_eq!(book(&database), "authorName=N town=T writer=1");
+    database
+}
+
+#[test]
+fn a_copy_in_step_follows_its_original() {
+    let mut database = written(MODEL);
+    database
+        .update("rows", "kind=author id=1", "name=P", &["town"])
+        .unwrap();
+    assert_eq!(
+        (book(&database).as_str(), database.followed),
+        ("authorName=P writer=1", 1)
+    );
+    database
+        .update("rows", "kind=author id=2", "name=Q", &[])
+        .unwrap();
+    assert_eq!(database.followed, 0);
+    database.update("rows", "title=b", "writer=2", &[]).unwrap();
+    assert_eq!(book(&database), "authorName=Q writer=2");
+    database
+        .put("rows", "kind=book title=b writer=2 authorName=mine")
+        .unwrap();
+    assert_eq!(book(&database), "authorName=Q writer=2");
+    // The original goes, its copies stay, also when they are written.
+    database.delete("rows", "kind=author id=2").unwrap();
+    database.put("rows", "kind=book title=b writer=2 note=n").unwrap();
+    assert_eq!(book(&database), "authorName=Q note=n writer=2");
+    database.put("rows", "kind=author id=2 name=R").unwrap();
+    assert_eq!(book(&database), "authorName=R note=n writer=2");
+}
+
+#[test]
+fn a_copy_is_kept_as_it_was() {
+    let mut database = written(&MODEL.replace("in_step = \"books_of_author\"", ""));
+    database
+        .update("rows", "kind=author id=1", "name=P", &[])
+        .unwrap();
+    assert_eq!(database.followed, 0);
+    database.put("rows", "kind=book title=b writer=1").unwrap();
+    assert_eq!(book(&database), "authorName=N town=T writer=1");
+    database
+        .put("rows", "kind=book title=b writer=1 authorName=mine")
+        .unwrap();
+    assert_eq!(book(&database), "authorName=N town=T writer=1");
+    database.put("rows", "kind=book title=b writer=2").unwrap();
+    assert_eq!(
+        book(&database),
+        "authorName=M writer=2",
+        "of another original, it is another copy"
+    );
+}
+
+#[test]
+fn a_missing_original_is_refused_unless_a_row_can_do_without() {
+    let mut database = Database::new(MODEL);
+    let refused = database.put("rows", "kind=book title=b writer=9").unwrap_err();
+    assert_eq!(
+        refused,
+        "Entity book: copy author finds no row of entity author with id \"9\"; write that one first"
+    );
+    let text = MODEL.replace(
+        "authorName = \"string\"",
+        "authorName = { type = \"string\", optional = true }",
+    );
+    let mut database = Database::new(&text);
+    database
+        .put("rows", "kind=book title=b writer=9 authorName=mine")
+        .unwrap();
+    assert_eq!(book(&database), "writer=9");
+    database.put("rows", "kind=author id=9 name=N").unwrap();
+    assert_eq!(book(&database), "authorName=N writer=9");
+}
