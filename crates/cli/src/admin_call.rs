@@ -1,4 +1,4 @@
-//! A call to a running server's `/_trestle/…`, over plain HTTP.
+//! A call to a running server, to `/_trestle/…` or in DynamoDB's protocol, over plain HTTP.
 //!
 //! The request is of HTTP/1.0, so that the answer comes unwrapped and ends with the connection.
 
@@ -43,6 +43,25 @@ impl Answered {
 impl Caller<'_> {
     /// Sends a request and waits for the head of its answer.
     pub(crate) fn call(&self, method: &str, path: &str, body: &[u8]) -> Result<Answered, Failure> {
+        self.send(method, path, &[], body)
+    }
+
+    /// Sends a request of DynamoDB's protocol.
+    pub(crate) fn call_operation(&self, target: &str, body: &[u8]) -> Result<Answered, Failure> {
+        let headers = [
+            ("X-Amz-Target", target),
+            ("Content-Type", "application/x-amz-json-1.0"),
+        ];
+        self.send("POST", "/", &headers, body)
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answered, Failure> {
         let endpoint = self.endpoint;
         let host = self.host()?;
         let failed = |error: io::Error| Failure::failed(format!("the call to {endpoint} failed: {error}"));
@@ -53,7 +72,11 @@ impl Caller<'_> {
         })?;
         stream.set_read_timeout(self.patience).map_err(failed)?;
         stream.set_write_timeout(self.patience).map_err(failed)?;
-        let head = self.request(method, path, body, &host)?;
+        let mut head = self.request(method, path, body, &host)?;
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
         (&stream).write_all(head.as_bytes()).map_err(failed)?;
         (&stream).write_all(body).map_err(failed)?;
         let mut body = BufReader::new(stream);
@@ -81,6 +104,7 @@ impl Caller<'_> {
         })
     }
 
+    /// The head of a request, but for its end.
     fn request(&self, method: &str, path: &str, body: &[u8], host: &str) -> Result<String, Failure> {
         let mut request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n");
         if !body.is_empty() {
@@ -98,7 +122,7 @@ impl Caller<'_> {
                 request += &format!("{name}: {value}\r\n");
             }
         }
-        Ok(request + "\r\n")
+        Ok(request)
     }
 }
 

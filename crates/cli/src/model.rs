@@ -1,13 +1,19 @@
 //! `trestle model`: checks model files, explains their access patterns, prints their schema; applies them to databases.
 
 mod apply;
+mod database;
+mod import;
+mod infer;
 pub(crate) mod keeper;
 mod place;
 mod progress;
+mod proposal;
 
 use crate::exit::{Code, Failure};
 use apply::{ApplyFlags, DiffFlags, ListFlags, RemoveFlags};
 use clap::{Args, Subcommand};
+use import::ImportFlags;
+use infer::InferFlags;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use trestle_model::{Loaded, Model, Severity};
@@ -27,6 +33,10 @@ pub(crate) enum ModelCommand {
     List(ListFlags),
     /// Let go of a model; tables and rows stay
     Remove(RemoveFlags),
+    /// Propose a model of a table from its rows
+    Infer(InferFlags),
+    /// Propose a model from a file of another tool
+    Import(ImportFlags),
     /// Print the JSON Schema of model files, for editors
     Schema,
 }
@@ -65,6 +75,8 @@ pub(crate) fn model(command: &ModelCommand) -> Result<(), Failure> {
         ModelCommand::Diff(flags) => apply::diff(flags),
         ModelCommand::List(flags) => apply::list(flags),
         ModelCommand::Remove(flags) => apply::remove(flags),
+        ModelCommand::Infer(flags) => infer::infer(flags),
+        ModelCommand::Import(flags) => import::import(flags),
         ModelCommand::Schema => {
             line(&format!("{:#}", trestle_model::schema()));
             Ok(())

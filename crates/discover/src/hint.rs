@@ -118,7 +118,7 @@ fn words(text: &str) -> Vec<String> {
 
 /// Also a `v` for a version, and `v0` for `Vrsn0`.
 fn sound_alike(word: &str, part: &str) -> bool {
-    let initial = part.len() == 1 && word.starts_with(part);
+    let initial = part.len() == 1 && word.starts_with(part) && !word.ends_with(|c: char| c.is_ascii_digit());
     initial || likeness(word, part) > 0 || ends_alike(word, part)
 }
 

@@ -1,5 +1,6 @@
 //! Where models are: with a running server, or in a directory that no server has open.
 
+use super::database::Database;
 use super::keeper::Keeper;
 use super::progress::Progress;
 use crate::admin_call::Caller;
@@ -53,6 +54,25 @@ impl PlaceFlags {
         }
     }
 
+    /// The database there, for reading.
+    pub(super) fn database(&self) -> Result<Database<'_>, Failure> {
+        match &self.data {
+            Some(directory) => Database::in_directory(directory),
+            None => Ok(Database::Server(self.caller("docs/discover.md"))),
+        }
+    }
+
+    fn caller(&self, tls_page: &'static str) -> Caller<'_> {
+        Caller {
+            endpoint: &self.endpoint,
+            access_key: self.access_key.as_deref(),
+            secret_key: self.secret_key.as_deref(),
+            // Building an index takes as long as it takes.
+            patience: None,
+            tls_page,
+        }
+    }
+
     fn ask_directory(&self, directory: &Path, call: ModelCall) -> Result<ModelAnswer, Failure> {
         let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
         let store = store.map_err(|error| cannot_open(directory, &error))?;
@@ -67,14 +87,7 @@ impl PlaceFlags {
     }
 
     fn ask_server(&self, call: &ModelCall) -> Result<ModelAnswer, Failure> {
-        let caller = Caller {
-            endpoint: &self.endpoint,
-            access_key: self.access_key.as_deref(),
-            secret_key: self.secret_key.as_deref(),
-            // Building an index takes as long as it takes.
-            patience: None,
-            tls_page: "docs/model.md",
-        };
+        let caller = self.caller("docs/model.md");
         let (method, query, body) = as_request(call);
         let mut answered = caller.call(method, &format!("{PATH}{query}"), body.as_bytes())?;
         let mut text = String::new();

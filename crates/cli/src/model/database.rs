@@ -1,0 +1,83 @@
+//! A database to read from: a running server, or a directory that no server has open.
+
+use crate::admin_call::Caller;
+use crate::exit::Failure;
+use crate::verify::cannot_open;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use trestle_api::{Error, Operation};
+use trestle_engine::{Engine, Options};
+use trestle_env::SystemClock;
+use trestle_store::FjallStore;
+
+/// More than any page, whose items are at most 1 MB.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Whoever looks at rows does not want them to vanish meanwhile.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Where operations are sent.
+pub(super) enum Database<'a> {
+    Server(Caller<'a>),
+    Directory(Engine),
+}
+
+impl<'a> Database<'a> {
+    pub(super) fn in_directory(directory: &Path) -> Result<Self, Failure> {
+        let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
+        let store = store.map_err(|error| cannot_open(directory, &error))?;
+        let options = Options {
+            expiry_interval: NEVER,
+            ..Options::default()
+        };
+        let engine = Engine::on(Arc::new(store), Arc::new(SystemClock::new()), options);
+        let engine = engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))?;
+        Ok(Database::Directory(engine))
+    }
+
+    /// Carries out an operation.
+    pub(super) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Failure> {
+        let answered = match self {
+            Database::Directory(engine) => engine.run(operation),
+            Database::Server(caller) => ask(caller, operation)?,
+        };
+        answered.map_err(|error| self.refused::<O>(&error))
+    }
+
+    fn refused<O: Operation>(&self, error: &Error) -> Failure {
+        let mut message = format!("{} was refused: {error}", O::NAME);
+        if let Database::Server(caller) = self
+            && caller.access_key.is_none()
+            && is_about_signatures(&error.to_string())
+        {
+            message += "; the server wants signed requests: give --access-key and --secret-key, or set \
+                        AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+        }
+        Failure::failed(message)
+    }
+}
+
+fn is_about_signatures(message: &str) -> bool {
+    ["Authentication", "security token", "signature"]
+        .iter()
+        .any(|word| message.contains(word))
+}
+
+/// The outer error is of the way there, the inner one of the database.
+fn ask<O: Operation>(caller: &Caller<'_>, operation: O) -> Result<Result<O::Output, Error>, Failure> {
+    let request = operation.into_request();
+    let target = trestle_wire::target_of(&request);
+    let answered = caller.call_operation(&target, &trestle_wire::encode_request(&request))?;
+    let mut body = Vec::new();
+    let read = answered.body.take(ANSWER_BYTES_MAX).read_to_end(&mut body);
+    read.map_err(|error| Failure::failed(format!("the answer of {} broke off: {error}", caller.endpoint)))?;
+    if answered.status != "200" {
+        let status = answered.status.parse().unwrap_or_default();
+        return Ok(Err(trestle_wire::decode_error(status, &body)));
+    }
+    let response = trestle_wire::decode_response(O::NAME, &body);
+    let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
+    Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
+}

@@ -1,0 +1,209 @@
+//! `trestle model infer`: a model proposed from the rows of a table.
+
+use super::database::Database;
+use super::place::PlaceFlags;
+use super::proposal::OutputFlags;
+use crate::args::LogFormat;
+use crate::exit::Failure;
+use crate::logging;
+use clap::Args;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+use trestle_api::{
+    DescribeTable, DescribeTimeToLive, KeySchemaElement, KeyType, ProjectionType, Scan, StreamViewType,
+    TableDescription,
+};
+use trestle_discover::TableFacts;
+use trestle_model::{Index, KeyAttribute, KeySchema, Projection, StreamView};
+
+/// Between two signs of progress on a terminal.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Flags of `trestle model infer`.
+#[derive(Debug, Args)]
+pub(crate) struct InferFlags {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    table: String,
+    /// Look at no more rows than this; a scan comes by partitions in no order, so that the first ones are a fair sample
+    #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    sample: u32,
+    #[command(flatten)]
+    output: OutputFlags,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+/// Reads the table and proposes.
+pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
+    logging::start("warn", LogFormat::Text)?;
+    flags.output.check()?;
+    let database = flags.place.database()?;
+    let described = database.run(DescribeTable {
+        table_name: flags.table.clone(),
+    })?;
+    let ttl = database.run(DescribeTimeToLive {
+        table_name: flags.table.clone(),
+    })?;
+    let facts = facts(&described.table, ttl.time_to_live_description.attribute_name);
+    let sample = usize::try_from(flags.sample).unwrap_or(usize::MAX);
+    let mut rows = Rows::of(&database, &flags.table, described.table.item_count, sample);
+    let proposal = trestle_discover::infer(&facts, &mut rows);
+    rows.end()?;
+    flags.output.give(&proposal)
+}
+
+/// The rows of a table, page by page. An error ends them, and is told at the end.
+struct Rows<'d> {
+    database: &'d Database<'d>,
+    scan: Option<Scan>,
+    page: std::vec::IntoIter<trestle_item::Item>,
+    left: usize,
+    read: usize,
+    /// As DescribeTable says.
+    all: u64,
+    failure: Option<Failure>,
+    last_shown: Option<Instant>,
+}
+
+impl<'d> Rows<'d> {
+    fn of(database: &'d Database<'d>, table: &str, all: u64, most: usize) -> Self {
+        Rows {
+            database,
+            scan: Some(Scan {
+                table_name: table.to_owned(),
+                ..Scan::default()
+            }),
+            page: Vec::new().into_iter(),
+            left: most,
+            read: 0,
+            all,
+            failure: None,
+            last_shown: io::stderr().is_terminal().then(Instant::now),
+        }
+    }
+
+    /// Whether there is another page to read from.
+    fn turn(&mut self) -> bool {
+        let Some(scan) = self.scan.take() else {
+            return false;
+        };
+        match self.database.run(scan.clone()) {
+            Ok(page) => {
+                self.scan = page.last_evaluated_key.map(|key| Scan {
+                    exclusive_start_key: Some(key),
+                    ..scan
+                });
+                self.page = page.items.unwrap_or_default().into_iter();
+                true
+            }
+            Err(failure) => {
+                self.failure = Some(failure);
+                false
+            }
+        }
+    }
+
+    fn show(&mut self) {
+        if let Some(last) = &mut self.last_shown
+            && last.elapsed() >= INTERVAL
+        {
+            let _ = write!(io::stderr(), "\r\x1b[K{} of about {} rows", self.read, self.all);
+            *last = Instant::now();
+        }
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        if self.last_shown.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        if self.left == 0 && (self.scan.is_some() || self.page.len() > 0) {
+            let _ = writeln!(
+                io::stderr(),
+                "looked at {} of about {} rows; --sample takes more",
+                self.read,
+                self.all
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = trestle_item::Item;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left.checked_sub(1)?;
+        let row = loop {
+            match self.page.next() {
+                Some(row) => break row,
+                None if self.turn() => {}
+                None => return None,
+            }
+        };
+        self.left -= 1;
+        self.read += 1;
+        self.show();
+        Some(row)
+    }
+}
+
+fn facts(table: &TableDescription, ttl: Option<String>) -> TableFacts {
+    let global = table.global_secondary_indexes.iter().flatten();
+    let local = table.local_secondary_indexes.iter().flatten();
+    let global = global.map(|index| (&index.index_name, &index.key_schema, &index.projection, false));
+    let local = local.map(|index| (&index.index_name, &index.key_schema, &index.projection, true));
+    let indexes = local.chain(global).map(|(name, key, projection, local)| Index {
+        name: name.clone(),
+        key: schema(table, key),
+        projection: match projection.projection_type {
+            Some(ProjectionType::KeysOnly) => Projection::Keys,
+            Some(ProjectionType::Include) => {
+                Projection::Include(projection.non_key_attributes.clone().unwrap_or_default())
+            }
+            _ => Projection::All,
+        },
+        local,
+    });
+    let stream = table
+        .stream_specification
+        .as_ref()
+        .filter(|stream| stream.stream_enabled);
+    TableFacts {
+        name: table.table_name.clone(),
+        key: schema(table, &table.key_schema),
+        indexes: indexes.collect(),
+        ttl,
+        stream: stream.and_then(|stream| stream.stream_view_type).map(view),
+    }
+}
+
+fn schema(table: &TableDescription, key: &[KeySchemaElement]) -> KeySchema {
+    let side = |kind: KeyType| {
+        let elements = key.iter().filter(move |element| element.key_type == kind);
+        elements.filter_map(|element| {
+            let mut defined = table.attribute_definitions.iter();
+            let found = defined.find(|defined| defined.attribute_name == element.attribute_name)?;
+            Some(KeyAttribute {
+                name: element.attribute_name.clone(),
+                kind: found.attribute_type,
+            })
+        })
+    };
+    KeySchema {
+        hash: side(KeyType::Hash).collect(),
+        range: side(KeyType::Range).collect(),
+    }
+}
+
+fn view(stream: StreamViewType) -> StreamView {
+    match stream {
+        StreamViewType::NewImage => StreamView::NewImage,
+        StreamViewType::OldImage => StreamView::OldImage,
+        StreamViewType::NewAndOldImages => StreamView::NewAndOldImages,
+        StreamViewType::KeysOnly => StreamView::KeysOnly,
+    }
+}
