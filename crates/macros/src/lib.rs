@@ -1,1 +1,78 @@
 //! `model!`: a typed client from a model file, at compile time.
+//!
+//! The model is read and proved by `trestle-model`, here as in the database. What is generated is thin: structs, and
+//! functions that hand names and values to `trestle-typed`, which does the work.
+
+mod access;
+mod client;
+mod collection;
+mod defaults;
+mod entity;
+mod file;
+mod input;
+mod key;
+mod names;
+mod one_of;
+mod plan;
+mod types;
+mod update;
+mod view;
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+use trestle_model::Severity;
+
+use plan::Plan;
+
+/// Generates the client of a model: `trestle::model!("models/shop.toml");`
+///
+/// The path is relative to the package's `Cargo.toml`. See the crate `trestle` for what is generated.
+#[proc_macro]
+pub fn model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    expand(input.into()).unwrap_or_else(Fault::into_tokens).into()
+}
+
+/// Why there is no client: one message for each thing that is wrong.
+struct Fault {
+    span: Span,
+    messages: Vec<String>,
+}
+
+impl Fault {
+    fn new(span: Span, message: impl Into<String>) -> Self {
+        Fault {
+            span,
+            messages: vec![message.into()],
+        }
+    }
+
+    fn into_tokens(self) -> TokenStream {
+        let span = self.span;
+        let errors = self
+            .messages
+            .iter()
+            .map(|message| quote_spanned!(span=> ::core::compile_error! { #message }));
+        errors.collect()
+    }
+}
+
+fn expand(input: TokenStream) -> Result<TokenStream, Fault> {
+    let path = input::path(input)?;
+    let text = file::read(&path)?;
+    let loaded = trestle_model::load(&text);
+    match loaded.model {
+        Some(model) => Ok(Plan::new(&model, &path.text).expand()),
+        None => Err(Fault {
+            span: path.span,
+            messages: problems(&path.text, &loaded.problems),
+        }),
+    }
+}
+
+/// Each error of the model file with its place, as compilers write it.
+fn problems(path: &str, problems: &[trestle_model::Problem]) -> Vec<String> {
+    let errors = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error);
+    errors.map(|problem| format!("{path}:{problem}")).collect()
+}

@@ -66,9 +66,15 @@
 //!
 //! A program to start from is in `examples/embedded.rs`: `cargo run -p trestle --example embedded`.
 
+mod apply;
+
+pub use apply::{ApplyError, apply};
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
+pub use trestle_binding as binding;
 pub use trestle_engine::{Completion, Durability, Engine, OpenError, Options, StoreSettings};
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
+pub use trestle_macros::model;
 pub use trestle_store::{FjallStore, MemoryStore, Store};
+pub use trestle_typed as typed;

@@ -47,6 +47,7 @@ pub use write::{Check, Delete, Put, Update};
 
 pub use futures_core::Stream;
 pub use trestle_api::Database;
+pub use trestle_env::Clock;
 pub use trestle_item::{AttributeValue, Item, Map, Number};
 
 /// A future that a builder becomes when it is awaited.

@@ -1,0 +1,242 @@
+//! A function for each access pattern.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use trestle_model::{AccessPattern, AttributeKind, Operation, Parameter, Projection};
+
+use crate::names::{Taken, ident, pascal, snake};
+use crate::plan::{Plan, typed};
+use crate::{types, view};
+
+/// All access patterns, and what indexes show of entities.
+pub(crate) struct Accesses<'m> {
+    pub(crate) patterns: Vec<Planned<'m>>,
+    pub(crate) views: Vec<view::Planned>,
+}
+
+/// An access pattern, and what its things are called.
+pub(crate) struct Planned<'m> {
+    pub(crate) pattern: &'m AccessPattern,
+    function: Ident,
+    /// What a row becomes: a struct, or the enum of several.
+    pub(crate) row: Ident,
+    /// The variants of the enum, if it is one: name, entity, and type.
+    pub(crate) variants: Vec<(Ident, String, Ident)>,
+    /// The struct of its parameters, if it has several.
+    parameters: Option<Ident>,
+    arguments: Vec<Argument<'m>>,
+}
+
+struct Argument<'m> {
+    parameter: &'m Parameter,
+    name: Ident,
+    value: TokenStream,
+    borrowed: bool,
+}
+
+pub(crate) fn plan<'m>(plan: &mut Plan<'m>) -> Accesses<'m> {
+    let mut accesses = Accesses {
+        patterns: Vec::new(),
+        views: Vec::new(),
+    };
+    for pattern in plan.model.access_patterns() {
+        let rows: Vec<(String, Ident)> = pattern
+            .returns()
+            .iter()
+            .filter_map(|entity| {
+                Some((
+                    entity.clone(),
+                    row_type(plan, pattern, entity, &mut accesses.views)?,
+                ))
+            })
+            .collect();
+        let open = plan
+            .model
+            .table(pattern.table_name())
+            .is_some_and(trestle_model::Table::is_open);
+        let (row, variants) = match rows.as_slice() {
+            [(_, only)] => (only.clone(), Vec::new()),
+            several => {
+                let name = plan.type_name(&pascal(pattern.name()), "Row");
+                (name, variants(several, open))
+            }
+        };
+        let arguments = arguments(plan, pattern);
+        let parameters = (arguments.len() > 1)
+            .then(|| plan.type_name(&format!("{}Where", pascal(pattern.name())), "Parameters"));
+        accesses.patterns.push(Planned {
+            pattern,
+            function: plan.function_name(&snake(pattern.name())),
+            row,
+            variants,
+            parameters,
+            arguments,
+        });
+    }
+    accesses
+}
+
+fn variants(rows: &[(String, Ident)], open: bool) -> Vec<(Ident, String, Ident)> {
+    // `Other` is for rows that are no entity at all.
+    let mut taken = Taken::of(if open { &["Other"] } else { &[] });
+    rows.iter()
+        .map(|(entity, row)| {
+            (
+                ident(&taken.take(&pascal(entity), "Entity")),
+                entity.clone(),
+                row.clone(),
+            )
+        })
+        .collect()
+}
+
+/// The struct of an entity; what the index shows of it, if that is not all.
+fn row_type(
+    plan: &mut Plan<'_>,
+    pattern: &AccessPattern,
+    entity: &str,
+    views: &mut Vec<view::Planned>,
+) -> Option<Ident> {
+    let row = plan.entity(entity)?.row.clone();
+    let table = plan.model.table(pattern.table_name())?;
+    let index = pattern.index().and_then(|name| table.index(name));
+    let Some(index) = index.filter(|index| index.projection != Projection::All) else {
+        return Some(row);
+    };
+    let known = views
+        .iter()
+        .find(|view| view.entity == entity && view.table == table.table_name() && view.index == index.name);
+    if let Some(known) = known {
+        return Some(known.name.clone());
+    }
+    let name = plan.type_name(&format!("{row}In{}", pascal(&index.name)), "View");
+    views.push(view::Planned {
+        entity: entity.to_owned(),
+        table: table.table_name().to_owned(),
+        index: index.name.clone(),
+        name: name.clone(),
+    });
+    Some(name)
+}
+
+fn arguments<'m>(plan: &Plan<'m>, pattern: &'m AccessPattern) -> Vec<Argument<'m>> {
+    let mut taken = Taken::default();
+    let first = pattern.returns().first().and_then(|name| plan.entity(name));
+    let argument = |parameter: &'m Parameter| {
+        let attribute = parameter.attribute.as_deref();
+        let one_of = first
+            .zip(attribute)
+            .and_then(|(names, attribute)| names.field(attribute)?.one_of.clone());
+        let borrowed = one_of.is_none() && parameter.kind == AttributeKind::String;
+        let value = match one_of {
+            Some(one_of) => quote!(#one_of),
+            None if borrowed => quote!(str),
+            // The beginning of a timestamp is no timestamp.
+            None if attribute.is_none() => quote!(::std::string::String),
+            None => types::of_kind(parameter.kind),
+        };
+        Argument {
+            parameter,
+            name: ident(&taken.take(&snake(&parameter.name), "_")),
+            value,
+            borrowed,
+        }
+    };
+    pattern.parameters().iter().map(argument).collect()
+}
+
+impl Argument<'_> {
+    /// The type; text is only borrowed.
+    fn taken(&self, lifetime: &TokenStream) -> TokenStream {
+        let value = &self.value;
+        if self.borrowed {
+            quote!(&#lifetime #value)
+        } else {
+            quote!(#value)
+        }
+    }
+
+    /// The parameter's name and value.
+    fn pair(&self, of: &TokenStream) -> TokenStream {
+        let typed = typed();
+        let (name, parameter) = (&self.name, &self.parameter.name);
+        if self.borrowed {
+            quote!((#parameter, #typed::AttributeValue::from(#of #name)))
+        } else {
+            quote!((#parameter, #typed::Value::to_value(&#of #name)))
+        }
+    }
+}
+
+/// The struct of the parameters of an access pattern that has several.
+pub(crate) fn parameters(_: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
+    let Some(name) = &planned.parameters else {
+        return TokenStream::new();
+    };
+    let doc = format!("What the access pattern `{}` is told.", planned.pattern.name());
+    let lifetime = planned.lifetime();
+    let fields = planned.arguments.iter().map(|argument| {
+        let doc = format!(
+            "`{}`: {}.",
+            argument.parameter.name,
+            argument.parameter.kind.name()
+        );
+        let name = &argument.name;
+        let taken = argument.taken(&quote!('a));
+        quote!(#[doc = #doc] pub #name: #taken,)
+    });
+    quote! {
+        #[doc = #doc]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #name #lifetime { #(#fields)* }
+    }
+}
+
+impl Planned<'_> {
+    fn lifetime(&self) -> Option<TokenStream> {
+        let borrows = self.arguments.iter().any(|argument| argument.borrowed);
+        borrows.then(|| quote!(<'a>))
+    }
+
+    /// The function of the client.
+    pub(crate) fn function(&self) -> TokenStream {
+        let typed = typed();
+        let (function, row) = (&self.function, &self.row);
+        let access = self.pattern.name();
+        let about = self.pattern.about().unwrap_or_default();
+        let doc = format!("{about}\n\n```text\n{}```", self.pattern.explain());
+        let (answer, make) = match self.pattern.operation() {
+            Operation::GetItem => (quote!(#typed::Get<'_, #row>), quote!(#typed::Get::by_access)),
+            Operation::Query => (quote!(#typed::Rows<'_, #row>), quote!(#typed::Rows::new)),
+            Operation::Scan => (
+                quote!(#typed::Rows<'_, #row, #typed::Scanned>),
+                quote!(#typed::Rows::new),
+            ),
+        };
+        let (taken, of) = match &self.parameters {
+            Some(name) => {
+                let lifetime = self.lifetime().map(|_| quote!(<'_>));
+                (quote!(parameters: #name #lifetime), quote!(parameters.))
+            }
+            None => {
+                let arguments = self.arguments.iter().map(|argument| {
+                    let (name, taken) = (&argument.name, argument.taken(&TokenStream::new()));
+                    quote!(#name: #taken)
+                });
+                (quote!(#(#arguments),*), TokenStream::new())
+            }
+        };
+        let pairs: Vec<TokenStream> = self.arguments.iter().map(|argument| argument.pair(&of)).collect();
+        let item = if pairs.is_empty() {
+            quote!(#typed::Item::new())
+        } else {
+            quote!(#typed::Item::from([#(#pairs),*]))
+        };
+        quote! {
+            #[doc = #doc]
+            pub fn #function(&self, #taken) -> #answer {
+                #make(self.client.handle(), #access, #item)
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The client: the model's marker, and everything that can be asked of the database.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use trestle_model::Effect;
+
+use crate::access::{Accesses, Planned};
+use crate::names::snake;
+use crate::plan::{Plan, typed};
+use crate::{types, update};
+
+pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update::Planned]) -> TokenStream {
+    let typed = typed();
+    let (client, marker, path) = (&plan.client, &plan.marker, plan.path);
+    let name = plan.model.name();
+    let about = plan.model.about().unwrap_or_default();
+    let doc = format!("{about}\n\nThe client of the model `{name}`, on any database.");
+    let marker_doc = format!("The model `{name}`: what belongs to another one does not compile with it.");
+    let functions = accesses.patterns.iter().map(Planned::function);
+    let updates = updates.iter().map(|planned| update_function(plan, planned));
+    let points = plan.model.entities().iter().map(|entity| points(plan, entity));
+    quote! {
+        #[doc = #marker_doc]
+        #[derive(Clone, Copy, Debug)]
+        pub enum #marker {}
+
+        impl #typed::Model for #marker {
+            fn definition() -> &'static #typed::Definition {
+                static DEFINITION: #typed::Definition = #typed::Definition::new(
+                    #name,
+                    ::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #path)),
+                );
+                &DEFINITION
+            }
+        }
+
+        #[doc = #doc]
+        #[derive(Clone, Debug)]
+        pub struct #client<D> {
+            client: #typed::Client<D, #marker>,
+        }
+
+        impl<D: #typed::Database> #client<D> {
+            /// A client of this database, which need not know the model: keys are derived here.
+            pub fn on(database: D) -> Self {
+                Self { client: #typed::Client::new(database) }
+            }
+
+            /// With another clock, for the times that the model writes into rows.
+            #[must_use]
+            pub fn with_clock(self, clock: ::std::sync::Arc<dyn #typed::Clock>) -> Self {
+                Self { client: self.client.with_clock(clock) }
+            }
+
+            /// Says that the model is applied to the database: it derives index keys and carries out effects.
+            #[must_use]
+            pub fn model_applied(self) -> Self {
+                Self { client: self.client.model_applied() }
+            }
+
+            #(#functions)*
+            #(#updates)*
+            #(#points)*
+        }
+
+        impl #client<::trestle::Engine> {
+            /// Applies the model to the embedded engine, which then derives keys and carries out effects in every
+            /// commit. Repeating it does nothing more.
+            pub fn apply_to(engine: &::trestle::Engine) -> ::core::result::Result<Self, ::trestle::ApplyError> {
+                ::trestle::apply::<#marker>(engine)?;
+                ::core::result::Result::Ok(Self::on(::core::clone::Clone::clone(engine)).model_applied())
+            }
+        }
+
+        impl<D> ::core::ops::Deref for #client<D> {
+            type Target = #typed::Client<D, #marker>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.client
+            }
+        }
+    }
+}
+
+fn update_function(plan: &Plan<'_>, planned: &update::Planned) -> Option<TokenStream> {
+    let names = plan.entity(&planned.entity)?;
+    let (function, update, key) = (&planned.function, &names.update, &names.key);
+    let doc = format!("Changes a row of `{}`, which must exist.", planned.entity);
+    Some(quote! {
+        #[doc = #doc]
+        pub fn #function(&self, key: #key) -> #update<'_> {
+            #update(self.client.update_of(key))
+        }
+    })
+}
+
+/// A head can be pointed at another row of its group: a rollback, or the way forward again.
+fn points(plan: &Plan<'_>, entity: &trestle_model::Entity) -> Option<TokenStream> {
+    let typed = typed();
+    let head = entity.effects().iter().find_map(|effect| match effect {
+        Effect::Head(head) => Some(head),
+        _ => None,
+    })?;
+    let of = plan.entity(entity.name())?;
+    let names = plan.entity(&head.entity)?;
+    let (row, key) = (&names.row, &names.key);
+    let function = format_ident!("point_{}", snake(&head.entity));
+    let doc = format!(
+        "Makes the `{}` with these values the newest of its group, whichever that was: a rollback, or the way forward \
+         again. The database does it, so the model must be applied.",
+        entity.name()
+    );
+    let fields: Vec<_> = head.newest_by.iter().filter_map(|name| of.field(name)).collect();
+    let arguments = fields.iter().map(|field| {
+        let (name, value) = (&field.name, types::value(field));
+        quote!(#name: #value)
+    });
+    let pairs = fields.iter().map(|field| {
+        let (name, attribute) = (&field.name, &field.attribute.name);
+        quote!((#attribute, #typed::Value::to_value(&#name)))
+    });
+    Some(quote! {
+        #[doc = #doc]
+        pub fn #function(&self, head: #key, #(#arguments),*) -> #typed::Future<'_, #row> {
+            self.client.point(head, #typed::Item::from([#(#pairs),*]))
+        }
+    })
+}

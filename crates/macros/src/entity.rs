@@ -1,0 +1,209 @@
+//! The struct of an entity, and the one that makes a new row of it.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use trestle_model::Role;
+
+use crate::defaults;
+use crate::names::{Taken, ident, screaming};
+use crate::plan::{EntityNames, Field, Plan, typed};
+use crate::types;
+
+pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
+    let row = row(plan, names);
+    let attributes = attributes(names);
+    let written = names.is_declared().then(|| written(plan, names));
+    quote!(#row #attributes #written)
+}
+
+fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
+    let typed = typed();
+    let EntityNames { row, key, rest, .. } = names;
+    let marker = &plan.marker;
+    let doc = doc(names);
+    let entity = names.entity.name();
+    let fields = names.fields.iter().map(|field| field_of(names, field));
+    let reads = names.fields.iter().map(|field| read(names, field));
+    let (rest_field, rest_read) = if names.entity.is_closed() {
+        (None, None)
+    } else {
+        (
+            Some(quote!(#[doc = "Attributes that the model does not know."] pub #rest: #typed::Map,)),
+            Some(quote!(#rest: row.rest(),)),
+        )
+    };
+    let identity: Vec<&Ident> = identity(names).map(|field| &field.name).collect();
+    quote! {
+        #[doc = #doc]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #row { #(#fields)* #rest_field }
+
+        impl #typed::FromRow for #row {
+            type Model = #marker;
+            const ENTITIES: &'static [&'static str] = &[#entity];
+
+            fn from_row(_: &str, mut row: #typed::Row<'_>) -> ::core::result::Result<Self, #typed::Error> {
+                ::core::result::Result::Ok(Self { #(#reads,)* #rest_read })
+            }
+        }
+
+        impl #typed::Entity for #row {
+            const NAME: &'static str = #entity;
+            type Key = #key;
+
+            fn key(&self) -> #key {
+                #key { #(#identity: ::core::clone::Clone::clone(&self.#identity),)* }
+            }
+        }
+
+        impl #row {
+            /// What identifies this row.
+            pub fn key(&self) -> #key {
+                #typed::Entity::key(self)
+            }
+        }
+    }
+}
+
+/// The fields that identify a row, in the order of the model.
+pub(crate) fn identity<'n>(names: &'n EntityNames<'n>) -> impl Iterator<Item = &'n Field<'n>> {
+    names
+        .entity
+        .identity()
+        .iter()
+        .filter_map(|name| names.field(name))
+}
+
+fn doc(names: &EntityNames<'_>) -> String {
+    let entity = names.entity;
+    let about = match entity.role() {
+        Role::Declared => entity.about().unwrap_or_default().to_owned(),
+        Role::Head { of } => format!("The newest `{of}` of its group; the database writes it."),
+        Role::Unique { of } => format!("Keeps a value of `{of}` unique; the database writes it."),
+    };
+    format!("{about}\n\nEntity `{}` of the model.", entity.name())
+}
+
+/// A field with its type.
+pub(crate) fn field_of(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
+    let doc = types::doc(field);
+    let name = &field.name;
+    let value = types::value(field);
+    if names.is_optional(field) {
+        quote!(#[doc = #doc] pub #name: ::core::option::Option<#value>,)
+    } else {
+        quote!(#[doc = #doc] pub #name: #value,)
+    }
+}
+
+/// A field, read from a row.
+pub(crate) fn read(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
+    let name = &field.name;
+    let attribute = &field.attribute.name;
+    if names.is_optional(field) {
+        quote!(#name: row.take_optional(#attribute)?)
+    } else {
+        quote!(#name: row.take(#attribute)?)
+    }
+}
+
+/// The attributes by name, for conditions.
+fn attributes(names: &EntityNames<'_>) -> TokenStream {
+    let typed = typed();
+    let row = &names.row;
+    let mut taken = Taken::default();
+    let consts = names.fields.iter().map(|field| {
+        let doc = types::doc(field);
+        let name = ident(&taken.take(&screaming(&field.attribute.name), "_"));
+        let value = types::value(field);
+        let attribute = &field.attribute.name;
+        quote! {
+            #[doc = #doc]
+            pub const #name: #typed::Attribute<#row, #value> = #typed::Attribute::new(#attribute);
+        }
+    });
+    quote!(impl #row { #(#consts)* })
+}
+
+/// What clients write: the row itself, and a new one that says only what must be said.
+fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
+    let typed = typed();
+    let EntityNames { row, new, rest, .. } = names;
+    let marker = &plan.marker;
+    let item = if names.entity.is_closed() {
+        quote!(#typed::Item::new())
+    } else {
+        quote!(::core::clone::Clone::clone(&self.#rest))
+    };
+    let inserts = names.fields.iter().map(|field| insert(names, field));
+    let required: Vec<&Field<'_>> = names
+        .fields
+        .iter()
+        .filter(|field| names.is_required(field))
+        .collect();
+    let new_fields = required.iter().map(|field| field_of(names, field));
+    let new_inserts = required.iter().map(|field| insert(names, field));
+    let made = names.fields.iter().map(|field| made(names, field));
+    let rest_made = (!names.entity.is_closed()).then(|| quote!(#rest: #typed::Map::new(),));
+    let doc = format!(
+        "A new row of `{}`: what must be said of it. The rest is as the model says.",
+        names.entity.name()
+    );
+    quote! {
+        impl #typed::Write<#marker> for #row {
+            type Entity = #row;
+
+            fn to_item(&self) -> #typed::Item {
+                let mut item = #item;
+                #(#inserts)*
+                item
+            }
+        }
+
+        #[doc = #doc]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #new { #(#new_fields)* }
+
+        impl #typed::Write<#marker> for #new {
+            type Entity = #row;
+
+            fn to_item(&self) -> #typed::Item {
+                let mut item = #typed::Item::new();
+                #(#new_inserts)*
+                item
+            }
+        }
+
+        impl ::core::convert::From<#new> for #row {
+            fn from(new: #new) -> Self {
+                Self { #(#made,)* #rest_made }
+            }
+        }
+    }
+}
+
+fn insert(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
+    let typed = typed();
+    let name = &field.name;
+    let attribute = &field.attribute.name;
+    if names.is_optional(field) {
+        quote!(#typed::insert_optional(&mut item, #attribute, &self.#name);)
+    } else {
+        quote!(#typed::insert(&mut item, #attribute, &self.#name);)
+    }
+}
+
+/// A field of a row that was just made.
+fn made(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
+    let name = &field.name;
+    if names.is_required(field) {
+        return quote!(#name: new.#name);
+    }
+    match &field.attribute.default {
+        Some(value) => {
+            let default = defaults::default(field, value);
+            quote!(#name: #default)
+        }
+        None => quote!(#name: ::core::default::Default::default()),
+    }
+}

@@ -1,0 +1,109 @@
+//! An enum for an attribute that has few values.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use trestle_item::{AttributeValue, Number};
+use trestle_model::{Attribute, AttributeKind};
+
+use crate::names::{Taken, ident, pascal};
+use crate::plan::{EntityNames, Field, typed};
+
+/// Whether the values can be told apart by name: texts, or whole numbers.
+pub(crate) fn has_enum(attribute: &Attribute) -> bool {
+    let texts = attribute.kind == AttributeKind::String;
+    let numbers = attribute.kind == AttributeKind::Integer;
+    !attribute.one_of.is_empty()
+        && attribute.one_of.iter().all(|value| match value {
+            AttributeValue::S(_) => texts,
+            AttributeValue::N(number) => numbers && number.to_i64().is_some(),
+            _ => false,
+        })
+}
+
+/// The variant of a value.
+pub(crate) fn variant(attribute: &Attribute, value: &AttributeValue) -> Option<Ident> {
+    let at = attribute.one_of.iter().position(|known| known == value)?;
+    variants(attribute).into_iter().nth(at)
+}
+
+fn variants(attribute: &Attribute) -> Vec<Ident> {
+    let mut taken = Taken::default();
+    let name = |value: &AttributeValue| match value {
+        AttributeValue::S(text) => pascal(text),
+        AttributeValue::N(number) if number.is_negative() => {
+            format!("Minus{}", number.to_string().trim_start_matches('-'))
+        }
+        AttributeValue::N(number) => format!("N{number}"),
+        _ => "Other".to_owned(),
+    };
+    attribute
+        .one_of
+        .iter()
+        .map(|value| ident(&taken.take(&name(value), "Value")))
+        .collect()
+}
+
+/// The enums of an entity; heads have none of their own.
+pub(crate) fn expand(names: &EntityNames<'_>) -> Vec<TokenStream> {
+    let own = names.fields.iter().filter(|_| names.is_declared());
+    own.filter_map(|field| Some(expand_one(names, field, field.one_of.as_ref()?)))
+        .collect()
+}
+
+fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> TokenStream {
+    let typed = typed();
+    let attribute = field.attribute;
+    let doc = format!("The values of `{}` of `{}`.", attribute.name, names.entity.name());
+    let variants = variants(attribute);
+    let shown: Vec<String> = attribute
+        .one_of
+        .iter()
+        .map(|value| match value {
+            AttributeValue::S(text) => text.clone(),
+            AttributeValue::N(number) => number.to_string(),
+            _ => String::new(),
+        })
+        .collect();
+    let docs = shown.iter().map(|text| format!("`{text}`"));
+    let stored = match attribute.kind {
+        AttributeKind::Integer => {
+            let numbers = attribute.one_of.iter().filter_map(AttributeValue::as_n);
+            let numbers: Vec<i64> = numbers.filter_map(Number::to_i64).collect();
+            quote! {
+                let number: i64 = match self { #(Self::#variants => #numbers,)* };
+                #typed::Value::to_value(&number)
+            }
+        }
+        _ => quote!(#typed::AttributeValue::from(self.as_str())),
+    };
+    quote! {
+        #[doc = #doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum #name { #(#[doc = #docs] #variants,)* }
+
+        impl #name {
+            /// Every value, in the order of the model.
+            pub const ALL: &'static [Self] = &[#(Self::#variants,)*];
+
+            /// The value as the model writes it.
+            pub const fn as_str(self) -> &'static str {
+                match self { #(Self::#variants => #shown,)* }
+            }
+        }
+
+        impl #typed::Value for #name {
+            fn to_value(&self) -> #typed::AttributeValue { #stored }
+
+            fn from_value(value: #typed::AttributeValue) -> ::core::result::Result<Self, #typed::AttributeValue> {
+                let found = Self::ALL.iter().find(|known| #typed::Value::to_value(*known) == value);
+                found.copied().ok_or(value)
+            }
+        }
+
+        impl ::core::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    }
+}

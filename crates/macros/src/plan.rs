@@ -1,0 +1,224 @@
+//! The names of everything that is generated, decided before anything is, so that no two collide.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use trestle_model::{Attribute, Entity, Model, Role};
+
+use crate::names::{Taken, ident, pascal, snake};
+use crate::{access, client, collection, entity, key, one_of, update, view};
+
+/// What the generated code calls the runtime.
+pub(crate) fn typed() -> TokenStream {
+    quote!(::trestle::typed)
+}
+
+/// Functions that every client has, and that no access pattern may hide.
+const CLIENT: &[&str] = &[
+    "on",
+    "apply_to",
+    "get",
+    "get_many",
+    "put",
+    "put_many",
+    "delete",
+    "delete_many",
+    "check",
+    "transaction",
+    "update_of",
+    "point",
+    "handle",
+    "definition",
+    "database",
+    "with_clock",
+    "model_applied",
+    "clone",
+];
+
+/// A model, and what its things are called in Rust.
+pub(crate) struct Plan<'m> {
+    pub(crate) model: &'m Model,
+    /// The path as it was given.
+    pub(crate) path: &'m str,
+    /// The marker type of the model.
+    pub(crate) marker: Ident,
+    /// The client.
+    pub(crate) client: Ident,
+    types: Taken,
+    functions: Taken,
+    entities: BTreeMap<&'m str, EntityNames<'m>>,
+}
+
+/// What the things of an entity are called.
+pub(crate) struct EntityNames<'m> {
+    pub(crate) entity: &'m Entity,
+    pub(crate) row: Ident,
+    pub(crate) new: Ident,
+    pub(crate) key: Ident,
+    pub(crate) update: Ident,
+    pub(crate) fields: Vec<Field<'m>>,
+    pub(crate) rest: Ident,
+}
+
+/// An attribute and its field.
+pub(crate) struct Field<'m> {
+    pub(crate) attribute: &'m Attribute,
+    /// The field's name, not escaped.
+    pub(crate) text: String,
+    pub(crate) name: Ident,
+    /// The enum of its values, if it has few.
+    pub(crate) one_of: Option<Ident>,
+}
+
+impl<'m> Plan<'m> {
+    pub(crate) fn new(model: &'m Model, path: &'m str) -> Self {
+        let mut types = Taken::default();
+        let rows: Vec<String> = model
+            .entities()
+            .iter()
+            .map(|entity| types.take(&pascal(entity.name()), "Entity"))
+            .collect();
+        let client = types.take(&pascal(model.name()), "Client");
+        let marker = types.take(&format!("{client}Model"), "Marker");
+        let mut plan = Plan {
+            model,
+            path,
+            marker: ident(&marker),
+            client: ident(&client),
+            types,
+            functions: Taken::of(CLIENT),
+            entities: BTreeMap::new(),
+        };
+        for (entity, row) in model.entities().iter().zip(rows) {
+            let names = plan.entity_names(entity, &row);
+            plan.entities.insert(entity.name(), names);
+        }
+        plan
+    }
+
+    fn entity_names(&mut self, entity: &'m Entity, row: &str) -> EntityNames<'m> {
+        let mut taken = Taken::default();
+        let mut fields = Vec::new();
+        for attribute in entity.attributes() {
+            let text = taken.take(&snake(&attribute.name), "_");
+            fields.push(Field {
+                attribute,
+                name: ident(&text),
+                text,
+                one_of: self.one_of(entity, attribute, row),
+            });
+        }
+        EntityNames {
+            entity,
+            row: ident(row),
+            new: ident(&self.types.take(&format!("New{row}"), "Row")),
+            key: ident(&self.types.take(&format!("{row}Key"), "Row")),
+            update: ident(&self.types.take(&format!("Update{row}"), "Row")),
+            fields,
+            rest: ident(&taken.take("rest", "_of_attributes")),
+        }
+    }
+
+    /// Heads and unique rows share the enums of the entity they come from.
+    fn one_of(&mut self, entity: &Entity, attribute: &Attribute, row: &str) -> Option<Ident> {
+        let origin = match entity.role() {
+            Role::Declared => None,
+            Role::Head { of } | Role::Unique { of } => self.entities.get(of.as_str()),
+        };
+        let shared = origin.and_then(|origin| {
+            let mut fields = origin.fields.iter();
+            let field = fields.find(|field| field.attribute.name == attribute.name)?;
+            (field.attribute.one_of == attribute.one_of).then(|| field.one_of.clone())
+        });
+        if let Some(shared) = shared {
+            return shared;
+        }
+        one_of::has_enum(attribute).then(|| {
+            ident(
+                &self
+                    .types
+                    .take(&format!("{row}{}", pascal(&attribute.name)), "Value"),
+            )
+        })
+    }
+
+    pub(crate) fn entity(&self, name: &str) -> Option<&EntityNames<'m>> {
+        self.entities.get(name)
+    }
+
+    /// A type's name that nothing else has.
+    pub(crate) fn type_name(&mut self, name: &str, suffix: &str) -> Ident {
+        ident(&self.types.take(name, suffix))
+    }
+
+    /// A function's name that nothing else of the client has.
+    pub(crate) fn function_name(&mut self, name: &str) -> Ident {
+        ident(&self.functions.take(name, "_"))
+    }
+
+    /// Everything.
+    pub(crate) fn expand(mut self) -> TokenStream {
+        let accesses = access::plan(&mut self);
+        let updates = update::plan(&mut self);
+        let mut items: Vec<TokenStream> = Vec::new();
+        for entity in self.model.entities() {
+            let Some(names) = self.entities.get(entity.name()) else {
+                continue;
+            };
+            items.push(entity::expand(&self, names));
+            items.push(key::expand(&self, names));
+            items.extend(one_of::expand(names));
+        }
+        items.extend(updates.iter().map(|planned| update::expand(&self, planned)));
+        items.extend(accesses.views.iter().map(|planned| view::expand(&self, planned)));
+        items.extend(
+            accesses
+                .patterns
+                .iter()
+                .map(|planned| collection::expand(&self, planned)),
+        );
+        items.extend(
+            accesses
+                .patterns
+                .iter()
+                .map(|planned| access::parameters(&self, planned)),
+        );
+        items.push(client::expand(&self, &accesses, &updates));
+        items.into_iter().collect()
+    }
+}
+
+impl EntityNames<'_> {
+    pub(crate) fn field(&self, attribute: &str) -> Option<&Field<'_>> {
+        self.fields.iter().find(|field| field.attribute.name == attribute)
+    }
+
+    /// Whether an attribute gets its value from the clock, so that a row that was never written lacks it.
+    pub(crate) fn is_time(&self, field: &Field<'_>) -> bool {
+        let name = Some(field.attribute.name.as_str());
+        self.entity.created() == name || self.entity.updated() == name
+    }
+
+    pub(crate) fn is_identity(&self, field: &Field<'_>) -> bool {
+        self.entity.identity().contains(&field.attribute.name)
+    }
+
+    /// Whether the field is an `Option`. Sets are not: an empty one is as good as none.
+    pub(crate) fn is_optional(&self, field: &Field<'_>) -> bool {
+        let may_lack = field.attribute.optional || self.is_time(field);
+        may_lack && !self.is_identity(field) && !crate::types::is_set(field.attribute.kind)
+    }
+
+    /// Whether whoever makes a new row must say it.
+    pub(crate) fn is_required(&self, field: &Field<'_>) -> bool {
+        let attribute = field.attribute;
+        let may_lack = attribute.optional || attribute.default.is_some() || self.is_time(field);
+        !may_lack || self.is_identity(field)
+    }
+
+    /// Whether clients write it.
+    pub(crate) fn is_declared(&self) -> bool {
+        *self.entity.role() == Role::Declared
+    }
+}

@@ -1,0 +1,65 @@
+//! Rust types for the model's types.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use trestle_model::AttributeKind;
+
+use crate::plan::{Field, typed};
+
+/// The type of an attribute's value.
+pub(crate) fn value(field: &Field<'_>) -> TokenStream {
+    match &field.one_of {
+        Some(one_of) => quote!(#one_of),
+        None => of_kind(field.attribute.kind),
+    }
+}
+
+pub(crate) fn of_kind(kind: AttributeKind) -> TokenStream {
+    let typed = typed();
+    let set = quote!(::std::collections::BTreeSet);
+    let vec = quote!(::std::vec::Vec);
+    match kind {
+        AttributeKind::String => quote!(::std::string::String),
+        AttributeKind::Integer => quote!(i64),
+        AttributeKind::Number => quote!(#typed::Number),
+        AttributeKind::Boolean => quote!(bool),
+        AttributeKind::Binary => quote!(#vec<u8>),
+        AttributeKind::EpochSeconds => quote!(#typed::EpochSeconds),
+        AttributeKind::Timestamp => quote!(#typed::Timestamp),
+        AttributeKind::List => quote!(#vec<#typed::AttributeValue>),
+        AttributeKind::Map => quote!(#typed::Map),
+        AttributeKind::StringSet => quote!(#set<::std::string::String>),
+        AttributeKind::NumberSet => quote!(#set<#typed::Number>),
+        AttributeKind::BinarySet => quote!(#set<#vec<u8>>),
+        AttributeKind::Any => quote!(#typed::AttributeValue),
+    }
+}
+
+/// The type of a set's elements.
+pub(crate) fn element(kind: AttributeKind) -> Option<TokenStream> {
+    let typed = typed();
+    match kind {
+        AttributeKind::StringSet => Some(quote!(::std::string::String)),
+        AttributeKind::NumberSet => Some(quote!(#typed::Number)),
+        AttributeKind::BinarySet => Some(quote!(::std::vec::Vec<u8>)),
+        _ => None,
+    }
+}
+
+pub(crate) fn is_set(kind: AttributeKind) -> bool {
+    element(kind).is_some()
+}
+
+/// How a field is introduced in documentation: by the model's words.
+pub(crate) fn doc(field: &Field<'_>) -> String {
+    let attribute = field.attribute;
+    let mut doc = format!("`{}`: {}", attribute.name, attribute.kind.name());
+    if attribute.optional {
+        doc.push_str(", optional");
+    }
+    if attribute.immutable {
+        doc.push_str(", immutable");
+    }
+    doc.push('.');
+    doc
+}
