@@ -3,11 +3,13 @@
 //! Everything that follows a clock (expiry, retention, leases, idempotency) takes a [`Clock`], so a test or an
 //! administrator can move time by hand and see the same behaviour as in real life, only sooner.
 
+mod alarm;
 mod clock;
 pub mod ids;
 mod sleeper;
 mod timestamp;
 
+pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use sleeper::{Signal, Sleeper};
 pub use timestamp::{Timestamp, iso_8601_millis};

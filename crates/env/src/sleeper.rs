@@ -4,12 +4,15 @@ use crate::{Clock, Timestamp};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// A bell: counts its rings, so a ring just before somebody starts to listen is not lost.
 #[derive(Debug, Default)]
 pub struct Signal {
     rings: Mutex<u64>,
     rung: Condvar,
+    /// The tasks among those who wait.
+    tasks: Notify,
 }
 
 impl Signal {
@@ -23,10 +26,24 @@ impl Signal {
         let mut rings = self.rings.lock();
         *rings = rings.wrapping_add(1);
         self.rung.notify_all();
+        self.tasks.notify_waiters();
     }
 
-    fn rings(&self) -> u64 {
+    pub(crate) fn rings(&self) -> u64 {
         *self.rings.lock()
+    }
+
+    /// Awaits that the bell has rung more often than `seen`; returns the rings then.
+    pub(crate) async fn rung(&self, seen: u64) -> u64 {
+        loop {
+            // Listening before looking, so that a ring in between is not lost.
+            let ring = self.tasks.notified();
+            let rings = self.rings();
+            if rings != seen {
+                return rings;
+            }
+            ring.await;
+        }
     }
 
     /// Waits until the bell has rung more often than `seen`, or `longest` has passed; returns the rings now.
