@@ -6,6 +6,7 @@ mod head;
 mod inverse;
 mod kept;
 mod ledger;
+mod members;
 mod pairs;
 mod plan;
 mod settle;

@@ -1,10 +1,11 @@
 //! `counter`: a count of rows, each once.
 
-use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
 use super::ledger::Ledger;
+use super::members::joined;
 use super::pairs::related;
 use super::plan::Parts;
 use super::settle::Row;
@@ -161,13 +162,10 @@ fn count_events<R: Rows>(
         return Ok(());
     }
     let at = ledger.find(other, count.key)?;
-    let mut item = ledger.row(at).map_or(count.identity, |row| (*row).clone());
-    let mut events: BTreeSet<String> = match item.get(seen) {
-        Some(AttributeValue::Ss(events)) => events.iter().cloned().collect(),
-        _ => BTreeSet::new(),
-    };
-    if events.insert(event) {
-        item.insert(seen, AttributeValue::Ss(events.into_iter().collect()));
+    let row = ledger.row(at);
+    if let Some(events) = joined(row.as_deref(), seen, &event) {
+        let mut item = row.map_or(count.identity, Rc::unwrap_or_clone);
+        item.insert(seen, events);
         step.add(other, &mut item, &count.amount)?;
         ledger.put(other, at, item);
     }

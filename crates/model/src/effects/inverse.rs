@@ -1,10 +1,12 @@
 //! `inverse`: the other direction of a relation, as a set on the other side or as a row for each row.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use trestle_item::{AttributeValue, Item};
 
 use super::ledger::Ledger;
+use super::members::{joined, without};
 use super::pairs::related;
 use super::plan::Parts;
 use super::settle::Row;
@@ -112,10 +114,10 @@ fn join<R: Rows>(
         .map(|name| (name.as_str(), theirs))
         .collect();
     let at = ledger.find(other, other.key_from(&identity)?)?;
-    let mut item = ledger.row(at).map_or(identity, |row| (*row).clone());
-    let mut members = members(&item, set);
-    if members.insert(own.to_owned()) {
-        item.insert(set, AttributeValue::Ss(members.into_iter().collect()));
+    let row = ledger.row(at);
+    if let Some(members) = joined(row.as_deref(), set, own) {
+        let mut item = row.map_or(identity, Rc::unwrap_or_clone);
+        item.insert(set, members);
         ledger.put(other, at, item);
     }
     Ok(())
@@ -141,29 +143,20 @@ fn leave<R: Rows>(
     let Some(row) = ledger.row(at) else {
         return Ok(());
     };
-    let mut members = members(&row, set);
-    if !members.remove(own) {
+    let Some(others) = without(&row, set, own) else {
         return Ok(());
-    }
-    let mut item = (*row).clone();
-    if members.is_empty() {
-        item.remove(set);
-    } else {
-        item.insert(set, AttributeValue::Ss(members.into_iter().collect()));
-    }
+    };
+    let mut item = Rc::unwrap_or_clone(row);
+    match others {
+        Some(others) => item.insert(set, others),
+        None => item.remove(set),
+    };
     if step.only_sets && is_nothing(ledger, other, &item) {
         ledger.remove(at);
     } else {
         ledger.put(other, at, item);
     }
     Ok(())
-}
-
-fn members(item: &Item, set: &str) -> BTreeSet<String> {
-    match item.get(set) {
-        Some(AttributeValue::Ss(members)) => members.iter().cloned().collect(),
-        _ => BTreeSet::new(),
-    }
 }
 
 fn is_nothing<R: Rows>(ledger: &Ledger<'_, '_, R>, other: &Entity, item: &Item) -> bool {
