@@ -12,15 +12,11 @@ use settings::Storage;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 use trestle_engine::{Engine, OpenError};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
 use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
-
-/// How long connections that did not finish in time may hold up the end.
-const CUT_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves until told to stop.
 pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
@@ -37,11 +33,14 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
         models: Some(Arc::new(models)),
         ..hooks
     };
-    let runtime =
-        Runtime::new().map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+    // It accepts connections and hears signals; the server has threads of its own for the rest.
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
-    // Connections that were cut still hold the engine; it closes, and with it the data, when the last one is gone.
-    runtime.shutdown_timeout(CUT_WITHIN);
+    drop(runtime);
+    // It closes, and with it the data, when its last handle is gone.
     drop(engine);
     result
 }

@@ -1,6 +1,6 @@
 //! The HTTP door: DynamoDB's protocol in front of any [`Database`](trestle_api::Database).
 //!
-//! A request's way: `listen` accepts the connection, `connection` speaks HTTP on it, `http` finds out what is
+//! A request's way: `listen` accepts the connection, `lanes` gives it a thread, `connection` speaks HTTP on it, `http` finds out what is
 //! wanted, `body` and `compress` read it within bounds, `auth` checks the signature, `dispatch` lets the database
 //! execute it, `answer` adds the headers. Nothing here knows what an operation does.
 //!
@@ -25,6 +25,7 @@ mod connection;
 mod cors;
 mod dispatch;
 mod http;
+mod lanes;
 mod listen;
 mod metrics;
 mod models;

@@ -2,6 +2,7 @@
 
 use crate::connection;
 use crate::http::{Hooks, Service};
+use crate::lanes::Lanes;
 use crate::settings::Settings;
 use crate::shutdown::{Guest, Shutdown};
 use crate::tls::{self, TlsError};
@@ -55,6 +56,9 @@ pub enum StartError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The system gives no threads to serve connections on.
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
     /// The TLS files cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -76,6 +80,7 @@ pub struct Server {
     address: SocketAddr,
     service: Arc<Service>,
     protocol: Arc<Builder<TokioExecutor>>,
+    lanes: Lanes,
 }
 
 impl Server {
@@ -103,6 +108,7 @@ impl Server {
             address,
             service: Arc::new(Service::new(settings, shown, database, hooks)),
             protocol: Arc::new(connection::protocol()),
+            lanes: Lanes::start().map_err(StartError::Threads)?,
         })
     }
 
@@ -134,13 +140,12 @@ impl Server {
             }
         }
         let within = self.service.limits.shutdown;
+        let Server { listener, lanes, .. } = self;
         // New clients are turned away at once instead of waiting in the system's queue for nothing.
-        drop(self);
-        if shutdown.finish(within).await {
-            Stopped::Clean
-        } else {
-            Stopped::Cut
-        }
+        drop(listener);
+        let finished = shutdown.finish(within).await;
+        drop(lanes);
+        if finished { Stopped::Clean } else { Stopped::Cut }
     }
 
     /// The next client, once there is a seat for it.
@@ -167,11 +172,18 @@ impl Server {
         let service = Arc::clone(&self.service);
         let protocol = Arc::clone(&self.protocol);
         let tls = self.tls.clone();
-        tokio::spawn(async move {
-            let _seat = seat;
-            let _counted = service.metrics.connection();
-            // Answers are small; waiting to fill a packet would only add latency.
-            let _ = stream.set_nodelay(true);
+        // Answers are small; waiting to fill a packet would only add latency.
+        let _ = stream.set_nodelay(true);
+        let stream = match stream.into_std() {
+            Ok(stream) => stream,
+            Err(error) => return tracing::warn!(%error, "cannot hand over a connection"),
+        };
+        self.lanes.run(|place| async move {
+            let _place = (place, seat, service.metrics.connection());
+            let stream = match TcpStream::from_std(stream) {
+                Ok(stream) => stream,
+                Err(error) => return tracing::warn!(%error, "cannot take over a connection"),
+            };
             match tls {
                 None => connection::serve(stream, &protocol, Arc::clone(&service), guest).await,
                 Some(tls) => serve_tls(stream, &tls, &protocol, &service, guest).await,
