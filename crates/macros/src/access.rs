@@ -22,7 +22,9 @@ pub(crate) struct Planned<'m> {
     pub(crate) row: Ident,
     /// The variants of the enum, if it is one: name, entity, and type.
     pub(crate) variants: Vec<(Ident, String, Ident)>,
-    /// The struct of its parameters, if it has several.
+    /// The struct that its rows are sorted out into, if they are of several entities.
+    pub(crate) gathered: Option<Ident>,
+    /// The struct of its parameters, if two of them could be taken for one another.
     parameters: Option<Ident>,
     arguments: Vec<Argument<'m>>,
 }
@@ -57,15 +59,17 @@ pub(crate) fn plan<'m>(plan: &mut Plan<'m>) -> Accesses<'m> {
         let (row, variants) = match rows.as_slice() {
             [(_, only)] => (only.clone(), Vec::new()),
             several => {
-                let name = plan.type_name(&pascal(pattern.name()), "Row");
+                let name = plan.type_name(&format!("{}Row", pascal(pattern.name())), "Sum");
                 (name, variants(several, open))
             }
         };
         let arguments = arguments(plan, pattern);
-        let parameters = (arguments.len() > 1)
+        let parameters = can_be_swapped(&arguments)
             .then(|| plan.type_name(&format!("{}Where", pascal(pattern.name())), "Parameters"));
+        let gathered = (!variants.is_empty()).then(|| plan.type_name(&pascal(pattern.name()), "Gathered"));
         accesses.patterns.push(Planned {
             pattern,
+            gathered,
             function: plan.function_name(&snake(pattern.name())),
             row,
             variants,
@@ -145,6 +149,16 @@ fn arguments<'m>(plan: &Plan<'m>, pattern: &'m AccessPattern) -> Vec<Argument<'m
     pattern.parameters().iter().map(argument).collect()
 }
 
+/// Whether two arguments have the same type, so that one could be given for the other.
+fn can_be_swapped(arguments: &[Argument<'_>]) -> bool {
+    let mut types: Vec<String> = arguments
+        .iter()
+        .map(|argument| argument.value.to_string())
+        .collect();
+    types.sort_unstable();
+    types.windows(2).any(|two| two.first() == two.last())
+}
+
 impl Argument<'_> {
     /// The type; text is only borrowed.
     fn taken(&self, lifetime: &TokenStream) -> TokenStream {
@@ -168,7 +182,7 @@ impl Argument<'_> {
     }
 }
 
-/// The struct of the parameters of an access pattern that has several.
+/// The struct of the parameters of an access pattern, where they have one.
 pub(crate) fn parameters(_: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     let Some(name) = &planned.parameters else {
         return TokenStream::new();

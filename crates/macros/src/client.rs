@@ -84,11 +84,12 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
 
 fn update_function(plan: &Plan<'_>, planned: &update::Planned) -> Option<TokenStream> {
     let names = plan.entity(&planned.entity)?;
-    let (function, update, key) = (&planned.function, &names.update, &names.key);
+    let typed = typed();
+    let (function, update, row, marker) = (&planned.function, &names.update, &names.row, &plan.marker);
     let doc = format!("Changes a row of `{}`, which must exist.", planned.entity);
     Some(quote! {
         #[doc = #doc]
-        pub fn #function(&self, key: #key) -> #update<'_> {
+        pub fn #function(&self, key: impl #typed::Key<#marker, Entity = #row>) -> #update<'_> {
             #update(self.client.update_of(key))
         }
     })

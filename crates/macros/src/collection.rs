@@ -2,8 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use trestle_model::{KeyTemplate, Operation};
 
 use crate::access::Planned;
+use crate::names::{Taken, ident, snake};
 use crate::plan::{Plan, typed};
 
 pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
@@ -41,6 +43,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
             }
         }
     });
+    let gathered = gathered(plan, planned, open);
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
@@ -56,5 +59,69 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
 
             #from_other
         }
+
+        #gathered
     }
+}
+
+/// The struct with a field for each entity: one row where the partition can hold only one, otherwise a list.
+fn gathered(plan: &Plan<'_>, planned: &Planned<'_>, open: bool) -> Option<TokenStream> {
+    let typed = typed();
+    let (name, row) = (planned.gathered.as_ref()?, &planned.row);
+    let doc = format!(
+        "What the access pattern `{}` finds, sorted out by entity.",
+        planned.pattern.name()
+    );
+    let mut taken = Taken::of(if open { &["other"] } else { &[] });
+    let (mut fields, mut arms) = (Vec::new(), Vec::new());
+    for (variant, entity, row) in &planned.variants {
+        let field = ident(&taken.take(&snake(entity), "_"));
+        let doc = format!("Rows of `{entity}`.");
+        if is_single(plan, planned, entity) {
+            fields.push(quote!(#[doc = #doc] pub #field: ::core::option::Option<#row>,));
+            arms.push(quote!(Self::#variant(row) => into.#field = ::core::option::Option::Some(row),));
+        } else {
+            fields.push(quote!(#[doc = #doc] pub #field: ::std::vec::Vec<#row>,));
+            arms.push(quote!(Self::#variant(row) => into.#field.push(row),));
+        }
+    }
+    if open {
+        fields.push(quote!(#[doc = "Rows that are no entity of the model."] pub other: ::std::vec::Vec<#typed::Item>,));
+        arms.push(quote!(Self::Other(item) => into.other.push(item),));
+    }
+    Some(quote! {
+        #[doc = #doc]
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct #name { #(#fields)* }
+
+        impl #typed::Collection for #row {
+            type Gathered = #name;
+
+            fn gather(self, into: &mut #name) {
+                match self { #(#arms)* }
+            }
+        }
+    })
+}
+
+/// Whether a partition of the table holds at most one row of the entity: its sort key says nothing more than its partition
+/// key does.
+fn is_single(plan: &Plan<'_>, planned: &Planned<'_>, entity: &str) -> bool {
+    let pattern = planned.pattern;
+    let table = plan.model.table(pattern.table_name());
+    let Some((table, entity)) = table.zip(plan.model.entity(entity)) else {
+        return false;
+    };
+    if pattern.index().is_some() || pattern.operation() != Operation::Query {
+        return false;
+    }
+    let is_hash = |template: &KeyTemplate| {
+        let mut hash = table.key().hash.iter();
+        hash.any(|key| key.name == template.attribute())
+    };
+    let (hash, sort): (Vec<_>, Vec<_>) = entity.table_key().iter().partition(|key| is_hash(key));
+    let known: Vec<&str> = hash.iter().flat_map(|key| key.fields()).collect();
+    sort.iter()
+        .flat_map(|key| key.fields())
+        .all(|field| known.contains(&field))
 }

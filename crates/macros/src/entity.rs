@@ -62,6 +62,14 @@ fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
                 #typed::Entity::key(self)
             }
         }
+
+        impl #typed::Key<#marker> for #row {
+            type Entity = #row;
+
+            fn to_item(&self) -> #typed::Item {
+                #typed::Key::to_item(&self.key())
+            }
+        }
     }
 }
 
@@ -128,8 +136,11 @@ fn attributes(names: &EntityNames<'_>) -> TokenStream {
 /// What clients write: the row itself, and a new one that says only what must be said.
 fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     let typed = typed();
-    let EntityNames { row, new, rest, .. } = names;
+    let EntityNames {
+        row, new, key, rest, ..
+    } = names;
     let marker = &plan.marker;
+    let identity: Vec<&Ident> = identity(names).map(|field| &field.name).collect();
     let item = if names.entity.is_closed() {
         quote!(#typed::Item::new())
     } else {
@@ -163,6 +174,13 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
         pub struct #new { #(#new_fields)* }
+
+        impl #new {
+            /// What will identify the row.
+            pub fn key(&self) -> #key {
+                #key { #(#identity: ::core::clone::Clone::clone(&self.#identity),)* }
+            }
+        }
 
         impl #typed::Write<#marker> for #new {
             type Entity = #row;

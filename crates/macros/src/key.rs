@@ -5,6 +5,7 @@ use quote::quote;
 
 use crate::entity::{field_of, identity};
 use crate::plan::{EntityNames, Plan, typed};
+use crate::types;
 
 pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     let typed = typed();
@@ -16,10 +17,13 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         let (name, attribute) = (&field.name, &field.attribute.name);
         quote!(#typed::insert(&mut item, #attribute, &self.#name);)
     });
+    let new = new(names);
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct #key { #(#fields)* }
+
+        #new
 
         impl #typed::Key<#marker> for #key {
             type Entity = #row;
@@ -31,4 +35,27 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// A key of one attribute is as good as its value. Several have names, so that none is taken for another.
+fn new(names: &EntityNames<'_>) -> Option<TokenStream> {
+    let mut fields = identity(names);
+    let (Some(field), None) = (fields.next(), fields.next()) else {
+        return None;
+    };
+    let (key, name) = (&names.key, &field.name);
+    let doc = format!(
+        "The row of `{}` with this `{}`.",
+        names.entity.name(),
+        field.attribute.name
+    );
+    let (taken, given) = types::taken(field);
+    Some(quote! {
+        impl #key {
+            #[doc = #doc]
+            pub fn new(#name: #taken) -> Self {
+                Self { #name: #given }
+            }
+        }
+    })
 }

@@ -35,6 +35,20 @@ pub(crate) fn of_kind(kind: AttributeKind) -> TokenStream {
     }
 }
 
+/// How a function takes a value, and what it makes of it: whatever becomes text is text.
+pub(crate) fn taken(field: &Field<'_>) -> (TokenStream, TokenStream) {
+    let name = &field.name;
+    if field.attribute.kind == AttributeKind::String && field.one_of.is_none() {
+        let text = quote!(::std::string::String);
+        (
+            quote!(impl ::core::convert::Into<#text>),
+            quote!(::core::convert::Into::<#text>::into(#name)),
+        )
+    } else {
+        (value(field), quote!(#name))
+    }
+}
+
 /// The type of a set's elements.
 pub(crate) fn element(kind: AttributeKind) -> Option<TokenStream> {
     let typed = typed();

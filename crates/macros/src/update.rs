@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use trestle_model::AttributeKind;
 
-use crate::names::snake;
+use crate::names::{pascal, snake};
 use crate::plan::{EntityNames, Field, Plan, typed};
 use crate::types;
 
@@ -48,7 +48,16 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
     );
     let changing = names.fields.iter().filter(|field| may_change(names, field));
     let methods = changing.flat_map(methods);
+    let frozen: Vec<Frozen<'_>> = names
+        .fields
+        .iter()
+        .filter_map(|field| Frozen::of(names, field))
+        .collect();
+    let refusals = frozen.iter().map(Frozen::refusal);
+    let refused = frozen.iter().map(Frozen::method);
     quote! {
+        #(#refusals)*
+
         #[doc = #doc]
         #[derive(Debug)]
         #[must_use = "nothing is changed until this is awaited"]
@@ -56,10 +65,11 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
 
         impl<'d> #update<'d> {
             #(#methods)*
+            #(#refused)*
 
             /// Only if this holds for the row; given twice, both must hold.
-            pub fn if_(self, condition: #typed::If<#row>) -> Self {
-                Self(self.0.if_(condition))
+            pub fn only_if(self, condition: #typed::If<#row>) -> Self {
+                Self(self.0.only_if(condition))
             }
         }
 
@@ -85,18 +95,10 @@ fn methods(field: &Field<'_>) -> Vec<TokenStream> {
     let name = &attribute.name;
     let value = types::value(field);
     let mut methods = Vec::new();
+    let argument = &field.name;
     let set = format_ident!("set_{}", field.text);
     let doc = format!("Sets `{name}`.");
-    let argument = &field.name;
-    let (taken, given) = if attribute.kind == AttributeKind::String && field.one_of.is_none() {
-        let text = quote!(::std::string::String);
-        (
-            quote!(impl ::core::convert::Into<#text>),
-            quote!(::core::convert::Into::<#text>::into(#argument)),
-        )
-    } else {
-        (value.clone(), quote!(#argument))
-    };
+    let (taken, given) = types::taken(field);
     methods.push(quote! {
         #[doc = #doc]
         pub fn #set(self, #argument: #taken) -> Self { Self(self.0.set(#name, #given)) }
@@ -119,6 +121,9 @@ fn methods(field: &Field<'_>) -> Vec<TokenStream> {
     }
     if let Some(element) = types::element(attribute.kind) {
         methods.extend(set_methods(field, &element));
+    }
+    if attribute.kind == AttributeKind::Map {
+        methods.extend(map_methods(field));
     }
     methods
 }
@@ -150,4 +155,98 @@ fn set_methods(field: &Field<'_>, element: &TokenStream) -> [TokenStream; 2] {
             pub fn #take(self, #elements) -> Self { Self(self.0.take_out(#name, #collected)) }
         },
     ]
+}
+
+fn map_methods(field: &Field<'_>) -> [TokenStream; 2] {
+    let typed = typed();
+    let name = &field.attribute.name;
+    let (set, remove) = (
+        format_ident!("set_in_{}", field.text),
+        format_ident!("remove_from_{}", field.text),
+    );
+    let (set_doc, remove_doc) = (
+        format!("Sets an entry of `{name}`, which the row must have, and leaves the others alone."),
+        format!("Removes an entry of `{name}`."),
+    );
+    let text = quote!(::std::string::String);
+    [
+        quote! {
+            #[doc = #set_doc]
+            pub fn #set(
+                self,
+                entry: impl ::core::convert::Into<#text>,
+                value: impl ::core::convert::Into<#typed::AttributeValue>,
+            ) -> Self {
+                Self(self.0.set_entry(#name, entry.into(), value.into()))
+            }
+        },
+        quote! {
+            #[doc = #remove_doc]
+            pub fn #remove(self, entry: impl ::core::convert::Into<#text>) -> Self {
+                Self(self.0.remove_entry(#name, entry.into()))
+            }
+        },
+    ]
+}
+
+/// An attribute that updates leave alone. Its setter is there only to say why it cannot be called.
+struct Frozen<'n> {
+    field: &'n Field<'n>,
+    reason: Ident,
+    message: String,
+    help: &'static str,
+}
+
+impl<'n> Frozen<'n> {
+    fn of(names: &'n EntityNames<'n>, field: &'n Field<'n>) -> Option<Self> {
+        let (what, help) = if names.is_identity(field) {
+            (
+                "identifies the row",
+                "put a row with the other key, and delete this one",
+            )
+        } else if names.is_time(field) {
+            ("is kept by the database", "leave it out")
+        } else if field.attribute.immutable {
+            (
+                "is immutable",
+                "an update cannot change it; the model file says so",
+            )
+        } else {
+            return None;
+        };
+        Some(Frozen {
+            field,
+            reason: format_ident!("{}{}CannotChange", names.row, pascal(&field.text)),
+            message: format!(
+                "attribute `{}` of entity `{}` {what}",
+                field.attribute.name,
+                names.entity.name()
+            ),
+            help,
+        })
+    }
+
+    /// A trait that nothing implements, so that the compiler says the message.
+    fn refusal(&self) -> TokenStream {
+        let Frozen {
+            reason,
+            message,
+            help,
+            ..
+        } = self;
+        quote! {
+            #[doc(hidden)]
+            #[diagnostic::on_unimplemented(message = #message, label = #help)]
+            pub trait #reason {}
+        }
+    }
+
+    fn method(&self) -> TokenStream {
+        let reason = &self.reason;
+        let set = format_ident!("set_{}", self.field.text);
+        quote! {
+            #[doc(hidden)]
+            pub fn #set(self, _: impl #reason) -> Self { self }
+        }
+    }
 }

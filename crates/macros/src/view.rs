@@ -36,7 +36,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
     let Some(index) = table.index(&planned.index) else {
         return TokenStream::new();
     };
-    let (marker, key, name) = (&plan.marker, &names.key, &planned.name);
+    let (marker, row, key, name) = (&plan.marker, &names.row, &names.key, &planned.name);
     let entity = names.entity.name();
     let doc = format!(
         "What the index `{}` shows of `{entity}`. Its key leads to the whole row.",
@@ -68,6 +68,14 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
             /// What identifies the row.
             pub fn key(&self) -> #key {
                 #key { #(#identity: ::core::clone::Clone::clone(&self.#identity),)* }
+            }
+        }
+
+        impl #typed::Key<#marker> for #name {
+            type Entity = #row;
+
+            fn to_item(&self) -> #typed::Item {
+                #typed::Key::to_item(&self.key())
             }
         }
     }

@@ -162,6 +162,17 @@ pub enum Refusal {
     },
 }
 
+/// What only the text of [`Refusal::Taken`] says.
+const IS_TAKEN: &str = " is taken by the row of entity ";
+
+impl Refusal {
+    /// Whether a message is that of a [`Refusal::Taken`]: all that a client sees of it is the text.
+    #[must_use]
+    pub fn is_taken(message: &str) -> bool {
+        message.contains(IS_TAKEN)
+    }
+}
+
 impl std::error::Error for Refusal {}
 
 impl fmt::Display for Refusal {
@@ -278,7 +289,7 @@ impl fmt::Display for Refusal {
                  entity {head} at another row first, or remove it"
             ),
             Self::Taken { entity, value, owner } => {
-                write!(f, "{value} is taken by the row of entity {entity} with {owner}")
+                write!(f, "{value}{IS_TAKEN}{entity} with {owner}")
             }
             Self::NoOriginal {
                 entity,

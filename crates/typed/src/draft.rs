@@ -2,7 +2,7 @@
 
 use trestle_expr::{Action, Condition, Path, Update};
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Entity, Refusal, RenderError, Table};
+use trestle_model::{Effect, Entity, Model, Refusal, RenderError, Table};
 
 use crate::handle::Handle;
 use crate::index_keys::{Followed, check, follow, set, time};
@@ -107,7 +107,8 @@ impl Draft {
 
     /// The write as it can be sent; `row` is the row as it was read, if it was.
     pub(crate) fn prepare(&self, handle: Handle<'_>, row: Option<&Item>) -> Result<Prepared, Error> {
-        let (_, table, entity) = handle.definition.entity(self.entity)?;
+        let (model, table, entity) = handle.definition.entity(self.entity)?;
+        self.check_effects(handle, model, entity)?;
         let key = self.key(handle)?;
         let mut guard = None;
         let write = match &self.what {
@@ -129,6 +130,17 @@ impl Draft {
             write,
             condition: both(wanted, guard),
             guarded,
+        })
+    }
+
+    /// Heads, inverses, counters and the like are made in the commit. Where nobody would make them, nothing is written.
+    fn check_effects(&self, handle: Handle<'_>, model: &Model, entity: &Entity) -> Result<(), Error> {
+        if handle.applied || matches!(self.what, What::Check(_)) || !has_effects(model, entity) {
+            return Ok(());
+        }
+        Err(Error::NotApplied {
+            what: format!("What follows from a row of entity {}", entity.name()),
+            model: handle.definition.name(),
         })
     }
 
@@ -161,6 +173,16 @@ impl Draft {
         }
         Ok(item)
     }
+}
+
+/// Whether other rows follow from those of the entity: by its own effects, or as copies that are kept in step.
+fn has_effects(model: &Model, entity: &Entity) -> bool {
+    let copied = |effect: &Effect| matches!(effect, Effect::Copy(copy) if copy.from == entity.name() && copy.in_step.is_some());
+    !entity.effects().is_empty()
+        || model
+            .entities()
+            .iter()
+            .any(|other| other.effects().iter().any(copied))
 }
 
 /// An update with what follows from it, and the condition that the row is still as it was read.

@@ -8,27 +8,43 @@ use trestle_model::Refusal;
 
 use crate::FromRow;
 
-/// Why a request of a typed client failed.
+/// Why a request of a typed client failed. Whatever it is, a write that failed has changed nothing.
+///
+/// The variants differ in what a program can do. [`Error::is_condition`], [`Error::is_taken`] and
+/// [`Error::is_transient`] ask the same of a single write and of a transaction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
-    /// The database refused it.
+    /// The condition of a write did not hold. The row that is there comes with it.
+    #[error("The condition on entity {} with {} did not hold", .0.entity, shown(&.0.key))]
+    ConditionFailed(Box<Failed>),
+    /// The row that was to be changed is not there.
+    #[error("There is no row of entity {} with {}", .0.entity, shown(&.0.key))]
+    NotFound(Box<Failed>),
+    /// A value that the model declares unique belongs to another row. The message names both.
     #[error("{0}")]
-    Database(#[from] trestle_api::Error),
+    Taken(trestle_api::Error),
+    /// The transaction was given up, for these reasons.
+    #[error("{0}")]
+    Canceled(Box<Canceled>),
     /// The model refuses it; nothing was sent.
     #[error("{0}")]
     Refused(#[from] Refusal),
+    /// The database refuses it: its model does, or the request is too large, or makes no sense.
+    #[error("{0}")]
+    Invalid(trestle_api::Error),
+    /// The database lacks the table or the index.
+    #[error("{0}; apply the model to the database first")]
+    NoTable(trestle_api::Error),
+    /// The database has too much to do; try again later.
+    #[error("{0}")]
+    Throttled(trestle_api::Error),
+    /// Something else is wrong with the database, or on the way to it.
+    #[error("{0}")]
+    Database(trestle_api::Error),
     /// A row in the database is not what the model says.
     #[error("{0}")]
     Misfit(Box<Misfit>),
-    /// There is no such row.
-    #[error("There is no row of entity {} with {}", .0.entity, shown(&.0.key))]
-    NotFound(Box<Failed>),
-    /// The condition of a write did not hold; the row is as it was.
-    #[error("The condition on entity {} with {} did not hold", .0.entity, shown(&.0.key))]
-    ConditionFailed(Box<Failed>),
-    /// The transaction was given up; nothing was written.
-    #[error("{0}")]
-    Canceled(Box<Canceled>),
     /// Others changed the row each time between reading and writing it.
     #[error("Entity {} with {}: others kept changing the row; try again later, or apply the model to the database, \
              which then needs no second look", .0.entity, shown(&.0.key))]
@@ -145,30 +161,70 @@ impl fmt::Display for Canceled {
     }
 }
 
+impl From<trestle_api::Error> for Error {
+    fn from(error: trestle_api::Error) -> Self {
+        match error.kind() {
+            ErrorKind::Validation if Refusal::is_taken(error.message()) => Error::Taken(error),
+            ErrorKind::Validation => Error::Invalid(error),
+            ErrorKind::ResourceNotFound => Error::NoTable(error),
+            ErrorKind::ProvisionedThroughputExceeded
+            | ErrorKind::RequestLimitExceeded
+            | ErrorKind::Throttling => Error::Throttled(error),
+            _ => Error::Database(error),
+        }
+    }
+}
+
 impl Error {
     /// Whether it was a condition that did not hold: of a write, or of any part of a transaction.
     #[must_use]
     pub fn is_condition(&self) -> bool {
         match self {
             Error::ConditionFailed(_) | Error::NotFound(_) => true,
-            Error::Canceled(canceled) => canceled
-                .reasons
-                .iter()
-                .flatten()
-                .any(|reason| reason.code == CancellationCode::ConditionalCheckFailed),
+            Error::Canceled(canceled) => {
+                canceled.has(|reason| reason.code == CancellationCode::ConditionalCheckFailed)
+            }
             _ => false,
         }
     }
 
-    /// The kind of failure, if the database said it.
+    /// Whether a value was taken that may be there only once.
     #[must_use]
-    pub fn kind(&self) -> Option<ErrorKind> {
+    pub fn is_taken(&self) -> bool {
         match self {
-            Error::Database(error) => Some(error.kind()),
-            Error::ConditionFailed(_) | Error::NotFound(_) => Some(ErrorKind::ConditionalCheckFailed),
-            Error::Canceled(_) => Some(ErrorKind::TransactionCanceled),
-            _ => None,
+            Error::Taken(_) => true,
+            Error::Canceled(canceled) => canceled.has(|reason| Refusal::is_taken(&reason.message)),
+            _ => false,
         }
+    }
+
+    /// Whether the same request may succeed later, with nothing changed.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Error::Throttled(_) | Error::Contended(_) | Error::Unprocessed { .. } => true,
+            Error::Database(error) => matches!(
+                error.kind(),
+                ErrorKind::InternalServerError
+                    | ErrorKind::TransactionConflict
+                    | ErrorKind::TransactionInProgress
+            ),
+            Error::Canceled(canceled) => canceled.reasons.iter().flatten().all(|reason| {
+                matches!(
+                    reason.code,
+                    CancellationCode::TransactionConflict
+                        | CancellationCode::ProvisionedThroughputExceeded
+                        | CancellationCode::ThrottlingError
+                )
+            }),
+            _ => false,
+        }
+    }
+}
+
+impl Canceled {
+    fn has(&self, so: impl Fn(&Reason) -> bool) -> bool {
+        self.reasons.iter().flatten().any(so)
     }
 }
 

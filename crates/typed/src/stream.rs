@@ -13,7 +13,7 @@ use trestle_model::Index;
 
 use crate::handle::Handle;
 use crate::row::{key_of, read_in};
-use crate::{Bookmark, Error, FromRow};
+use crate::{Bookmark, Error, FromRow, Wait};
 
 /// The rows of an access pattern as a [`Stream`]; a page is fetched when the one before is used up.
 ///
@@ -68,6 +68,14 @@ impl<'d, T: FromRow> RowStream<'d, T> {
     pub fn bookmark(&self) -> Option<Bookmark> {
         let place = self.place.clone()?;
         Some(Bookmark::new(self.access, place))
+    }
+
+    /// The rows as an iterator that blocks this thread while a page is on its way, for programs without a runtime.
+    pub fn wait(mut self) -> impl Iterator<Item = Result<T, Error>> + 'd
+    where
+        T: 'd,
+    {
+        std::iter::from_fn(move || self.next().wait())
     }
 
     fn end(&mut self, error: Error) -> Poll<Option<Result<T, Error>>> {

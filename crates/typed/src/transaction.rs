@@ -71,7 +71,7 @@ impl<'d, M> Transaction<'d, M> {
     where
         Check<K::Entity>: Part<M>,
     {
-        let check = Check::<K::Entity>::new(key.to_item()).if_(condition);
+        let check = Check::<K::Entity>::new(key.to_item()).only_if(condition);
         self.with(check)
     }
 

@@ -32,7 +32,7 @@ impl<E: Entity> Check<E> {
     }
 
     /// This must hold, too.
-    pub fn if_(mut self, condition: If<E>) -> Self {
+    pub fn only_if(mut self, condition: If<E>) -> Self {
         self.draft.add_condition(condition);
         self
     }

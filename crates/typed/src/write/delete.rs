@@ -30,13 +30,13 @@ impl<'d, E: Entity> Delete<'d, E> {
     }
 
     /// Only if there is such a row; otherwise it is an error.
-    pub fn if_present(mut self) -> Self {
+    pub fn if_exists(mut self) -> Self {
         self.draft.presence = Presence::Present;
         self
     }
 
     /// Only if this holds for the row; given twice, both must hold.
-    pub fn if_(mut self, condition: If<E>) -> Self {
+    pub fn only_if(mut self, condition: If<E>) -> Self {
         self.draft.add_condition(condition);
         self
     }

@@ -30,19 +30,19 @@ impl<'d, E: Entity> Put<'d, E> {
     }
 
     /// Only if there is no such row yet.
-    pub fn if_absent(mut self) -> Self {
+    pub fn if_not_exists(mut self) -> Self {
         self.draft.presence = Presence::Absent;
         self
     }
 
     /// Only if there is such a row already.
-    pub fn if_present(mut self) -> Self {
+    pub fn if_exists(mut self) -> Self {
         self.draft.presence = Presence::Present;
         self
     }
 
     /// Only if this holds for the row that is there; given twice, both must hold.
-    pub fn if_(mut self, condition: If<E>) -> Self {
+    pub fn only_if(mut self, condition: If<E>) -> Self {
         self.draft.add_condition(condition);
         self
     }

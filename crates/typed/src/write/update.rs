@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use trestle_expr::{Action, Path};
+use trestle_expr::{Action, Path, SetOperand, SetValue, Step};
 use trestle_item::{AttributeValue, Item};
 
 use crate::draft::{Draft, Presence, What};
@@ -33,9 +33,9 @@ impl<'d, E: Entity> Update<'d, E> {
         }
     }
 
-    /// An attribute changes in one way at a time: the last one counts.
+    /// An attribute, or an entry of a map, changes in one way at a time: the last one counts.
     fn change(mut self, action: Action) -> Self {
-        self.changes.retain(|known| known.path() != action.path());
+        self.changes.retain(|known| !overlap(known.path(), action.path()));
         self.changes.push(action);
         self
     }
@@ -69,13 +69,24 @@ impl<'d, E: Entity> Update<'d, E> {
         self.change(Action::Delete(Path::top(name), value.to_value()))
     }
 
+    /// Sets an entry of a map that the row has.
+    pub fn set_entry(self, name: &'static str, entry: String, value: AttributeValue) -> Self {
+        let path = entry_of(name, entry);
+        self.change(Action::Set(path, SetValue::Operand(SetOperand::Value(value))))
+    }
+
+    /// Removes an entry of a map.
+    pub fn remove_entry(self, name: &'static str, entry: String) -> Self {
+        self.change(Action::Remove(entry_of(name, entry)))
+    }
+
     /// Sets an attribute to whatever this is.
     pub(crate) fn set_value(self, name: &str, value: AttributeValue) -> Self {
         self.change(set(name, value))
     }
 
     /// Only if this holds for the row; given twice, both must hold.
-    pub fn if_(mut self, condition: If<E>) -> Self {
+    pub fn only_if(mut self, condition: If<E>) -> Self {
         self.draft.add_condition(condition);
         self
     }
@@ -105,4 +116,17 @@ impl<'d, E: Entity> Update<'d, E> {
             }
         })
     }
+}
+
+fn entry_of(name: &str, entry: String) -> Path {
+    Path {
+        steps: vec![Step::Name(entry)],
+        ..Path::top(name)
+    }
+}
+
+/// Whether one leads to, or into, what the other leads to.
+fn overlap(one: &Path, other: &Path) -> bool {
+    one.attribute == other.attribute
+        && (one.steps.starts_with(&other.steps) || other.steps.starts_with(&one.steps))
 }

@@ -1,0 +1,24 @@
+//! Rows of several entities, sorted out.
+
+use crate::{Error, FromRow, Rows};
+
+/// A sum of entities whose rows can be sorted out into a struct with a field for each.
+pub trait Collection: FromRow {
+    /// The struct.
+    type Gathered: Default + Send;
+
+    /// Puts the row where it belongs.
+    fn gather(self, into: &mut Self::Gathered);
+}
+
+impl<T: Collection, How> Rows<'_, T, How> {
+    /// All rows, sorted out by entity. Within a list they keep their order.
+    pub async fn gather(self) -> Result<T::Gathered, Error> {
+        let mut stream = self.stream();
+        let mut gathered = T::Gathered::default();
+        while let Some(row) = stream.next().await {
+            row?.gather(&mut gathered);
+        }
+        Ok(gathered)
+    }
+}
