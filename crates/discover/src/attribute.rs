@@ -18,10 +18,12 @@ const SECONDS: std::ops::Range<i64> = 1_000_000_000..4_102_444_800;
 /// More attributes than this are names made of data; the rare ones are left out.
 const ATTRIBUTES_MAX: usize = 200;
 
-/// The attributes of rows of one kind, without those that are left out; and how many were too many.
+/// The attributes of rows of one kind, without those that are left out; and how many were too many. What identifies a row
+/// has no closed set of values: there will be more rows.
 pub(crate) fn attributes(
     facts: &TableFacts,
     rows: &[&Item],
+    identity: &[&str],
     is_left_out: impl Fn(&str) -> bool,
 ) -> (BTreeMap<String, DraftAttribute>, usize) {
     let mut values: BTreeMap<&str, Vec<&AttributeValue>> = BTreeMap::new();
@@ -37,16 +39,23 @@ pub(crate) fn attributes(
     common.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
     let too_many = common.len().saturating_sub(ATTRIBUTES_MAX);
     common.truncate(ATTRIBUTES_MAX);
-    let drafts = common
-        .into_iter()
-        .map(|(name, values)| (name.to_owned(), attribute(facts, rows.len(), name, &values)));
+    let drafts = common.into_iter().map(|(name, values)| {
+        let open = identity.contains(&name);
+        (name.to_owned(), attribute(facts, rows.len(), name, open, &values))
+    });
     (drafts.collect(), too_many)
 }
 
-fn attribute(facts: &TableFacts, rows: usize, name: &str, values: &[&AttributeValue]) -> DraftAttribute {
+fn attribute(
+    facts: &TableFacts,
+    rows: usize,
+    name: &str,
+    open: bool,
+    values: &[&AttributeValue],
+) -> DraftAttribute {
     let (kind, why) = kind(facts.ttl.as_deref() == Some(name), name, values);
     let one_of = match kind {
-        AttributeKind::String => closed_set(values),
+        AttributeKind::String if !open => closed_set(values),
         _ => Vec::new(),
     };
     let mut evidence = Vec::new();
@@ -63,6 +72,7 @@ fn attribute(facts: &TableFacts, rows: usize, name: &str, values: &[&AttributeVa
         one_of,
         chars: None,
         evidence: evidence.join("; "),
+        doubt: None,
     }
 }
 
@@ -146,7 +156,7 @@ mod tests {
 
     fn typed(values: &[AttributeValue], name: &str) -> DraftAttribute {
         let values: Vec<&AttributeValue> = values.iter().collect();
-        attribute(&TableFacts::default(), values.len(), name, &values)
+        attribute(&TableFacts::default(), values.len(), name, false, &values)
     }
 
     #[test]

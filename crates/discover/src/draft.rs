@@ -72,6 +72,17 @@ pub(crate) struct DraftAttribute {
     pub(crate) chars: Option<String>,
     /// Why, in a few words.
     pub(crate) evidence: String,
+    /// What speaks against it, in a few words.
+    pub(crate) doubt: Option<String>,
+}
+
+/// Something that an entity may be. Only ever suggested: the rows do not prove it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suggestion {
+    /// In one sentence.
+    pub(crate) short: String,
+    /// As comments before the entity.
+    pub(crate) comments: Vec<String>,
 }
 
 /// An entity as it is proposed.
@@ -87,6 +98,7 @@ pub(crate) struct Draft {
     pub(crate) attributes: BTreeMap<String, DraftAttribute>,
     /// Sentences about it.
     pub(crate) notes: Vec<String>,
+    pub(crate) suggestions: Vec<Suggestion>,
 }
 
 impl Draft {

@@ -5,25 +5,23 @@ use std::collections::BTreeMap;
 use trestle_item::{AttributeValue, Item};
 use trestle_model::Model;
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Suggestion};
 use crate::row::text_of;
-use crate::write::{key, quoted};
+use crate::write::{capitalised, key, quoted};
 
 /// Rows of each version group that are looked at.
 const VERSIONS_MAX: usize = 100;
 
-/// For each draft, lines to put before it: a head that it may be.
-pub(crate) fn suggestions(drafts: &[Draft], rows: &[Item], model: &Model) -> Vec<Vec<String>> {
+/// For each draft, a head that it may be.
+pub(crate) fn suggestions(drafts: &[Draft], rows: &[Item], model: &Model) -> Vec<Option<Suggestion>> {
     let suggest = |head: &Draft| {
         let mut others = drafts.iter().filter(|other| other.name != head.name);
-        others
-            .find_map(|versions| suggestion(head, versions, rows, model))
-            .unwrap_or_default()
+        others.find_map(|versions| suggestion(head, versions, rows, model))
     };
     drafts.iter().map(suggest).collect()
 }
 
-fn suggestion(head: &Draft, versions: &Draft, rows: &[Item], model: &Model) -> Option<Vec<String>> {
+fn suggestion(head: &Draft, versions: &Draft, rows: &[Item], model: &Model) -> Option<Suggestion> {
     let group = head.identity();
     let identity = versions.identity();
     let extra: Vec<&str> = identity
@@ -45,20 +43,23 @@ fn suggestion(head: &Draft, versions: &Draft, rows: &[Item], model: &Model) -> O
     if count == 0 || count * 2 < head.rows.len() {
         return None;
     }
-    Some(lines(head, versions, newest_by, count))
+    let short = format!(
+        "perhaps the head of `{}`: {count} of {} rows lie beside a `{}` with the same attributes",
+        versions.name,
+        head.rows.len(),
+        versions.name
+    );
+    Some(Suggestion {
+        comments: comments(&short, head, versions, newest_by),
+        short,
+    })
 }
 
-fn lines(head: &Draft, versions: &Draft, newest_by: &str, count: usize) -> Vec<String> {
-    let name = key(&versions.name);
+fn comments(short: &str, head: &Draft, versions: &Draft, newest_by: &str) -> Vec<String> {
     let mut lines = vec![
-        format!(
-            "Perhaps the head of `{}`: {count} of {} rows lie beside a `{}` with the same attributes. If the database shall",
-            versions.name,
-            head.rows.len(),
-            versions.name
-        ),
-        "keep it, put this in the place of the entity:".to_owned(),
-        format!("  [entity.{name}.head]"),
+        format!("{}.", capitalised(short)),
+        "If the database shall keep it, put this in the place of the entity:".to_owned(),
+        format!("  [entity.{}.head]", key(&versions.name)),
     ];
     for (own, other) in head.keys.iter().zip(&versions.keys) {
         if own != other {

@@ -3,6 +3,7 @@
 use trestle_item::Item;
 
 use crate::draft::{Draft, DraftKey, Part};
+use crate::facts::TableFacts;
 use crate::name::likeness;
 
 /// A name and what is said of the rows it stands for.
@@ -15,6 +16,24 @@ pub(crate) struct Hint {
     pub(crate) attributes: Vec<String>,
     /// Rows that are surely meant.
     pub(crate) rows: Vec<Item>,
+}
+
+impl Hint {
+    /// What a name may stand for that no entity got.
+    pub(crate) fn why_unused(&self, facts: &TableFacts) -> String {
+        let is_key = |index: &&trestle_model::Index| {
+            let names: Vec<&str> = index.key.attributes().map(|key| key.name.as_str()).collect();
+            names == self.key_words
+        };
+        let name = &self.name;
+        match facts.indexes.iter().find(is_key) {
+            Some(index) => format!(
+                "no entity is called `{name}`: it speaks of the index {}, and may become an access pattern",
+                index.name
+            ),
+            None => format!("no entity is called `{name}`: no rows have such keys and attributes"),
+        }
+    }
 }
 
 /// A hint that fits less well than this is no help.

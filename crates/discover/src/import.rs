@@ -15,14 +15,21 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format, with its name on the command line.
-    pub const ALL: [(&'static str, Format); 1] = [("nosql-workbench", Format::NosqlWorkbench)];
+    /// Every format.
+    pub const ALL: [Format; 1] = [Format::NosqlWorkbench];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::NosqlWorkbench => "nosql-workbench",
+        }
+    }
 
     /// The format of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        let named = Self::ALL.iter().find(|(known, _)| *known == name);
-        named.map(|(_, format)| *format)
+        Self::ALL.into_iter().find(|format| format.name() == name)
     }
 }
 

@@ -13,6 +13,7 @@ mod group;
 mod head;
 mod hint;
 pub mod import;
+mod layout;
 mod name;
 mod narrow;
 mod propose;

@@ -9,12 +9,12 @@ use trestle_model::{Model, Severity};
 
 use crate::draft::Draft;
 use crate::facts::TableFacts;
-use crate::hint::Hint;
+use crate::hint::{self, Hint};
 use crate::row::{shown_key, slim};
 use crate::settle::{self, Settled, Subject, misfit};
 use crate::tag::{self, Tag};
 use crate::write::{self, Section};
-use crate::{group, head, name};
+use crate::{group, head, layout, name};
 
 /// Rows that fit nothing are counted, and so many are shown.
 const STRANGERS_SHOWN: usize = 10;
@@ -53,6 +53,8 @@ struct Part<'o> {
     settled: Settled,
     /// Positions and reasons of rows that fit no entity.
     strangers: Vec<(usize, String)>,
+    /// Sentences about names that no entity got.
+    unused_names: Vec<String>,
 }
 
 /// Proposes a model of several tables.
@@ -126,6 +128,7 @@ impl<'o> Part<'o> {
             tag,
             settled,
             strangers: Vec::new(),
+            unused_names: Vec::new(),
         }
     }
 
@@ -145,11 +148,16 @@ impl<'o> Part<'o> {
 
     fn name_entities(&mut self, taken: &mut BTreeSet<String>) {
         let drafts = &mut self.settled.drafts;
-        let hinted = crate::hint::names(&self.observed.hints, drafts, &self.observed.rows);
+        let hints = &self.observed.hints;
+        let hinted = hint::names(hints, drafts, &self.observed.rows);
+        let unused = hints
+            .iter()
+            .filter(|hint| !hinted.contains(&Some(hint.name.clone())));
+        self.unused_names = unused.map(|hint| hint.why_unused(&self.observed.facts)).collect();
         naming::name(drafts, &hinted, &self.observed.facts, taken);
     }
 
-    /// Finds the rows that fit nothing, and entities that look like heads.
+    /// Finds the rows that fit nothing, and what entities may be besides.
     fn compare(&mut self, model: &Model) {
         let facts = &self.observed.facts;
         for (at, row) in self.observed.rows.iter().enumerate() {
@@ -158,9 +166,11 @@ impl<'o> Part<'o> {
             }
         }
         let rows = &self.observed.rows;
-        let suggestions = head::suggestions(&self.settled.drafts, rows, model);
-        for (draft, lines) in self.settled.drafts.iter_mut().zip(suggestions) {
-            draft.notes.extend(lines);
+        let layouts = layout::suggestions(&self.settled.drafts);
+        let heads = head::suggestions(&self.settled.drafts, rows, model);
+        let suggestions = layouts.into_iter().zip(heads);
+        for (draft, (layout, head)) in self.settled.drafts.iter_mut().zip(suggestions) {
+            draft.suggestions = layout.into_iter().chain(head).collect();
         }
     }
 
@@ -218,7 +228,9 @@ impl<'o> Part<'o> {
         let table = &self.observed.facts.name;
         let entities: Vec<String> = self.settled.drafts.iter().map(described).collect();
         let mut notes = match entities.as_slice() {
-            [] => vec![format!("table {table}: no rows, and so no entities")],
+            [] => vec![format!(
+                "table {table}: no rows, and so no entities; write some rows first, or describe them yourself"
+            )],
             _ => vec![format!("table {table}: {rows} rows; {}", entities.join(", "))],
         };
         if !self.strangers.is_empty() {
@@ -228,8 +240,22 @@ impl<'o> Part<'o> {
             ));
             notes.extend(self.shown_strangers());
         }
+        for draft in &self.settled.drafts {
+            notes.extend(remarks(draft).map(|remark| format!("{}: {remark}", draft.name)));
+        }
+        notes.extend(self.unused_names.iter().cloned());
         notes
     }
+}
+
+/// What is uncertain about an entity.
+fn remarks(draft: &Draft) -> impl Iterator<Item = String> {
+    let doubts = draft
+        .attributes
+        .iter()
+        .filter_map(|(name, found)| Some(format!("{name} is {}", found.doubt.as_ref()?)));
+    let suggestions = draft.suggestions.iter().map(|found| found.short.clone());
+    draft.notes.iter().cloned().chain(suggestions).chain(doubts)
 }
 
 fn described(draft: &Draft) -> String {

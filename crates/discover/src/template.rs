@@ -386,18 +386,28 @@ impl<'r> Reader<'r> {
     fn placeholder(&mut self, column: &Column<'_>) -> Part {
         let texts: Vec<&str> = column.texts.iter().map(String::as_str).collect();
         let (kind, width) = self.kind(column, &texts);
+        let wanted = if is_word(&column.hint) {
+            name::entity(&column.hint)
+        } else {
+            format!("{}{}", name::entity(column.key), column.position + 1)
+        };
         let attribute = if column.whole {
             self.own_name(column.key)
-        } else if is_word(&column.hint) {
-            self.free_name(name::entity(&column.hint))
         } else {
-            self.free_name(format!("{}{}", name::entity(column.key), column.position + 1))
+            self.free_name(wanted.clone())
         };
         self.add_placeholder(&attribute, kind);
+        if attribute != wanted
+            && self.facts.is_index_key(&wanted)
+            && !self.rows.iter().any(|row| row.contains_key(&wanted))
+            && let Some(draft) = self.placeholders.get_mut(&attribute)
+        {
+            draft.evidence += &format!("; {wanted} is a key of an index, which these rows do not have");
+        }
         if let Some(near) = self.sources.nearly(&texts)
             && let Some(draft) = self.placeholders.get_mut(&attribute)
         {
-            draft.evidence += &format!("; {near}");
+            draft.doubt = Some(near);
         }
         self.sources.add(Source::of_texts(&attribute, &texts, kind));
         Part::Field { attribute, width }
@@ -438,6 +448,7 @@ impl<'r> Reader<'r> {
             one_of: Vec::new(),
             chars: None,
             evidence: "read from the key".to_owned(),
+            doubt: None,
         };
         self.placeholders.insert(attribute.to_owned(), draft);
     }

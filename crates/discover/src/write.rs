@@ -97,7 +97,8 @@ fn index(table: &str, index: &Index) -> String {
 pub(crate) fn entity(table: &str, rows: usize, draft: &Draft) -> String {
     let mut text = String::from("\n");
     text += &comment(&format!("{} of {rows} rows.", draft.rows.len()));
-    for note in &draft.notes {
+    let suggested = draft.suggestions.iter().flat_map(|found| &found.comments);
+    for note in draft.notes.iter().chain(suggested) {
         text += &comment(note);
     }
     let name = key(&draft.name);
@@ -149,8 +150,15 @@ fn attribute(name: &str, found: &DraftAttribute) -> String {
     } else {
         format!("{} = {{ type = \"{kind}\", {} }}", key(name), fields.join(", "))
     };
-    if !found.evidence.is_empty() {
-        text += &format!(" # {}", one_line(&found.evidence));
+    let why: Vec<&str> = [
+        found.evidence.as_str(),
+        found.doubt.as_deref().unwrap_or_default(),
+    ]
+    .into_iter()
+    .filter(|why| !why.is_empty())
+    .collect();
+    if !why.is_empty() {
+        text += &format!(" # {}", one_line(&why.join("; ")));
     }
     text + "\n"
 }
@@ -188,6 +196,13 @@ fn view(stream: StreamView) -> &'static str {
 /// A sentence on a line of its own.
 pub(crate) fn comment(sentence: &str) -> String {
     format!("# {}\n", one_line(sentence))
+}
+
+/// A sentence from its words.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).collect()
 }
 
 /// Without anything that would end a comment.

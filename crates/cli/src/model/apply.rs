@@ -58,7 +58,7 @@ pub(crate) struct ListFlags {
     /// Print the text of this model instead
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Print the list as JSON
+    /// Print the list, or the model with its name, as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -71,6 +71,9 @@ pub(crate) struct RemoveFlags {
     /// The model
     #[arg(value_name = "NAME")]
     name: String,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     place: PlaceFlags,
 }
@@ -106,15 +109,20 @@ pub(super) fn list(flags: &ListFlags) -> Result<(), Failure> {
         None => ModelCall::List,
     };
     let text = ask(&flags.place, call)?;
-    if flags.name.is_some() || flags.json {
-        line(text.trim_end());
-        return Ok(());
+    match &flags.name {
+        Some(name) if flags.json => line(&serde_json::json!({ "name": name, "text": text }).to_string()),
+        None if !flags.json => return print_list(&text),
+        _ => line(text.trim_end()),
     }
+    Ok(())
+}
+
+fn print_list(text: &str) -> Result<(), Failure> {
     #[derive(Deserialize)]
     struct List {
         models: Vec<ModelSummary>,
     }
-    let list: List = understood(&text)?;
+    let list: List = understood(text)?;
     for model in &list.models {
         line(&listed(model));
     }
@@ -127,7 +135,11 @@ pub(super) fn list(flags: &ListFlags) -> Result<(), Failure> {
 /// Lets go of a model.
 pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
     let name = flags.name.clone();
-    ask(&flags.place, ModelCall::Remove { name })?;
+    let answer = ask(&flags.place, ModelCall::Remove { name })?;
+    if flags.json {
+        line(answer.trim_end());
+        return Ok(());
+    }
     line(&format!(
         "model {} is gone; its tables and rows are as they were, and nothing is enforced there",
         flags.name

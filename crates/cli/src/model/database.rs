@@ -39,14 +39,20 @@ impl<'a> Database<'a> {
 
     /// Carries out an operation.
     pub(super) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Failure> {
-        let answered = match self {
-            Database::Directory(engine) => engine.run(operation),
-            Database::Server(caller) => ask(caller, operation)?,
-        };
+        let answered = self.try_run(operation)?;
         answered.map_err(|error| self.refused::<O>(&error))
     }
 
-    fn refused<O: Operation>(&self, error: &Error) -> Failure {
+    /// Carries out an operation that the database may refuse: the outer error is of the way there.
+    pub(super) fn try_run<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
+        match self {
+            Database::Directory(engine) => Ok(engine.run(operation)),
+            Database::Server(caller) => ask(caller, operation),
+        }
+    }
+
+    /// Says that the database refused an operation, and what to do about it.
+    pub(super) fn refused<O: Operation>(&self, error: &Error) -> Failure {
         let mut message = format!("{} was refused: {error}", O::NAME);
         if let Database::Server(caller) = self
             && caller.access_key.is_none()

@@ -14,16 +14,17 @@ pub(crate) struct ImportFlags {
     file: PathBuf,
     /// What the file is: nosql-workbench
     #[arg(long, value_name = "FORMAT", default_value = "nosql-workbench", value_parser = format)]
-    format: Format,
+    from: Format,
     #[command(flatten)]
     output: OutputFlags,
 }
 
 fn format(name: &str) -> Result<Format, String> {
-    Format::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
-        format!("this format is not known; there is {}", known.join(", "))
-    })
+    Format::from_name(name).ok_or_else(|| format!("this format is not known; there is {}", known()))
+}
+
+fn known() -> String {
+    Format::ALL.map(Format::name).join(", ")
 }
 
 /// Reads the file and proposes.
@@ -32,7 +33,13 @@ pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     let file = flags.file.display();
     let text = std::fs::read_to_string(&flags.file)
         .map_err(|error| Failure::usage(format!("cannot read {file}: {error}")))?;
-    let proposal = trestle_discover::import::import(flags.format, &text)
-        .map_err(|error| Failure::new(Code::BadModel, format!("cannot import {file}: {error}")))?;
+    let proposal = trestle_discover::import::import(flags.from, &text).map_err(|error| {
+        let format = flags.from.name();
+        let message = format!(
+            "cannot import {file} as {format}: {error}; --from can be {}",
+            known()
+        );
+        Failure::new(Code::BadModel, message)
+    })?;
     flags.output.give(&proposal)
 }

@@ -10,8 +10,8 @@ use clap::Args;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use trestle_api::{
-    DescribeTable, DescribeTimeToLive, KeySchemaElement, KeyType, ProjectionType, Scan, StreamViewType,
-    TableDescription,
+    DescribeTable, DescribeTableOutput, DescribeTimeToLive, ErrorKind, KeySchemaElement, KeyType, ListTables,
+    ProjectionType, Scan, StreamViewType, TableDescription,
 };
 use trestle_discover::TableFacts;
 use trestle_model::{Index, KeyAttribute, KeySchema, Projection, StreamView};
@@ -26,8 +26,8 @@ pub(crate) struct InferFlags {
     #[arg(value_name = "TABLE")]
     table: String,
     /// Look at no more rows than this; a scan comes by partitions in no order, so that the first ones are a fair sample
-    #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
-    sample: u32,
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    rows: u32,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
@@ -39,18 +39,47 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     logging::start("warn", LogFormat::Text)?;
     flags.output.check()?;
     let database = flags.place.database()?;
-    let described = database.run(DescribeTable {
-        table_name: flags.table.clone(),
-    })?;
+    let described = describe(&database, &flags.table)?;
     let ttl = database.run(DescribeTimeToLive {
         table_name: flags.table.clone(),
     })?;
     let facts = facts(&described.table, ttl.time_to_live_description.attribute_name);
-    let sample = usize::try_from(flags.sample).unwrap_or(usize::MAX);
-    let mut rows = Rows::of(&database, &flags.table, described.table.item_count, sample);
+    let most = usize::try_from(flags.rows).unwrap_or(usize::MAX);
+    let mut rows = Rows::of(&database, &flags.table, described.table.item_count, most);
     let proposal = trestle_discover::infer(&facts, &mut rows);
     rows.end()?;
     flags.output.give(&proposal)
+}
+
+fn describe(database: &Database<'_>, table: &str) -> Result<DescribeTableOutput, Failure> {
+    let described = database.try_run(DescribeTable {
+        table_name: table.to_owned(),
+    })?;
+    match described {
+        Ok(described) => Ok(described),
+        Err(error) if error.kind() == ErrorKind::ResourceNotFound => Err(no_table(database, table)?),
+        Err(error) => Err(database.refused::<DescribeTable>(&error)),
+    }
+}
+
+/// Says which tables there are; a page of them, which is a hundred, is enough to find a slip of the pen.
+fn no_table(database: &Database<'_>, table: &str) -> Result<Failure, Failure> {
+    let listed = database.run(ListTables::default())?;
+    let more = if listed.last_evaluated_table_name.is_some() {
+        " and more"
+    } else {
+        ""
+    };
+    Ok(Failure::usage(if listed.table_names.is_empty() {
+        format!(
+            "there is no table {table}, nor any other; `trestle model apply FILE` creates those of a model"
+        )
+    } else {
+        format!(
+            "there is no table {table}; there is {}{more}",
+            listed.table_names.join(", ")
+        )
+    }))
 }
 
 /// The rows of a table, page by page. An error ends them, and is told at the end.
@@ -123,7 +152,7 @@ impl<'d> Rows<'d> {
         if self.left == 0 && (self.scan.is_some() || self.page.len() > 0) {
             let _ = writeln!(
                 io::stderr(),
-                "looked at {} of about {} rows; --sample takes more",
+                "looked at {} of about {} rows; --rows takes more",
                 self.read,
                 self.all
             );

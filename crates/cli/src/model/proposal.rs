@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use clap::Args;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use trestle_discover::Proposal;
 
 /// Flags that say where it goes.
@@ -13,13 +13,16 @@ use trestle_discover::Proposal;
 pub(crate) struct OutputFlags {
     /// The model file to write; it must be new [default: standard output]
     #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    out: Option<PathBuf>,
+    /// Print a JSON object instead: the text of the model file, or where it was written, and the notes
+    #[arg(long)]
+    json: bool,
 }
 
 impl OutputFlags {
     /// Refuses a file that is there already, before anything is read.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        match &self.output {
+        match &self.out {
             Some(file) if file.exists() => Err(Failure::usage(format!(
                 "{} exists already; choose another name",
                 file.display()
@@ -30,29 +33,51 @@ impl OutputFlags {
 
     /// Writes the proposal; what there is to say about it goes to standard error.
     pub(super) fn give(&self, proposal: &Proposal) -> Result<(), Failure> {
+        if let Some(file) = &self.out {
+            write(file, &proposal.text)?;
+        }
+        if self.json {
+            self.give_json(proposal);
+        } else {
+            self.give_text(proposal);
+        }
+        Ok(())
+    }
+
+    fn give_json(&self, proposal: &Proposal) {
+        let object = match &self.out {
+            Some(file) => serde_json::json!({ "file": file, "notes": proposal.notes }),
+            None => serde_json::json!({ "text": proposal.text, "notes": proposal.notes }),
+        };
+        line(&object.to_string());
+    }
+
+    fn give_text(&self, proposal: &Proposal) {
         for note in &proposal.notes {
             say(note);
         }
-        let Some(file) = &self.output else {
-            line(proposal.text.trim_end());
-            say(
-                "next: save it to a file, read it, then `trestle model check FILE` and `trestle model apply FILE`",
-            );
-            return Ok(());
-        };
-        let shown = file.display();
-        let mut options = OpenOptions::new();
-        let written = options
-            .write(true)
-            .create_new(true)
-            .open(file)
-            .and_then(|mut out| out.write_all(proposal.text.as_bytes()));
-        written.map_err(|error| Failure::failed(format!("cannot write {shown}: {error}")))?;
-        say(&format!(
-            "next: read {shown}, then `trestle model check {shown}` and `trestle model apply {shown}`"
-        ));
-        Ok(())
+        match &self.out {
+            Some(file) => {
+                let file = file.display();
+                say(&format!(
+                    "next: read {file}, then `trestle model check {file}` and `trestle model apply {file}`"
+                ));
+            }
+            None => {
+                line(proposal.text.trim_end());
+                say(
+                    "next: save it with --out FILE, read it, then `trestle model check FILE` and `trestle model apply FILE`",
+                );
+            }
+        }
     }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let created = OpenOptions::new().write(true).create_new(true).open(file);
+    created
+        .and_then(|mut out| out.write_all(text.as_bytes()))
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", file.display())))
 }
 
 /// With standard error closed there is nobody left to tell.

@@ -15,9 +15,7 @@ use crate::row::slim;
 pub(super) fn read(text: &str) -> Result<Read, ImportError> {
     let value: Value = serde_json::from_str(text).map_err(|error| ImportError {
         path: String::new(),
-        message: format!(
-            "is no JSON: {error}; export the model from NoSQL Workbench as a NoSQL Workbench model (JSON)"
-        ),
+        message: format!("is no JSON: {error}; export it from NoSQL Workbench as a NoSQL Workbench model"),
     })?;
     let root = Node::root(&value);
     let tables: Vec<Node<'_>> = root.member("DataModel")?.list()?;

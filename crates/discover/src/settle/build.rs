@@ -40,6 +40,7 @@ impl Subject<'_> {
             index_keys,
             attributes: Default::default(),
             notes: Vec::new(),
+            suggestions: Vec::new(),
         };
         self.add_attributes(&mut draft, &rows, level, &reader);
         if narrow {
@@ -129,7 +130,8 @@ impl Subject<'_> {
                 || self.tag.is_some_and(|tag| tag.attribute == name)
                 || draft.index_keys.iter().any(|key| key.attribute == name)
         };
-        let (mut attributes, too_many) = attribute::attributes(self.facts, rows, is_left_out);
+        let (mut attributes, too_many) =
+            attribute::attributes(self.facts, rows, &draft.identity(), is_left_out);
         if too_many > 0 {
             draft.notes.push(format!(
                 "{too_many} rare attributes are left out; rows may have them nevertheless."
