@@ -166,6 +166,7 @@ impl<'g> Transaction<'g> {
             return Written::default();
         }
         let place = key.in_table(table.id);
+        let counted_before = self.staged.stats.len();
         let (before, after) = (old.map(|old| &**old), new.as_deref());
         let written = self.write_index_rows(table, key, before, after);
         self.write_change(table, key, before, after, actor);
@@ -173,7 +174,10 @@ impl<'g> Transaction<'g> {
         let counts = |image: Option<&Image>| image.map_or((0, 0), |image| (1, image.size() as i64));
         let (counted, counts) = (counts(before), counts(after));
         self.count(&table.stats, counts.0 - counted.0, counts.1 - counted.1);
-        self.staged.touched.push(Arc::clone(table));
+        // Replacing an item by one of the same size leaves the counts, and so their row, as they are.
+        if self.staged.stats.len() > counted_before {
+            self.staged.touched.push(Arc::clone(table));
+        }
         match &new {
             Some(image) => self
                 .staged
