@@ -3,7 +3,6 @@
 //! A row is filled in by a write that changes nothing. While rows are filled in, the hook takes such a write as the
 //! row's first: then heads, inverses and unique values follow as they would have. Done twice, it changes nothing more.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -224,12 +223,20 @@ fn newest(database: &dyn Database, model: &Model, table: &Table) -> Result<Vec<I
         let Ok(Some(entity)) = model.recognise(table.table_name(), row) else {
             return Ok(());
         };
+        let Some(identity) = entity.identify(row) else {
+            return Ok(());
+        };
+        // Rows from before may have their identity only in their key.
+        let mut row = row.clone();
+        for (name, value) in identity {
+            row.insert(name, value);
+        }
         for head in heads(entity) {
-            let Some(group) = group(model, entity, head, row) else {
+            let Some(group) = group(model, head, &row) else {
                 continue;
             };
             let known = newest.get(&group);
-            if known.is_none_or(|known| by(head, known, row) == Ordering::Less) {
+            if known.is_none_or(|known| head.is_newer(entity, &row, known)) {
                 newest.insert(group, row.clone());
             }
         }
@@ -239,30 +246,11 @@ fn newest(database: &dyn Database, model: &Model, table: &Table) -> Result<Vec<I
 }
 
 /// The head's identity, as text; `None` for a row that takes no part.
-fn group(model: &Model, entity: &Entity, head: &Head, row: &Item) -> Option<String> {
-    let identity = entity.identify(row)?;
+fn group(model: &Model, head: &Head, row: &Item) -> Option<String> {
     let of_head = model.entity(&head.entity)?.identity();
-    let values: Vec<&AttributeValue> = of_head
-        .iter()
-        .filter_map(|name| row.get(name).or_else(|| identity.get(name)))
-        .collect();
-    let takes_part = head
-        .newest_by
-        .iter()
-        .all(|name| row.contains_key(name) || identity.contains_key(name));
+    let values: Vec<&AttributeValue> = of_head.iter().filter_map(|name| row.get(name)).collect();
+    let takes_part = head.newest_by.iter().all(|name| row.contains_key(name));
     takes_part.then(|| format!("{} {values:?}", head.entity))
-}
-
-fn by(head: &Head, one: &Item, other: &Item) -> Ordering {
-    let mut orders = head
-        .newest_by
-        .iter()
-        .map(|name| match (one.get(name), other.get(name)) {
-            (Some(AttributeValue::N(one)), Some(AttributeValue::N(other))) => one.cmp(other),
-            (Some(AttributeValue::S(one)), Some(AttributeValue::S(other))) => one.cmp(other),
-            _ => Ordering::Equal,
-        });
-    orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// Writes that change nothing, several under way together.

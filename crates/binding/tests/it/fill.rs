@@ -94,6 +94,31 @@ fn heads_are_made_of_the_newest_and_nothing_old_is_demoted() {
 }
 
 #[test]
+fn the_newest_is_found_by_time_and_by_what_only_the_key_has() {
+    let models = empty();
+    create(&models.engine, "things", &["pk", "sk"]);
+    for (number, at) in [(1, "2026-11-15T10:00:00.5Z"), (2, "2026-11-15T10:00:00Z")] {
+        let key = format!("version#{number:04}");
+        let row = json!({"pk": "thing#a", "sk": key, "at": at});
+        models.put("things", row).unwrap();
+    }
+    let by_time = VERSIONS
+        .replace("newest_by = \"number\"", "newest_by = \"at\"")
+        .replace("thing = \"string\",", "thing = \"string\", at = \"timestamp\",");
+    fill(&models, &by_time);
+    assert_eq!(head(&models, "a").get("number"), Some(&1_i64.into()));
+
+    let models = empty();
+    create(&models.engine, "things", &["pk", "sk"]);
+    for number in [3, 11, 4] {
+        let row = json!({"pk": "thing#a", "sk": format!("version#{number:04}")});
+        models.put("things", row).unwrap();
+    }
+    fill(&models, VERSIONS);
+    assert_eq!(head(&models, "a").get("number"), Some(&11_i64.into()));
+}
+
+#[test]
 fn a_head_that_was_set_back_stays_where_it_is() {
     let models = empty();
     create(&models.engine, "things", &["pk", "sk"]);

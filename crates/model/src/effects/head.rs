@@ -2,8 +2,8 @@
 
 mod group;
 mod point;
+mod rank;
 
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 use trestle_item::{AttributeValue, Item, Number};
@@ -13,7 +13,6 @@ use super::ledger::{At, Ledger};
 use super::plan::Parts;
 use super::settle::Row;
 use super::{By, Rows, Stopped};
-use crate::attribute::AttributeKind;
 use crate::effect::{Edit, Head};
 use crate::entity::Entity;
 use crate::refusal::Refusal;
@@ -81,19 +80,14 @@ impl Step {
         })
     }
 
-    /// What decides which row is the newest; `None` for a row that takes no part.
-    fn rank<'i>(&self, item: &'i Item) -> Option<Vec<&'i AttributeValue>> {
-        self.head.newest_by.iter().map(|name| item.get(name)).collect()
-    }
-
-    fn is_newer(&self, entity: &Entity, one: &Item, two: &Item) -> bool {
-        let (Some(one), Some(two)) = (self.rank(one), self.rank(two)) else {
-            // What stands there without a rank was not put there by this model.
-            return self.rank(one).is_some();
-        };
-        let ranked = self.head.newest_by.iter().zip(one.into_iter().zip(two));
-        let mut decided = ranked.map(|(name, (one, two))| compared(entity, name, one, two));
-        decided.find(|ordering| ordering.is_ne()) == Some(Ordering::Greater)
+    /// Whether a row succeeds a head rather than another does.
+    fn comes_before(&self, entity: &Entity, head: &Item, one: &Item, other: &Item) -> bool {
+        let is_ahead = |item: &Item| self.head.is_newer(entity, item, head);
+        match (is_ahead(one), is_ahead(other)) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => self.head.is_newer(entity, one, other),
+        }
     }
 
     /// Whether a row looks like the one that was promoted.
@@ -178,18 +172,6 @@ fn mark(edit: &Edit, item: &mut Item) {
     }
 }
 
-fn compared(entity: &Entity, name: &str, one: &AttributeValue, two: &AttributeValue) -> Ordering {
-    let kind = entity.attribute(name).map(|attribute| attribute.kind);
-    let ordering = match (kind, one, two) {
-        // Without its end, a whole second comes before its fractions.
-        (Some(AttributeKind::Timestamp), AttributeValue::S(one), AttributeValue::S(two)) => {
-            Some(one.trim_end_matches('Z').cmp(two.trim_end_matches('Z')))
-        }
-        _ => one.compare(two),
-    };
-    ordering.unwrap_or(Ordering::Greater)
-}
-
 /// How a row stands to its head, and what that makes of the row itself. `item` is the row as it will be.
 pub(super) fn stand<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
@@ -215,10 +197,10 @@ pub(super) fn stand<R: Rows>(
         .as_ref()
         .is_some_and(|head| points_at(row.entity, head, row.key));
     let place = match (&item, is_head) {
-        (Some(item), true) if step.rank(item).is_some() => Place::Is,
+        (Some(item), true) if step.head.rank(item).is_some() => Place::Is,
         (_, true) => Place::StepsDown,
         (Some(item), false) if competes(step, row.old, item) => match &head {
-            Some(head) if !step.is_newer(row.entity, item, head) => Place::Apart,
+            Some(head) if !step.head.is_newer(row.entity, item, head) => Place::Apart,
             _ => Place::Becomes,
         },
         _ => Place::Apart,
@@ -228,8 +210,8 @@ pub(super) fn stand<R: Rows>(
 }
 
 fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
-    let rank = step.rank(new);
-    rank.is_some() && old.and_then(|old| step.rank(old)) != rank
+    let rank = step.head.rank(new);
+    rank.is_some() && old.and_then(|old| step.head.rank(old)) != rank
 }
 
 /// Whether a head stands for the row with this key.
@@ -349,6 +331,8 @@ fn fall_back<R: Rows>(
     Ok(())
 }
 
+/// The newest row that is no newer than the one that steps down, so that a head that was set back does not go forward
+/// again; if there is none, the newest of all.
 fn newest_of_group<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
     step: &Step,
@@ -358,13 +342,13 @@ fn newest_of_group<R: Rows>(
 ) -> Result<Successor, Stopped<R::Error>> {
     let mut newest: Option<(At, Rc<Item>)> = None;
     for (at, item) in group.rows(ledger, row.entity, head)? {
-        let takes_part = step.rank(&item).is_some() && !step.expires(&item, ledger.now_ms);
+        let takes_part = step.head.rank(&item).is_some() && !step.expires(&item, ledger.now_ms);
         if !takes_part || ledger.key(at) == Some(row.key) {
             continue;
         }
         if newest
             .as_ref()
-            .is_none_or(|(_, best)| step.is_newer(row.entity, &item, best))
+            .is_none_or(|(_, best)| step.comes_before(row.entity, head, &item, best))
         {
             newest = Some((at, item));
         }
@@ -397,7 +381,7 @@ fn remembered_row<R: Rows>(
     let at = ledger.find(entity, key)?;
     let takes_part = ledger
         .row(at)
-        .is_some_and(|item| step.rank(&item).is_some() && !step.expires(&item, ledger.now_ms));
+        .is_some_and(|item| step.head.rank(&item).is_some() && !step.expires(&item, ledger.now_ms));
     Ok(if takes_part {
         Successor::Row(at)
     } else {

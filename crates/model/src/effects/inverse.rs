@@ -14,28 +14,128 @@ use super::{Rows, Stopped};
 use crate::effect::{Effect, Inverse, InverseForm, Pair};
 use crate::entity::Entity;
 
-/// What is known about an inverse before anything is written.
+/// What is known about an inverse before anything is written. A relation makes two: one for each side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     /// Position of the other side.
     entity: usize,
-    form: InverseForm,
+    form: Form,
     /// Whether rows of the other side hold nothing but such sets, so that one without members is nothing.
     only_sets: bool,
 }
 
+/// How one side of a relation keeps the other.
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Identities {
+        /// This side's attribute with identities of the other.
+        of: String,
+        /// This side's identifying attribute.
+        own: String,
+        /// The other side's attribute with identities of this one.
+        theirs: String,
+        /// Whether that holds several.
+        many: bool,
+    },
+    Rows {
+        with: Vec<Pair>,
+        /// The same pairs, as the other side sees them.
+        back: Vec<Pair>,
+    },
+}
+
 impl Step {
+    /// The side that declares the relation.
     pub(super) fn of(parts: &Parts<'_>, inverse: &Inverse) -> Option<Self> {
         let entity = parts.position(&inverse.entity)?;
+        let other = parts.entities.get(entity)?;
+        let form = match &inverse.form {
+            InverseForm::Set { of, member, set, .. } => Form::Identities {
+                of: of.clone(),
+                own: member.clone(),
+                theirs: set.clone(),
+                many: true,
+            },
+            InverseForm::Row { with } => Form::Rows {
+                with: with.clone(),
+                back: flipped(with),
+            },
+        };
         Some(Step {
             entity,
-            form: inverse.form.clone(),
-            only_sets: parts
-                .entities
-                .get(entity)
-                .is_some_and(|other| has_only_sets(parts, other)),
+            form,
+            only_sets: has_only_sets(parts, other),
         })
     }
+
+    /// The other side, which keeps it as well. What clients wrote on the side that declares stays a row.
+    fn back(entity: usize, other: &Entity, inverse: &Inverse) -> Option<Self> {
+        let form = match &inverse.form {
+            InverseForm::Set { of, many, set, .. } => Form::Identities {
+                of: set.clone(),
+                own: other.identity.first()?.clone(),
+                theirs: of.clone(),
+                many: *many,
+            },
+            InverseForm::Row { with } => Form::Rows {
+                with: flipped(with),
+                back: with.clone(),
+            },
+        };
+        Some(Step {
+            entity,
+            form,
+            only_sets: false,
+        })
+    }
+}
+
+fn flipped(pairs: &[Pair]) -> Vec<Pair> {
+    let pairs = pairs.iter().map(|pair| Pair {
+        theirs: pair.ours.clone(),
+        ours: pair.theirs.clone(),
+    });
+    pairs.collect()
+}
+
+/// What the sides that declare nothing keep: the position of each, and its step.
+pub(super) fn backs(parts: &Parts<'_>) -> Vec<(usize, Step)> {
+    let mut backs = Vec::new();
+    for (at, entity) in parts.entities.iter().enumerate() {
+        for inverse in inverses(entity) {
+            let position = parts.position(&inverse.entity);
+            let other = position.and_then(|position| Some((position, parts.entities.get(position)?)));
+            let Some((position, other)) = other else { continue };
+            if !inverses(other).any(|declared| is_back(declared, entity, inverse)) {
+                backs.extend(Step::back(at, other, inverse).map(|step| (position, step)));
+            }
+        }
+    }
+    backs
+}
+
+fn inverses(entity: &Entity) -> impl Iterator<Item = &Inverse> {
+    entity.effects.iter().filter_map(|effect| match effect {
+        Effect::Inverse(inverse) => Some(inverse),
+        _ => None,
+    })
+}
+
+/// Whether the other side declares the same relation itself.
+fn is_back(declared: &Inverse, entity: &Entity, inverse: &Inverse) -> bool {
+    let same = match (&declared.form, &inverse.form) {
+        (
+            InverseForm::Set {
+                of: their_of,
+                set: their_set,
+                ..
+            },
+            InverseForm::Set { of, set, .. },
+        ) => their_of == set && their_set == of,
+        (InverseForm::Row { .. }, InverseForm::Row { .. }) => true,
+        _ => false,
+    };
+    same && declared.entity == entity.name
 }
 
 /// Whether all an entity has are its identity, sets that others keep, times and defaults.
@@ -76,19 +176,19 @@ pub(super) fn run<R: Rows>(
         return Ok(());
     };
     match &step.form {
-        InverseForm::Set { of, member, set, .. } => {
+        Form::Identities { of, own, .. } => {
             let (before, after) = (identities(row.old, of), identities(new, of));
-            let own = new.or(row.old).and_then(|item| item.get(member)?.as_s());
+            let own = new.or(row.old).and_then(|item| item.get(own)?.as_s());
             let Some(own) = own else { return Ok(()) };
             for theirs in before.difference(&after) {
-                leave(ledger, step, other, theirs, set, own)?;
+                leave(ledger, step, other, theirs, own)?;
             }
             for theirs in after.difference(&before) {
-                join(ledger, other, theirs, set, own)?;
+                join(ledger, step, other, theirs, own)?;
             }
             Ok(())
         }
-        InverseForm::Row { with } => mirror(ledger, other, with, row.old, new),
+        Form::Rows { with, back } => mirror(ledger, other, with, back, row, new),
     }
 }
 
@@ -103,21 +203,17 @@ fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
 
 fn join<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
     other: &Entity,
     theirs: &str,
-    set: &str,
     own: &str,
 ) -> Result<(), Stopped<R::Error>> {
-    let identity: Item = other
-        .identity
-        .iter()
-        .map(|name| (name.as_str(), theirs))
-        .collect();
+    let identity = identity(other, theirs);
     let at = ledger.find(other, other.key_from(&identity)?)?;
     let row = ledger.row(at);
-    if let Some(members) = joined(row.as_deref(), set, own) {
+    if let Some((name, members)) = step.form.with_member(row.as_deref(), own) {
         let mut item = row.map_or(identity, Rc::unwrap_or_clone);
-        item.insert(set, members);
+        item.insert(name, members);
         ledger.put(other, at, item);
     }
     Ok(())
@@ -128,28 +224,22 @@ fn leave<R: Rows>(
     step: &Step,
     other: &Entity,
     theirs: &str,
-    set: &str,
     own: &str,
 ) -> Result<(), Stopped<R::Error>> {
-    let identity: Item = other
-        .identity
-        .iter()
-        .map(|name| (name.as_str(), theirs))
-        .collect();
-    let Ok(key) = other.key_from(&identity) else {
+    let Ok(key) = other.key_from(&identity(other, theirs)) else {
         return Ok(());
     };
     let at = ledger.find(other, key)?;
     let Some(row) = ledger.row(at) else {
         return Ok(());
     };
-    let Some(others) = without(&row, set, own) else {
+    let Some((name, others)) = step.form.without_member(&row, own) else {
         return Ok(());
     };
     let mut item = Rc::unwrap_or_clone(row);
     match others {
-        Some(others) => item.insert(set, others),
-        None => item.remove(set),
+        Some(others) => item.insert(name, others),
+        None => item.remove(name),
     };
     if step.only_sets && is_nothing(ledger, other, &item) {
         ledger.remove(at);
@@ -157,6 +247,42 @@ fn leave<R: Rows>(
         ledger.put(other, at, item);
     }
     Ok(())
+}
+
+fn identity(other: &Entity, theirs: &str) -> Item {
+    let names = other.identity.iter();
+    names.map(|name| (name.as_str(), theirs)).collect()
+}
+
+impl Form {
+    /// The other side's attribute, and what it must be; `None` if it has the member already.
+    fn with_member(&self, row: Option<&Item>, member: &str) -> Option<(&str, AttributeValue)> {
+        let Form::Identities { theirs, many, .. } = self else {
+            return None;
+        };
+        let value = if *many {
+            joined(row, theirs, member)
+        } else {
+            let only = row.and_then(|row| row.get(theirs)?.as_s());
+            (only != Some(member)).then(|| member.into())
+        };
+        Some((theirs, value?))
+    }
+
+    /// The other side's attribute, and what is left of it; `None` if it was no member.
+    fn without_member(&self, row: &Item, member: &str) -> Option<(&str, Option<AttributeValue>)> {
+        let Form::Identities { theirs, many, .. } = self else {
+            return None;
+        };
+        let left = if *many {
+            without(row, theirs, member)?
+        } else {
+            let only = row.get(theirs).and_then(AttributeValue::as_s);
+            only.filter(|only| *only == member)?;
+            None
+        };
+        Some((theirs, left))
+    }
 }
 
 fn is_nothing<R: Rows>(ledger: &Ledger<'_, '_, R>, other: &Entity, item: &Item) -> bool {
@@ -171,10 +297,11 @@ fn mirror<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
     other: &Entity,
     with: &[Pair],
-    old: Option<&Item>,
+    back: &[Pair],
+    row: &Row<'_>,
     new: Option<&Item>,
 ) -> Result<(), Stopped<R::Error>> {
-    let before = old.and_then(|old| related(other, with, old));
+    let before = row.old.and_then(|old| related(other, with, old));
     let before = before.and_then(|identity| other.key_from(&identity).ok());
     let after = match new.and_then(|new| related(other, with, new)) {
         Some(identity) => Some(other.key_from(&identity)?),
@@ -182,13 +309,18 @@ fn mirror<R: Rows>(
     };
     if let Some(gone) = before.filter(|before| after.as_ref() != Some(before)) {
         let at = ledger.find(other, gone)?;
-        ledger.remove(at);
+        if ledger
+            .row(at)
+            .is_some_and(|theirs| stands_for(row, back, &theirs))
+        {
+            ledger.remove(at);
+        }
     }
     let (Some(key), Some(new)) = (after, new) else {
         return Ok(());
     };
     let at = ledger.find(other, key)?;
-    let mut item = ledger.row(at).map(|row| (*row).clone()).unwrap_or_default();
+    let mut item = ledger.row(at).map(Rc::unwrap_or_clone).unwrap_or_default();
     for pair in with {
         match new.get(&pair.ours) {
             Some(value) => {
@@ -201,4 +333,11 @@ fn mirror<R: Rows>(
     }
     ledger.put(other, at, item);
     Ok(())
+}
+
+/// Whether a row of the other side is still this row's: it may have another one by now.
+fn stands_for(row: &Row<'_>, back: &[Pair], theirs: &Item) -> bool {
+    let identity = related(row.entity, back, theirs);
+    let key = identity.and_then(|identity| row.entity.key_from(&identity).ok());
+    key.as_ref() == Some(row.key)
 }

@@ -60,6 +60,11 @@ pub(crate) fn plans(tables: &[Table], entities: &[Entity], access: &[AccessPatte
             plan.followers.push(follower);
         }
     }
+    for (other_side, step) in inverse::backs(&parts) {
+        if let Some(plan) = plans.get_mut(other_side) {
+            plan.inverses.push(step);
+        }
+    }
     plans
 }
 

@@ -31,7 +31,7 @@ pub(in crate::effects) fn point<R: Rows>(
     let Some(row) = ledger.row(at) else {
         return Err(no_target(step, entity, of_head, &given).into());
     };
-    if step.rank(&row).is_none() {
+    if step.head.rank(&row).is_none() {
         return Err(no_target(step, entity, of_head, &given).into());
     }
     check_given(
@@ -80,12 +80,12 @@ fn target<R: Rows>(
         return ledger.find(entity, entity.key_from(given)?);
     }
     if differs(&step.head.newest_by) {
-        let wanted = step.rank(given);
+        let wanted = step.head.rank(given);
         let rows = match &step.group {
             Some(group) => group.rows(ledger, entity, given)?,
             None => Vec::new(),
         };
-        let mut rows = rows.into_iter().filter(|(_, row)| step.rank(row) == wanted);
+        let mut rows = rows.into_iter().filter(|(_, row)| step.head.rank(row) == wanted);
         return match rows.next() {
             Some((at, _)) => Ok(at),
             None => Err(no_target(step, entity, of_head, given).into()),

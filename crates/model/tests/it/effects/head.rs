@@ -190,6 +190,19 @@ fn removing_the_newest_row_goes_back_to_the_newest_that_is_left() {
 }
 
 #[test]
+fn removing_the_row_of_a_head_that_was_set_back_does_not_bring_back_what_it_was_set_back_from() {
+    let mut database = versions(TOGETHER, &[(1, 5), (2, 6), (3, 7)]);
+    database
+        .update("rows", "pk=doc#a sk=head", "version:=2", &[])
+        .unwrap();
+    assert_eq!(state(&database), "2<3 [1:old! 2:live 3:old!]");
+    database.delete("rows", "name=a version:=2 kind=doc").unwrap();
+    assert_eq!(state(&database), "1<- [1:live 3:old!]");
+    database.delete("rows", "name=a version:=1 kind=doc").unwrap();
+    assert_eq!(state(&database), "3<- [3:live]", "better than none");
+}
+
+#[test]
 fn a_row_whose_time_is_over_does_not_come_back() {
     let mut database = versions(TOGETHER, &[(1, 5), (2, 6)]);
     database.now_ms += 3_601_000;

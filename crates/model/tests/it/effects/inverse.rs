@@ -121,6 +121,99 @@ fn a_row_for_each_row_comes_changes_and_goes() {
     assert!(database.rows.is_empty());
 }
 
+/// Only one side declares the relation; a child has one parent.
+const TREE: &str = r##"
+model = "m"
+[table.nodes]
+key = ["id"]
+[entity.node]
+table = "nodes"
+attributes = { id = "string", up = { type = "string", optional = true }, down = { type = "string-set", optional = true } }
+[entity.node.inverse.down]
+entity = "node"
+of = "up"
+set = "down"
+"##;
+
+#[test]
+fn the_side_that_declares_nothing_keeps_the_relation_as_well() {
+    let mut database = Database::new(TREE);
+    database.put("nodes", "id=a down@=x,y").unwrap();
+    assert_eq!(rows(&database, "nodes"), "down@=x,y id=a | id=x up=a | id=y up=a");
+    database.put("nodes", "id=b down@=y").unwrap();
+    assert_eq!(
+        rows(&database, "nodes"),
+        "down@=x id=a | down@=y id=b | id=x up=a | id=y up=b"
+    );
+    database.update("nodes", "id=b", "", &["down"]).unwrap();
+    database.delete("nodes", "id=a").unwrap();
+    assert_eq!(rows(&database, "nodes"), "id=b | id=x | id=y");
+
+    let mut database = Database::system("warehouse");
+    database
+        .put("WrhsDependent", "name=cart dependents@=button,icon")
+        .unwrap();
+    assert_eq!(
+        rows(&database, "WrhsDependentOf"),
+        "dependentOf@=cart pkg=button | dependentOf@=cart pkg=icon"
+    );
+    database
+        .put("WrhsDependent", "name=cart dependents@=icon")
+        .unwrap();
+    assert_eq!(
+        rows(&database, "WrhsDependentOf"),
+        "pkg=button | dependentOf@=cart pkg=icon"
+    );
+}
+
+#[test]
+fn a_row_written_or_removed_on_the_other_side_is_written_or_removed_on_this_one() {
+    let mut database = Database::new(ROWS);
+    database
+        .put("rows", "kind=follower whom=y who=x since=1")
+        .unwrap();
+    assert_eq!(
+        rows(&database, "rows"),
+        "from=x since=1 to=y | since=1 who=x whom=y"
+    );
+    database.update("rows", "whom=y who=x", "since=2", &[]).unwrap();
+    assert_eq!(
+        rows(&database, "rows"),
+        "from=x since=2 to=y | since=2 who=x whom=y"
+    );
+    database.delete("rows", "whom=y who=x").unwrap();
+    assert!(database.rows.is_empty());
+}
+
+#[test]
+fn a_row_that_moves_on_the_other_side_stays_on_this_one() {
+    let mut database = Database::new(
+        r##"
+model = "m"
+[table.rows]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+[entity.task]
+table = "rows"
+key = { pk = "task", sk = "{id}" }
+attributes = { id = "string", state = { type = "string", optional = true } }
+[entity.task.inverse.listed]
+entity = "listed"
+[entity.listed]
+table = "rows"
+key = { pk = "state#{state}", sk = "{id}" }
+attributes = { id = "string", state = "string" }
+"##,
+    );
+    database.put("rows", "kind=task id=t state=open").unwrap();
+    database
+        .update("rows", "kind=task id=t", "state=done", &[])
+        .unwrap();
+    assert_eq!(rows(&database, "rows"), "id=t state=done | id=t state=done");
+    database.update("rows", "kind=task id=t", "", &["state"]).unwrap();
+    assert_eq!(rows(&database, "rows"), "id=t");
+}
+
 #[test]
 fn what_cannot_be_kept_is_refused_with_its_reason() {
     let text = BOTH.replace(

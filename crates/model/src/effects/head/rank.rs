@@ -1,0 +1,40 @@
+//! Which row of a group is the newest.
+
+use std::cmp::Ordering;
+
+use trestle_item::{AttributeValue, Item};
+
+use crate::attribute::AttributeKind;
+use crate::effect::Head;
+use crate::entity::Entity;
+
+impl Head {
+    /// Whether one row of `entity` is newer than another. A row that lacks an attribute of [`Head::newest_by`] takes no
+    /// part: it is newer than none, and any that takes part is newer than it.
+    #[must_use]
+    pub fn is_newer(&self, entity: &Entity, one: &Item, two: &Item) -> bool {
+        let (Some(one), Some(two)) = (self.rank(one), self.rank(two)) else {
+            return self.rank(one).is_some();
+        };
+        let ranked = self.newest_by.iter().zip(one.into_iter().zip(two));
+        let mut decided = ranked.map(|(name, (one, two))| compared(entity, name, one, two));
+        decided.find(|ordering| ordering.is_ne()) == Some(Ordering::Greater)
+    }
+
+    /// What decides which row is the newest; `None` for a row that takes no part.
+    pub(crate) fn rank<'i>(&self, item: &'i Item) -> Option<Vec<&'i AttributeValue>> {
+        self.newest_by.iter().map(|name| item.get(name)).collect()
+    }
+}
+
+fn compared(entity: &Entity, name: &str, one: &AttributeValue, two: &AttributeValue) -> Ordering {
+    let kind = entity.attribute(name).map(|attribute| attribute.kind);
+    let ordering = match (kind, one, two) {
+        // Without its end, a whole second comes before its fractions.
+        (Some(AttributeKind::Timestamp), AttributeValue::S(one), AttributeValue::S(two)) => {
+            Some(one.trim_end_matches('Z').cmp(two.trim_end_matches('Z')))
+        }
+        _ => one.compare(two),
+    };
+    ordering.unwrap_or(Ordering::Greater)
+}
