@@ -397,17 +397,14 @@ impl<'r> Reader<'r> {
             self.free_name(wanted.clone())
         };
         self.add_placeholder(&attribute, kind);
-        if attribute != wanted
+        let taken_by_index = attribute != wanted
             && self.facts.is_index_key(&wanted)
-            && !self.rows.iter().any(|row| row.contains_key(&wanted))
-            && let Some(draft) = self.placeholders.get_mut(&attribute)
-        {
-            draft.evidence += &format!("; {wanted} is a key of an index, which these rows do not have");
-        }
-        if let Some(near) = self.sources.nearly(&texts)
-            && let Some(draft) = self.placeholders.get_mut(&attribute)
-        {
-            draft.doubt = Some(near);
+            && !self.rows.iter().any(|row| row.contains_key(&wanted));
+        if let Some(draft) = self.placeholders.get_mut(&attribute) {
+            draft.doubt = self.sources.nearly(&texts);
+            if taken_by_index {
+                draft.evidence += &format!("; {wanted} is a key of an index, which these rows do not have");
+            }
         }
         self.sources.add(Source::of_texts(&attribute, &texts, kind));
         Part::Field { attribute, width }

@@ -1,0 +1,10 @@
+//! The crate as others use it: rows or a file in; a model file that loads, and notes, out.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
+mod chance;
+mod random;
+mod reading;
+mod sample;
+mod systems;
+mod workbench;
