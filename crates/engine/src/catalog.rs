@@ -14,6 +14,7 @@ use trestle_item::Item;
 use crate::hook::Hook;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
+use crate::shards::{Child, Written};
 
 /// All tables and streams at one moment.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +52,14 @@ impl Catalog {
         self.find(name_or_arn)
             .filter(|table| table.serves(now))
             .ok_or_else(Error::resource_not_found)
+    }
+
+    /// The stream with this ARN.
+    pub(crate) fn stream(&self, arn: &str) -> Result<&Arc<Stream>, Error> {
+        self.streams
+            .values()
+            .find(|stream| stream.arn == arn)
+            .ok_or_else(|| Error::stream_not_found(arn))
     }
 
     /// The table with this id.
@@ -328,23 +337,23 @@ pub(crate) struct Stream {
     pub(crate) label: String,
     pub(crate) view: api::StreamViewType,
     pub(crate) key: KeySchema,
+    /// How many shards it began with.
     pub(crate) shards: u16,
     pub(crate) created: Timestamp,
     /// The sequence number of the commit that enabled it: its shards begin behind it.
     pub(crate) first_sequence: u64,
     /// When it was disabled, and the last sequence number its shards can hold.
     pub(crate) closed: Option<(Timestamp, u64)>,
+    /// The shards that came to be when others were split, in the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) children: Vec<Child>,
+    #[serde(skip)]
+    pub(crate) written: Written,
 }
 
 impl Stream {
     /// Whether changes are still recorded.
     pub(crate) fn is_enabled(&self) -> bool {
         self.closed.is_none()
-    }
-
-    /// The shard that holds the changes of the item at this place of the scan order.
-    pub(crate) fn shard_of(&self, hash: u64) -> u16 {
-        // Fits: the product is below shards * 2^64, so the upper half is below shards.
-        ((u128::from(hash) * u128::from(self.shards)) >> 64) as u16
     }
 }

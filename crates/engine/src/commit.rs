@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -233,8 +234,9 @@ impl Group {
             // A new index, a dropped table: the janitor need not wait for its next round.
             self.shared.clock.signal().ring();
         }
-        self.shared
-            .last_sequence
-            .store(self.counters.sequence, std::sync::atomic::Ordering::Release);
+        let newest = self.counters.sequence;
+        if self.shared.last_sequence.swap(newest, Ordering::AcqRel) != newest {
+            self.shared.changes.ring();
+        }
     }
 }

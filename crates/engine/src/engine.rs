@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use trestle_api::{Answer, Database, Error, Operation, Request};
-use trestle_env::{Clock, SystemClock};
+use trestle_env::{Clock, Signal, SystemClock};
 use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
 
 use crate::commit::{Committer, Work};
@@ -103,6 +103,12 @@ impl Engine {
     pub fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Error> {
         let response = self.start(operation.into_request()).wait()?;
         O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
+    }
+
+    /// A bell that rings after every commit that recorded changes in a stream. It carries nothing: whoever hears it
+    /// reads the stream.
+    pub fn changes(&self) -> Arc<Signal> {
+        Arc::clone(&self.shared().changes)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

@@ -1,8 +1,8 @@
 //! Background work: each task reads from storage what is left to do, does a bounded piece of it, and can be repeated.
 //!
 //! Tasks: adding old rows to new indexes, expiring items, indexing expiry after time to live was enabled, finishing
-//! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs and
-//! forgetting tokens. Every change goes through the committer like a client's.
+//! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs,
+//! splitting shards and forgetting tokens. Every change goes through the committer like a client's.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,7 @@ mod backfill;
 mod dropped;
 mod expire;
 mod forget_tokens;
+mod split_shards;
 mod stale_expiry;
 mod trim_streams;
 
@@ -94,13 +95,14 @@ impl Worker {
 
     /// One piece of every task.
     fn round(&self) -> Progress {
-        let tasks: [(&str, Task); 7] = [
+        let tasks: [(&str, Task); 8] = [
             ("backfilling an index", backfill::indexes),
             ("backfilling expiry", backfill::expiry),
             ("expiring items", expire::run),
             ("clearing dropped tables", dropped::run),
             ("clearing expiry entries", stale_expiry::run),
             ("trimming streams", trim_streams::run),
+            ("splitting shards", split_shards::run),
             ("forgetting tokens", forget_tokens::run),
         ];
         let mut progress = Progress::None;

@@ -34,6 +34,7 @@ mod page;
 mod range;
 mod schema;
 mod select;
+mod shards;
 mod shared;
 mod statement;
 mod stream_position;

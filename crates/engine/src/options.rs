@@ -13,6 +13,8 @@ pub struct Options {
     pub endpoint: String,
     /// How many shards a new stream has.
     pub stream_shards: u16,
+    /// A shard to which more bytes have been written is split into two.
+    pub stream_shard_bytes_max: u64,
     /// How long change records are kept.
     pub stream_retention: Duration,
     /// How long a new table stays `CREATING`.
@@ -32,6 +34,7 @@ impl Default for Options {
             account: "000000000000".into(),
             endpoint: "127.0.0.1:8000".into(),
             stream_shards: 4,
+            stream_shard_bytes_max: 4 << 30,
             stream_retention: Duration::from_secs(24 * 60 * 60),
             create_table_delay: Duration::ZERO,
             update_table_delay: Duration::ZERO,

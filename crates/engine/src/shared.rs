@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use arc_swap::ArcSwap;
 use trestle_api::Error;
-use trestle_env::Clock;
+use trestle_env::{Clock, Signal};
 use trestle_store::{Direction, Space, Store};
 
 use crate::catalog::{Catalog, Table};
@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) conflicts: Arc<Conflicts>,
     /// The sequence number of the newest change that is durable.
     pub(crate) last_sequence: AtomicU64,
+    /// Rings after every commit that recorded changes.
+    pub(crate) changes: Arc<Signal>,
     pub(crate) counters_at_start: meta::Counters,
 }
 
@@ -49,6 +51,7 @@ impl Shared {
             catalog: ArcSwap::from_pointee(catalog),
             conflicts: Arc::default(),
             last_sequence: AtomicU64::new(counters.sequence),
+            changes: Arc::default(),
             counters_at_start: counters,
         })
     }
@@ -87,8 +90,9 @@ fn load_catalog(store: &dyn Store) -> Result<Catalog, OpenError> {
     }
     for row in rows(meta::STREAM_PREFIX) {
         let (_, value) = row?;
-        let stream: crate::catalog::Stream = serde_json::from_slice(&value)
+        let mut stream: crate::catalog::Stream = serde_json::from_slice(&value)
             .map_err(|error| OpenError::damaged(format!("a stream definition ({error})")))?;
+        stream.count_bytes();
         catalog.streams.insert(stream.id, Arc::new(stream));
     }
     Ok(catalog)

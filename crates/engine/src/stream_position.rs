@@ -18,7 +18,7 @@ pub(crate) fn shard_id(stream: &Stream, shard: u16) -> String {
 /// The shard of `stream` with this name.
 pub(crate) fn parse_shard_id(stream: &Stream, id: &str) -> Option<u16> {
     let shard = u16::from_str_radix(id.rsplit_once('-')?.1, 16).ok()?;
-    (shard < stream.shards && id == shard_id(stream, shard)).then_some(shard)
+    (shard < stream.shard_count() && id == shard_id(stream, shard)).then_some(shard)
 }
 
 /// A sequence number as text: a leading 1 and twenty digits, so that texts sort as the numbers do.

@@ -267,11 +267,8 @@ impl<'g> Transaction<'g> {
             return; // DynamoDB records no change where nothing changed.
         }
         self.staged.counters.sequence += 1;
-        let place = layout::change(
-            stream.id,
-            stream.shard_of(key.hash()),
-            self.staged.counters.sequence,
-        );
+        let shard = stream.shard_of(key.hash());
+        let place = layout::change(stream.id, shard, self.staged.counters.sequence);
         let change = Change {
             table,
             view: stream.view,
@@ -280,9 +277,9 @@ impl<'g> Transaction<'g> {
             actor,
             time: self.group.shared.clock.now(),
         };
-        self.staged
-            .batch
-            .put(Space::Changes, place, change_log::encode(&change));
+        let record = change_log::encode(&change);
+        stream.wrote(shard, record.len());
+        self.staged.batch.put(Space::Changes, place, record);
     }
 
     fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Image>, new: Option<&Image>) {

@@ -29,12 +29,14 @@ impl Signal {
         self.tasks.notify_waiters();
     }
 
-    pub(crate) fn rings(&self) -> u64 {
+    /// How often the bell has rung.
+    pub fn rings(&self) -> u64 {
         *self.rings.lock()
     }
 
-    /// Awaits that the bell has rung more often than `seen`; returns the rings then.
-    pub(crate) async fn rung(&self, seen: u64) -> u64 {
+    /// Awaits that the bell has rung more often than `seen`; returns the rings then. Read [`Signal::rings`] before
+    /// the state that decides whether to wait: a ring between that reading and the wait is then not lost.
+    pub async fn rung(&self, seen: u64) -> u64 {
         loop {
             // Listening before looking, so that a ring in between is not lost.
             let ring = self.tasks.notified();

@@ -78,6 +78,7 @@ pub(super) fn engine(config: &Config) -> Options {
         delete_table_delay: delay(tables.delete_ms, defaults.delete_table_delay),
         endpoint: endpoint(config),
         expiry_interval: defaults.expiry_interval,
+        stream_shard_bytes_max: defaults.stream_shard_bytes_max,
     }
 }
 

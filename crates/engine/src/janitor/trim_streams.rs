@@ -22,7 +22,7 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     let mut old = Vec::new();
     let mut over = Vec::new();
     for stream in catalog.streams.values() {
-        for shard in 0..stream.shards {
+        for shard in 0..stream.shard_count() {
             let prefix = [&stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
             for row in Range::prefix(prefix.to_vec())
                 .rows(&*snapshot, Space::Changes, Direction::Forward)

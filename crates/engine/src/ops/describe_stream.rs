@@ -1,12 +1,11 @@
 //! `DescribeStream`.
 
-use std::sync::Arc;
-
 use trestle_api::{
-    DescribeStream, DescribeStreamOutput, Error, SequenceNumberRange, Shard, StreamDescription, StreamStatus,
+    DescribeStream, DescribeStreamOutput, Error, SequenceNumberRange, Shard, ShardFilter, StreamDescription,
+    StreamStatus,
 };
 
-use crate::catalog::{Catalog, Stream};
+use crate::catalog::Stream;
 use crate::describe;
 use crate::shared::Shared;
 use crate::stream_position::{parse_shard_id, sequence_text, shard_id};
@@ -16,20 +15,19 @@ const SHARDS_MAX: usize = 100;
 
 pub(crate) fn run(shared: &Shared, request: &DescribeStream) -> Result<DescribeStreamOutput, Error> {
     let catalog = shared.catalog.load();
-    let stream = find(&catalog, &request.stream_arn)?;
+    let stream = catalog.stream(&request.stream_arn)?;
     let first = match &request.exclusive_start_shard_id {
         Some(id) => parse_shard_id(stream, id).map_or(0, |shard| shard.saturating_add(1)),
         None => 0,
     };
-    // Shards have no children here, so a filter for the children of one leaves nothing.
-    let numbers = if request.shard_filter.is_some() {
-        stream.shards..stream.shards
-    } else {
-        first..stream.shards
+    let numbers: Vec<u16> = match &request.shard_filter {
+        Some(filter) => children(stream, filter).filter(|shard| *shard >= first).collect(),
+        None => (first..stream.shard_count()).collect(),
     };
     let limit = request.limit.map_or(SHARDS_MAX, |limit| limit as usize);
     let more = numbers.len() > limit;
     let shards: Vec<Shard> = numbers
+        .into_iter()
         .take(limit)
         .map(|shard| describe_shard(stream, shard))
         .collect();
@@ -52,22 +50,22 @@ pub(crate) fn run(shared: &Shared, request: &DescribeStream) -> Result<DescribeS
     })
 }
 
+/// The children of the shard that the filter names; nobody's, if it names none.
+fn children<'a>(stream: &'a Stream, filter: &ShardFilter) -> impl Iterator<Item = u16> + 'a {
+    let parent = filter
+        .shard_id
+        .as_deref()
+        .and_then(|id| parse_shard_id(stream, id));
+    parent.into_iter().flat_map(|parent| stream.children_of(parent))
+}
+
 fn describe_shard(stream: &Stream, shard: u16) -> Shard {
     Shard {
         shard_id: shard_id(stream, shard),
         sequence_number_range: SequenceNumberRange {
-            starting_sequence_number: Some(sequence_text(stream.first_sequence + 1)),
-            ending_sequence_number: stream.closed.map(|(_, last)| sequence_text(last)),
+            starting_sequence_number: Some(sequence_text(stream.begins_after(shard) + 1)),
+            ending_sequence_number: stream.last_of(shard).map(sequence_text),
         },
-        parent_shard_id: None,
+        parent_shard_id: stream.child(shard).map(|child| shard_id(stream, child.parent)),
     }
-}
-
-/// The stream with this ARN.
-pub(crate) fn find<'a>(catalog: &'a Catalog, arn: &str) -> Result<&'a Arc<Stream>, Error> {
-    catalog
-        .streams
-        .values()
-        .find(|stream| stream.arn == arn)
-        .ok_or_else(|| Error::stream_not_found(arn))
 }

@@ -6,7 +6,6 @@ use trestle_api::{Error, GetRecords, GetRecordsOutput, Identity, OperationType, 
 use trestle_item::size;
 use trestle_store::{Direction, Space};
 
-use super::describe_stream::find;
 use crate::catalog::Stream;
 use crate::change_log::{self, Event, Recorded};
 use crate::range::Range;
@@ -24,8 +23,8 @@ pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOut
     let now = shared.clock.now();
     let mut iterator = Iterator::parse(&request.shard_iterator, now)?;
     let catalog = shared.catalog.load();
-    let stream = find(&catalog, &iterator.stream_arn)?;
-    if iterator.shard >= stream.shards {
+    let stream = catalog.stream(&iterator.stream_arn)?;
+    if iterator.shard >= stream.shard_count() {
         return Err(Error::validation("Invalid ShardIterator"));
     }
     let limit = request.limit.map_or(RECORDS_MAX, |limit| limit as usize);
@@ -57,7 +56,7 @@ pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOut
         records.push(record(shared, stream, sequence, recorded));
     }
     iterator.issued = now;
-    let ended = over && stream.closed.is_some();
+    let ended = over && stream.last_of(iterator.shard).is_some();
     Ok(GetRecordsOutput {
         records,
         next_shard_iterator: (!ended).then(|| iterator.text()),

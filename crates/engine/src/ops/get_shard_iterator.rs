@@ -2,36 +2,28 @@
 
 use std::sync::atomic::Ordering;
 
-use trestle_api::{Error, ErrorKind, GetShardIterator, GetShardIteratorOutput, ShardIteratorType};
+use trestle_api::{Error, GetShardIterator, GetShardIteratorOutput, ShardIteratorType};
 use trestle_env::Timestamp;
 use trestle_store::{Direction, Space};
 
-use super::describe_stream::find;
 use crate::catalog::Stream;
 use crate::range::Range;
+use crate::shards::unknown;
 use crate::shared::{Shared, internal};
 use crate::stream_position::{Iterator, parse_sequence, parse_shard_id};
 use crate::{change_log, layout};
 
 pub(crate) fn run(shared: &Shared, request: &GetShardIterator) -> Result<GetShardIteratorOutput, Error> {
     let catalog = shared.catalog.load();
-    let stream = find(&catalog, &request.stream_arn)?;
-    let shard = parse_shard_id(stream, &request.shard_id).ok_or_else(|| {
-        Error::new(
-            ErrorKind::ResourceNotFound,
-            format!(
-                "Requested resource not found: Shard does not exist: {}",
-                request.shard_id
-            ),
-        )
-    })?;
+    let stream = catalog.stream(&request.stream_arn)?;
+    let shard = parse_shard_id(stream, &request.shard_id).ok_or_else(|| unknown(&request.shard_id))?;
     let kind = request.shard_iterator_type;
     let by_number = matches!(
         kind,
         ShardIteratorType::AtSequenceNumber | ShardIteratorType::AfterSequenceNumber
     );
     let next = match (kind, &request.sequence_number) {
-        (ShardIteratorType::TrimHorizon, _) => stream.first_sequence + 1,
+        (ShardIteratorType::TrimHorizon, _) => stream.begins_after(shard) + 1,
         (ShardIteratorType::Latest, _) => shared.last_sequence.load(Ordering::Acquire) + 1,
         (ShardIteratorType::AtTimestamp, _) => {
             let from = request

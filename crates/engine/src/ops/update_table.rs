@@ -11,6 +11,7 @@ use crate::catalog::{Index, Scope, State, Stream, Table, Throughput, table_name}
 use crate::completion::Completion;
 use crate::definition::{self, Definitions, IndexDefinition};
 use crate::layout::{IndexId, StreamId};
+use crate::shards::Written;
 use crate::transaction::Transaction;
 use crate::{Engine, describe, ops};
 
@@ -226,7 +227,7 @@ pub(crate) fn enable_stream(
 ) -> Result<(), Error> {
     let id = StreamId(transaction.next_id());
     let (created, label, arn) = stream_name(transaction, table);
-    transaction.put_stream(Stream {
+    let mut stream = Stream {
         id,
         table: table.id,
         table_name: table.name.clone(),
@@ -238,7 +239,11 @@ pub(crate) fn enable_stream(
         created,
         first_sequence: transaction.sequence(),
         closed: None,
-    })?;
+        children: Vec::new(),
+        written: Written::default(),
+    };
+    stream.count_bytes();
+    transaction.put_stream(stream)?;
     table.stream = Some(id);
     Ok(())
 }

@@ -74,11 +74,9 @@ fn check_record(known: &Known, stream: &Stream, key: &[u8], value: &[u8]) -> Res
     if sequence <= stream.first_sequence || sequence > last {
         return Err(wrong("the record is older or newer than its stream"));
     }
-    if shard >= stream.shards || shard != stream.shard_of(item_key.hash()) {
-        return Err((
-            Kind::Misplaced,
-            format!("an item of shard {}", stream.shard_of(item_key.hash())),
-        ));
+    let its_shard = stream.shard_at(item_key.hash(), sequence);
+    if shard != its_shard {
+        return Err((Kind::Misplaced, format!("an item of shard {its_shard}")));
     }
     check_images(stream, &record).map_err(wrong)
 }

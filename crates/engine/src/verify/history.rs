@@ -1,7 +1,7 @@
 //! The change records of each item, one after another: the newest leads to the item as it is, every other one to
 //! where the next begins.
 //!
-//! A shard is read backwards, and of every item that has been met the state before its last met record is remembered,
+//! A stream is read backwards, the children of a shard before it, and of every item that has been met the state before its last met record is remembered,
 //! as a hash. A log with more items than may be remembered at once is read several times, each time for a share of
 //! the items.
 
@@ -43,8 +43,10 @@ pub(super) fn check(
                 table: table.filter(|table| stream.is_enabled() && table.stream == Some(stream.id)),
                 share: (share, shares),
             };
-            for shard in 0..stream.shards {
-                history.check_shard(shard, reporter)?;
+            let mut later = HashMap::new();
+            // Children first, as everything here goes backwards.
+            for shard in (0..stream.shard_count()).rev() {
+                history.check_shard(shard, &mut later, reporter)?;
             }
         }
     }
@@ -82,8 +84,13 @@ impl State {
 }
 
 impl History<'_> {
-    fn check_shard(&self, shard: u16, reporter: &mut Reporter<'_>) -> Result<(), StoreError> {
-        let mut later: HashMap<u128, State> = HashMap::new();
+    /// `later` has the states before the records that have been met.
+    fn check_shard(
+        &self,
+        shard: u16,
+        later: &mut HashMap<u128, State>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(), StoreError> {
         let prefix = [&self.stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
         for row in Range::prefix(prefix).rows(self.snapshot, Space::Changes, Direction::Reverse) {
             let (place, value) = row?;

@@ -200,6 +200,9 @@ impl Known {
             }
         }
         for stream in self.streams.values() {
+            if let Some(fault) = stream.shards_fault(self.counters.sequence) {
+                wrong(fault);
+            }
             let last = stream.closed.map_or(stream.first_sequence, |(_, last)| last);
             if last.max(stream.first_sequence) > self.counters.sequence {
                 let newest = self.counters.sequence;

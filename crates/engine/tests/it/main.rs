@@ -23,6 +23,7 @@ mod oracle;
 mod paging;
 mod segments;
 mod separators;
+mod shards;
 mod statements;
 mod streams;
 mod support;
