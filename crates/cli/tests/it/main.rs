@@ -6,6 +6,8 @@ mod backup;
 mod bench;
 mod configuration;
 mod model;
+mod model_proposals;
+mod models_in_database;
 mod running;
 mod serving;
 mod usage;
