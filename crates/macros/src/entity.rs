@@ -13,7 +13,8 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     let row = row(plan, names);
     let attributes = attributes(names);
     let written = names.is_declared().then(|| written(plan, names));
-    quote!(#row #attributes #written)
+    let removed = removed(plan, names);
+    quote!(#row #attributes #written #removed)
 }
 
 fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
@@ -198,6 +199,14 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// What clients remove: what they write, and heads.
+fn removed(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
+    let typed = typed();
+    let (row, marker) = (&names.row, &plan.marker);
+    let kept = matches!(names.entity.role(), Role::Unique { .. });
+    (!kept).then(|| quote!(impl #typed::Remove<#marker> for #row {}))
 }
 
 fn insert(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {

@@ -69,10 +69,23 @@ fn expand(input: TokenStream) -> Result<TokenStream, Fault> {
     }
 }
 
-/// Each error of the model file with its place, as compilers write it.
+/// Each error of the model file with its place, as compilers write it; that it is an error, this one says itself.
 fn problems(path: &str, problems: &[trestle_model::Problem]) -> Vec<String> {
     let errors = problems
         .iter()
         .filter(|problem| problem.severity == Severity::Error);
-    errors.map(|problem| format!("{path}:{problem}")).collect()
+    let shown = |problem: &trestle_model::Problem| {
+        let trestle_model::Problem {
+            line,
+            column,
+            message,
+            help,
+            ..
+        } = problem;
+        match help.as_str() {
+            "" => format!("{path}:{line}:{column}: {message}"),
+            help => format!("{path}:{line}:{column}: {message}\n  help: {help}"),
+        }
+    };
+    errors.map(shown).collect()
 }

@@ -78,3 +78,4 @@ pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarTyp
 pub use trestle_macros::model;
 pub use trestle_store::{FjallStore, MemoryStore, Store};
 pub use trestle_typed as typed;
+pub use trestle_typed::Wait;

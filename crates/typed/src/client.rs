@@ -12,7 +12,7 @@ use crate::draft::{Draft, Presence, What};
 use crate::handle::Handle;
 use crate::transaction::check;
 use crate::write::{Check, Delete, Put, Update};
-use crate::{Definition, Entity, Error, Future, Get, Key, Model, Transaction, Write};
+use crate::{Definition, Entity, Error, Future, Get, Key, Model, Remove, Transaction, Write};
 
 /// A database, seen through the model `M`.
 pub struct Client<D, M> {
@@ -124,7 +124,7 @@ impl<D: Database, M: Model> Client<D, M> {
     /// Removes a row.
     pub fn delete<K: Key<M>>(&self, key: K) -> Delete<'_, K::Entity>
     where
-        K::Entity: Write<M>,
+        K::Entity: Remove<M>,
     {
         Delete::new(self.handle(), key.to_item())
     }
@@ -132,7 +132,7 @@ impl<D: Database, M: Model> Client<D, M> {
     /// Removes rows. Not all or none: for that, there are transactions.
     pub fn delete_many<K: Key<M>>(&self, keys: impl IntoIterator<Item = K>) -> Future<'_, ()>
     where
-        K::Entity: Write<M>,
+        K::Entity: Remove<M>,
     {
         let draft = |key: K| {
             Draft::new(

@@ -43,6 +43,14 @@ pub trait Write<M> {
     fn to_item(&self) -> Item;
 }
 
+/// An entity of the model `M` whose rows clients remove: all that they write, and heads that nothing else can move.
+#[diagnostic::on_unimplemented(
+    message = "rows of `{Self}` are not removed by clients of the model `{M}`",
+    label = "expected the key of an entity, or of a head",
+    note = "what keeps a value unique goes with the row that has the value: delete that one"
+)]
+pub trait Remove<M>: Entity {}
+
 impl<M, K: Key<M>> Key<M> for &K {
     type Entity = K::Entity;
 

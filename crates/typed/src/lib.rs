@@ -35,7 +35,7 @@ pub use bookmark::Bookmark;
 pub use client::Client;
 pub use definition::{Definition, Model};
 pub use draft::Draft;
-pub use entity::{Entity, Key, Write, insert, insert_optional};
+pub use entity::{Entity, Key, Remove, Write, insert, insert_optional};
 pub use error::{Canceled, Error, Failed, Misfit, Reason};
 pub use gather::Collection;
 pub use get::Get;

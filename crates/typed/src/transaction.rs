@@ -9,7 +9,7 @@ use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::send::{ATTEMPTS_MAX, failed, look, part};
 use crate::write::{Check, Delete, Put};
-use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Write};
+use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write};
 
 /// Something that can be a part of a transaction of the model `M`.
 #[diagnostic::on_unimplemented(
@@ -59,7 +59,7 @@ impl<'d, M> Transaction<'d, M> {
     /// Removes a row.
     pub fn delete<K: Key<M>>(self, key: K) -> Self
     where
-        K::Entity: Write<M>,
+        K::Entity: Remove<M>,
         Delete<'d, K::Entity>: Part<M>,
     {
         let delete = Delete::<K::Entity>::new(self.handle, key.to_item());

@@ -1,22 +1,16 @@
-//! The typed client, as an application sees it.
+//! The typed client, as an application sees it: through the public crate only.
 
-/// Contacts, methods, searches and attempts in one table.
-pub mod manhunt {
-    trestle::model!("../../models/manhunt.toml");
-}
-/// Layers with heads, and indexes that show little.
-pub mod klayers {
-    trestle::model!("../../models/klayers.toml");
-}
-/// Many tables, sets and heads.
-pub mod warehouse {
-    trestle::model!("../../models/warehouse.toml");
-}
-/// Many entities in one partition.
-pub mod littlehorse {
-    trestle::model!("../../models/littlehorse.toml");
-}
-/// Scans.
-pub mod reindexer {
-    trestle::model!("../../models/reindexer.toml");
-}
+mod batches;
+mod conditions;
+mod errors;
+mod klayers;
+mod littlehorse;
+mod manhunt;
+mod models;
+mod paging;
+mod reindexer;
+mod support;
+mod transactions;
+mod types;
+mod warehouse;
+mod without_model;

@@ -1,0 +1,107 @@
+//! Writes that depend on what is there.
+
+use crate::manhunt::{ARIAN, ZAVIER, contact, seed};
+use crate::models::manhunt::*;
+use crate::models::reindexer::{NewShard, Reindexer, Shard, ShardKey};
+use crate::support::engine;
+use trestle::Wait;
+use trestle::typed::Error;
+
+fn manhunt() -> Manhunt<trestle::Engine> {
+    let db = Manhunt::apply_to(&engine()).unwrap();
+    seed(&db);
+    db
+}
+
+#[test]
+fn a_row_is_put_once_and_whoever_comes_second_sees_the_first() {
+    let db = manhunt();
+    let second = contact(ARIAN, "6f7ad1b", "Somebody Else");
+    let error = db.put(&second).if_not_exists().wait().unwrap_err();
+    assert!(error.is_condition());
+    let Error::ConditionFailed(failed) = error else {
+        panic!("{error}")
+    };
+    let there: Contact = failed.row().unwrap().unwrap();
+    assert_eq!((failed.entity, there.name.as_str()), ("contact", "Arian Mellor"));
+}
+
+#[test]
+fn a_put_that_replaces_needs_something_to_replace() {
+    let db = manhunt();
+    let nobody = contact("0000000", "6f7ad1b", "Nobody");
+    let error = db.put(&nobody).if_exists().wait().unwrap_err();
+    assert!(matches!(&error, Error::NotFound(_)), "{error}");
+    assert_eq!(
+        error.to_string(),
+        r#"There is no row of entity contact with PK "0000000", SK "contact""#
+    );
+    let renamed = contact(ARIAN, "6f7ad1b", "Arian M.");
+    let condition = Contact::NAME.begins_with("Arian").and(!Contact::NAME.contains("M."));
+    db.put(&renamed).only_if(condition.clone()).wait().unwrap();
+    assert!(db.put(&renamed).only_if(condition).wait().unwrap_err().is_condition());
+}
+
+#[test]
+fn an_update_changes_no_row_that_is_not_there() {
+    let db = manhunt();
+    let error = db
+        .update_contact(ContactKey::new("0000000"))
+        .set_name("Nobody")
+        .wait()
+        .unwrap_err();
+    assert!(matches!(error, Error::NotFound(_)), "{error}");
+    assert_eq!(db.contact("0000000").wait().unwrap(), None);
+}
+
+#[test]
+fn an_update_is_refused_with_the_row_as_it_is() {
+    let db = manhunt();
+    let error = db
+        .update_search(SearchKey::new("2ad6a19"))
+        .set_status(SearchStatus::Successful)
+        .only_if(Search::STATUS.equals(SearchStatus::Active))
+        .wait()
+        .unwrap_err();
+    let Error::ConditionFailed(failed) = error else {
+        panic!("{error}")
+    };
+    let there: Search = failed.row().unwrap().unwrap();
+    assert_eq!(there.status, SearchStatus::Canceled);
+}
+
+#[test]
+fn a_row_is_deleted_only_as_long_as_it_is_what_it_was() {
+    let db = manhunt();
+    let key = ContactKey::new(ZAVIER);
+    let other = db.delete(&key).only_if(Contact::NAME.equals("Somebody"));
+    assert!(other.wait().unwrap_err().is_condition());
+    let same = db.delete(&key).only_if(Contact::NAME.is_one_of(["Zavier Curtis", "Z"]));
+    assert!(same.wait().unwrap());
+    let gone = db.delete(&key).if_exists().wait().unwrap_err();
+    assert!(matches!(gone, Error::NotFound(_)), "{gone}");
+}
+
+#[test]
+fn numbers_are_compared_and_added_by_the_database() {
+    let db = Reindexer::apply_to(&engine()).unwrap();
+    db.put(&NewShard { shard_id: "a".into() }).wait().unwrap();
+    let raise = |to| {
+        db.update_shard(ShardKey::new("a"))
+            .set_desired_version(to)
+            .only_if(Shard::DESIRED_VERSION.is_less_than(to))
+            .wait()
+    };
+    assert_eq!(raise(3).unwrap().desired_version, 3);
+    assert!(raise(2).unwrap_err().is_condition(), "a version is never lowered");
+    let writers = 8;
+    std::thread::scope(|scope| {
+        for _ in 0..writers {
+            scope.spawn(|| {
+                let update = db.update_shard(ShardKey::new("a")).add_to_current_version(1);
+                update.wait().unwrap();
+            });
+        }
+    });
+    assert_eq!(db.shard("a").wait().unwrap().unwrap().current_version, writers);
+}

@@ -1,0 +1,26 @@
+//! The models of five systems, as clients.
+
+/// Contacts, methods, searches and attempts in one table.
+pub(crate) mod manhunt {
+    trestle::model!("../../models/manhunt.toml");
+}
+/// Layers with heads, and indexes that show little.
+pub(crate) mod klayers {
+    trestle::model!("../../models/klayers.toml");
+}
+/// Many tables, sets and heads.
+pub(crate) mod warehouse {
+    trestle::model!("../../models/warehouse.toml");
+}
+/// Many entities in one partition.
+pub(crate) mod littlehorse {
+    trestle::model!("../../models/littlehorse.toml");
+}
+/// Scans.
+pub(crate) mod reindexer {
+    trestle::model!("../../models/reindexer.toml");
+}
+/// What the five do not have: unique values, and attributes of every type.
+pub(crate) mod members {
+    trestle::model!("tests/models/members.toml");
+}

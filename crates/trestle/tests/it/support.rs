@@ -1,0 +1,54 @@
+//! Databases to try clients on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trestle::api::{Answer, Request};
+use trestle::typed::{self, Timestamp};
+use trestle::{Database, Engine, Options, SystemClock};
+
+/// A database in memory.
+pub(crate) fn engine() -> Engine {
+    Engine::in_memory(Options::default()).unwrap()
+}
+
+/// A database of no particular kind: hands requests on, and counts them.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    engine: Engine,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Counted {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Counted {
+            engine,
+            requests: Arc::default(),
+        }
+    }
+
+    /// How many requests there were since the last time.
+    pub(crate) fn take(&self) -> usize {
+        self.requests.swap(0, Ordering::SeqCst)
+    }
+}
+
+impl Database for Counted {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        self.engine.execute(request)
+    }
+}
+
+/// A database with the model's tables that does not know the model.
+pub(crate) fn plain<M: typed::Model>() -> Engine {
+    let engine = engine();
+    trestle::apply::<M>(&engine).unwrap();
+    let models = trestle::binding::Binding::open(engine.clone(), Arc::new(SystemClock::new())).unwrap();
+    models.remove(M::definition().name()).unwrap();
+    engine
+}
+
+pub(crate) fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
