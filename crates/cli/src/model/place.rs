@@ -25,11 +25,11 @@ pub(crate) struct PlaceFlags {
     #[arg(
         long,
         value_name = "URL",
-        default_value = "http://127.0.0.1:8000",
-        conflicts_with = "data"
+        env = "AWS_ENDPOINT_URL_DYNAMODB",
+        default_value = "http://127.0.0.1:8000"
     )]
     endpoint: String,
-    /// A data directory that no server has open
+    /// A data directory that no server has open; then no server is asked
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Access key, if the server asks for one
