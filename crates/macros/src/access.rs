@@ -52,15 +52,11 @@ pub(crate) fn plan<'m>(plan: &mut Plan<'m>) -> Accesses<'m> {
                 ))
             })
             .collect();
-        let open = plan
-            .model
-            .table(pattern.table_name())
-            .is_some_and(trestle_model::Table::is_open);
         let (row, variants) = match rows.as_slice() {
             [(_, only)] => (only.clone(), Vec::new()),
             several => {
                 let name = plan.type_name(&format!("{}Row", pascal(pattern.name())), "Sum");
-                (name, variants(several, open))
+                (name, variants(several))
             }
         };
         let arguments = arguments(plan, pattern);
@@ -80,9 +76,8 @@ pub(crate) fn plan<'m>(plan: &mut Plan<'m>) -> Accesses<'m> {
     accesses
 }
 
-fn variants(rows: &[(String, Ident)], open: bool) -> Vec<(Ident, String, Ident)> {
-    // `Other` is for rows that are no entity at all.
-    let mut taken = Taken::of(if open { &["Other"] } else { &[] });
+fn variants(rows: &[(String, Ident)]) -> Vec<(Ident, String, Ident)> {
+    let mut taken = Taken::default();
     rows.iter()
         .map(|(entity, row)| {
             (

@@ -11,7 +11,7 @@ use crate::{types, update};
 
 pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update::Planned]) -> TokenStream {
     let typed = typed();
-    let (client, marker, path) = (&plan.client, &plan.marker, plan.path);
+    let (client, marker, text) = (&plan.client, &plan.marker, &plan.text);
     let name = plan.model.name();
     let about = plan.model.about().unwrap_or_default();
     let doc = format!("{about}\n\nThe client of the model `{name}`, on any database.");
@@ -28,7 +28,7 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
             fn definition() -> &'static #typed::Definition {
                 static DEFINITION: #typed::Definition = #typed::Definition::new(
                     #name,
-                    ::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #path)),
+                    #text,
                 );
                 &DEFINITION
             }

@@ -31,23 +31,11 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     });
     let reads: Vec<TokenStream> = reads.collect();
     let reads = reads.iter().take(planned.variants.len().saturating_sub(1));
-    let open = plan
-        .model
-        .table(planned.pattern.table_name())
-        .is_some_and(trestle_model::Table::is_open);
-    let other = open.then(|| quote!(#[doc = "A row that is no entity of the model."] Other(#typed::Item),));
-    let from_other = open.then(|| {
-        quote! {
-            fn from_other(item: #typed::Item) -> ::core::option::Option<Self> {
-                ::core::option::Option::Some(Self::Other(item))
-            }
-        }
-    });
-    let gathered = gathered(plan, planned, open);
+    let gathered = gathered(plan, planned);
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
-        pub enum #name { #(#variants)* #other }
+        pub enum #name { #(#variants)* }
 
         impl #typed::FromRow for #name {
             type Model = #marker;
@@ -56,8 +44,6 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
             fn from_row(entity: &str, row: #typed::Row<'_>) -> ::core::result::Result<Self, #typed::Error> {
                 match entity { #(#reads)* #last }
             }
-
-            #from_other
         }
 
         #gathered
@@ -65,14 +51,14 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
 }
 
 /// The struct with a field for each entity: one row where the partition can hold only one, otherwise a list.
-fn gathered(plan: &Plan<'_>, planned: &Planned<'_>, open: bool) -> Option<TokenStream> {
+fn gathered(plan: &Plan<'_>, planned: &Planned<'_>) -> Option<TokenStream> {
     let typed = typed();
     let (name, row) = (planned.gathered.as_ref()?, &planned.row);
     let doc = format!(
         "What the access pattern `{}` finds, sorted out by entity.",
         planned.pattern.name()
     );
-    let mut taken = Taken::of(if open { &["other"] } else { &[] });
+    let mut taken = Taken::default();
     let (mut fields, mut arms) = (Vec::new(), Vec::new());
     for (variant, entity, row) in &planned.variants {
         let field = ident(&taken.take(&snake(entity), "_"));
@@ -84,10 +70,6 @@ fn gathered(plan: &Plan<'_>, planned: &Planned<'_>, open: bool) -> Option<TokenS
             fields.push(quote!(#[doc = #doc] pub #field: ::std::vec::Vec<#row>,));
             arms.push(quote!(Self::#variant(row) => into.#field.push(row),));
         }
-    }
-    if open {
-        fields.push(quote!(#[doc = "Rows that are no entity of the model."] pub other: ::std::vec::Vec<#typed::Item>,));
-        arms.push(quote!(Self::Other(item) => into.other.push(item),));
     }
     Some(quote! {
         #[doc = #doc]

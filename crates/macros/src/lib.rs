@@ -26,7 +26,7 @@ use plan::Plan;
 
 /// Generates the client of a model: `trestle::model!("models/shop.toml");`
 ///
-/// The path is relative to the package's `Cargo.toml`. See the crate `trestle` for what is generated.
+/// The path is relative to the package's `Cargo.toml`; with `./` before it, to the file that says it. See the crate `trestle` for what is generated.
 #[proc_macro]
 pub fn model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(input.into()).unwrap_or_else(Fault::into_tokens).into()
@@ -61,7 +61,7 @@ fn expand(input: TokenStream) -> Result<TokenStream, Fault> {
     let text = file::read(&path)?;
     let loaded = trestle_model::load(&text);
     match loaded.model {
-        Some(model) => Ok(Plan::new(&model, &path.text).expand()),
+        Some(model) => Ok(Plan::new(&model, file::text(&path)).expand()),
         None => Err(Fault {
             span: path.span,
             messages: problems(&path.text, &loaded.problems),

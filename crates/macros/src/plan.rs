@@ -39,8 +39,8 @@ const CLIENT: &[&str] = &[
 /// A model, and what its things are called in Rust.
 pub(crate) struct Plan<'m> {
     pub(crate) model: &'m Model,
-    /// The path as it was given.
-    pub(crate) path: &'m str,
+    /// The text of the model file, as an expression.
+    pub(crate) text: TokenStream,
     /// The marker type of the model.
     pub(crate) marker: Ident,
     /// The client.
@@ -72,7 +72,7 @@ pub(crate) struct Field<'m> {
 }
 
 impl<'m> Plan<'m> {
-    pub(crate) fn new(model: &'m Model, path: &'m str) -> Self {
+    pub(crate) fn new(model: &'m Model, text: TokenStream) -> Self {
         let mut types = Taken::default();
         let rows: Vec<String> = model
             .entities()
@@ -83,7 +83,7 @@ impl<'m> Plan<'m> {
         let marker = types.take(&format!("{client}Model"), "Marker");
         let mut plan = Plan {
             model,
-            path,
+            text,
             marker: ident(&marker),
             client: ident(&client),
             types,

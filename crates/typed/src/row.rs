@@ -15,13 +15,6 @@ pub trait FromRow: Sized + Send {
 
     /// Reads a row of the entity, which is one of [`FromRow::ENTITIES`].
     fn from_row(entity: &str, row: Row<'_>) -> Result<Self, Error>;
-
-    /// What a row becomes that is no entity of the model, where the table is open to such rows.
-    #[must_use]
-    fn from_other(item: Item) -> Option<Self> {
-        let _ = item;
-        None
-    }
 }
 
 /// A row while it is read.
@@ -45,7 +38,7 @@ pub fn read<T: FromRow>(item: Item) -> Result<T, Error> {
     read_in(definition, table.table_name(), item)?.ok_or_else(|| stray(key, T::ENTITIES))
 }
 
-/// Reads a row of a table; `None` for rows of other entities.
+/// Reads a row of a table; `None` for rows of other entities, and of none where the table is open to such rows.
 pub(crate) fn read_in<T: FromRow>(
     definition: &'static Definition,
     table_name: &str,
@@ -54,7 +47,7 @@ pub(crate) fn read_in<T: FromRow>(
     let model = definition.model()?;
     let recognised = match model.recognise(table_name, &item) {
         Ok(Some(entity)) => Some(entity.name()),
-        Ok(None) => return Ok(T::from_other(item)),
+        Ok(None) => return Ok(None),
         Err(Refusal::Ambiguous { entities, .. }) => only(T::ENTITIES, &entities),
         Err(refusal) => return Err(misfit_row(model.table(table_name), &item, refusal.to_string())),
     };

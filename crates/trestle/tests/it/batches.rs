@@ -29,7 +29,16 @@ fn rows_come_in_the_order_of_their_keys_in_as_few_requests_as_may_be() {
     assert_eq!(database.take(), 6, "25 rows at a time");
     let keys = [129, 5, 999, 5, 0].map(|number| shard(number).key());
     let found = db.get_many(&keys).wait().unwrap();
-    assert_eq!(found, [Some(shard(129)), Some(shard(5)), None, Some(shard(5)), Some(shard(0))]);
+    assert_eq!(
+        found,
+        [
+            Some(shard(129)),
+            Some(shard(5)),
+            None,
+            Some(shard(5)),
+            Some(shard(0))
+        ]
+    );
     assert_eq!(database.take(), 1);
     let all = db.get_many(&shards).wait().unwrap();
     assert!(all.iter().all(Option::is_some));
@@ -41,7 +50,13 @@ fn rows_come_in_the_order_of_their_keys_in_as_few_requests_as_may_be() {
 #[test]
 fn of_several_rows_with_one_key_the_last_counts() {
     let db = Reindexer::apply_to(&engine()).unwrap();
-    let twice = [shard(1), Shard { desired_version: 9, ..shard(1) }];
+    let twice = [
+        shard(1),
+        Shard {
+            desired_version: 9,
+            ..shard(1)
+        },
+    ];
     db.put_many(&twice).wait().unwrap();
     assert_eq!(db.shard("1").wait().unwrap().unwrap().desired_version, 9);
 }

@@ -37,9 +37,17 @@ fn a_put_that_replaces_needs_something_to_replace() {
         r#"There is no row of entity contact with PK "0000000", SK "contact""#
     );
     let renamed = contact(ARIAN, "6f7ad1b", "Arian M.");
-    let condition = Contact::NAME.begins_with("Arian").and(!Contact::NAME.contains("M."));
+    let condition = Contact::NAME
+        .begins_with("Arian")
+        .and(!Contact::NAME.contains("M."));
     db.put(&renamed).only_if(condition.clone()).wait().unwrap();
-    assert!(db.put(&renamed).only_if(condition).wait().unwrap_err().is_condition());
+    assert!(
+        db.put(&renamed)
+            .only_if(condition)
+            .wait()
+            .unwrap_err()
+            .is_condition()
+    );
 }
 
 #[test]
@@ -76,7 +84,9 @@ fn a_row_is_deleted_only_as_long_as_it_is_what_it_was() {
     let key = ContactKey::new(ZAVIER);
     let other = db.delete(&key).only_if(Contact::NAME.equals("Somebody"));
     assert!(other.wait().unwrap_err().is_condition());
-    let same = db.delete(&key).only_if(Contact::NAME.is_one_of(["Zavier Curtis", "Z"]));
+    let same = db
+        .delete(&key)
+        .only_if(Contact::NAME.is_one_of(["Zavier Curtis", "Z"]));
     assert!(same.wait().unwrap());
     let gone = db.delete(&key).if_exists().wait().unwrap_err();
     assert!(matches!(gone, Error::NotFound(_)), "{gone}");

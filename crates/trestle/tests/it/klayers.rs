@@ -83,7 +83,10 @@ fn lists<D: Database>(db: &Klayers<D>) {
     assert_eq!(by_python.collect().wait().unwrap().len(), 2);
     let of_package = db.latest_of_package("numpy").collect().wait().unwrap();
     let only = of_package.first().unwrap();
-    assert_eq!((of_package.len(), only.rgn.as_str(), only.lyr_vrsn), (1, REGION, 2));
+    assert_eq!(
+        (of_package.len(), only.rgn.as_str(), only.lyr_vrsn),
+        (1, REGION, 2)
+    );
     let of_package = db.latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
         package: "numpy",
         python_version: PYTHON,
@@ -124,14 +127,22 @@ fn builds<D: Database>(db: &Klayers<D>) {
     assert_eq!(all.len(), 1);
     let same = db.with_requirements("hash of numpy 1").gather().wait().unwrap();
     assert_eq!(
-        (same.layer.len(), same.build.len(), same.build_head.len(), same.layer_head.len()),
+        (
+            same.layer.len(),
+            same.build.len(),
+            same.build_head.len(),
+            same.layer_head.len()
+        ),
         (1, 2, 1, 0)
     );
 }
 
 fn configuration<D: Database>(db: &Klayers<D>) {
     let config = Config {
-        cnfg: Some(vec![AttributeValue::from("numpy"), AttributeValue::from("pandas")]),
+        cnfg: Some(vec![
+            AttributeValue::from("numpy"),
+            AttributeValue::from("pandas"),
+        ]),
         ..NewConfig {
             kind: ConfigKind::Pckgs,
             scope: PYTHON.into(),

@@ -1,6 +1,7 @@
 //! The typed client, as an application sees it: through the public crate only.
 
 mod batches;
+mod compile_fail;
 mod conditions;
 mod errors;
 mod klayers;

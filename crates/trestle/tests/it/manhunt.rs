@@ -101,7 +101,11 @@ fn queries<D: Database>(db: &Manhunt<D>) {
             SearchWithAttemptsRow::SearchAttempt(attempt) => attempt.attempt_id.as_str(),
         })
         .collect();
-    assert_eq!(shown, ["384f7b1", "8cbc75c", "canceled"], "in the order of their keys");
+    assert_eq!(
+        shown,
+        ["384f7b1", "8cbc75c", "canceled"],
+        "in the order of their keys"
+    );
 
     let contacts = db.contacts_of_domain("db3280c").collect().wait().unwrap();
     assert_eq!(contacts.len(), 1);
@@ -196,7 +200,10 @@ fn each_access_pattern_is_one_request() {
     assert_eq!(count(), 1);
     db.searches_of_contact(ZAVIER).collect().wait().unwrap();
     assert_eq!(count(), 1);
-    db.searches_by_status(ZAVIER, SearchStatus::Active).first().wait().unwrap();
+    db.searches_by_status(ZAVIER, SearchStatus::Active)
+        .first()
+        .wait()
+        .unwrap();
     assert_eq!(count(), 1);
     db.update_search(SearchKey::new("a271244"))
         .set_status(SearchStatus::Failed)

@@ -84,7 +84,13 @@ fn a_bookmark_leads_nowhere_in_another_list() {
         .wait()
         .unwrap_err();
     assert!(
-        matches!(&error, Error::Bookmark { access: "contacts_of_domain", .. }),
+        matches!(
+            &error,
+            Error::Bookmark {
+                access: "contacts_of_domain",
+                ..
+            }
+        ),
         "{error}"
     );
     let error = db.searches_of_contact(ZAVIER).after("nonsense").collect().wait();
@@ -104,7 +110,12 @@ fn a_stream_asks_for_a_page_when_the_one_before_is_used_up() {
     let bookmark = stream.bookmark().unwrap();
     stream.next().wait().unwrap().unwrap();
     assert_eq!(database.take(), 1);
-    let rest = db.searches_of_contact(ZAVIER).after(bookmark).collect().wait().unwrap();
+    let rest = db
+        .searches_of_contact(ZAVIER)
+        .after(bookmark)
+        .collect()
+        .wait()
+        .unwrap();
     assert_eq!(rest.first().unwrap().search_id, "a4");
 }
 

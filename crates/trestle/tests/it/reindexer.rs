@@ -24,11 +24,7 @@ fn story<D: Database>(db: &Reindexer<D>) {
     db.put_many(&shards).wait().unwrap();
 
     assert_eq!(db.record("b7").wait().unwrap(), Some(record(7)));
-    let behind = db
-        .records_to_reindex("sierra/0", 2)
-        .collect()
-        .wait()
-        .unwrap();
+    let behind = db.records_to_reindex("sierra/0", 2).collect().wait().unwrap();
     assert_eq!(behind.len(), 30);
     db.update_record(RecordKey::new("b0"))
         .add_to_reindex_version(1)
@@ -37,7 +33,10 @@ fn story<D: Database>(db: &Reindexer<D>) {
         .unwrap();
     let behind = db.records_to_reindex("sierra/0", 2);
     assert_eq!(behind.collect().wait().unwrap().len(), 29);
-    assert_eq!(db.records_of_shard("sierra/0").collect().wait().unwrap().len(), 30);
+    assert_eq!(
+        db.records_of_shard("sierra/0").collect().wait().unwrap().len(),
+        30
+    );
 
     let mut ids: Vec<String> = Vec::new();
     for segment in 0..4 {

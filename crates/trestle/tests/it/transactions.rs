@@ -10,8 +10,12 @@ use trestle::{Database, Wait};
 
 /// Ends one search and begins another, as long as there is the contact.
 fn story<D: Database>(db: &Manhunt<D>) {
-    db.put(&contact(ZAVIER, "db3280c", "Zavier Curtis")).wait().unwrap();
-    db.put(&search("a1", ZAVIER, "2019-12-30T19:32:14Z")).wait().unwrap();
+    db.put(&contact(ZAVIER, "db3280c", "Zavier Curtis"))
+        .wait()
+        .unwrap();
+    db.put(&search("a1", ZAVIER, "2019-12-30T19:32:14Z"))
+        .wait()
+        .unwrap();
     let next = search("a2", ZAVIER, "2019-12-31T00:00:00Z");
     let transaction = || {
         db.transaction()
@@ -43,7 +47,12 @@ fn story<D: Database>(db: &Manhunt<D>) {
     let first = canceled.reasons.first().unwrap().as_ref().unwrap();
     let there: Search = first.failed.row().unwrap().unwrap();
     assert_eq!(there.status, SearchStatus::Failed, "the row that was in the way");
-    assert!(error.to_string().contains(r#"part 1, entity search with PK "a1""#), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains(r#"part 1, entity search with PK "a1""#),
+        "{error}"
+    );
 }
 
 #[test]
@@ -80,7 +89,10 @@ fn a_transaction_with_a_token_counts_once() {
     seed(&db);
     for _ in 0..2 {
         db.transaction()
-            .with(db.put(&contact("0000001", "db3280c", "Ada Lovelace")).if_not_exists())
+            .with(
+                db.put(&contact("0000001", "db3280c", "Ada Lovelace"))
+                    .if_not_exists(),
+            )
             .token("once")
             .commit()
             .wait()

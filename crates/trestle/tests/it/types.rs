@@ -1,1 +1,138 @@
-//! Soon.
+//! Attributes of every type, there and back.
+
+use std::collections::BTreeSet;
+
+use crate::models::members::*;
+use crate::support::{at, engine};
+use trestle::typed::EpochSeconds;
+use trestle::{AttributeValue, Engine, Item, Map, Number, Wait};
+
+fn member(id: i64) -> NewMember {
+    NewMember {
+        id,
+        email: format!("{id}@example"),
+    }
+}
+
+fn everything() -> Member {
+    let number = |text: &str| Number::parse(text).unwrap();
+    Member {
+        club: Some("chess".into()),
+        level: MemberLevel::N10,
+        points: number("12345678901234567890.5"),
+        active: false,
+        badge: Some(vec![0, 1, 255]),
+        until: Some(EpochSeconds(1_600_000_000)),
+        born: Some(at("1990-01-01T00:00:00Z")),
+        notes: Some(vec![AttributeValue::from("a"), AttributeValue::Null]),
+        settings: Some(Map::from([("theme", "dark")])),
+        nicknames: BTreeSet::from(["Bo".to_owned(), "Bobby".to_owned()]),
+        lucky: BTreeSet::from([number("7"), number("0.5")]),
+        keys: BTreeSet::from([vec![1], vec![2, 3]]),
+        anything: Some(AttributeValue::from(true)),
+        ..member(1).into()
+    }
+}
+
+fn members() -> (Members<Engine>, Engine) {
+    let engine = engine();
+    (Members::apply_to(&engine).unwrap(), engine)
+}
+
+#[test]
+fn a_row_with_everything_comes_back_as_it_was() {
+    let (db, _) = members();
+    db.put(&everything()).wait().unwrap();
+    let found = db.get(MemberKey::new(1)).wait().unwrap().unwrap();
+    assert!(
+        found.joined.is_some() && found.seen.is_some(),
+        "the database has the time"
+    );
+    let timeless = Member {
+        joined: None,
+        seen: None,
+        ..found
+    };
+    assert_eq!(timeless, everything());
+}
+
+#[test]
+fn a_row_without_anything_has_defaults_and_no_more() {
+    let (db, _) = members();
+    db.put(&member(2)).wait().unwrap();
+    let found = db.get(MemberKey::new(2)).wait().unwrap().unwrap();
+    assert_eq!((found.level, found.active), (MemberLevel::N0, true));
+    assert_eq!(found.points, Number::from(0_i64));
+    assert!(found.nicknames.is_empty() && found.badge.is_none());
+}
+
+#[test]
+fn whole_numbers_that_are_few_are_an_enum() {
+    let (db, _) = members();
+    let member = Member {
+        club: Some("go".into()),
+        level: MemberLevel::Minus1,
+        ..member(3).into()
+    };
+    db.put(&member).wait().unwrap();
+    let found = db.of_level("go", MemberLevel::Minus1).collect().wait().unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(MemberLevel::ALL.len(), 3);
+    assert_eq!(MemberLevel::Minus1.to_string(), "-1");
+    let raised = db
+        .update_member(&member)
+        .set_level(MemberLevel::N10)
+        .add_to_points(Number::from(5_i64))
+        .add_to_points(Number::from(7_i64))
+        .wait()
+        .unwrap();
+    assert_eq!(raised.level, MemberLevel::N10);
+    assert_eq!(raised.points, Number::from(7_i64), "the last addition counts");
+    assert!(
+        db.of_level("go", MemberLevel::Minus1)
+            .first()
+            .wait()
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_row_that_is_no_entity_is_passed_over_in_an_open_table() {
+    let (db, engine) = members();
+    db.put(&member(1)).wait().unwrap();
+    let foreign = Item::from([("pk", "something else")]);
+    engine
+        .run(trestle::api::PutItem {
+            table_name: "members".into(),
+            item: foreign,
+            ..trestle::api::PutItem::default()
+        })
+        .unwrap();
+    let found = db.everyone().gather().wait().unwrap();
+    assert_eq!((found.member.len(), found.member_unique_email.len()), (1, 1));
+}
+
+#[test]
+fn the_time_of_a_change_is_the_databases() {
+    let (db, _) = members();
+    let ticket = Ticket::from(NewTicket {
+        number: 1,
+        column: "todo".into(),
+    });
+    db.put(&ticket).wait().unwrap();
+    let first = db.get(&ticket).wait().unwrap().unwrap();
+    let second = db.update_ticket(&ticket).set_owner("bo").wait().unwrap();
+    assert_eq!(first.opened, second.opened);
+    assert!(second.touched >= first.touched);
+    assert_eq!(
+        db.at_place(AtPlaceWhere {
+            column: "todo",
+            owner: "bo"
+        })
+        .collect()
+        .wait()
+        .unwrap(),
+        [second]
+    );
+}

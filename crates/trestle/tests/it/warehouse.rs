@@ -25,7 +25,10 @@ fn build(version: &str, promoted: &str) -> Build {
 }
 
 fn builds<D: Database>(db: &Warehouse<D>) {
-    for (version, promoted) in [("1.0.0", "2020-01-01T00:00:00Z"), ("2.0.0", "2020-02-01T00:00:00Z")] {
+    for (version, promoted) in [
+        ("1.0.0", "2020-01-01T00:00:00Z"),
+        ("2.0.0", "2020-02-01T00:00:00Z"),
+    ] {
         db.put(&build(version, promoted)).wait().unwrap();
     }
     let whole = BuildWhere {
@@ -43,7 +46,10 @@ fn builds<D: Database>(db: &Warehouse<D>) {
         env: BuildEnv::Prod,
         version: "2.0.0",
     };
-    assert_eq!(db.builds_of_version(of_version).collect().wait().unwrap().len(), 1);
+    assert_eq!(
+        db.builds_of_version(of_version).collect().wait().unwrap().len(),
+        1
+    );
     let head = BuildHeadWhere {
         name: "web",
         env: BuildEnv::Prod,
@@ -182,7 +188,11 @@ fn releases<D: Database>(db: &Warehouse<D>) {
         dependent: "shop",
     };
     assert_eq!(
-        db.release_line_dep(one).wait().unwrap().unwrap().dependent_version,
+        db.release_line_dep(one)
+            .wait()
+            .unwrap()
+            .unwrap()
+            .dependent_version,
         "3.0.0"
     );
     let all = ReleaseLineDepsWhere {

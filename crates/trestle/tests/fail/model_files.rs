@@ -1,0 +1,15 @@
+//! Model files that are no models.
+
+mod mistakes {
+    trestle::model!("./mistakes.toml");
+}
+
+mod missing {
+    trestle::model!("./nowhere.toml");
+}
+
+mod no_path {
+    trestle::model!(shop);
+}
+
+fn main() {}

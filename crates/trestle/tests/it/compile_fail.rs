@@ -1,0 +1,10 @@
+//! What must not compile, and what the compiler says then.
+//!
+//! `TRYBUILD=overwrite cargo test -p trestle compile_fail` writes the expected texts anew: read them before committing.
+
+#[test]
+fn mistakes_do_not_compile_and_the_compiler_names_the_models_words() {
+    let cases = trybuild::TestCases::new();
+    cases.compile_fail("tests/fail/misuse.rs");
+    cases.compile_fail("tests/fail/model_files.rs");
+}
