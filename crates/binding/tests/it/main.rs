@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
+mod effects;
 mod fill;
 mod heads;
+mod identities;
 mod rows;
 mod stored;
 mod support;
 mod systems;
 mod tables;
+mod updates;
 mod writes;

@@ -153,9 +153,12 @@ pub(super) fn lead<R: Rows>(
     new: Option<&Item>,
 ) -> Result<(), Stopped<R::Error>> {
     let Some(new) = new else { return Ok(()) };
-    let value = |item: Option<&Item>, name: &str| item.and_then(|item| item.get(name)).cloned();
     let mut copied = follower.copy.attributes.iter();
-    if copied.all(|pair| value(row.old, &pair.theirs) == value(Some(new), &pair.theirs)) {
+    // What copies a new row has been left with by one that went is not known.
+    let is_same = row
+        .old
+        .is_some_and(|old| copied.all(|pair| old.get(&pair.theirs) == new.get(&pair.theirs)));
+    if is_same {
         return Ok(());
     }
     let Some(entity) = ledger.model.entities.get(follower.entity) else {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
-use self::group::Group;
+use self::group::{Group, Member};
 use super::ledger::{At, Ledger};
 use super::plan::Parts;
 use super::settle::Row;
@@ -78,6 +78,22 @@ impl Step {
             marks: head.promote.set.iter().any(undone),
             head: head.clone(),
         })
+    }
+
+    /// The other rows of a row's group that could be its newest.
+    fn others<R: Rows>(
+        &self,
+        ledger: &mut Ledger<'_, '_, R>,
+        group: &Group,
+        row: &Row<'_>,
+        head: &Item,
+    ) -> Result<Vec<Member>, Stopped<R::Error>> {
+        let mut rows = group.rows(ledger, row.entity, head)?;
+        rows.retain(|(at, item)| {
+            let takes_part = self.head.rank(item).is_some() && !self.expires(item, ledger.now_ms);
+            takes_part && ledger.key(*at) != Some(row.key)
+        });
+        Ok(rows)
     }
 
     /// Whether a row succeeds a head rather than another does.
@@ -197,7 +213,7 @@ pub(super) fn stand<R: Rows>(
         .as_ref()
         .is_some_and(|head| points_at(row.entity, head, row.key));
     let place = match (&item, is_head) {
-        (Some(item), true) if step.head.rank(item).is_some() => Place::Is,
+        (Some(item), true) if keeps_its_place(ledger, step, row, head.as_deref(), item)? => Place::Is,
         (_, true) => Place::StepsDown,
         (Some(item), false) if competes(step, row.old, item) => match &head {
             Some(head) if !step.head.is_newer(row.entity, item, head) => Place::Apart,
@@ -214,6 +230,31 @@ fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
     rank.is_some() && old.and_then(|old| step.head.rank(old)) != rank
 }
 
+/// Whether the newest row stays the newest as it will be. One that goes back among others may meet a newer one; where
+/// the group cannot be read, it stays.
+fn keeps_its_place<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    row: &Row<'_>,
+    head: Option<&Item>,
+    item: &Item,
+) -> Result<bool, Stopped<R::Error>> {
+    if step.head.rank(item).is_none() {
+        return Ok(false);
+    }
+    let (Some(head), Some(group)) = (head, &step.group) else {
+        return Ok(true);
+    };
+    if !step.head.is_newer(row.entity, head, item) {
+        return Ok(true);
+    }
+    let overtakes = |other: &Item| {
+        step.head.is_newer(row.entity, other, item) && !step.head.is_newer(row.entity, other, head)
+    };
+    let others = step.others(ledger, group, row, head)?;
+    Ok(!others.iter().any(|(_, other)| overtakes(other)))
+}
+
 /// Whether a head stands for the row with this key.
 fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
     entity.key_from(head).is_ok_and(|its| its == *key)
@@ -227,7 +268,12 @@ fn edit_own(step: &Step, place: Place, has_head: bool, row: &Row<'_>, item: &mut
         // Whatever was written, it stays marked as long as it is the newest.
         Place::Is => mark(&step.head.promote, item),
         Place::StepsDown => step.demote(item, now_ms),
-        Place::Apart if has_head && step.is_marked(item) => step.demote(item, now_ms),
+        // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
+        Place::Apart
+            if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
+        {
+            step.demote(item, now_ms);
+        }
         Place::Apart => {}
     }
     *item != before
@@ -340,12 +386,8 @@ fn newest_of_group<R: Rows>(
     row: &Row<'_>,
     head: &Item,
 ) -> Result<Successor, Stopped<R::Error>> {
-    let mut newest: Option<(At, Rc<Item>)> = None;
-    for (at, item) in group.rows(ledger, row.entity, head)? {
-        let takes_part = step.head.rank(&item).is_some() && !step.expires(&item, ledger.now_ms);
-        if !takes_part || ledger.key(at) == Some(row.key) {
-            continue;
-        }
+    let mut newest: Option<Member> = None;
+    for (at, item) in step.others(ledger, group, row, head)? {
         if newest
             .as_ref()
             .is_none_or(|(_, best)| step.comes_before(row.entity, head, &item, best))

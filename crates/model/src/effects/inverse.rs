@@ -184,7 +184,7 @@ pub(super) fn run<R: Rows>(
                 leave(ledger, step, other, theirs, own)?;
             }
             for theirs in after.difference(&before) {
-                join(ledger, step, other, theirs, own)?;
+                join(ledger, step, (row.entity, other), theirs, own)?;
             }
             Ok(())
         }
@@ -204,7 +204,7 @@ fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
 fn join<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
     step: &Step,
-    other: &Entity,
+    (entity, other): (&Entity, &Entity),
     theirs: &str,
     own: &str,
 ) -> Result<(), Stopped<R::Error>> {
@@ -212,9 +212,43 @@ fn join<R: Rows>(
     let at = ledger.find(other, other.key_from(&identity)?)?;
     let row = ledger.row(at);
     if let Some((name, members)) = step.form.with_member(row.as_deref(), own) {
+        let before = row
+            .as_deref()
+            .and_then(|row| row.get(name)?.as_s().map(str::to_owned));
         let mut item = row.map_or(identity, Rc::unwrap_or_clone);
         item.insert(name, members);
         ledger.put(other, at, item);
+        if let Some(before) = before {
+            give_up(ledger, step, entity, &before, theirs)?;
+        }
+    }
+    Ok(())
+}
+
+/// A row of the other side that belongs to one row only belongs to another one now. Its former row is told at once: a
+/// row that changes hands twice before it is settled would not have changed.
+fn give_up<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    step: &Step,
+    entity: &Entity,
+    before: &str,
+    theirs: &str,
+) -> Result<(), Stopped<R::Error>> {
+    let (Form::Identities { of, .. }, Ok(key)) = (&step.form, entity.key_from(&identity(entity, before)))
+    else {
+        return Ok(());
+    };
+    let at = ledger.find(entity, key)?;
+    let Some(row) = ledger.row(at) else {
+        return Ok(());
+    };
+    if let Some(others) = without(&row, of, theirs) {
+        let mut item = Rc::unwrap_or_clone(row);
+        match others {
+            Some(others) => item.insert(of.as_str(), others),
+            None => item.remove(of),
+        };
+        ledger.put(entity, at, item);
     }
     Ok(())
 }

@@ -149,11 +149,22 @@ fn the_head_follows_every_change_of_its_row() {
         .update("rows", "name=a version:=1 kind=doc", "body=new", &[])
         .unwrap();
     assert_eq!(database.followed, 0);
-    // Nor does a lower rank of its own row: that is still the one it stands for.
-    database
-        .update("rows", "name=a version:=2 kind=doc", "rank:=1", &[])
-        .unwrap();
+}
+
+#[test]
+fn a_newest_row_that_goes_back_among_the_others_is_the_newest_no_more() {
+    let mut database = versions(TOGETHER, &[(1, 5), (2, 8)]);
+    let second = "name=a version:=2 kind=doc";
+    database.update("rows", second, "rank:=6", &[]).unwrap();
     assert_eq!(state(&database), "2<1 [1:old! 2:live]");
+    database.update("rows", second, "rank:=1", &[]).unwrap();
+    assert_eq!(state(&database), "1<- [1:live 2:old!]");
+    // Where the group cannot be read, the head stays with its row.
+    let mut database = versions(APART, &[(1, 5), (2, 6)]);
+    database
+        .update("rows", "name=a version:=2", "rank:=1", &[])
+        .unwrap();
+    assert_eq!(state(&database), "2<1 [1:- 2:-]");
 }
 
 #[test]
