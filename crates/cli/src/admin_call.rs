@@ -7,10 +7,13 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use trestle_env::{Clock, SystemClock};
-use trestle_server::{AccessKey, sign};
+use trestle_sigv4::{AccessKey, Signer};
 
 /// Far more than the head of any answer of ours, or the text of any refusal.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// A server of ours accepts any region; this one is as good as another.
+const REGION: &str = "us-east-1";
 
 /// The server that is called, and as whom.
 #[derive(Debug)]
@@ -72,11 +75,7 @@ impl Caller<'_> {
         })?;
         stream.set_read_timeout(self.patience).map_err(failed)?;
         stream.set_write_timeout(self.patience).map_err(failed)?;
-        let mut head = self.request(method, path, body, &host)?;
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += "\r\n";
+        let head = self.request((method, path), headers, body, &host)? + "\r\n";
         (&stream).write_all(head.as_bytes()).map_err(failed)?;
         (&stream).write_all(body).map_err(failed)?;
         let mut body = BufReader::new(stream);
@@ -105,24 +104,42 @@ impl Caller<'_> {
     }
 
     /// The head of a request, but for its end.
-    fn request(&self, method: &str, path: &str, body: &[u8], host: &str) -> Result<String, Failure> {
+    fn request(
+        &self,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        body: &[u8],
+        host: &str,
+    ) -> Result<String, Failure> {
         let mut request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n");
         if !body.is_empty() {
             request += &format!("Content-Length: {}\r\n", body.len());
         }
-        if let (Some(id), Some(secret)) = (self.access_key, self.secret_key) {
-            let key = AccessKey {
-                id: id.to_owned(),
-                secret: secret.to_owned(),
-            };
-            let signed = sign(&key, host, (method, path), body, SystemClock::new().now());
-            let signed =
-                signed.map_err(|error| Failure::usage(format!("cannot sign the request: {error}")))?;
-            for (name, value) in signed {
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        if let Some(signer) = self.signer() {
+            let signed = signer.sign((method, path), host, headers, body, SystemClock::new().now());
+            for (name, value) in signed.map_err(|error| Failure::usage(error.to_string()))? {
                 request += &format!("{name}: {value}\r\n");
             }
         }
         Ok(request)
+    }
+
+    fn signer(&self) -> Option<Signer> {
+        let (Some(id), Some(secret)) = (self.access_key, self.secret_key) else {
+            return None;
+        };
+        Some(Signer {
+            key: AccessKey {
+                id: id.to_owned(),
+                secret: secret.to_owned(),
+            },
+            session_token: None,
+            region: REGION.to_owned(),
+            service: "dynamodb".to_owned(),
+        })
     }
 }
 

@@ -4,46 +4,21 @@
 //! [`Claim`]; the [`Verifier`] then asks in AWS's order: is the claim complete, is its time near ours, is the key
 //! known, does the signature match what we compute ourselves.
 
-mod canonical;
 mod claim;
-mod moment;
-mod signature;
-mod signer;
 
 use claim::Claim;
 use hyper::http::request::Parts;
-use moment::Moment;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
-
-pub use signer::{sign, sign_get};
+use trestle_sigv4::{AccessKey, Moment, equal_in_constant_time, sha256, signature, string_to_sign};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
 
 /// The service that DynamoDB's and its Streams' requests are signed for.
 const SERVICE: &str = "dynamodb";
-
-/// A key that may sign requests.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AccessKey {
-    /// The public half, sent with each request.
-    pub id: String,
-    /// The half that is never sent.
-    pub secret: String,
-}
-
-impl fmt::Debug for AccessKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Settings end up in logs; secrets must not.
-        f.debug_struct("AccessKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Checks signatures against the configured keys.
 pub(crate) struct Verifier {
@@ -74,9 +49,17 @@ impl Verifier {
             .secrets
             .get(&claim.key_id)
             .ok_or_else(Error::unrecognized_client)?;
-        let string_to_sign = canonical::string_to_sign(&claim, head, body)?;
-        let expected = signature::sign(secret, &claim.scope, &string_to_sign);
-        if signature::matches(&expected, &claim.signature) {
+        let payload_hash = sha256(body);
+        check_announced_hash(head, &payload_hash)?;
+        let covered = string_to_sign(
+            head,
+            &claim.signed_headers,
+            &payload_hash,
+            claim.signed_at,
+            &claim.scope,
+        );
+        let expected = signature(secret, &claim.scope, &covered);
+        if equal_in_constant_time(&expected, &claim.signature) {
             Ok(())
         } else {
             Err(Error::invalid_signature())
@@ -146,6 +129,16 @@ fn check_signed_headers(claim: &Claim, head: &Parts) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// A client that announces another hash than its body has was tampered with on the way, or is broken.
+fn check_announced_hash(head: &Parts, payload_hash: &str) -> Result<(), Error> {
+    match head.headers.get("x-amz-content-sha256") {
+        Some(announced) if !announced.as_bytes().eq_ignore_ascii_case(payload_hash.as_bytes()) => Err(
+            invalid("The provided 'x-amz-content-sha256' header does not match what was computed."),
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// A signature that is wrong in a way that can be told.

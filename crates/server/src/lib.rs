@@ -34,7 +34,6 @@ mod shutdown;
 mod signals;
 mod tls;
 
-pub use auth::{AccessKey, sign, sign_get};
 pub use backup::BackupSource;
 pub use http::Hooks;
 pub use listen::{Server, StartError, Stopped};
@@ -42,3 +41,4 @@ pub use models::{ModelAnswer, ModelCall, ModelKeeper};
 pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, Settings, TlsFiles};
 pub use signals::termination;
 pub use tls::TlsError;
+pub use trestle_sigv4::AccessKey;

@@ -1,8 +1,8 @@
 //! What a server is told before it starts, and the limits it keeps.
 
-use crate::auth::AccessKey;
 use std::path::PathBuf;
 use std::time::Duration;
+use trestle_sigv4::AccessKey;
 
 /// The largest request DynamoDB takes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -1,13 +1,10 @@
 //! What a request says about its signature, from the header or from the query string.
 
-use super::canonical::query_parameters;
 use super::invalid;
-use super::moment::Moment;
 use hyper::header::{AUTHORIZATION, DATE, HeaderMap};
 use hyper::http::request::Parts;
 use trestle_api::Error;
-
-const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+use trestle_sigv4::{ALGORITHM, Moment, Scope, query_parameters};
 
 /// A presigned request lives at most a week.
 const EXPIRES_S_MAX: u64 = 7 * 24 * 60 * 60;
@@ -23,15 +20,6 @@ pub(super) struct Claim {
     pub(super) signature: String,
     /// How long a presigned request lives.
     pub(super) expires_s: Option<u64>,
-}
-
-/// What a signing key is good for.
-#[derive(Debug)]
-pub(super) struct Scope {
-    pub(super) date: String,
-    pub(super) region: String,
-    pub(super) service: String,
-    pub(super) terminator: String,
 }
 
 impl Claim {
@@ -56,15 +44,6 @@ impl Claim {
 
     pub(super) fn signs(&self, header: &str) -> bool {
         self.signed_headers.iter().any(|signed| signed == header)
-    }
-}
-
-impl Scope {
-    pub(super) fn text(&self) -> String {
-        format!(
-            "{}/{}/{}/{}",
-            self.date, self.region, self.service, self.terminator
-        )
     }
 }
 

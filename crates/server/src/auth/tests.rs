@@ -275,7 +275,7 @@ fn an_announced_hash_must_be_the_bodys() {
         refusal(&head, BODY).message(),
         "The provided 'x-amz-content-sha256' header does not match what was computed."
     );
-    let hash = signature::hash(BODY);
+    let hash = sha256(BODY);
     head.headers.insert("x-amz-content-sha256", hash.parse().unwrap());
     assert_eq!(verifier_at(SIGNED_AT_S).verify(&head, BODY), Ok(()));
 }
@@ -296,13 +296,4 @@ fn an_http_date_stands_in_for_the_amz_date() {
         refusal(&head, BODY).message(),
         "Date must be in ISO-8601 'basic format'. Got 'yesterday'. See http://en.wikipedia.org/wiki/ISO_8601"
     );
-}
-
-#[test]
-fn secrets_stay_out_of_debug_output() {
-    let key = AccessKey {
-        id: "id".to_owned(),
-        secret: "hush".to_owned(),
-    };
-    assert!(!format!("{key:?}").contains("hush"));
 }

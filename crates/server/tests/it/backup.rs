@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use trestle_env::Timestamp;
-use trestle_server::{AccessKey, BackupSource, sign_get};
+use trestle_server::{AccessKey, BackupSource};
+use trestle_sigv4::Signer;
 
 const PATH: &str = "/_trestle/backup";
 const SIGNED_AT_S: u64 = 1_794_729_600;
@@ -42,6 +43,18 @@ impl BackupSource for Pieces {
         }
         Ok(())
     }
+}
+
+fn sign_get(key: AccessKey, now: Timestamp) -> Vec<(&'static str, String)> {
+    let signer = Signer {
+        key,
+        session_token: None,
+        region: "us-east-1".to_owned(),
+        service: "dynamodb".to_owned(),
+    };
+    signer
+        .sign(("GET", PATH), "localhost:8000", &[], b"", now)
+        .unwrap()
 }
 
 fn key() -> AccessKey {
@@ -169,7 +182,7 @@ fn with_access_keys_only_a_signed_request_gets_a_backup() {
     );
 
     let now = Timestamp::from_secs(SIGNED_AT_S);
-    let signed = sign_get(&key(), "localhost:8000", PATH, now).unwrap();
+    let signed = sign_get(key(), now);
     let headers: Vec<(&str, &str)> = signed
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
@@ -182,7 +195,7 @@ fn with_access_keys_only_a_signed_request_gets_a_backup() {
         secret: "guessed".to_owned(),
         ..key()
     };
-    let signed = sign_get(&stranger, "localhost:8000", PATH, now).unwrap();
+    let signed = sign_get(stranger, now);
     let headers: Vec<(&str, &str)> = signed
         .iter()
         .map(|(name, value)| (*name, value.as_str()))

@@ -9,15 +9,16 @@ const EPOCH_S_MAX: u64 = 253_402_300_799;
 
 /// Whole seconds since the epoch, printed in ISO-8601 basic format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment(u64);
+pub struct Moment(u64);
 
 impl Moment {
-    pub(super) fn from_epoch_s(seconds: u64) -> Self {
+    /// The moment so many seconds after 1970; the end of the year 9999 at the latest.
+    pub fn from_epoch_s(seconds: u64) -> Self {
         Moment(seconds.min(EPOCH_S_MAX))
     }
 
     /// Reads `20150830T123600Z`; `None` for any other form and for days and hours that do not exist.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if bytes.len() != 16 || bytes.get(8) != Some(&b'T') || bytes.get(15) != Some(&b'Z') {
             return None;
@@ -38,16 +39,18 @@ impl Moment {
         Some(Moment(days * DAY_S + hour * 3600 + minute * 60 + second))
     }
 
-    pub(super) fn plus_s(self, seconds: u64) -> Self {
+    /// So many seconds later.
+    pub fn plus_s(self, seconds: u64) -> Self {
         Moment::from_epoch_s(self.0.saturating_add(seconds))
     }
 
-    pub(super) fn minus_s(self, seconds: u64) -> Self {
+    /// So many seconds earlier.
+    pub fn minus_s(self, seconds: u64) -> Self {
         Moment(self.0.saturating_sub(seconds))
     }
 
     /// The day alone: `20150830`.
-    pub(super) fn date(self) -> String {
+    pub fn date(self) -> String {
         let (year, month, day) = civil_date(self.0 / DAY_S);
         format!("{year:04}{month:02}{day:02}")
     }

@@ -1,12 +1,12 @@
 //! The keyed hashes: a secret and a scope make a signing key, that and a text make a signature.
 
-use super::claim::Scope;
+use crate::Scope;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 /// The signature of `text` as lower-case hexadecimal digits.
-pub(super) fn sign(secret: &str, scope: &Scope, text: &str) -> String {
+pub fn signature(secret: &str, scope: &Scope, text: &str) -> String {
     let key = keyed_hash(format!("AWS4{secret}").as_bytes(), scope.date.as_bytes());
     let key = keyed_hash(&key, scope.region.as_bytes());
     let key = keyed_hash(&key, scope.service.as_bytes());
@@ -15,16 +15,17 @@ pub(super) fn sign(secret: &str, scope: &Scope, text: &str) -> String {
 }
 
 /// Compares in a time that does not tell how much of the guess was right.
-pub(super) fn matches(expected: &str, given: &str) -> bool {
+pub fn equal_in_constant_time(expected: &str, given: &str) -> bool {
     expected.as_bytes().ct_eq(given.as_bytes()).into()
 }
 
 /// SHA-256 as lower-case hexadecimal digits.
-pub(super) fn hash(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-fn keyed_hash(key: &[u8], message: &[u8]) -> Vec<u8> {
+/// HMAC-SHA-256.
+pub fn keyed_hash(key: &[u8], message: &[u8]) -> Vec<u8> {
     // HMAC takes keys of every length; were that ever to change, an empty signature matches nothing.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return Vec::new();
@@ -33,7 +34,8 @@ fn keyed_hash(key: &[u8], message: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 0xf)]);
     bytes

@@ -1,52 +1,37 @@
 //! The one text that client and server must agree on before they sign it.
 
-use super::claim::Claim;
-use super::{invalid, signature};
-use hyper::header::HeaderMap;
-use hyper::http::request::Parts;
-use trestle_api::Error;
+use crate::{ALGORITHM, Moment, Scope, sha256};
+use http::request::Parts;
 
-/// What the signature is computed over.
-pub(super) fn string_to_sign(claim: &Claim, head: &Parts, body: &[u8]) -> Result<String, Error> {
-    let payload_hash = signature::hash(body);
-    check_announced_hash(&head.headers, &payload_hash)?;
+/// What the signature is computed over: the request's head, the names of its signed headers, and the hash of its body.
+pub fn string_to_sign(
+    head: &Parts,
+    signed_headers: &[String],
+    payload_hash: &str,
+    signed_at: Moment,
+    scope: &Scope,
+) -> String {
     let request = [
         head.method.as_str(),
         &canonical_path(head.uri.path()),
         &canonical_query(head.uri.query().unwrap_or_default()),
-        &canonical_headers(claim, head),
-        &claim.signed_headers.join(";"),
-        &payload_hash,
+        &canonical_headers(signed_headers, head),
+        &signed_headers.join(";"),
+        payload_hash,
     ]
     .join("\n");
-    let request_hash = signature::hash(request.as_bytes());
-    Ok(format!(
-        "AWS4-HMAC-SHA256\n{}\n{}\n{request_hash}",
-        claim.signed_at,
-        claim.scope.text()
-    ))
+    let request_hash = sha256(request.as_bytes());
+    format!("{ALGORITHM}\n{signed_at}\n{}\n{request_hash}", scope.text())
 }
 
 /// Name and value of each parameter, percent-decoded, in the order of the request.
-pub(super) fn query_parameters(query: &str) -> Vec<(String, String)> {
+pub fn query_parameters(query: &str) -> Vec<(String, String)> {
     query
         .split('&')
         .filter(|parameter| !parameter.is_empty())
         .map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
         .map(|(name, value)| (decode_text(name), decode_text(value)))
         .collect()
-}
-
-/// A client that announces another hash than its body has was tampered with on the way, or is broken.
-fn check_announced_hash(headers: &HeaderMap, payload_hash: &str) -> Result<(), Error> {
-    match headers.get("x-amz-content-sha256") {
-        Some(announced) if !announced.as_bytes().eq_ignore_ascii_case(payload_hash.as_bytes()) => {
-            Err(invalid(
-                "The provided 'x-amz-content-sha256' header does not match what was computed.".to_owned(),
-            ))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Signers outside S3 encode the path once more as it stands.
@@ -73,9 +58,9 @@ fn canonical_query(query: &str) -> String {
 }
 
 /// `name:value` lines of the signed headers, in the order they were signed.
-fn canonical_headers(claim: &Claim, head: &Parts) -> String {
+fn canonical_headers(signed_headers: &[String], head: &Parts) -> String {
     let mut lines = String::new();
-    for name in &claim.signed_headers {
+    for name in signed_headers {
         lines.push_str(name);
         lines.push(':');
         lines.push_str(&header_value(name, head));

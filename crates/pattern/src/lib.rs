@@ -1,0 +1,56 @@
+//! Event patterns in the language of Amazon EventBridge, and templates that make a new document of an event.
+//!
+//! The crate is pure. A [`Pattern`] is read once, with everything wrong with it named at once, and then answers
+//! [`Pattern::matches`] without allocating and without failing. It says what EventBridge's documentation says:
+//!
+//! - A field holds a list of alternatives; one of them must hold. All fields must.
+//! - An array in the event stands for its members: one member must pass. Where a pattern looks into objects of an
+//!   array, one and the same object must pass all of it.
+//! - Numbers are compared as numbers: `300`, `300.0` and `3e2` are the same.
+//! - A field that is missing passes only `{"exists": false}`.
+//!
+//! Where the documentation is silent, this crate chose: names with dots are names, not paths; `exists` asks about
+//! values, so that an object, or an array without values, is not there; a path may be given only once, counting what
+//! is beside an `$or`.
+
+mod cidr;
+mod combine;
+mod comparison;
+mod fault;
+mod fold;
+mod numeric;
+mod operator;
+mod read;
+mod template;
+mod tree;
+mod wildcard;
+
+pub use fault::Fault;
+pub use template::{Template, TemplateError};
+
+use combine::combinations;
+use serde_json::Value;
+use tree::Tree;
+
+/// Which events are wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    /// One for each way through the `$or`s; one of them must match.
+    alternatives: Vec<Tree>,
+}
+
+impl Pattern {
+    /// Reads a pattern from JSON, or names everything that is wrong with it.
+    ///
+    /// A pattern written in TOML is converted by the caller: tables are objects. TOML has no null.
+    pub fn parse(pattern: &Value) -> Result<Pattern, Vec<Fault>> {
+        let fields = read::pattern(pattern)?;
+        let alternatives = combinations(&fields).map_err(|fault| vec![fault])?;
+        Ok(Pattern { alternatives })
+    }
+
+    /// Whether the event is wanted.
+    pub fn matches(&self, event: &Value) -> bool {
+        self.alternatives.iter().any(|tree| tree.matches(event))
+    }
+}

@@ -1,0 +1,19 @@
+//! AWS Signature Version 4: what a signature covers, how it is computed, and how a request of ours is signed.
+//!
+//! Whoever verifies reads a request's claim, computes the same signature with [`string_to_sign`] and [`signature`],
+//! and compares with [`equal_in_constant_time`].
+
+mod canonical;
+mod hash;
+mod key;
+mod moment;
+mod signer;
+
+pub use canonical::{query_parameters, string_to_sign};
+pub use hash::{equal_in_constant_time, hex, keyed_hash, sha256, signature};
+pub use key::{AccessKey, Scope};
+pub use moment::Moment;
+pub use signer::{SignError, Signer};
+
+/// The name of the algorithm, first in every signature.
+pub const ALGORITHM: &str = "AWS4-HMAC-SHA256";
