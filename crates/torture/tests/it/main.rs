@@ -11,6 +11,7 @@ mod abuse;
 mod crash;
 mod failing_disk;
 mod linearizable;
+mod models;
 mod power_cut;
 
 /// How many rounds a test runs: a few by default, more when the variable says so.

@@ -1,0 +1,143 @@
+"""Models through boto3: an application writes plain items, and what follows from them is there."""
+
+import re
+import unittest
+import urllib.request
+import uuid
+from pathlib import Path
+
+from boto3.dynamodb.conditions import Key
+from botocore.exceptions import ClientError
+
+from support import ENDPOINT, ClientTest, resource
+
+MODELS = Path(__file__).resolve().parents[3] / "models"
+
+USERS = """
+model = "users"
+
+[table.users]
+key = ["pk"]
+entity_attribute = "kind"
+
+[entity.user]
+table = "users"
+key.pk = "user#{id}"
+attributes = { id = "string", email = "string" }
+
+[entity.user.unique.email]
+key.pk = "email#{email|lower}"
+"""
+
+
+class ModelTest(ClientTest):
+    """Gives each test models whose names and tables are its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.resource = resource()
+
+    def apply(self, text):
+        """Applies a model and gives the prefix of its tables; lets go of both after the test."""
+        prefix = f"m{uuid.uuid4().hex[:12]}-"
+        name = prefix + "model"
+        text = re.sub(r"(?m)^table_prefix = .*\n", "", text)
+        text = re.sub(r'(?m)^model = ".*"', f'model = "{name}"\ntable_prefix = "{prefix}"', text)
+        self.addCleanup(self.drop_all, prefix)
+        self.call("POST", "", text)
+        self.addCleanup(self.call, "DELETE", f"?name={name}")
+        return prefix
+
+    def call(self, method, query, body=""):
+        request = urllib.request.Request(
+            f"{ENDPOINT}/_trestle/models{query}", method=method, data=body.encode() or None
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            self.assertEqual(200, answer.status)
+
+    def drop_all(self, prefix):
+        for name in self.db.list_tables(ExclusiveStartTableName=prefix)["TableNames"]:
+            if name.startswith(prefix):
+                self.drop(name)
+
+
+class Klayers(ModelTest):
+    LAYER = {"rgn": "eu-west-1", "pckg": "requests", "pyVrsn": "p3.12", "pckgVrsn": "2.32"}
+
+    def setUp(self):
+        super().setUp()
+        prefix = self.apply((MODELS / "klayers.toml").read_text())
+        self.layers = self.resource.Table(prefix + "db-ver2")
+
+    def deploy(self, version):
+        self.layers.put_item(Item={**self.LAYER, "lyrVrsn": version, "arn": f"arn:{version}"})
+
+    def head(self):
+        key = {"pk": "lyr#eu-west-1:requests:p3.12", "sk": "lyrVrsn0#"}
+        return self.layers.get_item(Key=key)["Item"]
+
+    def with_status(self, status):
+        found = self.layers.query(
+            IndexName="deployed_in_region",
+            KeyConditionExpression=Key("rgn").eq("eu-west-1") & Key("dplySts").eq(status),
+        )
+        return [(item["arn"], "exDt" in item) for item in found["Items"]]
+
+    def test_a_new_version_is_the_head_and_the_last_one_is_deprecated(self):
+        self.deploy(1)
+        self.deploy(2)
+        self.assertEqual("arn:2", self.head()["arn"])
+        self.assertEqual([("arn:2", False)], self.with_status("latest"))
+        self.assertEqual([("arn:1", True)], self.with_status("deprecated"))
+
+    def test_a_head_is_rolled_back_by_writing_which_version_it_is(self):
+        self.deploy(1)
+        self.deploy(2)
+        head = {key: self.head()[key] for key in ("pk", "sk")}
+        self.layers.update_item(Key=head, UpdateExpression="SET lyrVrsn = :v", ExpressionAttributeValues={":v": 1})
+        self.assertEqual("arn:1", self.head()["arn"])
+        self.assertEqual([("arn:1", False)], self.with_status("latest"))
+        self.assertEqual([("arn:2", True)], self.with_status("deprecated"))
+        with self.assertRaises(ClientError) as caught:
+            self.layers.update_item(Key=head, UpdateExpression="SET arn = :a", ExpressionAttributeValues={":a": "x"})
+        self.assertIn("kept by the database", caught.exception.response["Error"]["Message"])
+
+
+class Users(ModelTest):
+    def test_a_taken_value_is_refused_with_its_owner(self):
+        users = self.resource.Table(self.apply(USERS) + "users")
+        users.put_item(Item={"id": "ann", "email": "Ann@example.org"})
+        with self.assertRaises(ClientError) as caught:
+            users.put_item(Item={"id": "bob", "email": "ann@example.org"})
+        error = caught.exception.response["Error"]
+        self.assertEqual("ValidationException", error["Code"])
+        self.assertEqual('email "ann@example.org" is taken by the row of entity user with id "ann"', error["Message"])
+        self.assertNotIn("Item", users.get_item(Key={"id": "bob"}))
+
+
+class Manhunt(ModelTest):
+    def test_an_update_of_the_status_moves_the_row_in_its_index(self):
+        searches = self.resource.Table(self.apply((MODELS / "manhunt.toml").read_text()) + "manhunt")
+        search = {"searchId": "a271244", "contactId": "89fa8f8", "domainId": "db3280c"}
+        searches.put_item(
+            Item={**search, "entityType": "search", "startedDatetime": "2019-12-30T19:32:14Z"},
+        )
+
+        def with_status(status):
+            found = searches.query(
+                IndexName="GSI2", KeyConditionExpression=Key("GSI2PK").eq(f"{status}#89fa8f8")
+            )
+            return [item["PK"] for item in found["Items"]]
+
+        self.assertEqual((["a271244"], []), (with_status("active"), with_status("canceled")))
+        searches.update_item(
+            Key={"searchId": "a271244"},
+            UpdateExpression="SET #s = :s",
+            ExpressionAttributeNames={"#s": "status"},
+            ExpressionAttributeValues={":s": "canceled"},
+        )
+        self.assertEqual(([], ["a271244"]), (with_status("active"), with_status("canceled")))
+
+
+if __name__ == "__main__":
+    unittest.main()
