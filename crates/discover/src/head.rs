@@ -34,10 +34,12 @@ fn suggestion(head: &Draft, versions: &Draft, rows: &[Item], model: &Model) -> O
     }
     let newest_by = extra.iter().find(|name| sorts(versions, name))?;
     let by_group = grouped(versions, &group, rows, model)?;
+    let keys = versions.keys.iter().map(|key| key.attribute.as_str());
+    let aside: Vec<&str> = identity.iter().copied().chain(keys).collect();
     let beside = head.rows.iter().filter_map(|at| rows.get(*at)).filter(|row| {
         let its = identity_text(head, &group, row, model);
         let beside = its.and_then(|its| by_group.get(&its));
-        beside.is_some_and(|versions| versions.iter().any(|version| resembles(row, version, &identity)))
+        beside.is_some_and(|versions| versions.iter().any(|version| resembles(row, version, &aside)))
     });
     let count = beside.count();
     if count == 0 || count * 2 < head.rows.len() {
@@ -112,11 +114,12 @@ fn identity_text(draft: &Draft, group: &[&str], row: &Item, model: &Model) -> Op
     texts.map(|texts| texts.join(","))
 }
 
-/// Whether most attributes that both have are equal, apart from what identifies them.
-fn resembles(row: &Item, version: &Item, identity: &[&str]) -> bool {
+/// Whether most attributes that both have are equal, apart from keys, what they are made of, and what was emptied when it
+/// was read.
+fn resembles(row: &Item, version: &Item, aside: &[&str]) -> bool {
     let shared: Vec<(&AttributeValue, &AttributeValue)> = row
         .iter()
-        .filter(|(name, _)| !identity.contains(&name.as_str()))
+        .filter(|(name, value)| !aside.contains(&name.as_str()) && text_of(value).is_some())
         .filter_map(|(name, value)| Some((value, version.get(name)?)))
         .collect();
     let equal = shared.iter().filter(|(one, two)| one == two).count();

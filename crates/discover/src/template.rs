@@ -40,6 +40,8 @@ impl Level {
 
 /// Fewer rows say little about the type of what only the key has.
 const ROWS_FOR_TYPE: usize = 3;
+/// Numbers that all have so many digits or more are times or the like, and stay that long.
+const DIGITS_OF_TIMES: usize = 10;
 /// So many digits surely fit a number.
 const DIGITS_MAX: usize = 18;
 
@@ -432,8 +434,9 @@ impl<'r> Reader<'r> {
         let length = texts.first().map_or(0, |text| text.len());
         let even = texts.iter().all(|text| text.len() == length);
         match (texts.iter().any(leading), even) {
-            (false, _) => (AttributeKind::Integer, None),
             (true, true) => (AttributeKind::Integer, Some(length)),
+            (false, true) if length >= DIGITS_OF_TIMES => (AttributeKind::Integer, Some(length)),
+            (false, _) => (AttributeKind::Integer, None),
             (true, false) => (AttributeKind::String, None),
         }
     }

@@ -251,7 +251,7 @@ impl Work {
                 table: rows.table.clone(),
                 what: "its rows".to_owned(),
                 there: format!(
-                    "{} of {} rows lack an index key, the tag or a default",
+                    "{} of {} rows lack an index key, the tag, a default or an attribute that only the key has",
                     rows.to_fill_in, rows.looked_at
                 ),
                 wanted: "whole rows".to_owned(),

@@ -56,20 +56,16 @@ impl OutputFlags {
         for note in &proposal.notes {
             say(note);
         }
-        match &self.out {
-            Some(file) => {
-                let file = file.display();
-                say(&format!(
-                    "next: read {file}, then `trestle model check {file}` and `trestle model apply {file}`"
-                ));
-            }
+        let (read, file) = match &self.out {
+            Some(file) => (format!("read {}", file.display()), file.display().to_string()),
             None => {
                 line(proposal.text.trim_end());
-                say(
-                    "next: save it with --out FILE, read it, then `trestle model check FILE` and `trestle model apply FILE`",
-                );
+                ("save it with --out FILE, read it".to_owned(), "FILE".to_owned())
             }
-        }
+        };
+        say(&format!(
+            "next: {read}, then `trestle model check {file}`, `trestle model diff {file}` and `trestle model apply {file}`"
+        ));
     }
 }
 

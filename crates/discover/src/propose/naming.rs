@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::draft::{Draft, DraftKey, Part};
 use crate::facts::TableFacts;
 use crate::name;
+use crate::token::is_shouted;
 
 /// Names the drafts of a table. No name is taken twice, also by tables before it.
 pub(super) fn name(
@@ -46,7 +47,7 @@ fn wanted(draft: &Draft, hint: Option<&str>, drafts: &[Draft], facts: &TableFact
     if alone {
         return name::entity(short);
     }
-    let words: Vec<&str> = draft.keys.iter().filter_map(word).collect();
+    let words: Vec<&str> = draft.keys.iter().flat_map(telling_words).collect();
     name::entity(&words.join("_"))
 }
 
@@ -55,13 +56,26 @@ fn short(draft: &Draft) -> Option<&str> {
     draft.keys.iter().rev().find_map(word)
 }
 
-/// The last word of a template's literals.
+/// The last word that tells what a row is.
 fn word(key: &DraftKey) -> Option<&str> {
-    let literals = key.parts.iter().rev().filter_map(|part| match part {
+    telling_words(key).last().copied()
+}
+
+/// The words of a template's literals: those in capitals, because others may be values that all rows share; if there are
+/// none, the last one.
+fn telling_words(key: &DraftKey) -> Vec<&str> {
+    let literals = key.parts.iter().filter_map(|part| match part {
         Part::Literal(text) => Some(text.as_str()),
         Part::Field { .. } => None,
     });
     let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    let mut words = literals.flat_map(|text| text.rsplit(move |c| !is_inside(c)));
-    words.find(|word| word.chars().filter(|c| c.is_alphabetic()).count() >= 2)
+    let words: Vec<&str> = literals
+        .flat_map(|text| text.split(move |c| !is_inside(c)))
+        .filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() >= 2)
+        .collect();
+    let shouted: Vec<&str> = words.iter().copied().filter(|word| is_shouted(word)).collect();
+    match words.last() {
+        Some(last) if shouted.is_empty() => vec![*last],
+        _ => shouted,
+    }
 }

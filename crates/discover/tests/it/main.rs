@@ -7,4 +7,5 @@ mod random;
 mod reading;
 mod sample;
 mod systems;
+mod tables;
 mod workbench;
