@@ -8,6 +8,7 @@ pub(crate) mod keeper;
 mod place;
 mod progress;
 mod proposal;
+mod waiting;
 
 use crate::exit::{Code, Failure};
 use apply::{ApplyFlags, DiffFlags, ListFlags, RemoveFlags};

@@ -3,6 +3,7 @@
 use super::database::Database;
 use super::keeper::Keeper;
 use super::progress::Progress;
+use super::waiting;
 use crate::admin_call::Caller;
 use crate::exit::Failure;
 use crate::verify::cannot_open;
@@ -89,7 +90,9 @@ impl PlaceFlags {
     fn ask_server(&self, call: &ModelCall) -> Result<ModelAnswer, Failure> {
         let caller = self.caller("docs/model.md");
         let (method, query, body) = as_request(call);
-        let mut answered = caller.call(method, &format!("{PATH}{query}"), body.as_bytes())?;
+        let path = format!("{PATH}{query}");
+        let answered = waiting::shown(&self.endpoint, || caller.call(method, &path, body.as_bytes()));
+        let mut answered = answered?;
         let mut text = String::new();
         answered.body.read_to_string(&mut text).map_err(|error| {
             Failure::failed(format!("the answer of {} broke off: {error}", self.endpoint))
