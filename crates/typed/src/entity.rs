@@ -51,7 +51,7 @@ pub trait Write<M> {
 )]
 pub trait Remove<M>: Entity {}
 
-impl<M, K: Key<M>> Key<M> for &K {
+impl<M, K: Key<M> + ?Sized> Key<M> for &K {
     type Entity = K::Entity;
 
     fn to_item(&self) -> Item {
