@@ -117,15 +117,19 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_example_of_the_reference_loads() {
+fn the_examples_of_the_reference_load() {
     let path = format!("{}/../../docs/model-reference.md", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(path).unwrap();
-    let example = page
-        .split("```toml\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next())
-        .unwrap();
-    let loaded = trestle_model::load(example);
-    assert_eq!(loaded.problems, []);
-    assert_eq!(loaded.model.unwrap().table("prod-shop").unwrap().name(), "shop");
+    let examples = page.split("```toml\n").skip(1);
+    let examples = examples.map(|rest| rest.split("```").next().unwrap());
+    let loaded = examples.map(|example| {
+        let loaded = trestle_model::load(example);
+        assert_eq!(loaded.problems, [], "{example}");
+        loaded.model.unwrap()
+    });
+    let loaded: Vec<trestle_model::Model> = loaded.collect();
+    let names: Vec<&str> = loaded.iter().map(trestle_model::Model::name).collect();
+    let effects = ["layers", "packages", "followers", "builds", "users", "contacts"];
+    assert_eq!(names.first(), Some(&"shop"));
+    assert_eq!(names.get(1..), Some(&effects[..]), "one for each effect and form");
 }
