@@ -89,13 +89,15 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
 
     fn entity_named(&mut self, name: &crate::draft::Name, what: &str) -> Option<usize> {
         let found = self.entities.iter().position(|entity| entity.name == name.value);
-        // An entity that is there but broken has its own problems already.
-        let drafted = self
+        // An entity that is there but broken has its own problems already, and so have its head and its unique keys.
+        let owner = name.value.split('.').next().unwrap_or_default();
+        let is_drafted = self
             .draft
             .entities
             .iter()
-            .any(|entity| entity.name.value == name.value);
-        if found.is_none() && !drafted {
+            .any(|entity| entity.name.value == owner);
+        let is_broken = is_drafted && !self.entities.iter().any(|entity| entity.name == owner);
+        if found.is_none() && !is_broken {
             let help = suggestion(
                 &name.value,
                 self.entities.iter().map(|entity| entity.name.as_str()),

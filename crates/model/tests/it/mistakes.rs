@@ -677,3 +677,15 @@ fn a_column_points_at_the_value() {
     let found = problems(&SOUND.replace("ttl = \"expires\"", "ttl = 5"));
     assert_eq!((found[0].line, found[0].column), (5, 7));
 }
+
+#[test]
+fn what_follows_from_a_mistake_is_not_reported_as_another_one() {
+    let broken = SOUND.replacen("order#{customer}", "order#{customer}{version:06}", 1);
+    let found = problems(&broken.replacen("get = \"order\"", "get = \"order.head\"", 1));
+    let errors: Vec<&str> = found
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error)
+        .map(|problem| problem.message.as_str())
+        .collect();
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+}
