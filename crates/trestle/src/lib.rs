@@ -65,6 +65,55 @@
 //! transaction carries its reasons in the order of its items, a failed condition the item that failed it, if asked to.
 //!
 //! A program to start from is in `examples/embedded.rs`: `cargo run -p trestle --example embedded`.
+//!
+//! # With a model
+//!
+//! [`model!`] reads a model file when the program is compiled, and makes a struct of each entity and a function of each
+//! access pattern. No key is written by hand, and what the model does not allow does not compile.
+//!
+//! ```
+//! use trestle::typed::Timestamp;
+//! use trestle::{Engine, Options, Wait};
+//!
+//! mod shop {
+//!     trestle::model!("examples/shop.toml");
+//! }
+//! use shop::{NewOrder, Order, OrderStatus, Shop};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let db = Shop::apply_to(&Engine::in_memory(Options::default())?)?;
+//! let order = NewOrder {
+//!     customer: "ada".into(),
+//!     number: 1,
+//!     placed: Timestamp::parse("2024-05-01T08:00:00Z")?,
+//!     cents: 1250,
+//! };
+//! db.put(&order).if_not_exists().wait()?;
+//!
+//! // The order leaves one place of the index and takes another, in the same commit.
+//! db.update_order(order.key())
+//!     .set_status(OrderStatus::Paid)
+//!     .only_if(Order::STATUS.equals(OrderStatus::Open))
+//!     .wait()?;
+//! let paid = db.orders_by_status(OrderStatus::Paid).collect().wait()?;
+//! assert_eq!(paid.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/typed-client.md`, an application
+//! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
+//!
+//! A setter of what may not change is no setter:
+//!
+//! ```compile_fail
+//! mod shop {
+//!     trestle::model!("examples/shop.toml");
+//! }
+//! fn redate(update: shop::UpdateOrder<'_>) -> shop::UpdateOrder<'_> {
+//!     update.set_placed("yesterday") // Attribute `placed` of entity `order` is immutable.
+//! }
+//! ```
 
 mod apply;
 

@@ -125,8 +125,8 @@ pub struct Failed {
 
 impl Failed {
     /// The row as it is, if there is one.
-    pub fn row<T: FromRow>(&self) -> Option<Result<T, Error>> {
-        self.found.clone().map(crate::read)
+    pub fn row<T: FromRow>(&self) -> Result<Option<T>, Error> {
+        self.found.clone().map(crate::read).transpose()
     }
 }
 

@@ -4,6 +4,7 @@ mod batches;
 mod compile_fail;
 mod conditions;
 mod errors;
+mod guide;
 mod klayers;
 mod littlehorse;
 mod manhunt;
