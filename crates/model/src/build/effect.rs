@@ -7,7 +7,7 @@ use crate::access::{AccessPattern, Operation};
 use crate::attribute::{Attribute, AttributeKind};
 use crate::draft::{DraftCopy, DraftCounter, DraftEntity, DraftInverse, Name};
 use crate::effect::{Amount, Copy, Counter, Effect, Inverse, InverseForm, Once, Pair, Unique};
-use crate::entity::Entity;
+use crate::entity::{Entity, Role};
 use crate::problem::{Placed, listed, suggestion};
 
 impl Builder<'_, '_, '_> {
@@ -106,10 +106,27 @@ impl Builder<'_, '_, '_> {
         }
     }
 
+    /// An entity that an effect writes to: one that nothing else decides about.
+    fn written_entity(&mut self, name: &Name, what: &str) -> Option<Entity> {
+        let at = self.entity_named(name, what)?;
+        let other = self.entities.get(at)?.clone();
+        if let Role::Head { of } | Role::Unique { of } = &other.role {
+            self.problems.error(
+                name.at,
+                format!(
+                    "{what} writes to `{}`, whose rows follow those of `{of}`",
+                    other.name
+                ),
+                "name an entity of its own",
+            );
+            return None;
+        }
+        Some(other)
+    }
+
     fn inverse(&mut self, draft: &DraftInverse, entity: &Entity) -> Option<Inverse> {
         let what = format!("entity `{}`: inverse `{}`", entity.name, draft.name.value);
-        let other = self.entity_named(draft.entity.as_ref()?, &what)?;
-        let other = self.entities.get(other)?.clone();
+        let other = self.written_entity(draft.entity.as_ref()?, &what)?;
         let form = match (&draft.of, &draft.set) {
             (Some(of), Some(set)) => self.set_form(of, set, entity, &other, &what)?,
             (None, None) => InverseForm::Row {
@@ -306,9 +323,18 @@ impl Builder<'_, '_, '_> {
 
     fn counter(&mut self, draft: &DraftCounter, entity: &Entity) -> Option<Counter> {
         let what = format!("entity `{}`: counter `{}`", entity.name, draft.name.value);
-        let other = self.entity_named(draft.entity.as_ref()?, &what)?;
-        let other = self.entities.get(other)?.clone();
+        let other = self.written_entity(draft.entity.as_ref()?, &what)?;
         let counted = draft.attribute.as_ref()?;
+        if other.identity.contains(&counted.value) {
+            self.problems.error(
+                counted.at,
+                format!(
+                    "{what} counts in `{}`, which identifies a row of `{}`",
+                    counted.value, other.name
+                ),
+                "count in another attribute",
+            );
+        }
         let kind = self.attribute_of(&other, counted, &what)?.kind;
         if !kind.is_numeric() {
             self.problems.error(

@@ -485,6 +485,20 @@ fn effects_that_name_what_is_not_there() {
     );
     check(
         "[access.order]",
+        "[entity.order.counter.x]\nentity = \"order.head\"\nattribute = \"total\"\n[access.order]",
+        32,
+        "writes to `order.head`, whose rows follow those of `order`",
+        "an entity of its own",
+    );
+    check(
+        "[access.order]",
+        "[entity.order.counter.x]\nentity = \"order\"\nattribute = \"version\"\n[access.order]",
+        33,
+        "counts in `version`, which identifies a row of `order`",
+        "another attribute",
+    );
+    check(
+        "[access.order]",
         "[entity.order.counter.x]\nentity = \"customer\"\nattribute = \"email\"\nwith = { name = \"customer\" }\n[access.order]",
         33,
         "`email` of `customer` is of type string",
