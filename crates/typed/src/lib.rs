@@ -1,11 +1,11 @@
 //! What code made from a model file stands on: rows and keys as structs, conditions, updates, pages and transactions
-//! over any [`Database`](trestle_api::Database).
+//! over any [`Database`].
 //!
 //! Nobody writes against this crate by hand: `trestle::model!` generates thin shells over it, and the functions here
 //! do the work once for all entities. Everything is checked with `trestle-model`, so that the client derives the
 //! same keys as a database that knows the model.
 //!
-//! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`](futures_core::Stream).
+//! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`].
 
 mod attribute;
 mod batch;

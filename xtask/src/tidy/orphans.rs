@@ -29,7 +29,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         .collect()
 }
 
-/// Cargo finds these by their place, or a manifest names them.
+/// Cargo finds these by their place, or a manifest names them. Those in `tests/fail` are what must not compile.
 fn is_root(repository: &Repository, path: &str) -> bool {
     let parts: Vec<_> = path.rsplit('/').collect();
     let by_place = matches!(
@@ -39,6 +39,7 @@ fn is_root(repository: &Repository, path: &str) -> bool {
             | [_, "bin", "src", ..]
             | [_, "tests" | "benches" | "examples" | "fuzz_targets", ..]
             | ["main.rs", _, "tests" | "benches" | "examples", ..]
+            | [_, "fail", "tests", ..]
     );
     by_place || is_named_by_manifest(repository, path)
 }

@@ -5,6 +5,5 @@
 #[test]
 fn mistakes_do_not_compile_and_the_compiler_names_the_models_words() {
     let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/fail/misuse.rs");
-    cases.compile_fail("tests/fail/model_files.rs");
+    cases.compile_fail("tests/fail/*.rs");
 }

@@ -1,5 +1,7 @@
 //! The typed client, as an application sees it: through the public crate only.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
 mod batches;
 mod compile_fail;
 mod conditions;

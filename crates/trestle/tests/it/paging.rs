@@ -168,3 +168,27 @@ fn pages_of_a_scan_are_full_and_end() {
         .unwrap();
     assert_eq!((second.rows.len(), second.next), (10, None));
 }
+
+#[test]
+fn what_is_asked_can_move_to_another_thread_with_its_client() {
+    fn spawn<F: Future<Output: Send> + Send + 'static>(future: F) -> F::Output {
+        std::thread::spawn(|| future.wait()).join().unwrap()
+    }
+    let (db, _) = seven();
+    let client = db.clone();
+    let found = spawn(async move {
+        let ended = client
+            .update_search(SearchKey::new("a1"))
+            .set_status(SearchStatus::Failed)
+            .await?;
+        client.delete(&ended).await?;
+        client.transaction().put(&ended).commit().await?;
+        let first = client.searches_of_contact(ZAVIER).first().await?;
+        let mut rest = client.searches_of_contact(ZAVIER).stream();
+        while let Some(search) = rest.next().await {
+            search?;
+        }
+        Ok::<_, Error>(first)
+    });
+    assert_eq!(found.unwrap().unwrap().status, SearchStatus::Failed);
+}
