@@ -15,6 +15,7 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 use trestle_engine::{Engine, OpenError};
 use trestle_env::{Clock, SystemClock, VirtualClock};
+use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
 use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
 
@@ -31,6 +32,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let hooks = Hooks {
         backups: Some(Arc::new(Backups(engine.clone()))),
         models: Some(Arc::new(models)),
+        queues: Some(queues(&engine, &hooks.clock, config)),
         ..hooks
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
@@ -58,6 +60,16 @@ fn clock(is_virtual: bool) -> Hooks {
         movable_clock: Some(clock),
         ..Hooks::default()
     }
+}
+
+/// The queues that lie in the same database.
+fn queues(engine: &Engine, clock: &Arc<dyn Clock>, config: &Config) -> Queues {
+    let options = settings::engine(config);
+    let settings = trestle_queue::Settings {
+        region: options.region,
+        account: options.account,
+    };
+    Queues::new(Arc::new(engine.clone()), Arc::clone(clock), settings)
 }
 
 /// What the server's backups are taken from.
@@ -95,11 +107,12 @@ fn store_failure(path: &Path, error: &StoreError) -> Failure {
 }
 
 async fn listen(settings: &Settings, engine: Engine, hooks: Hooks, storage: &Storage) -> Result<(), Failure> {
+    let queues = hooks.queues.clone();
     let server = Server::bind(settings, Arc::new(engine), hooks)
         .await
         .map_err(|error| start_failure(&error))?;
     announce(&server.endpoint(), storage);
-    let (first, second) = two_signals();
+    let (first, second) = two_signals(queues);
     tokio::select! {
         stopped = server.run(first) => match stopped {
             Stopped::Clean => tracing::info!("stopped; every accepted request was answered"),
@@ -118,12 +131,16 @@ fn start_failure(error: &StartError) -> Failure {
 }
 
 /// The first request to stop, and a second one from somebody in a hurry.
-fn two_signals() -> (impl Future<Output = ()>, impl Future<Output = ()>) {
+fn two_signals(queues: Option<Queues>) -> (impl Future<Output = ()>, impl Future<Output = ()>) {
     let asked = Arc::new(tokio::sync::Notify::new());
     let once = Arc::clone(&asked);
     let first = async move {
         termination().await;
         tracing::info!("stopping; ask again to stop at once");
+        // Whoever waits for messages would hold up the end.
+        if let Some(queues) = queues {
+            queues.close();
+        }
         once.notify_one();
     };
     let second = async move {
@@ -137,7 +154,8 @@ fn two_signals() -> (impl Future<Output = ()>, impl Future<Output = ()>) {
 fn announce(endpoint: &str, storage: &Storage) {
     let line = format!(
         "Trestle {} is ready at {endpoint} ({storage}). Point AWS SDKs at it with \
-         AWS_ENDPOINT_URL_DYNAMODB={endpoint} AWS_ENDPOINT_URL_DYNAMODB_STREAMS={endpoint}",
+         AWS_ENDPOINT_URL_DYNAMODB={endpoint} AWS_ENDPOINT_URL_DYNAMODB_STREAMS={endpoint} \
+         AWS_ENDPOINT_URL_SQS={endpoint}",
         env!("CARGO_PKG_VERSION")
     );
     let mut out = std::io::stdout().lock();

@@ -17,6 +17,7 @@ const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4
 const SERVER: HeaderValue = HeaderValue::from_static(concat!("Trestle/", env!("CARGO_PKG_VERSION")));
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
+const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
 
 /// An answer before it gets its headers.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Answer {
     content_type: Option<HeaderValue>,
     body: Content,
     preflight: bool,
+    /// The code that an error had in SQS's older protocol, and whose fault it is.
+    query_error: Option<HeaderValue>,
     /// The connection cannot be used any more: part of the request is still on its way.
     close: bool,
 }
@@ -80,7 +83,16 @@ impl Answer {
             content_type,
             body: Content::Whole(body.into()),
             preflight: false,
+            query_error: None,
             close: false,
+        }
+    }
+
+    /// Adds the code that an error of SQS has in its older protocol.
+    pub(crate) fn with_query_error(self, code: &str) -> Self {
+        Answer {
+            query_error: HeaderValue::from_str(code).ok(),
+            ..self
         }
     }
 
@@ -128,6 +140,9 @@ impl Answer {
         }
         if let Some(content_type) = self.content_type {
             headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        if let Some(code) = self.query_error {
+            headers.insert(QUERY_ERROR, code);
         }
         if self.close {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

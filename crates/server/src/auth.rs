@@ -17,8 +17,10 @@ use trestle_sigv4::{AccessKey, Moment, equal_in_constant_time, sha256, signature
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
 
-/// The service that DynamoDB's and its Streams' requests are signed for.
-const SERVICE: &str = "dynamodb";
+/// The service that DynamoDB's and its Streams' requests are signed for, and ours.
+const DYNAMODB: &str = "dynamodb";
+/// The service that SQS's requests are signed for.
+const SQS: &str = "sqs";
 
 /// Checks signatures against the configured keys.
 pub(crate) struct Verifier {
@@ -42,7 +44,11 @@ impl Verifier {
     /// Accepts a request that one of the keys signed. `body` is the body as it was sent, before inflation.
     pub(crate) fn verify(&self, head: &Parts, body: &[u8]) -> Result<(), Error> {
         let claim = Claim::read(head)?;
-        check_scope(&claim)?;
+        let service = match crate::queues::target(&head.headers) {
+            Some(_) => SQS,
+            None => DYNAMODB,
+        };
+        check_scope(&claim, service)?;
         check_signed_headers(&claim, head)?;
         self.check_time(&claim)?;
         let secret = self
@@ -89,7 +95,7 @@ impl Verifier {
     }
 }
 
-fn check_scope(claim: &Claim) -> Result<(), Error> {
+fn check_scope(claim: &Claim, service: &str) -> Result<(), Error> {
     let scope = &claim.scope;
     let mut problems = String::new();
     if scope.terminator != "aws4_request" {
@@ -98,8 +104,8 @@ fn check_scope(claim: &Claim) -> Result<(), Error> {
             scope.terminator
         );
     }
-    if scope.service != SERVICE {
-        problems += &format!("Credential should be scoped to correct service: '{SERVICE}'. ");
+    if scope.service != service {
+        problems += &format!("Credential should be scoped to correct service: '{service}'. ");
     }
     let signed_on = claim.signed_at.date();
     if scope.date != signed_on {

@@ -10,6 +10,7 @@ use crate::compress::{self, InflateError};
 use crate::dispatch;
 use crate::metrics::Metrics;
 use crate::models::{self, ModelKeeper};
+use crate::queues;
 use crate::settings::{CorsOrigins, Limits, Settings};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_env::{Clock, SystemClock, VirtualClock};
+use trestle_queue::Queues;
 
 /// What the server shares with the program around it.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub struct Hooks {
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Who answers callers of `/_trestle/models`; without it that door is closed.
     pub models: Option<Arc<dyn ModelKeeper>>,
+    /// Who answers SQS's operations; without it they are refused.
+    pub queues: Option<Queues>,
 }
 
 impl Default for Hooks {
@@ -41,6 +45,7 @@ impl Default for Hooks {
             movable_clock: None,
             backups: None,
             models: None,
+            queues: None,
         }
     }
 }
@@ -54,7 +59,10 @@ pub(crate) struct Service {
     movable_clock: Option<Arc<VirtualClock>>,
     backups: Option<Backups>,
     models: Option<Arc<dyn ModelKeeper>>,
+    queues: Option<Queues>,
     cors: CorsOrigins,
+    /// Whether clients speak TLS.
+    is_tls: bool,
     /// Host and port for the health text.
     address: String,
 }
@@ -68,7 +76,7 @@ impl Service {
     ) -> Self {
         Service {
             database,
-            metrics: Metrics::new(dispatch::operation_names()),
+            metrics: Metrics::new(dispatch::operation_names().chain(queues::operation_names())),
             limits: settings.limits.clone(),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             movable_clock: hooks.movable_clock,
@@ -76,6 +84,8 @@ impl Service {
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             models: hooks.models,
+            queues: hooks.queues,
+            is_tls: settings.tls.is_some(),
             cors: settings.cors.clone(),
             address,
         }
@@ -91,12 +101,25 @@ impl Service {
         answer.into_response(&head.headers, &id, &self.cors)
     }
 
+    /// How clients reach this server, as they say themselves.
+    pub(crate) fn origin_of(&self, host: Option<&str>) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}", host.unwrap_or(&self.address))
+    }
+
     async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Answer {
         match (&head.method, head.uri.path()) {
             (&Method::POST, "/") => match self.operation(head, body, received, id).await {
                 Ok(answer) => answer.in_type_of(&head.headers),
                 Err(refused) => self.refuse(refused, id),
             },
+            // Some SDKs send the operations on a queue to the queue's own URL.
+            (&Method::POST, _) if queues::target(&head.headers).is_some() => {
+                match self.operation(head, body, received, id).await {
+                    Ok(answer) => answer,
+                    Err(refused) => self.refuse(refused, id),
+                }
+            }
             (&Method::GET | &Method::HEAD, "/") => {
                 Answer::text(StatusCode::OK, format!("healthy: {}", self.address))
             }
@@ -131,11 +154,29 @@ impl Service {
             return Err(Refused::NotAnOperation);
         }
         let sent = self.read(head, body).await?;
+        if queues::target(&head.headers).is_some() {
+            return self.queue_operation(head, sent, received, id).await;
+        }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
         let operation = dispatch::target(target)?;
         self.verify(head, &sent)?;
         let plain = self.inflate(head, sent)?;
         Ok(dispatch::execute(self, operation, &plain, received, id).await)
+    }
+
+    async fn queue_operation(
+        &self,
+        head: &Parts,
+        sent: Bytes,
+        received: Instant,
+        id: &str,
+    ) -> Result<Answer, Refused> {
+        let Some(queues) = &self.queues else {
+            return Ok(queues::no_queues());
+        };
+        self.verify(head, &sent)?;
+        let plain = self.inflate(head, sent)?;
+        Ok(queues::execute(self, queues, head, &plain, received, id).await)
     }
 
     async fn clock(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {

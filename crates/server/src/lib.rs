@@ -29,6 +29,8 @@ mod lanes;
 mod listen;
 mod metrics;
 mod models;
+mod own_tables;
+mod queues;
 mod settings;
 mod shutdown;
 mod signals;

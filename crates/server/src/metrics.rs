@@ -88,6 +88,21 @@ impl OperationMetrics {
         self.consumed_write.add(usage.write_units);
     }
 
+    /// Counts an operation that uses no capacity.
+    pub(crate) fn answered(&self, latency: Duration) {
+        self.successful_latency.record(latency);
+    }
+
+    /// Counts a request that made no sense.
+    pub(crate) fn failed_by_caller(&self) {
+        self.user_errors.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request that we could not carry out.
+    pub(crate) fn failed_by_us(&self) {
+        self.system_errors.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Failed checks and lost races are counted on their own and, as in CloudWatch, not as the user's errors.
     pub(crate) fn failed(&self, error: &Error) {
         let counter = match error.kind() {

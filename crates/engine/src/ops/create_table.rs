@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use trestle_api::{BillingMode, CreateTable, CreateTableOutput, Error};
+use trestle_api::{BillingMode, CreateTable, CreateTableOutput, Error, is_own_table};
 
 use crate::catalog::{Index, Scope, State, Stats, Table, Throughput, table_name};
 use crate::completion::Completion;
@@ -119,6 +120,11 @@ fn create(
     let options = transaction.shared().options.clone();
     let indexes = indexes(transaction, &request, plan.index_keys);
     let billing_mode = request.billing_mode.unwrap_or_default();
+    // The delay is there for applications that must learn to wait; nobody waits for Trestle's own tables.
+    let delay = match is_own_table(&name) {
+        true => Duration::ZERO,
+        false => options.create_table_delay,
+    };
     let mut table = Table {
         id: TableId(transaction.next_id()),
         arn: format!(
@@ -148,7 +154,7 @@ fn create(
             .map(|tag| (tag.key, tag.value))
             .collect::<BTreeMap<_, _>>(),
         resource_policy: request.resource_policy,
-        state: State::creating(now, options.create_table_delay),
+        state: State::creating(now, delay),
         hook: None,
         stats: Arc::default(),
     };

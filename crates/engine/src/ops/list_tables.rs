@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use trestle_api::{Error, ListTables, ListTablesOutput};
+use trestle_api::{Error, ListTables, ListTablesOutput, is_own_table};
 
 use crate::shared::Shared;
 
@@ -19,7 +19,9 @@ pub(crate) fn run(shared: &Shared, request: &ListTables) -> Result<ListTablesOut
     let mut names = catalog
         .tables
         .range::<str, _>((start, Bound::Unbounded))
-        .map(|(name, _)| name.clone());
+        .map(|(name, _)| name)
+        .filter(|name| !is_own_table(name))
+        .cloned();
     let table_names: Vec<String> = names.by_ref().take(limit).collect();
     let last_evaluated_table_name = names.next().and_then(|_| table_names.last().cloned());
     Ok(ListTablesOutput {

@@ -1,0 +1,242 @@
+//! A queue's attributes: the texts that were set, and what they mean.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::error::{ErrorCode, QueueError};
+use crate::message::{LONG_DELAY, LONG_DELAY_S_MAX};
+use crate::redrive_policy::{RedriveAllowPolicy, RedrivePolicy};
+
+/// Attributes of a queue by name, as SQS writes them.
+pub type QueueAttributes = BTreeMap<String, String>;
+
+/// The largest message, and the largest batch.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+
+/// A number that can be set: its name, bounds and default.
+struct Quantity {
+    name: &'static str,
+    min: u64,
+    max: u64,
+    default: u64,
+}
+
+const fn quantity(name: &'static str, min: u64, max: u64, default: u64) -> Quantity {
+    Quantity {
+        name,
+        min,
+        max,
+        default,
+    }
+}
+
+const VISIBILITY: Quantity = quantity("VisibilityTimeout", 0, 43_200, 30);
+const DELAY: Quantity = quantity("DelaySeconds", 0, 900, 0);
+const LONG: Quantity = quantity(LONG_DELAY, 0, LONG_DELAY_S_MAX, 0);
+const WAIT: Quantity = quantity("ReceiveMessageWaitTimeSeconds", 0, 20, 0);
+const RETENTION: Quantity = quantity("MessageRetentionPeriod", 60, 1_209_600, 345_600);
+const SIZE: Quantity = quantity(
+    "MaximumMessageSize",
+    1024,
+    MESSAGE_BYTES_MAX as u64,
+    MESSAGE_BYTES_MAX as u64,
+);
+const KEY_REUSE: Quantity = quantity("KmsDataKeyReusePeriodSeconds", 60, 86_400, 300);
+
+/// Kept and shown, without an effect.
+const KEPT: &[&str] = &["Policy", "KmsMasterKeyId", "SqsManagedSseEnabled"];
+
+/// What a queue need not have.
+const OPTIONAL: &[&str] = &["Policy", "KmsMasterKeyId", REDRIVE, REDRIVE_ALLOW];
+
+/// Attributes that only FIFO queues have.
+const FIFO: &[&str] = &[
+    "FifoQueue",
+    "ContentBasedDeduplication",
+    "DeduplicationScope",
+    "FifoThroughputLimit",
+];
+
+const REDRIVE: &str = "RedrivePolicy";
+const REDRIVE_ALLOW: &str = "RedriveAllowPolicy";
+
+/// Attributes that are computed when somebody asks.
+pub(crate) const COMPUTED: &[&str] = &[
+    "QueueArn",
+    "CreatedTimestamp",
+    "LastModifiedTimestamp",
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+];
+
+/// What a queue's attributes mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    pub(crate) visibility: Duration,
+    pub(crate) delay: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) retention: Duration,
+    pub(crate) message_bytes_max: usize,
+    pub(crate) redrive: Option<RedrivePolicy>,
+    pub(crate) redrive_allow: RedriveAllowPolicy,
+}
+
+impl Meaning {
+    /// Reads attributes, refusing unknown names and impossible values in SQS's words.
+    pub(crate) fn of(attributes: &QueueAttributes) -> Result<Self, QueueError> {
+        for name in attributes.keys() {
+            check_name(name)?;
+        }
+        if let Some(value) = attributes.get("SqsManagedSseEnabled")
+            && value != "true"
+            && value != "false"
+        {
+            return Err(invalid_value("SqsManagedSseEnabled"));
+        }
+        read(attributes, &KEY_REUSE)?;
+        let seconds = |quantity| read(attributes, quantity).map(Duration::from_secs);
+        let delay = match attributes.contains_key(LONG_DELAY) {
+            true => seconds(&LONG)?,
+            false => seconds(&DELAY)?,
+        };
+        let size = read(attributes, &SIZE)?;
+        let given = |name| attributes.get(name).filter(|text| !text.is_empty());
+        Ok(Self {
+            visibility: seconds(&VISIBILITY)?,
+            delay,
+            wait: seconds(&WAIT)?,
+            retention: seconds(&RETENTION)?,
+            message_bytes_max: usize::try_from(size).unwrap_or(MESSAGE_BYTES_MAX),
+            redrive: given(REDRIVE)
+                .map(|text| RedrivePolicy::parse(text))
+                .transpose()?,
+            redrive_allow: match given(REDRIVE_ALLOW) {
+                Some(text) => RedriveAllowPolicy::parse(text)?,
+                None => RedriveAllowPolicy::AllowAll,
+            },
+        })
+    }
+}
+
+/// The attributes that are in effect: those that were set, and the defaults of the others.
+pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
+    let mut all = set.clone();
+    for quantity in [&VISIBILITY, &DELAY, &WAIT, &RETENTION, &SIZE] {
+        all.entry(quantity.name.to_owned())
+            .or_insert_with(|| quantity.default.to_string());
+    }
+    all.entry("SqsManagedSseEnabled".to_owned())
+        .or_insert_with(|| "false".to_owned());
+    all
+}
+
+/// Sets attributes; an empty text takes a policy or key back.
+pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) {
+    for (name, value) in given {
+        if value.is_empty() && OPTIONAL.contains(&name.as_str()) {
+            attributes.remove(name);
+        } else {
+            attributes.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+/// Whether anybody can ask for an attribute of that name.
+pub(crate) fn can_be_asked_for(name: &str) -> bool {
+    COMPUTED.contains(&name) || FIFO.contains(&name) || check_name(name).is_ok()
+}
+
+fn check_name(name: &str) -> Result<(), QueueError> {
+    let numbers = [&VISIBILITY, &DELAY, &LONG, &WAIT, &RETENTION, &SIZE, &KEY_REUSE];
+    if numbers.iter().any(|quantity| quantity.name == name)
+        || KEPT.contains(&name)
+        || name == REDRIVE
+        || name == REDRIVE_ALLOW
+    {
+        return Ok(());
+    }
+    if FIFO.contains(&name) {
+        return Err(QueueError::unsupported(format!(
+            "Trestle has no FIFO queues yet; leave out the attribute {name}."
+        )));
+    }
+    Err(unknown(name))
+}
+
+/// No such attribute.
+pub(crate) fn unknown(name: &str) -> QueueError {
+    QueueError::new(
+        ErrorCode::InvalidAttributeName,
+        format!("Unknown Attribute {name}."),
+    )
+}
+
+fn invalid_value(name: &str) -> QueueError {
+    QueueError::new(
+        ErrorCode::InvalidAttributeValue,
+        format!("Invalid value for the parameter {name}."),
+    )
+}
+
+fn read(attributes: &QueueAttributes, quantity: &Quantity) -> Result<u64, QueueError> {
+    let Some(text) = attributes.get(quantity.name) else {
+        return Ok(quantity.default);
+    };
+    text.parse()
+        .ok()
+        .filter(|number| (quantity.min..=quantity.max).contains(number))
+        .ok_or_else(|| invalid_value(quantity.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attributes(pairs: &[(&str, &str)]) -> QueueAttributes {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn defaults_are_those_of_sqs() {
+        let meaning = Meaning::of(&QueueAttributes::new()).unwrap();
+        assert_eq!(meaning.visibility, Duration::from_secs(30));
+        assert_eq!(meaning.retention, Duration::from_secs(4 * 24 * 3600));
+        assert_eq!((meaning.delay, meaning.wait), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(meaning.message_bytes_max, 1_048_576);
+        assert_eq!(meaning.redrive, None);
+    }
+
+    #[test]
+    fn bounds_are_kept_and_names_are_known() {
+        for (name, value, code) in [
+            ("VisibilityTimeout", "43201", ErrorCode::InvalidAttributeValue),
+            ("DelaySeconds", "-1", ErrorCode::InvalidAttributeValue),
+            ("MessageRetentionPeriod", "59", ErrorCode::InvalidAttributeValue),
+            ("MaximumMessageSize", "1048577", ErrorCode::InvalidAttributeValue),
+            ("QueueArn", "x", ErrorCode::InvalidAttributeName),
+            ("Colour", "red", ErrorCode::InvalidAttributeName),
+            ("FifoQueue", "true", ErrorCode::UnsupportedOperation),
+        ] {
+            let refused = Meaning::of(&attributes(&[(name, value)])).unwrap_err();
+            assert_eq!(refused.code(), code, "{name}");
+        }
+    }
+
+    #[test]
+    fn our_delay_may_be_longer_and_wins() {
+        let meaning = Meaning::of(&attributes(&[
+            ("DelaySeconds", "5"),
+            ("TrestleDelaySeconds", "86400"),
+        ]));
+        assert_eq!(meaning.unwrap().delay, Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn an_empty_text_takes_an_attribute_back() {
+        let mut all = attributes(&[("Policy", "{}"), ("DelaySeconds", "5")]);
+        set(&mut all, &attributes(&[("Policy", ""), ("DelaySeconds", "6")]));
+        assert_eq!(all, attributes(&[("DelaySeconds", "6")]));
+    }
+}

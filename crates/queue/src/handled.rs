@@ -1,0 +1,107 @@
+//! What the holder of a receipt handle can do: delete the message, or change when it is seen again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{ErrorCode, QueueError};
+use crate::finish::finish;
+use crate::handle::Handle;
+use crate::index::Taken;
+use crate::queues::Queues;
+use crate::rows;
+use crate::storage;
+
+/// The longest a message can be in flight.
+const IN_FLIGHT_MAX: Duration = Duration::from_secs(43_200);
+
+impl Queues {
+    /// Deletes a message; it is gone for good when this returns. A handle that is not the newest deletes nothing, and a
+    /// message that is gone already is no error.
+    pub async fn delete(&self, queue: &str, receipt_handle: &str) -> Result<(), QueueError> {
+        let mut answers = self.delete_batch(queue, &[receipt_handle]).await?;
+        answers.pop().unwrap_or(Ok(()))
+    }
+
+    /// Deletes several messages.
+    pub async fn delete_batch(
+        &self,
+        queue: &str,
+        receipt_handles: &[&str],
+    ) -> Result<Vec<Result<(), QueueError>>, QueueError> {
+        let state = self.open(queue).await?;
+        let mut taken = Vec::with_capacity(receipt_handles.len());
+        let mut answers = Vec::with_capacity(receipt_handles.len());
+        for text in receipt_handles {
+            answers.push(Handle::decode(text, state.definition.id).map(|handle| {
+                taken.extend(state.lot.remove(handle));
+            }));
+        }
+        if taken.is_empty() {
+            return Ok(answers);
+        }
+        let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
+        finish(async move {
+            let deleted = storage.write(storage::deletes(&lot.partition, &taken)).await;
+            if deleted.is_err() {
+                lot.restore(taken, now);
+            }
+            deleted.map(|()| answers)
+        })
+        .await
+    }
+
+    /// Makes a message in flight ready after another time, counted from now; zero: at once.
+    pub async fn change_visibility(
+        &self,
+        queue: &str,
+        receipt_handle: &str,
+        visibility: Duration,
+    ) -> Result<(), QueueError> {
+        let state = self.open(queue).await?;
+        let handle = Handle::decode(receipt_handle, state.definition.id)?;
+        let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
+        lot.settle(now, state.meaning.retention, &storage).await;
+        let due = now.plus(visibility);
+        let entry = lot.with(|index| {
+            let known = index
+                .get(handle.sequence)
+                .filter(|_| handle.generation == lot.generation);
+            let Some(entry) = known else {
+                return Err(QueueError::value(
+                    receipt_handle,
+                    "ReceiptHandle",
+                    "Message does not exist or is not available for visibility timeout change.",
+                ));
+            };
+            if entry.receives != handle.receives || !index.is_in_flight(handle.sequence) {
+                return Err(not_in_flight());
+            }
+            if due > entry.last_received.plus(IN_FLIGHT_MAX) {
+                return Err(QueueError::value(
+                    visibility.as_secs(),
+                    "VisibilityTimeout",
+                    "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
+                ));
+            }
+            index.reschedule(handle.sequence, due).ok_or_else(not_in_flight)
+        })?;
+        let taken = Taken {
+            sequence: handle.sequence,
+            entry,
+        };
+        lot.wake(usize::from(visibility.is_zero()), due);
+        finish(async move {
+            storage
+                .put(rows::state_row(&lot.partition, taken.sequence, &taken.entry))
+                .await
+        })
+        .await
+    }
+}
+
+fn not_in_flight() -> QueueError {
+    QueueError::new(
+        ErrorCode::MessageNotInflight,
+        "The specified message isn't in flight.",
+    )
+}

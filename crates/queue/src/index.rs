@@ -1,0 +1,327 @@
+//! What a queue knows about its messages without reading them: which are ready, in the order they were sent, and when
+//! the others will be. Pure; bodies stay in the database.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use trestle_env::Timestamp;
+
+/// A message's place in the order of its queue: the time it was sent in milliseconds, then a counter. Never used twice
+/// while the message exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Sequence(pub(crate) u64);
+
+/// Bits below the milliseconds.
+const COUNTER_BITS: u32 = 20;
+
+impl Sequence {
+    fn at(time: Timestamp) -> Self {
+        Self(time.as_millis() << COUNTER_BITS)
+    }
+
+    fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// What is known of one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Since when the retention period runs.
+    pub(crate) kept_from: Timestamp,
+    /// When it is, or was, to be seen.
+    pub(crate) due: Timestamp,
+    /// How often it was received.
+    pub(crate) receives: u32,
+    /// When it was received first and last; meaningless before.
+    pub(crate) first_received: Timestamp,
+    pub(crate) last_received: Timestamp,
+    /// Where the rest of a large message lies.
+    pub(crate) parts: Option<Box<Parts>>,
+}
+
+/// Rows that hold what is too large for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) partition: String,
+    pub(crate) count: u32,
+}
+
+impl Entry {
+    /// A message that nobody has received.
+    pub(crate) fn new(kept_from: Timestamp, due: Timestamp, parts: Option<Box<Parts>>) -> Self {
+        Self {
+            kept_from,
+            due,
+            receives: 0,
+            first_received: Timestamp::EPOCH,
+            last_received: Timestamp::EPOCH,
+            parts,
+        }
+    }
+}
+
+/// How many messages are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Ready to be received.
+    pub visible: usize,
+    /// Received and not deleted, and not yet ready again.
+    pub in_flight: usize,
+    /// Sent and not ready yet.
+    pub delayed: usize,
+}
+
+/// A message handed to a receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) sequence: Sequence,
+    pub(crate) entry: Entry,
+}
+
+/// What a look into the queue found.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// For the receiver; they are in flight now.
+    pub(crate) taken: Vec<Taken>,
+    /// Received too often: they are out of the index and on their way to the dead-letter queue.
+    pub(crate) dead: Vec<Taken>,
+}
+
+/// How a receiver wants its messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) max: usize,
+    pub(crate) visibility: Duration,
+    /// Messages received that often are dead.
+    pub(crate) receives_max: Option<u32>,
+}
+
+/// The messages of one queue.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    entries: HashMap<Sequence, Entry>,
+    ready: BTreeSet<Sequence>,
+    /// Those that are not ready, by the time they will be.
+    waiting: BTreeSet<(Timestamp, Sequence)>,
+    /// All, by the time their retention began.
+    kept: BTreeSet<(Timestamp, Sequence)>,
+    in_flight: usize,
+    last: Sequence,
+}
+
+impl Index {
+    /// The place of a message sent now.
+    pub(crate) fn next_sequence(&mut self, now: Timestamp) -> Sequence {
+        self.last = Sequence::at(now).max(self.last.next());
+        self.last
+    }
+
+    /// Adds a message; it becomes ready with the next [`Index::settle`], if it is due.
+    pub(crate) fn add(&mut self, sequence: Sequence, entry: Entry) {
+        self.last = self.last.max(sequence);
+        self.kept.insert((entry.kept_from, sequence));
+        self.waiting.insert((entry.due, sequence));
+        self.in_flight += usize::from(entry.receives > 0);
+        self.entries.insert(sequence, entry);
+    }
+
+    /// Makes ready what is due, and lets go of what was kept long enough.
+    pub(crate) fn settle(&mut self, now: Timestamp, retention: Duration) -> Vec<Taken> {
+        let mut expired = Vec::new();
+        while let Some(&(kept_from, sequence)) = self.kept.first() {
+            if kept_from.plus(retention) > now {
+                break;
+            }
+            match self.remove(sequence) {
+                Some(entry) => expired.push(Taken { sequence, entry }),
+                None => {
+                    self.kept.pop_first();
+                }
+            }
+        }
+        while let Some(&(due, sequence)) = self.waiting.first() {
+            if due > now {
+                break;
+            }
+            self.waiting.pop_first();
+            if let Some(entry) = self.entries.get(&sequence) {
+                self.in_flight -= usize::from(entry.receives > 0);
+                self.ready.insert(sequence);
+            }
+        }
+        expired
+    }
+
+    /// Takes ready messages, oldest first.
+    pub(crate) fn take(&mut self, now: Timestamp, wanted: Wanted) -> Look {
+        let mut look = Look::default();
+        while look.taken.len() < wanted.max && look.dead.len() < DEAD_MAX {
+            let Some(sequence) = self.ready.pop_first() else {
+                break;
+            };
+            let Some(entry) = self.entries.get_mut(&sequence) else {
+                continue;
+            };
+            if wanted.receives_max.is_some_and(|max| entry.receives >= max) {
+                let entry = entry.clone();
+                self.forget(sequence);
+                look.dead.push(Taken { sequence, entry });
+                continue;
+            }
+            entry.receives = entry.receives.saturating_add(1);
+            if entry.receives == 1 {
+                entry.first_received = now;
+            }
+            entry.last_received = now;
+            entry.due = now.plus(wanted.visibility);
+            self.waiting.insert((entry.due, sequence));
+            self.in_flight += 1;
+            look.taken.push(Taken {
+                sequence,
+                entry: entry.clone(),
+            });
+        }
+        look
+    }
+
+    /// Takes ready messages out, oldest first, none of them sent after `last`.
+    pub(crate) fn withdraw(&mut self, max: usize, last: Sequence) -> Vec<Taken> {
+        let mut withdrawn = Vec::new();
+        while withdrawn.len() < max {
+            match self.ready.first() {
+                Some(&sequence) if sequence <= last => {
+                    if let Some(entry) = self.remove(sequence) {
+                        withdrawn.push(Taken { sequence, entry });
+                    }
+                }
+                _ => break,
+            }
+        }
+        withdrawn
+    }
+
+    /// The message, if it is here.
+    pub(crate) fn get(&self, sequence: Sequence) -> Option<&Entry> {
+        self.entries.get(&sequence)
+    }
+
+    /// Whether somebody has received the message and it is not ready again.
+    pub(crate) fn is_in_flight(&self, sequence: Sequence) -> bool {
+        self.entries
+            .get(&sequence)
+            .is_some_and(|entry| entry.receives > 0)
+            && !self.ready.contains(&sequence)
+    }
+
+    /// Makes a message in flight ready at another time.
+    pub(crate) fn reschedule(&mut self, sequence: Sequence, due: Timestamp) -> Option<Entry> {
+        let entry = self.entries.get_mut(&sequence)?;
+        if !self.waiting.remove(&(entry.due, sequence)) {
+            return None;
+        }
+        entry.due = due;
+        self.waiting.insert((due, sequence));
+        Some(entry.clone())
+    }
+
+    /// Takes a message out, whatever its state.
+    pub(crate) fn remove(&mut self, sequence: Sequence) -> Option<Entry> {
+        let entry = self.entries.get(&sequence)?;
+        if !self.ready.remove(&sequence) {
+            self.waiting.remove(&(entry.due, sequence));
+            self.in_flight -= usize::from(entry.receives > 0);
+        }
+        self.forget(sequence)
+    }
+
+    fn forget(&mut self, sequence: Sequence) -> Option<Entry> {
+        let entry = self.entries.remove(&sequence)?;
+        self.kept.remove(&(entry.kept_from, sequence));
+        Some(entry)
+    }
+
+    /// When the next message becomes ready by itself.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.waiting.first().map(|(due, _)| *due)
+    }
+
+    pub(crate) fn last(&self) -> Sequence {
+        self.last
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            visible: self.ready.len(),
+            in_flight: self.in_flight,
+            delayed: self.waiting.len() - self.in_flight,
+        }
+    }
+}
+
+/// How many dead messages one look moves away: bounds the time a receiver waits for others' failures.
+const DEAD_MAX: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(1000);
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_secs(seconds)
+    }
+
+    fn send(index: &mut Index, now: Timestamp, delay_s: u64) -> Sequence {
+        let sequence = index.next_sequence(now);
+        index.add(
+            sequence,
+            Entry::new(now, now.plus(Duration::from_secs(delay_s)), None),
+        );
+        sequence
+    }
+
+    fn take(index: &mut Index, now: Timestamp) -> Vec<Sequence> {
+        let wanted = Wanted {
+            max: 10,
+            visibility: Duration::from_secs(30),
+            receives_max: None,
+        };
+        index.settle(now, LONG);
+        let look = index.take(now, wanted);
+        look.taken.iter().map(|taken| taken.sequence).collect()
+    }
+
+    #[test]
+    fn messages_come_in_the_order_they_were_sent_and_once_while_in_flight() {
+        let mut index = Index::default();
+        let sent: Vec<_> = (0..3).map(|_| send(&mut index, at(1), 0)).collect();
+        assert_eq!(take(&mut index, at(1)), sent);
+        assert!(take(&mut index, at(30)).is_empty());
+        assert_eq!(index.next_due(), Some(at(31)));
+        assert_eq!(take(&mut index, at(31)), sent);
+    }
+
+    #[test]
+    fn counts_follow_every_state() {
+        let mut index = Index::default();
+        let first = send(&mut index, at(1), 0);
+        send(&mut index, at(1), 0);
+        send(&mut index, at(1), 60);
+        index.settle(at(1), LONG);
+        let counts = |visible, in_flight, delayed| Counts {
+            visible,
+            in_flight,
+            delayed,
+        };
+        assert_eq!(index.counts(), counts(2, 0, 1));
+        take(&mut index, at(1));
+        assert_eq!(index.counts(), counts(0, 2, 1));
+        index.remove(first);
+        assert_eq!(index.counts(), counts(0, 1, 1));
+        index.settle(at(61), LONG);
+        assert_eq!(index.counts(), counts(2, 0, 0));
+        assert_eq!(index.settle(at(1001), LONG).len(), 2);
+        assert_eq!(index.counts(), Counts::default());
+    }
+}

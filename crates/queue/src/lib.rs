@@ -1,0 +1,40 @@
+//! Queues in the database: SQS's operations, durable in the same tables as everything else.
+//!
+//! [`Queues`] is what applications use: send, receive, delete, and the rest of SQS's operations as methods. [`sqs`]
+//! is the same in SQS's JSON, for SDKs. Both follow the clock they are given, so that a test of a delay of a month
+//! takes no time.
+//!
+//! A message is one row, written when it is sent and removed when it is deleted; what happens in between is noted in a
+//! small row behind it (`rows.rs`). Which messages are ready is known in memory (`index.rs`), so receivers never search
+//! and never get in each other's way.
+
+mod attributes;
+mod definition;
+pub mod digest;
+mod error;
+mod finish;
+mod handle;
+mod handled;
+mod index;
+mod lot;
+mod message;
+mod moves;
+mod name;
+mod queues;
+mod receive;
+mod redrive;
+mod redrive_policy;
+mod rows;
+mod send;
+pub mod sqs;
+mod storage;
+
+pub use attributes::QueueAttributes;
+pub use error::{ErrorCode, QueueError};
+pub use index::Counts;
+pub use message::{Message, MessageAttribute, MessageAttributes, NewMessage};
+pub use moves::{MoveStatus, MoveTask};
+pub use name::Settings;
+pub use queues::Queues;
+pub use receive::Receive;
+pub use send::Enlisted;

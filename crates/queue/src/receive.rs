@@ -1,0 +1,184 @@
+//! Receiving messages, and waiting for them.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_env::{Alarm, Timestamp};
+
+use crate::definition::State;
+use crate::error::{ErrorCode, QueueError};
+use crate::finish::finish;
+use crate::handle::Handle;
+use crate::index::{Sequence, Taken, Wanted};
+use crate::message::Message;
+use crate::queues::Queues;
+use crate::storage;
+
+/// The most messages of a queue that may be in flight.
+const IN_FLIGHT_MAX: usize = 120_000;
+
+/// How to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// The most messages.
+    pub max: usize,
+    /// How long nobody else sees them; the queue's visibility timeout unless given.
+    pub visibility: Option<Duration>,
+    /// How long to wait for a message if there is none; the queue's wait time unless given.
+    pub wait: Option<Duration>,
+}
+
+impl Default for Receive {
+    /// One message, the rest as the queue says.
+    fn default() -> Self {
+        Self {
+            max: 1,
+            visibility: None,
+            wait: None,
+        }
+    }
+}
+
+impl Queues {
+    /// Receives messages, oldest first; none if none came in time. Each is in flight until it is deleted or its
+    /// visibility timeout has passed, and then received again.
+    pub async fn receive(&self, queue: &str, receive: Receive) -> Result<Vec<Message>, QueueError> {
+        let mut alarm = None;
+        let mut deadline = None;
+        loop {
+            let state = self.open(queue).await?;
+            let wait = receive.wait.unwrap_or(state.meaning.wait);
+            let now = self.now();
+            let until = *deadline.get_or_insert_with(|| now.plus(wait));
+            if now >= until || self.is_closed() {
+                return self.take(&state, receive, wait.is_zero()).await;
+            }
+            let alarm = alarm.get_or_insert_with(|| Alarm::new(Arc::clone(&self.inner().clock)));
+            state.lot.wait_until(until);
+            let mut arrival = pin!(state.lot.arrivals.notified());
+            // Listening before looking, so that an arrival in between is not lost.
+            arrival.as_mut().enable();
+            let found = self.take(&state, receive, false).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            let next = state.lot.with(|index| index.next_due()).unwrap_or(Timestamp::MAX);
+            tokio::select! {
+                () = arrival => {}
+                _ = alarm.until(until.min(next)) => {}
+            }
+        }
+    }
+
+    /// What is ready now.
+    async fn take(
+        &self,
+        state: &Arc<State>,
+        receive: Receive,
+        strict: bool,
+    ) -> Result<Vec<Message>, QueueError> {
+        loop {
+            let now = self.now();
+            let counts = state
+                .lot
+                .settle(now, state.meaning.retention, &self.inner().storage)
+                .await;
+            if counts.in_flight >= IN_FLIGHT_MAX {
+                return match strict {
+                    true => Err(QueueError::new(
+                        ErrorCode::OverLimit,
+                        format!("The maximum number of in flight messages is reached: {IN_FLIGHT_MAX}."),
+                    )),
+                    false => Ok(Vec::new()),
+                };
+            }
+            let dead_letters = self.dead_letters(state);
+            let wanted = Wanted {
+                max: receive.max,
+                visibility: receive.visibility.unwrap_or(state.meaning.visibility),
+                receives_max: dead_letters.as_ref().map(|redrive| redrive.receives_max),
+            };
+            let look = state.lot.look(now, wanted);
+            if let Some(redrive) = dead_letters
+                && !look.dead.is_empty()
+            {
+                let moved = self.bury(state, &redrive.target, look.dead).await;
+                if look.taken.is_empty() {
+                    moved?;
+                    continue;
+                }
+            }
+            return match look.taken.is_empty() {
+                true => Ok(Vec::new()),
+                false => self.hand_out(state, look.taken).await,
+            };
+        }
+    }
+
+    /// Reads messages that are in flight now, and notes that they are.
+    async fn hand_out(&self, state: &Arc<State>, mut taken: Vec<Taken>) -> Result<Vec<Message>, QueueError> {
+        let messages = match self.read(state, &mut taken).await {
+            Ok(messages) => messages,
+            Err(error) => {
+                // Nobody got them: they are ready again at once.
+                let now = self.now();
+                for taken in &taken {
+                    state.lot.with(|index| index.reschedule(taken.sequence, now));
+                }
+                state.lot.wake(taken.len(), Timestamp::MAX);
+                return Err(error);
+            }
+        };
+        let (storage, partition) = (self.inner().storage.clone(), state.lot.partition.clone());
+        // Nobody waits for this: should a crash undo it, the messages are only seen again sooner.
+        finish(async move {
+            let noted = match taken.as_slice() {
+                [one] => {
+                    let row = crate::rows::state_row(&partition, one.sequence, &one.entry);
+                    storage.put(row).await
+                }
+                several => storage.write(storage::states(&partition, several)).await,
+            };
+            if let Err(error) = noted {
+                tracing::warn!(%error, "the reception of a message could not be noted");
+            }
+        })
+        .begin()
+        .await;
+        Ok(messages)
+    }
+
+    async fn read(&self, state: &State, taken: &mut Vec<Taken>) -> Result<Vec<Message>, QueueError> {
+        let sequences: Vec<Sequence> = taken.iter().map(|taken| taken.sequence).collect();
+        let storage = &self.inner().storage;
+        let lot = &state.lot;
+        let rows = storage.read(&lot.partition, &sequences).await?;
+        let mut messages = Vec::with_capacity(rows.len());
+        let mut gone = Vec::new();
+        for (one, row) in taken.iter().zip(rows) {
+            let Some(mut stored) = row else {
+                gone.push(one.sequence);
+                continue;
+            };
+            let content = storage.content(&mut stored).await?;
+            let handle = Handle {
+                queue: lot.queue,
+                generation: lot.generation,
+                sequence: one.sequence,
+                receives: one.entry.receives,
+            };
+            messages.push(stored.into_message(content, &one.entry, handle)?);
+        }
+        if !gone.is_empty() {
+            // Purged while we looked.
+            taken.retain(|taken| !gone.contains(&taken.sequence));
+            lot.with(|index| {
+                for sequence in gone {
+                    index.remove(sequence);
+                }
+            });
+        }
+        Ok(messages)
+    }
+}

@@ -1,0 +1,146 @@
+//! Dead letters: messages that were received too often move to another queue, each in one transaction.
+
+use std::sync::Arc;
+
+use trestle_api::TransactWriteItem;
+use trestle_env::{Timestamp, ids};
+
+use crate::definition::State;
+use crate::error::QueueError;
+use crate::finish::finish;
+use crate::index::{Sequence, Taken};
+use crate::lot::Lot;
+use crate::queues::Queues;
+use crate::redrive_policy::RedrivePolicy;
+use crate::rows::{Content, Stored};
+use crate::storage::{self, Storage};
+
+/// Messages moved in one transaction, and about how many bytes of them.
+const MESSAGES_MAX: usize = 25;
+const BYTES_MAX: usize = 1024 * 1024;
+
+/// How a message arrives in the queue it is moved to.
+#[derive(Clone, Debug)]
+pub(crate) enum Arrival {
+    /// As a dead letter of the queue with this ARN: its id and age stay.
+    Dead(String),
+    /// As if sent now.
+    New,
+}
+
+impl Queues {
+    /// Where messages of this queue go that were received too often; nowhere if that queue is gone.
+    pub(crate) fn dead_letters(&self, state: &State) -> Option<RedrivePolicy> {
+        let redrive = state.meaning.redrive.as_ref()?;
+        self.known(&redrive.target).map(|_| redrive.clone())
+    }
+
+    /// Moves dead messages away; those that cannot be moved go back.
+    pub(crate) async fn bury(
+        &self,
+        state: &Arc<State>,
+        target: &str,
+        dead: Vec<Taken>,
+    ) -> Result<(), QueueError> {
+        let target = match self.open(target).await {
+            Ok(target) => target,
+            Err(error) => {
+                state.lot.restore(dead, self.now());
+                return Err(error);
+            }
+        };
+        let arrival = Arrival::Dead(self.inner().settings.arn(&state.lot.name));
+        self.move_all(Arc::clone(&state.lot), Arc::clone(&target.lot), dead, arrival)
+            .await
+    }
+
+    /// Moves messages that were taken out of `from`; those that cannot be moved go back.
+    pub(crate) async fn move_all(
+        &self,
+        from: Arc<Lot>,
+        to: Arc<Lot>,
+        mut taken: Vec<Taken>,
+        arrival: Arrival,
+    ) -> Result<(), QueueError> {
+        let (storage, clock) = (self.inner().storage.clone(), Arc::clone(&self.inner().clock));
+        finish(async move {
+            while !taken.is_empty() {
+                let now = clock.now();
+                match move_some(&storage, &from, &to, &mut taken, &arrival, now).await {
+                    Ok(()) => {}
+                    Err(error) => {
+                        from.restore(taken, now);
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Moves as many of the messages as fit into one transaction, and takes them out of the list when it has succeeded.
+async fn move_some(
+    storage: &Storage,
+    from: &Lot,
+    to: &Lot,
+    taken: &mut Vec<Taken>,
+    arrival: &Arrival,
+    now: Timestamp,
+) -> Result<(), QueueError> {
+    let some: Vec<Sequence> = taken
+        .iter()
+        .take(MESSAGES_MAX)
+        .map(|taken| taken.sequence)
+        .collect();
+    let rows = storage.read(&from.partition, &some).await?;
+    let mut writes: Vec<TransactWriteItem> = Vec::new();
+    let (mut entries, mut moved, mut bytes) = (Vec::new(), 0, 0);
+    for (one, row) in taken.iter().zip(rows) {
+        if bytes > BYTES_MAX {
+            break;
+        }
+        moved += 1;
+        // A row that is gone was purged.
+        let Some(stored) = row else { continue };
+        bytes += size(&stored);
+        let sequence = to.next_sequence(now);
+        let (row, entry) = arriving(stored, arrival, now).into_row(&to.partition, sequence);
+        writes.extend(storage::withdrawal(&from.partition, one));
+        writes.push(storage::put_in_transaction(row));
+        entries.push((sequence, entry));
+    }
+    if !writes.is_empty() {
+        storage.transact(writes).await?;
+    }
+    to.admit(entries, now);
+    taken.drain(..moved);
+    Ok(())
+}
+
+fn size(stored: &Stored) -> usize {
+    match &stored.content {
+        Content::Here { body, attributes } => body.len() + attributes.as_ref().map_or(0, String::len),
+        // The pieces stay where they are.
+        Content::InParts { .. } => 0,
+    }
+}
+
+fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
+    match arrival {
+        Arrival::Dead(source) => Stored {
+            due: stored.sent,
+            dead_letter_source: Some(source.clone()),
+            ..stored
+        },
+        Arrival::New => Stored {
+            id: ids::uuid(),
+            sent: now,
+            kept_from: now,
+            due: now,
+            dead_letter_source: None,
+            ..stored
+        },
+    }
+}

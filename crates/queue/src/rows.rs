@@ -1,0 +1,413 @@
+//! How queues and messages lie in the table.
+//!
+//! | partition | sort | what |
+//! |---|---|---|
+//! | `queues` | queue name | its definition, as JSON |
+//! | `q#ID#GENERATION` | sequence | a message; written once, never changed |
+//! | `q#ID#GENERATION` | sequence and `+` | what happened to that message since: receptions, when it is due |
+//! | `b#MESSAGE` | 0, 1, … | pieces of a message that is too large for one row |
+//! | `moves` | source and start | a message move task, as JSON |
+//! | `garbage` | partition | a partition whose rows are being deleted |
+
+use std::time::Duration;
+
+use trestle_env::Timestamp;
+use trestle_item::{AttributeValue, Item, Number};
+
+use crate::error::QueueError;
+use crate::handle::Handle;
+use crate::index::{Entry, Parts, Sequence};
+use crate::message::{Message, MessageAttributes, NewMessage};
+
+/// The table's name.
+pub(crate) const TABLE: &str = "_trestle.queues";
+pub(crate) const PARTITION: &str = "pk";
+pub(crate) const SORT: &str = "sk";
+
+/// The partition of all definitions.
+pub(crate) const QUEUES: &str = "queues";
+/// The partition of all message move tasks.
+pub(crate) const MOVES: &str = "moves";
+/// The partition of what is being deleted.
+pub(crate) const GARBAGE: &str = "garbage";
+
+/// What may lie in one row; a row can be 400 KB.
+const ROW_BYTES_MAX: usize = 300 * 1024;
+
+const DOCUMENT: &str = "doc";
+const ID: &str = "id";
+const SENT: &str = "sent";
+const KEPT_FROM: &str = "kept";
+const DUE: &str = "due";
+const BODY: &str = "body";
+const ATTRIBUTES: &str = "attrs";
+const TRACE: &str = "trace";
+const GROUP: &str = "group";
+const SOURCE: &str = "source";
+const RECEIVES: &str = "receives";
+const FIRST: &str = "first";
+const PARTS: &str = "parts";
+const PARTS_COUNT: &str = "partsN";
+const BODY_LEN: &str = "bodyLen";
+
+pub(crate) fn key(partition: &str, sort: impl Into<String>) -> Item {
+    let mut key = Item::with_capacity(2);
+    key.insert(PARTITION, partition);
+    key.insert(SORT, sort.into());
+    key
+}
+
+/// The partition of a queue's messages.
+pub(crate) fn messages(id: u64, generation: u32) -> String {
+    format!("q#{id:016x}#{generation}")
+}
+
+pub(crate) fn message_sort(sequence: Sequence) -> String {
+    format!("{:016x}", sequence.0)
+}
+
+pub(crate) fn state_sort(sequence: Sequence) -> String {
+    format!("{:016x}+", sequence.0)
+}
+
+pub(crate) fn part_sort(number: u32) -> String {
+    format!("{number}")
+}
+
+/// A row that holds a document.
+pub(crate) fn document(partition: &str, sort: &str, json: String) -> Item {
+    let mut item = key(partition, sort);
+    item.insert(DOCUMENT, json);
+    item
+}
+
+/// A document's sort key and text.
+pub(crate) fn read_document(item: &Item) -> Option<(&str, &str)> {
+    Some((item.get(SORT)?.as_s()?, item.get(DOCUMENT)?.as_s()?))
+}
+
+/// What is stored of a message when it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) id: String,
+    pub(crate) sent: Timestamp,
+    pub(crate) kept_from: Timestamp,
+    pub(crate) due: Timestamp,
+    pub(crate) content: Content,
+    pub(crate) trace_header: Option<String>,
+    pub(crate) group: Option<String>,
+    pub(crate) dead_letter_source: Option<String>,
+}
+
+/// Body and attributes, the latter as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Here {
+        body: String,
+        attributes: Option<String>,
+    },
+    /// In rows of their own: the body, then the attributes behind it.
+    InParts { parts: Parts, body_len: usize },
+}
+
+impl Stored {
+    /// A new message, sent now.
+    pub(crate) fn new(
+        message: NewMessage,
+        id: String,
+        now: Timestamp,
+        delay: Duration,
+    ) -> Result<(Self, Vec<Item>), QueueError> {
+        let long = message.long_delay()?;
+        let delay = long.or(message.delay).unwrap_or(delay);
+        let due = now.plus(delay);
+        let attributes = match message.attributes.is_empty() {
+            true => None,
+            false => Some(
+                serde_json::to_string(&message.attributes)
+                    .map_err(|error| QueueError::internal(error.to_string()))?,
+            ),
+        };
+        let (content, parts) = divide(message.body, attributes, &id);
+        let stored = Self {
+            id,
+            sent: now,
+            // Retention begins when the message can first be seen: a long delay does not eat it up.
+            kept_from: due,
+            due,
+            content,
+            trace_header: message.trace_header,
+            group: message.group,
+            dead_letter_source: None,
+        };
+        Ok((stored, parts))
+    }
+
+    /// As a row of a queue.
+    pub(crate) fn into_row(self, partition: &str, sequence: Sequence) -> (Item, Entry) {
+        let mut item = Item::with_capacity(10);
+        // In order of name, so that each goes to the end.
+        let mut parts = None;
+        match self.content {
+            Content::Here { body, attributes } => {
+                insert_text(&mut item, ATTRIBUTES, attributes);
+                item.insert(BODY, body);
+            }
+            Content::InParts {
+                parts: rows,
+                body_len,
+            } => {
+                item.insert(BODY_LEN, body_len as u64);
+                item.insert(PARTS, rows.partition.as_str());
+                item.insert(PARTS_COUNT, u64::from(rows.count));
+                parts = Some(Box::new(rows));
+            }
+        }
+        if self.due > self.sent {
+            item.insert(DUE, self.due.as_millis());
+        }
+        insert_text(&mut item, GROUP, self.group);
+        item.insert(ID, self.id);
+        if self.kept_from != self.sent {
+            item.insert(KEPT_FROM, self.kept_from.as_millis());
+        }
+        item.insert(PARTITION, partition);
+        item.insert(SENT, self.sent.as_millis());
+        item.insert(SORT, message_sort(sequence));
+        insert_text(&mut item, SOURCE, self.dead_letter_source);
+        insert_text(&mut item, TRACE, self.trace_header);
+        (item, Entry::new(self.kept_from, self.due, parts))
+    }
+
+    /// Reads a row.
+    pub(crate) fn read(mut item: Item) -> Option<Self> {
+        let sent = time(&item, SENT)?;
+        let content = match parts(&item) {
+            Some(parts) => Content::InParts {
+                parts,
+                body_len: usize::try_from(whole(&item, BODY_LEN)?).ok()?,
+            },
+            None => Content::Here {
+                body: take_text(&mut item, BODY)?,
+                attributes: take_text(&mut item, ATTRIBUTES),
+            },
+        };
+        Some(Self {
+            id: take_text(&mut item, ID)?,
+            sent,
+            kept_from: time(&item, KEPT_FROM).unwrap_or(sent),
+            due: time(&item, DUE).unwrap_or(sent),
+            content,
+            trace_header: take_text(&mut item, TRACE),
+            group: take_text(&mut item, GROUP),
+            dead_letter_source: take_text(&mut item, SOURCE),
+        })
+    }
+
+    /// For a receiver; `content` is what [`Stored::content`] stands for.
+    pub(crate) fn into_message(
+        self,
+        (body, attributes): (String, Option<String>),
+        entry: &Entry,
+        handle: Handle,
+    ) -> Result<Message, QueueError> {
+        let attributes = match attributes {
+            None => MessageAttributes::new(),
+            Some(json) => serde_json::from_str(&json)
+                .map_err(|error| QueueError::internal(format!("stored attributes of a message: {error}")))?,
+        };
+        Ok(Message {
+            id: self.id,
+            receipt_handle: handle.encode(),
+            body,
+            attributes,
+            sent: self.sent,
+            receives: entry.receives,
+            first_received: entry.first_received,
+            trace_header: self.trace_header,
+            group: self.group,
+            dead_letter_source: self.dead_letter_source,
+        })
+    }
+}
+
+/// Leaves content in the row if it fits there.
+fn divide(body: String, attributes: Option<String>, id: &str) -> (Content, Vec<Item>) {
+    let size = body.len() + attributes.as_ref().map_or(0, String::len);
+    if size <= ROW_BYTES_MAX {
+        return (Content::Here { body, attributes }, Vec::new());
+    }
+    let partition = format!("b#{id}");
+    let body_len = body.len();
+    let whole = body + attributes.as_deref().unwrap_or_default();
+    let mut rest = whole.as_str();
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(ROW_BYTES_MAX));
+        let mut item = key(&partition, part_sort(items.len() as u32));
+        item.insert(BODY, piece);
+        items.push(item);
+        rest = behind;
+    }
+    let parts = Parts {
+        partition,
+        count: items.len() as u32,
+    };
+    (Content::InParts { parts, body_len }, items)
+}
+
+/// Puts body and attributes together again.
+pub(crate) fn join(pieces: &[Item], body_len: usize) -> Option<(String, Option<String>)> {
+    let mut whole = String::new();
+    for piece in pieces {
+        whole += piece.get(BODY)?.as_s()?;
+    }
+    if !whole.is_char_boundary(body_len) || whole.len() < body_len {
+        return None;
+    }
+    let attributes = whole.split_off(body_len);
+    Some((whole, (!attributes.is_empty()).then_some(attributes)))
+}
+
+/// What happened to a message since it was sent.
+pub(crate) fn state_row(partition: &str, sequence: Sequence, entry: &Entry) -> Item {
+    let mut item = Item::with_capacity(5);
+    item.insert(DUE, entry.due.as_millis());
+    item.insert(FIRST, entry.first_received.as_millis());
+    item.insert(PARTITION, partition);
+    item.insert(RECEIVES, u64::from(entry.receives));
+    item.insert(SORT, state_sort(sequence));
+    item
+}
+
+/// A row of a queue's partition.
+#[derive(Debug)]
+pub(crate) enum Row {
+    Message(Sequence, Entry),
+    State {
+        sequence: Sequence,
+        due: Timestamp,
+        receives: u32,
+        first_received: Timestamp,
+    },
+}
+
+impl Row {
+    pub(crate) fn read(item: &Item) -> Option<Self> {
+        let sort = item.get(SORT)?.as_s()?;
+        let digits = sort.strip_suffix('+');
+        let sequence = Sequence(u64::from_str_radix(digits.unwrap_or(sort), 16).ok()?);
+        if digits.is_some() {
+            return Some(Self::State {
+                sequence,
+                due: time(item, DUE)?,
+                receives: u32::try_from(whole(item, RECEIVES)?).ok()?,
+                first_received: time(item, FIRST)?,
+            });
+        }
+        let sent = time(item, SENT)?;
+        let kept_from = time(item, KEPT_FROM).unwrap_or(sent);
+        let due = time(item, DUE).unwrap_or(sent);
+        Some(Self::Message(
+            sequence,
+            Entry::new(kept_from, due, parts(item).map(Box::new)),
+        ))
+    }
+}
+
+/// Where a message's pieces lie.
+pub(crate) fn parts(item: &Item) -> Option<Parts> {
+    Some(Parts {
+        partition: item.get(PARTS)?.as_s()?.to_owned(),
+        count: u32::try_from(whole(item, PARTS_COUNT)?).ok()?,
+    })
+}
+
+fn insert_text(item: &mut Item, name: &str, text: Option<String>) {
+    if let Some(text) = text {
+        item.insert(name, text);
+    }
+}
+
+fn take_text(item: &mut Item, name: &str) -> Option<String> {
+    match item.remove(name)? {
+        AttributeValue::S(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn whole(item: &Item, name: &str) -> Option<u64> {
+    let number = item.get(name)?.as_n().and_then(Number::to_i64)?;
+    u64::try_from(number).ok()
+}
+
+fn time(item: &Item, name: &str) -> Option<Timestamp> {
+    whole(item, name).map(Timestamp::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::MessageAttribute;
+
+    const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
+
+    fn stored(message: NewMessage) -> (Stored, Vec<Item>) {
+        Stored::new(message, "id".to_owned(), NOW, Duration::from_secs(5)).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_read_back_from_its_row() {
+        let message = NewMessage {
+            attributes: MessageAttributes::from([("a".to_owned(), MessageAttribute::binary([0, 255]))]),
+            trace_header: Some("trace".to_owned()),
+            group: Some("group".to_owned()),
+            ..NewMessage::from("body")
+        };
+        let (stored, parts) = stored(message);
+        assert!(parts.is_empty());
+        let (row, entry) = stored.clone().into_row("q", Sequence(9));
+        assert_eq!(entry.due, NOW.plus(Duration::from_secs(5)));
+        assert!(matches!(Row::read(&row), Some(Row::Message(Sequence(9), found)) if found == entry));
+        assert_eq!(Stored::read(row), Some(stored));
+    }
+
+    #[test]
+    fn a_large_message_is_divided_between_characters_and_joined_again() {
+        let body = "ä€".repeat(200_000);
+        let message = NewMessage {
+            attributes: MessageAttributes::from([("a".to_owned(), MessageAttribute::text("x"))]),
+            ..NewMessage::from(body.clone())
+        };
+        let (stored, parts) = stored(message);
+        assert_eq!(parts.len(), 4);
+        let Content::InParts { body_len, .. } = stored.content else {
+            panic!("it is not in parts");
+        };
+        let (joined, attributes) = join(&parts, body_len).unwrap();
+        assert_eq!(joined, body);
+        assert_eq!(
+            attributes.as_deref(),
+            Some(r#"{"a":{"DataType":"String","StringValue":"x"}}"#)
+        );
+        assert_eq!(join(&parts[..1], body_len), None);
+    }
+
+    #[test]
+    fn the_state_of_a_message_is_a_row_behind_it() {
+        let mut entry = Entry::new(NOW, NOW, None);
+        entry.receives = 3;
+        let row = state_row("q", Sequence(9), &entry);
+        assert!(matches!(
+            Row::read(&row),
+            Some(Row::State {
+                sequence: Sequence(9),
+                receives: 3,
+                due: NOW,
+                ..
+            })
+        ));
+        assert!(message_sort(Sequence(9)) < state_sort(Sequence(9)));
+        assert!(state_sort(Sequence(9)) < message_sort(Sequence(10)));
+    }
+}

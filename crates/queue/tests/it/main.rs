@@ -1,0 +1,17 @@
+//! Queues on the embedded engine and a clock that only the test moves: random work against a naive oracle, waiting,
+//! restarts, dead letters, and messages as part of somebody's transaction.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod dead_letters;
+mod enlisting;
+mod messages;
+mod oracle;
+mod queues;
+mod restart;
+mod support;
+mod waiting;

@@ -1,0 +1,98 @@
+//! Queues under test.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_api::DescribeTable;
+use trestle_engine::{Engine, Options};
+use trestle_env::{Timestamp, VirtualClock};
+use trestle_queue::{Message, QueueAttributes, Queues, Receive, Settings};
+use trestle_store::{MemoryStore, Store};
+
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
+
+/// An engine, its queues, and the clock of both.
+pub(crate) struct Fixture {
+    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) engine: Engine,
+    pub(crate) queues: Queues,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        Self::on(Arc::new(MemoryStore::new()))
+    }
+
+    pub(crate) fn on(store: Arc<dyn Store>) -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(START));
+        let engine = Engine::on(store, clock.clone(), Options::default()).unwrap();
+        let queues = Queues::new(Arc::new(engine.clone()), clock.clone(), Settings::default());
+        Self {
+            clock,
+            engine,
+            queues,
+        }
+    }
+
+    /// With a queue called `work`.
+    pub(crate) async fn with_queue(attributes: &[(&str, &str)]) -> Self {
+        let fixture = Self::new();
+        fixture.create("work", attributes).await;
+        fixture
+    }
+
+    pub(crate) async fn create(&self, name: &str, given: &[(&str, &str)]) {
+        self.queues
+            .create(name, &attributes(given), &Default::default())
+            .await
+            .unwrap();
+    }
+
+    /// The same database seen by somebody who knows nothing of it yet.
+    pub(crate) fn forget(&mut self) {
+        self.queues = Queues::new(
+            Arc::new(self.engine.clone()),
+            self.clock.clone(),
+            Settings::default(),
+        );
+    }
+
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    pub(crate) async fn receive(&self, queue: &str, max: usize) -> Vec<Message> {
+        let receive = Receive {
+            max,
+            ..Receive::default()
+        };
+        self.queues.receive(queue, receive).await.unwrap()
+    }
+
+    /// Rows in the table behind the queues.
+    pub(crate) fn rows(&self) -> u64 {
+        let described = self.engine.run(DescribeTable {
+            table_name: "_trestle.queues".to_owned(),
+        });
+        described.unwrap().table.item_count
+    }
+
+    /// The bodies of up to ten messages.
+    pub(crate) async fn bodies(&self, queue: &str) -> Vec<String> {
+        bodies(&self.receive(queue, 10).await)
+    }
+}
+
+pub(crate) fn bodies(messages: &[Message]) -> Vec<String> {
+    messages.iter().map(|message| message.body.clone()).collect()
+}
+
+pub(crate) fn attributes(pairs: &[(&str, &str)]) -> QueueAttributes {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(owned).collect()
+}
+
+pub(crate) fn redrive(target: &str, receives_max: u32) -> String {
+    let arn = Settings::default().arn(target);
+    format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{receives_max}}}"#)
+}

@@ -1,0 +1,89 @@
+//! SQS's operations: told apart by their target, and carried out by the queues.
+
+use crate::answer::Answer;
+use crate::http::Service;
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap};
+use hyper::http::request::Parts;
+use std::time::Instant;
+use trestle_queue::sqs::{self, OPERATIONS, TARGET_PREFIX};
+use trestle_queue::{QueueError, Queues};
+
+/// Every operation on queues that can be asked for.
+pub(crate) fn operation_names() -> impl Iterator<Item = &'static str> {
+    OPERATIONS.iter().copied()
+}
+
+/// The name of the operation on queues that a request asks for; `None` if it asks for something else.
+pub(crate) fn target(headers: &HeaderMap) -> Option<&str> {
+    let target = headers.get("x-amz-target")?.to_str().ok()?;
+    target.strip_prefix(TARGET_PREFIX)
+}
+
+/// Executes an operation, counts it and writes its line into the log.
+pub(crate) async fn execute(
+    service: &Service,
+    queues: &Queues,
+    head: &Parts,
+    body: &Bytes,
+    received: Instant,
+    id: &str,
+) -> Answer {
+    let operation = match sqs::operation(target(&head.headers).unwrap_or_default()) {
+        Ok(operation) => operation,
+        Err(error) => {
+            service.metrics.refused();
+            tracing::warn!(id, %error, "refused a request");
+            return error_answer(&error);
+        }
+    };
+    let result = sqs::answer(queues, operation, body, &origin(service, head)).await;
+    let latency = received.elapsed();
+    if let Some(metrics) = service.metrics.operation(operation) {
+        match &result {
+            Ok(_) => metrics.answered(latency),
+            Err(error) if error.code().is_fault() => metrics.failed_by_us(),
+            Err(_) => metrics.failed_by_caller(),
+        }
+    }
+    let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
+    match result {
+        Ok(body) => {
+            tracing::debug!(operation, latency_us, id, "answered");
+            Answer::json(StatusCode::OK, body)
+        }
+        Err(error) => {
+            log_failure(operation, latency_us, id, &error);
+            error_answer(&error)
+        }
+    }
+}
+
+/// Answers when the program around the server has no queues.
+pub(crate) fn no_queues() -> Answer {
+    Answer::text(StatusCode::NOT_FOUND, "This server has no queues.\n")
+}
+
+fn error_answer(error: &QueueError) -> Answer {
+    let answer = sqs::error_answer(error);
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Answer::json(status, answer.body).with_query_error(&answer.query_error)
+}
+
+/// Where the caller reached this server: the URLs of queues begin with it, so that clients come back the same way.
+fn origin(service: &Service, head: &Parts) -> String {
+    let host = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let authority = || head.uri.authority().map(|authority| authority.as_str());
+    service.origin_of(host.or_else(authority))
+}
+
+/// Faults of ours are errors; asking for a queue that is not there is an application's everyday life.
+fn log_failure(operation: &'static str, latency_us: u64, id: &str, error: &QueueError) {
+    let kind = error.code().name();
+    if error.code().is_fault() {
+        tracing::error!(operation, latency_us, id, kind, %error, "failed");
+    } else {
+        tracing::debug!(operation, latency_us, id, kind, %error, "refused");
+    }
+}
