@@ -12,6 +12,7 @@ mod cors;
 mod listening;
 mod metrics;
 mod protocol;
+mod queues;
 mod shutdown;
 mod signatures;
 mod test_server;

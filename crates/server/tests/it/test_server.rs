@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
+use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped};
 use trestle_store::MemoryStore;
 
@@ -141,5 +142,10 @@ fn bind(
     hooks.movable_clock = movable_clock;
     let store = Arc::new(MemoryStore::new());
     let engine = Engine::on(store, Arc::clone(&hooks.clock), Options::default()).unwrap();
+    hooks.queues = Some(Queues::new(
+        Arc::new(engine.clone()),
+        Arc::clone(&hooks.clock),
+        trestle_queue::Settings::default(),
+    ));
     runtime.block_on(Server::bind(settings, Arc::new(engine), hooks))
 }

@@ -1,0 +1,223 @@
+//! SQS's operations over a socket: headers, errors, and who may write Trestle's own tables.
+
+use crate::client::{Client, Response};
+use crate::test_server::TestServer;
+use trestle_server::AccessKey;
+
+fn call(client: &mut Client, operation: &str, body: &str) -> Response {
+    call_at(client, "/", operation, body)
+}
+
+fn call_at(client: &mut Client, path: &str, operation: &str, body: &str) -> Response {
+    let target = format!("AmazonSQS.{operation}");
+    let headers = [
+        ("X-Amz-Target", target.as_str()),
+        ("Content-Type", "application/x-amz-json-1.0"),
+        ("Host", "queues.example:9999"),
+    ];
+    client.send("POST", path, &headers, body.as_bytes())
+}
+
+/// `__type` and `x-amzn-query-error` of a refusal.
+fn refusal(client: &mut Client, operation: &str, body: &str) -> (String, String) {
+    let answer = call(client, operation, body);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    (
+        answer.error_type(),
+        answer.header("x-amzn-query-error").to_owned(),
+    )
+}
+
+#[test]
+fn a_queues_url_begins_where_the_client_reached_the_server() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let made = call(&mut client, "CreateQueue", r#"{"QueueName":"work"}"#);
+    let url = r#"{"QueueUrl":"http://queues.example:9999/000000000000/work"}"#;
+    assert_eq!((made.status, made.text()), (200, url));
+    assert_eq!(made.header("content-type"), "application/x-amz-json-1.0");
+    assert!(!made.header("x-amz-crc32").is_empty());
+}
+
+#[test]
+fn operations_may_be_sent_to_the_queues_own_url() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    call(&mut client, "CreateQueue", r#"{"QueueName":"work"}"#);
+    let path = "/000000000000/work";
+    let url = format!(r#""QueueUrl":"http://h{path}""#);
+    let sent = call_at(
+        &mut client,
+        path,
+        "SendMessage",
+        &format!(r#"{{{url},"MessageBody":"hello"}}"#),
+    );
+    assert_eq!(sent.status, 200);
+    assert!(sent.text().contains("5d41402abc4b2a76b9719d911017c592"));
+    let got = call_at(&mut client, path, "ReceiveMessage", &format!("{{{url}}}"));
+    assert!(got.text().contains(r#""Body":"hello""#));
+    let none = call_at(&mut client, path, "ReceiveMessage", &format!("{{{url}}}"));
+    assert_eq!(none.text(), "{}");
+}
+
+#[test]
+fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let expected = |kind: &str, code: &str| (kind.to_owned(), format!("{code};Sender"));
+    assert_eq!(
+        refusal(&mut client, "GetQueueUrl", r#"{"QueueName":"none"}"#),
+        expected(
+            "com.amazonaws.sqs#QueueDoesNotExist",
+            "AWS.SimpleQueueService.NonExistentQueue"
+        )
+    );
+    assert_eq!(
+        refusal(&mut client, "SendMessage", "{}"),
+        expected(
+            "com.amazon.coral.service#MissingRequiredParameterException",
+            "MissingParameter"
+        )
+    );
+    assert_eq!(
+        refusal(&mut client, "SendMessage", "{"),
+        expected(
+            "com.amazon.coral.service#SerializationException",
+            "SerializationException"
+        )
+    );
+    assert_eq!(
+        refusal(&mut client, "CreateQueue", r#"{"QueueName":"a b"}"#),
+        expected(
+            "com.amazon.coral.service#InvalidParameterValueException",
+            "InvalidParameterValue"
+        )
+    );
+    assert_eq!(
+        refusal(&mut client, "CreateQueue", r#"{"QueueName":"a.fifo"}"#),
+        expected(
+            "com.amazonaws.sqs#UnsupportedOperation",
+            "AWS.SimpleQueueService.UnsupportedOperation"
+        )
+    );
+    assert_eq!(
+        refusal(&mut client, "AddPermission", "{}"),
+        expected(
+            "com.amazonaws.sqs#UnsupportedOperation",
+            "AWS.SimpleQueueService.UnsupportedOperation"
+        )
+    );
+    assert_eq!(
+        refusal(&mut client, "SendLetter", "{}"),
+        expected(
+            "com.amazon.coral.service#UnknownOperationException",
+            "InvalidAction"
+        )
+    );
+}
+
+#[test]
+fn requests_are_signed_for_sqs() {
+    const SIGNED_AT_S: u64 = 1_794_729_600;
+    let server = TestServer::at(SIGNED_AT_S, |settings| {
+        settings.access_keys = vec![AccessKey {
+            id: "AKIDEXAMPLE".to_owned(),
+            secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
+        }];
+    });
+    let signed = |service: &str, signature: &str| {
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-2/{service}/aws4_request, \
+             SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature={signature}"
+        );
+        let headers = [
+            ("Host", "localhost:8000"),
+            ("Content-Type", "application/x-amz-json-1.0"),
+            ("X-Amz-Target", "AmazonSQS.CreateQueue"),
+            ("X-Amz-Date", "20261115T080000Z"),
+            ("Authorization", authorization.as_str()),
+        ];
+        server
+            .connect()
+            .send("POST", "/", &headers, br#"{"QueueName":"work"}"#)
+    };
+    // Both signatures were made by botocore.
+    let for_sqs = signed(
+        "sqs",
+        "f2a5020b046027f6abc9ecdf86e210e38dea0da12914348dd79969f7f3b8bea3",
+    );
+    assert_eq!(for_sqs.status, 200, "{}", for_sqs.text());
+    let for_dynamodb = signed(
+        "dynamodb",
+        "d01caa5d4714c54351459371db1cdef5d8f3ad1ba94399ed8c5d7020eb74c370",
+    );
+    assert!(for_dynamodb.text().contains("correct service: 'sqs'"));
+}
+
+#[test]
+fn operations_on_queues_are_counted() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    call(&mut client, "CreateQueue", r#"{"QueueName":"work"}"#);
+    call(&mut client, "CreateQueue", r#"{"QueueName":"a b"}"#);
+    let page = client.get("/metrics");
+    let has = |line: &str| page.text().lines().any(|found| found == line);
+    assert!(
+        has(r#"trestle_user_errors_total{operation="CreateQueue"} 1"#),
+        "{}",
+        page.text()
+    );
+    assert!(has(
+        r#"trestle_successful_request_latency_seconds_count{operation="CreateQueue"} 1"#
+    ));
+}
+
+#[test]
+fn trestles_own_tables_are_read_but_not_written_or_listed() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    call(&mut client, "CreateQueue", r#"{"QueueName":"work"}"#);
+    let listed = client.call("ListTables", b"{}");
+    assert_eq!(listed.text(), r#"{"TableNames":[]}"#);
+    let scanned = client.call("Scan", br#"{"TableName":"_trestle.queues"}"#);
+    assert!(scanned.text().contains(r#""Count":1"#), "{}", scanned.text());
+    let row = r#"{"pk":{"S":"a"},"sk":{"S":"b"}}"#;
+    for (operation, body) in [
+        (
+            "PutItem",
+            format!(r#"{{"TableName":"_trestle.queues","Item":{row}}}"#),
+        ),
+        (
+            "DeleteItem",
+            format!(r#"{{"TableName":"_trestle.queues","Key":{row}}}"#),
+        ),
+        (
+            "BatchWriteItem",
+            format!(r#"{{"RequestItems":{{"_trestle.queues":[{{"PutRequest":{{"Item":{row}}}}}]}}}}"#),
+        ),
+        (
+            "TransactWriteItems",
+            format!(r#"{{"TransactItems":[{{"Delete":{{"TableName":"_trestle.queues","Key":{row}}}}}]}}"#),
+        ),
+        (
+            "ExecuteStatement",
+            r#"{"Statement":"DELETE FROM \"_trestle.queues\" WHERE pk='a' AND sk='b'"}"#.to_owned(),
+        ),
+        ("DeleteTable", r#"{"TableName":"_trestle.queues"}"#.to_owned()),
+        (
+            "CreateTable",
+            r#"{"TableName":"_trestle.mine","BillingMode":"PAY_PER_REQUEST",
+                "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],
+                "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}"#
+                .to_owned(),
+        ),
+    ] {
+        let refused = client.call(operation, body.as_bytes());
+        assert_eq!(refused.status, 400, "{operation}");
+        assert!(
+            refused.text().contains("belongs to Trestle"),
+            "{operation}: {}",
+            refused.text()
+        );
+    }
+}
