@@ -1,11 +1,41 @@
 //! What follows a write: changes typed by entity, routed to targets, delivered at least once and in order per key.
 //!
-//! A [`Change`] is one record of a table's stream with a name for what it is about. A [`Target`] takes batches of them.
+//! A [`Change`] is one record of a table's stream with a name for what it is about. A [`Route`] says which changes go to
+//! which destination, and a [`Router`] carries them there, over any [`Database`](trestle_api::Database).
+//!
+//! A change's way: `reader` reads and types it once and hands it to the routes that take it (`matcher`), each of which has
+//! `lane`s to its target. `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
+//! is refused alone is `parked` and tried again (`retry`); what is given up becomes a `dead_letter`.
 
+mod attempt;
 mod change;
+mod checkpoints;
+mod dead_letter;
 mod json;
+mod lane;
+mod live;
+mod matcher;
+mod parked;
+mod reader;
+mod record;
+mod retry;
+mod route;
+mod router;
+mod rows;
+mod sequence;
+mod settle;
+mod status;
 mod target;
+mod tracker;
+mod typer;
 
 pub use change::{Change, ChangeEvent};
+pub use dead_letter::{DeadLetter, DeadLetters, Replayed, Selection};
 pub use json::plain_json;
-pub use target::{Batch, Deliver, Delivery, Outcome, Target};
+pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
+pub use router::{ApplyError, Router, Setup};
+pub use status::{LastError, RouteState, RouteStatus};
+pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};
+pub use typer::{ModelTyper, Typer};
+
+use route::route_fault;

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::Change;
+use trestle_api::TransactWriteItem;
+
+use crate::{Change, Route};
 
 /// A delivery on its way.
 pub type Deliver<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -51,4 +53,61 @@ pub enum Outcome {
     Refused(String),
     /// The target cannot be reached, or asks to come back later. The same batch is tried again.
     Unavailable(String),
+}
+
+/// Something that takes changes as part of the router's own transaction, in the same database: the router's place and
+/// what it hands over commit together, so that each change arrives exactly once.
+pub trait Enlist: Send + Sync {
+    /// What has to be written for this batch to have arrived; or what became of it instead.
+    fn enlist<'a>(
+        &'a self,
+        batch: &'a Batch,
+    ) -> Pin<Box<dyn Future<Output = Result<Enlistment, Outcome>> + Send + 'a>>;
+}
+
+/// A batch that arrives when its writes are committed. Dropped, it was never there.
+#[must_use = "the batch arrives by a transaction with these writes"]
+pub struct Enlistment {
+    /// What the transaction has to write.
+    pub writes: Vec<TransactWriteItem>,
+    /// Called when it has succeeded.
+    pub committed: Box<dyn FnOnce() + Send>,
+}
+
+/// A destination that is ready to take changes.
+#[derive(Clone)]
+pub enum Door {
+    /// Takes batches, at least once each.
+    Target(Arc<dyn Target>),
+    /// Takes batches in the router's transaction, exactly once each.
+    Enlist(Arc<dyn Enlist>),
+}
+
+/// Opens the door that a route names; or says why there is none.
+pub trait Doors: Send + Sync {
+    /// The door of a route's [`Destination`](crate::Destination).
+    fn open(&self, route: &Route) -> Result<Door, String>;
+}
+
+impl<F: Fn(&Route) -> Result<Door, String> + Send + Sync> Doors for F {
+    fn open(&self, route: &Route) -> Result<Door, String> {
+        self(route)
+    }
+}
+
+impl std::fmt::Debug for Enlistment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Enlistment")
+            .field("writes", &self.writes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Target(_) => "Target",
+            Self::Enlist(_) => "Enlist",
+        })
+    }
 }

@@ -1,0 +1,199 @@
+//! Dead letters: changes that were given up, whole, with their history. Listed, shown, replayed, dropped.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trestle_api::Error;
+use trestle_env::{Timestamp, iso_8601_millis};
+
+use crate::attempt::attempt;
+use crate::live::Live;
+use crate::matcher::Typed;
+use crate::rows::{Kept, KeptId, Rows};
+use crate::{Change, Outcome};
+
+/// Dead letters read at once.
+const PAGE: u32 = 25;
+
+/// A change that was given up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadLetter {
+    /// Its name: the route, the stream and the sequence number.
+    pub id: String,
+    /// The route that gave it up.
+    pub route: String,
+    /// The change.
+    pub change: Arc<Change>,
+    /// What the last attempt came to.
+    pub error: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The first failed attempt.
+    pub first: Timestamp,
+    /// The last failed attempt.
+    pub last: Timestamp,
+}
+
+impl DeadLetter {
+    fn new(route: String, kept: Kept) -> Self {
+        Self {
+            id: format!("{route}#{}", kept.id.0),
+            route,
+            change: kept.change,
+            error: kept.error,
+            attempts: kept.attempts,
+            first: kept.first,
+            last: kept.last,
+        }
+    }
+
+    /// The dead letter in plain JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let time = |at| format!("{}Z", iso_8601_millis(at));
+        json!({
+            "id": self.id, "route": self.route, "error": self.error, "attempts": self.attempts,
+            "first": time(self.first), "last": time(self.last), "change": self.change.to_json(),
+        })
+    }
+}
+
+/// A page of dead letters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeadLetters {
+    /// The letters, by route and in the order of their changes.
+    pub letters: Vec<DeadLetter>,
+    /// The id to go on after, if there are more.
+    pub next: Option<String>,
+}
+
+/// Which dead letters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// All of them.
+    All,
+    /// Those of a route.
+    Route(String),
+    /// The one with this id.
+    One(String),
+}
+
+/// What a replay came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Replayed {
+    /// Delivered, and dead letters no more.
+    pub delivered: u64,
+    /// Refused again; they stay.
+    pub failed: u64,
+}
+
+pub(crate) async fn page(
+    rows: &Rows,
+    route: Option<&str>,
+    after: Option<&str>,
+    limit: u32,
+) -> Result<DeadLetters, Error> {
+    let (letters, next) = rows.dead_page(route, after, limit).await?;
+    let letters = letters
+        .into_iter()
+        .map(|(route, kept)| DeadLetter::new(route, kept));
+    Ok(DeadLetters {
+        letters: letters.collect(),
+        next,
+    })
+}
+
+pub(crate) async fn one(rows: &Rows, id: &str) -> Result<Option<DeadLetter>, Error> {
+    let Some((route, kept_id)) = split(id) else {
+        return Ok(None);
+    };
+    let kept = rows.dead(route, &kept_id).await?;
+    Ok(kept.map(|kept| DeadLetter::new(route.to_owned(), kept)))
+}
+
+fn split(id: &str) -> Option<(&str, KeptId)> {
+    let (route, rest) = id.split_once('#')?;
+    Some((route, KeptId(rest.to_owned())))
+}
+
+/// Walks the selected dead letters, a page at a time, oldest first.
+pub(crate) struct Walk<'r> {
+    rows: &'r Rows,
+    selection: Selection,
+    after: Option<String>,
+    is_over: bool,
+}
+
+impl<'r> Walk<'r> {
+    pub(crate) fn new(rows: &'r Rows, selection: Selection) -> Self {
+        Self {
+            rows,
+            selection,
+            after: None,
+            is_over: false,
+        }
+    }
+
+    /// The next page; empty at the end.
+    pub(crate) async fn next(&mut self) -> Result<Vec<(String, Kept)>, Error> {
+        if self.is_over {
+            return Ok(Vec::new());
+        }
+        if let Selection::One(id) = &self.selection {
+            self.is_over = true;
+            let missing = || {
+                Error::validation(format!(
+                    "There is no dead letter `{id}`; list them to see which are"
+                ))
+            };
+            let (route, kept_id) = split(id).ok_or_else(missing)?;
+            let kept = self.rows.dead(route, &kept_id).await?.ok_or_else(missing)?;
+            return Ok(vec![(route.to_owned(), kept)]);
+        }
+        let route = match &self.selection {
+            Selection::Route(route) => Some(&**route),
+            _ => None,
+        };
+        let (letters, next) = self.rows.dead_page(route, self.after.as_deref(), PAGE).await?;
+        self.is_over = next.is_none();
+        self.after = next;
+        Ok(letters)
+    }
+}
+
+/// Tries a dead letter once more; says whether it was taken.
+pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<bool, Error> {
+    let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
+    let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
+    let (outcome, enlisted) = attempt(&live.door, &batch).await;
+    let error = match outcome {
+        Outcome::Done => None,
+        Outcome::Partly(reasons) => reasons.into_iter().next().map(|(_, error)| error),
+        Outcome::Refused(error) | Outcome::Unavailable(error) => Some(error),
+    };
+    if let Some(error) = error {
+        kept.attempts += 1;
+        kept.error = error;
+        kept.last = live.clock.now();
+        live.rows.write(&[kept.bury(&live.name).row]).await?;
+        return Ok(false);
+    }
+    let unbury = Kept::unbury(&live.name, &kept.id);
+    match enlisted {
+        None => live.rows.write(&[unbury]).await?,
+        Some(enlisted) => {
+            let mut writes = enlisted.writes;
+            writes.push(unbury.in_transaction_if_there());
+            live.rows.transact(writes).await?;
+            (enlisted.committed)();
+        }
+    }
+    live.rows.drop_parts(&live.name, &kept).await?;
+    Ok(true)
+}
+
+/// Removes a dead letter for good.
+pub(crate) async fn remove(rows: &Rows, route: &str, kept: &Kept) -> Result<(), Error> {
+    rows.write(&[Kept::unbury(route, &kept.id)]).await?;
+    rows.drop_parts(route, kept).await
+}

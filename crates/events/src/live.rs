@@ -1,0 +1,336 @@
+//! A route at work: what its reader, lanes, retries and checkpoints share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, watch};
+use trestle_env::{Alarm, Clock, Timestamp};
+use trestle_item::{codec, key};
+use trestle_pattern::Template;
+
+use crate::matcher::{Matcher, Typed};
+use crate::parked::{KeyName, Parked};
+use crate::rows::{Place, Rows};
+use crate::sequence::Sequence;
+use crate::status::{Counters, RouteState, RouteStatus};
+use crate::target::Door;
+use crate::tracker::{Mark, ShardName, Ticket, Tracker};
+use crate::{Batch, Change, Delivery, Route};
+
+/// Changes that may be read ahead for a route, whatever its batch size.
+const AHEAD_MIN: usize = 2_000;
+/// Bytes that may be read ahead for a route.
+const AHEAD_BYTES_MAX: usize = 32 << 20;
+/// Parked changes of a route; with more, it stands still until some are settled.
+pub(crate) const PARKED_MAX: usize = 100_000;
+/// Changes in one transaction with a place: a transaction has up to 100 writes, and each change may be of another shard.
+const ENLISTED_MAX: usize = 40;
+/// Bytes of changes in one transaction with a place: a transaction has up to 4 MB.
+pub(crate) const ENLISTED_BYTES_MAX: usize = 1_000_000;
+
+/// The route is being stopped; whoever hears this ends.
+#[derive(Debug)]
+pub(crate) struct Stopped;
+
+/// A change on its way through a lane.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    pub(crate) typed: Arc<Typed>,
+    pub(crate) key: KeyName,
+    pub(crate) sequence: Sequence,
+    pub(crate) ticket: Ticket,
+    pub(crate) bytes: usize,
+}
+
+impl Handed {
+    pub(crate) fn change(&self) -> &Arc<Change> {
+        &self.typed.change
+    }
+}
+
+/// A change as it was read, for whichever route takes it.
+pub(crate) struct ReadChange {
+    pub(crate) typed: Arc<Typed>,
+    pub(crate) sequence: Sequence,
+    pub(crate) key: KeyName,
+    pub(crate) bytes: usize,
+}
+
+impl ReadChange {
+    pub(crate) fn new(change: Change, bytes: usize) -> Self {
+        Self {
+            sequence: Sequence::new(&change.sequence),
+            key: key::hash(&codec::encode(&change.keys)),
+            typed: Arc::new(Typed::new(Arc::new(change))),
+            bytes,
+        }
+    }
+}
+
+/// A route at work.
+pub(crate) struct Live {
+    pub(crate) route: Route,
+    pub(crate) name: Arc<str>,
+    pub(crate) door: Door,
+    matcher: Matcher,
+    template: Option<Template>,
+    pub(crate) rows: Arc<Rows>,
+    pub(crate) place: Place,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tracker: Mutex<Tracker>,
+    /// Rung when a mark has moved.
+    pub(crate) moved: Notify,
+    /// The marks as they are stored.
+    pub(crate) stored: Mutex<HashMap<Arc<ShardName>, Mark>>,
+    pub(crate) parked: Mutex<Parked>,
+    /// Rung when a parked change may have become ready, or was settled.
+    pub(crate) parked_bell: Notify,
+    /// Rung when parked changes have been settled.
+    pub(crate) settled_bell: Notify,
+    /// Rung when the reader may go on: there is room again, or a shard has ended.
+    pub(crate) reader_bell: Arc<Notify>,
+    pub(crate) counters: Counters,
+    ahead: AtomicUsize,
+    ahead_bytes: AtomicUsize,
+    reading: AtomicU8,
+    lanes: Vec<mpsc::UnboundedSender<Handed>>,
+    stop: watch::Receiver<bool>,
+}
+
+/// What a route is made of.
+pub(crate) struct Parts {
+    pub(crate) route: Route,
+    pub(crate) door: Door,
+    pub(crate) rows: Arc<Rows>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) reader_bell: Arc<Notify>,
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) stored: HashMap<Arc<ShardName>, Mark>,
+    pub(crate) parked: Parked,
+}
+
+/// How far the reader is with a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    AtTheEnd,
+    Behind,
+    NoStream,
+}
+
+impl Live {
+    /// A route that can start, and the far ends of its lanes; or what is wrong with it.
+    pub(crate) fn new(parts: Parts) -> Result<(Self, Vec<mpsc::UnboundedReceiver<Handed>>), String> {
+        let Parts { route, door, .. } = parts;
+        let matcher = Matcher::new(&route)?;
+        let template = route.input.as_deref().map(Template::parse).transpose();
+        let template = template.map_err(|error| format!("the input cannot be used: {error}"))?;
+        // What is handed over in a transaction with the place must be in one line with it.
+        let lanes = match door {
+            Door::Target(_) => route.parallelization_factor.max(1),
+            Door::Enlist(_) => 1,
+        };
+        let (senders, receivers) = (0..lanes).map(|_| mpsc::unbounded_channel()).unzip();
+        let name: Arc<str> = route.name.as_str().into();
+        let live = Self {
+            place: Place::new(Arc::clone(&parts.rows), &name, route.table.as_str().into()),
+            name,
+            door,
+            matcher,
+            template,
+            rows: parts.rows,
+            clock: parts.clock,
+            tracker: Mutex::default(),
+            moved: Notify::new(),
+            stored: Mutex::new(parts.stored),
+            parked: Mutex::new(parts.parked),
+            parked_bell: Notify::new(),
+            settled_bell: Notify::new(),
+            reader_bell: parts.reader_bell,
+            counters: Counters::default(),
+            ahead: AtomicUsize::new(0),
+            ahead_bytes: AtomicUsize::new(0),
+            reading: AtomicU8::new(Reading::Behind as u8),
+            lanes: senders,
+            stop: parts.stop,
+            route,
+        };
+        Ok((live, receivers))
+    }
+
+    /// The most changes in a batch.
+    pub(crate) fn batch_max(&self) -> usize {
+        match self.door {
+            Door::Target(_) => self.route.batch_size.max(1),
+            Door::Enlist(_) => self.route.batch_size.clamp(1, ENLISTED_MAX),
+        }
+    }
+
+    fn ahead_max(&self) -> usize {
+        (2 * self.batch_max() * self.lanes.len()).max(AHEAD_MIN)
+    }
+
+    /// Whether more may be read for this route.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ahead.load(Ordering::Acquire) < self.ahead_max()
+            && self.ahead_bytes.load(Ordering::Acquire) < AHEAD_BYTES_MAX
+    }
+
+    /// Takes what is for this route from a part of a shard that was read; `from` is when the route begins.
+    pub(crate) fn feed(
+        &self,
+        shard: &Arc<ShardName>,
+        changes: &[ReadChange],
+        from: Timestamp,
+        has_ended: bool,
+    ) {
+        let mut tracker = self.tracker.lock();
+        for read in changes {
+            if read.typed.change.at < from || !self.matcher.takes(&read.typed) {
+                continue;
+            }
+            let handed = Handed {
+                ticket: tracker.sent(shard, &read.sequence, read.typed.change.at),
+                typed: Arc::clone(&read.typed),
+                key: read.key,
+                sequence: read.sequence.clone(),
+                bytes: read.bytes,
+            };
+            self.ahead.fetch_add(1, Ordering::AcqRel);
+            self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
+            let lane = (read.key % self.lanes.len() as u64) as usize;
+            // A lane that is gone means that the route is being stopped; the change stays where its place is.
+            let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
+        }
+        if let Some(last) = changes.last() {
+            tracker.passed(shard, &last.sequence);
+        }
+        if has_ended {
+            tracker.read(shard);
+        }
+        drop(tracker);
+        self.moved.notify_one();
+    }
+
+    /// Changes are done: their places may be passed, and there is room for others.
+    pub(crate) fn done<'h>(&self, changes: impl Iterator<Item = &'h Handed> + Clone) {
+        let had_room = self.has_room();
+        self.tracker
+            .lock()
+            .done(changes.clone().map(|handed| &handed.ticket));
+        let (count, bytes) = changes.fold((0, 0), |(count, bytes), handed| (count + 1, bytes + handed.bytes));
+        self.ahead.fetch_sub(count, Ordering::AcqRel);
+        self.ahead_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.moved.notify_one();
+        if !had_room && self.has_room() {
+            self.reader_bell.notify_one();
+        }
+    }
+
+    /// Whether a shard has ended and everything in it is done, durably.
+    pub(crate) fn has_finished(&self, shard: &ShardName) -> bool {
+        self.stored.lock().get(shard).is_some_and(|mark| mark.ended)
+    }
+
+    /// Whether this place is behind the stored mark: the change will not be read again.
+    pub(crate) fn has_passed(&self, shard: &ShardName, sequence: &Sequence) -> bool {
+        let stored = self.stored.lock();
+        // Without a mark, the shard is none that the route has begun with: its stream is finished, or gone.
+        stored
+            .get(shard)
+            .is_none_or(|mark| mark.ended || mark.sequence.as_ref().is_some_and(|passed| passed >= sequence))
+    }
+
+    /// The route begins or goes on with a shard.
+    pub(crate) fn open(&self, shard: &Arc<ShardName>) -> Mark {
+        self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
+    }
+
+    /// The route is through with all streams up to this one.
+    pub(crate) fn close(&self, past: &str) {
+        self.stored.lock().retain(|shard, _| &*shard.stream > past);
+        self.parked_bell.notify_one();
+    }
+
+    /// Marks are stored.
+    pub(crate) fn stored(&self, marks: Vec<(Arc<ShardName>, Mark)>) {
+        let has_ended = marks.iter().any(|(_, mark)| mark.ended);
+        self.stored.lock().extend(marks);
+        self.parked_bell.notify_one();
+        if has_ended {
+            self.reader_bell.notify_one();
+        }
+    }
+
+    /// A batch as the target gets it.
+    pub(crate) fn batch<'h>(&self, changes: impl Iterator<Item = (&'h Arc<Typed>, u32)>) -> Batch {
+        let delivery = |(typed, attempt): (&Arc<Typed>, u32)| Delivery {
+            id: format!("{}:{}", self.name, typed.change.event_id),
+            change: Arc::clone(&typed.change),
+            attempt,
+            input: match &self.template {
+                Some(template) => Arc::new(template.fill(typed.json())),
+                None => Arc::clone(typed.json()),
+            },
+        };
+        Batch {
+            route: Arc::clone(&self.name),
+            deliveries: changes.map(delivery).collect(),
+        }
+    }
+
+    /// Waits until a time, or until the route is stopped.
+    pub(crate) async fn wait_until(&self, time: Timestamp) -> Result<(), Stopped> {
+        let mut alarm = Alarm::new(Arc::clone(&self.clock));
+        tokio::select! {
+            () = alarm.at(time) => Ok(()),
+            () = self.stopped() => Err(Stopped),
+        }
+    }
+
+    /// Ends when the route is to stop.
+    pub(crate) async fn stopped(&self) {
+        // An error means that the router is gone.
+        let _ = self.stop.clone().wait_for(|stop| *stop).await;
+    }
+
+    /// Notes a failure of the database and waits a little before it is asked again.
+    pub(crate) async fn pause(&self, error: &trestle_api::Error) -> Result<(), Stopped> {
+        tracing::warn!(route = %self.name, %error, "the router's rows cannot be written; trying again");
+        self.counters.failed(self.clock.now(), &error.to_string());
+        let wait = self.route.backoff.after(1);
+        self.wait_until(self.clock.now().plus(wait)).await
+    }
+
+    pub(crate) fn set_reading(&self, reading: Reading) {
+        self.reading.store(reading as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn status(&self) -> RouteStatus {
+        let reading = self.reading.load(Ordering::Relaxed);
+        let state = if self.counters.backing_off.load(Ordering::Relaxed) > 0 {
+            RouteState::BackingOff
+        } else if reading == Reading::NoStream as u8 {
+            RouteState::NoStream
+        } else if reading == Reading::Behind as u8 {
+            RouteState::CatchingUp
+        } else {
+            RouteState::Running
+        };
+        let oldest = self.tracker.lock().oldest();
+        let lag = oldest.map_or(0, |at| self.clock.now().since(at).as_millis());
+        RouteStatus {
+            route: self.route.name.clone(),
+            table: self.route.table.clone(),
+            state,
+            waiting: self.ahead.load(Ordering::Relaxed) as u64,
+            lag_ms: u64::try_from(lag).unwrap_or(u64::MAX),
+            delivered: self.counters.delivered.load(Ordering::Relaxed),
+            retried: self.counters.retried.load(Ordering::Relaxed),
+            parked: self.parked.lock().count() as u64,
+            dead: self.counters.dead.load(Ordering::Relaxed),
+            last_error: self.counters.last_error(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Whether a change is for a route. The cheap questions come first; JSON is made only for a pattern.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use trestle_pattern::Pattern;
+
+use crate::{Change, ChangeEvent, Route};
+
+/// A change with its JSON, which is made at most once, for all routes.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    pub(crate) change: Arc<Change>,
+    json: OnceLock<Arc<Value>>,
+}
+
+impl Typed {
+    pub(crate) fn new(change: Arc<Change>) -> Self {
+        Self {
+            change,
+            json: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> &Arc<Value> {
+        self.json.get_or_init(|| Arc::new(self.change.to_json()))
+    }
+}
+
+/// What a route takes.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    entities: Vec<String>,
+    events: Vec<ChangeEvent>,
+    changed: Vec<String>,
+    pattern: Option<Pattern>,
+}
+
+impl Matcher {
+    /// What the route takes, or what is wrong with its pattern.
+    pub(crate) fn new(route: &Route) -> Result<Self, String> {
+        let pattern = route.pattern.as_ref().map(Pattern::parse).transpose();
+        let pattern = pattern.map_err(|faults| {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            format!("the pattern cannot be used: {}", faults.join("; "))
+        })?;
+        Ok(Self {
+            entities: route.entities.clone(),
+            events: route.events.clone(),
+            changed: route.changed.clone(),
+            pattern,
+        })
+    }
+
+    pub(crate) fn takes(&self, typed: &Typed) -> bool {
+        let change = &typed.change;
+        let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        (self.events.is_empty() || self.events.contains(&change.event))
+            && (self.entities.is_empty()
+                || change
+                    .entity
+                    .as_deref()
+                    .is_some_and(|entity| among(&self.entities, entity)))
+            && (self.changed.is_empty() || change.changed.iter().any(|name| among(&self.changed, name)))
+            && self
+                .pattern
+                .as_ref()
+                .is_none_or(|pattern| pattern.matches(typed.json()))
+    }
+}

@@ -1,0 +1,156 @@
+//! From a stream's record to a change, and a change as it is kept in a row.
+
+use std::sync::Arc;
+
+use trestle_api::{OperationType, Record};
+use trestle_env::Timestamp;
+use trestle_item::{AttributeValue, Item};
+
+use crate::{Change, ChangeEvent, Typer};
+
+/// Who deletes what has expired, in a record.
+const SERVICE: &str = "dynamodb.amazonaws.com";
+
+/// The change that a record tells of.
+pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn Typer) -> Change {
+    let by_service = record
+        .user_identity
+        .is_some_and(|identity| identity.principal_id.as_deref() == Some(SERVICE));
+    let event = match record.event_name {
+        OperationType::Insert => ChangeEvent::Insert,
+        OperationType::Modify => ChangeEvent::Modify,
+        OperationType::Remove if by_service => ChangeEvent::Expire,
+        OperationType::Remove => ChangeEvent::Remove,
+    };
+    let told = record.dynamodb;
+    let item = told.new_image.as_ref().or(told.old_image.as_ref());
+    let at = told.approximate_creation_date_time;
+    Change {
+        table: Arc::clone(table),
+        entity: typer.entity(table, item.unwrap_or(&told.keys)),
+        event,
+        changed: changed(event, told.old_image.as_ref(), told.new_image.as_ref()),
+        keys: told.keys,
+        old: told.old_image,
+        new: told.new_image,
+        event_id: record.event_id,
+        sequence: told.sequence_number,
+        shard: shard.to_owned(),
+        at: at.map_or(Timestamp::EPOCH, |at| Timestamp::from_millis(at.to_millis())),
+    }
+}
+
+/// The names of the attributes that differ, sorted. All of a new or removed item do; of a modified one, nothing is
+/// known unless both images are.
+fn changed(event: ChangeEvent, old: Option<&Item>, new: Option<&Item>) -> Vec<String> {
+    let names = |item: &Item| item.keys().cloned().collect();
+    match (event, old, new) {
+        (ChangeEvent::Insert, _, Some(item)) => names(item),
+        (ChangeEvent::Remove | ChangeEvent::Expire, Some(item), _) => names(item),
+        (ChangeEvent::Modify, Some(old), Some(new)) => {
+            let mut names: Vec<String> = new
+                .iter()
+                .filter(|(name, value)| old.get(name) != Some(value))
+                .map(|(name, _)| name.clone())
+                .chain(old.keys().filter(|name| !new.contains_key(name)).cloned())
+                .collect();
+            names.sort_unstable();
+            names
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The whole change as an item, to be kept in a row.
+pub(crate) fn to_item(change: &Change) -> Item {
+    let list = |names: &[String]| AttributeValue::L(names.iter().map(|name| name.as_str().into()).collect());
+    let mut item = Item::from([
+        ("at", AttributeValue::from(change.at.as_millis())),
+        ("changed", list(&change.changed)),
+        ("event", change.event.name().into()),
+        ("event_id", change.event_id.as_str().into()),
+        ("keys", change.keys.clone().into()),
+        ("sequence", change.sequence.as_str().into()),
+        ("shard", change.shard.as_str().into()),
+        ("table", (*change.table).into()),
+    ]);
+    if let Some(entity) = &change.entity {
+        item.insert("entity", &**entity);
+    }
+    for (name, image) in [("old", &change.old), ("new", &change.new)] {
+        if let Some(image) = image {
+            item.insert(name, image.clone());
+        }
+    }
+    item
+}
+
+/// Reads what [`to_item`] wrote; `None` if it is something else.
+pub(crate) fn from_item(mut item: Item) -> Option<Change> {
+    let text = |item: &Item, name: &str| Some(item.get(name)?.as_s()?.to_owned());
+    let mut image = |name: &str| match item.remove(name) {
+        Some(AttributeValue::M(image)) => Some(image),
+        _ => None,
+    };
+    let (keys, old, new) = (image("keys")?, image("old"), image("new"));
+    let names = item.get("changed")?.as_l()?.iter();
+    Some(Change {
+        table: text(&item, "table")?.into(),
+        entity: text(&item, "entity").map(Arc::from),
+        event: ChangeEvent::from_name(item.get("event")?.as_s()?)?,
+        keys,
+        old,
+        new,
+        changed: names.filter_map(|name| Some(name.as_s()?.to_owned())).collect(),
+        event_id: text(&item, "event_id")?,
+        sequence: text(&item, "sequence")?,
+        shard: text(&item, "shard")?,
+        at: Timestamp::from_millis(u64::try_from(item.get("at")?.as_n()?.to_i64()?).ok()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(pairs: &[(&str, i64)]) -> Item {
+        pairs.iter().map(|(name, value)| (*name, *value)).collect()
+    }
+
+    #[test]
+    fn what_changed_is_what_differs_appears_or_goes() {
+        let (old, new) = (
+            image(&[("a", 1), ("b", 2), ("c", 3)]),
+            image(&[("a", 1), ("b", 3), ("d", 4)]),
+        );
+        let of = |event, old, new| changed(event, old, new).join(" ");
+        assert_eq!(of(ChangeEvent::Modify, Some(&old), Some(&new)), "b c d");
+        assert_eq!(of(ChangeEvent::Modify, None, Some(&new)), "");
+        assert_eq!(of(ChangeEvent::Insert, None, Some(&new)), "a b d");
+        assert_eq!(of(ChangeEvent::Expire, Some(&old), None), "a b c");
+    }
+
+    #[test]
+    fn a_kept_change_is_the_same_change() {
+        for (entity, old, new) in [
+            (Some("layer"), Some(image(&[("a", 1)])), Some(image(&[("a", 2)]))),
+            (None, None, None),
+        ] {
+            let change = Change {
+                table: "t".into(),
+                entity: entity.map(Arc::from),
+                event: ChangeEvent::Modify,
+                keys: image(&[("pk", 7)]),
+                old,
+                new,
+                changed: vec!["a".into()],
+                event_id: "id".into(),
+                sequence: "100".into(),
+                shard: "shardId-1".into(),
+                at: Timestamp::from_millis(1_700_000_000_123),
+            };
+            assert_eq!(from_item(to_item(&change)), Some(change));
+        }
+        assert_eq!(from_item(image(&[("a", 1)])), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! A route: which changes go where, and how hard to try. Plain data, named as in Lambda's event source mapping.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use trestle_env::Timestamp;
+use trestle_pattern::Template;
+
+use crate::ChangeEvent;
+use crate::matcher::Matcher;
+
+/// How long a batch may wait at most.
+const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
+
+/// Which changes go where, and how hard to try.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// Its name, which is also that of its checkpoints and dead letters.
+    pub name: String,
+    /// The table whose changes it takes.
+    pub table: String,
+    /// The entities it takes; none means all, and items that are no entity.
+    pub entities: Vec<String>,
+    /// The events it takes; none means all.
+    pub events: Vec<ChangeEvent>,
+    /// Only changes of one of these attributes; none means any change.
+    pub changed: Vec<String>,
+    /// Only changes whose JSON this EventBridge pattern matches.
+    pub pattern: Option<Value>,
+    /// Where they go.
+    pub target: Destination,
+    /// What the target gets instead of the change as JSON: a JSON text in which `<path>` stands for a value of it.
+    pub input: Option<String>,
+    /// The most changes in a batch, 1 to 10,000.
+    pub batch_size: usize,
+    /// How long a batch may wait to become full.
+    pub maximum_batching_window: Duration,
+    /// How many batches may be on their way at once, 1 to 10. Changes of one item are always in order.
+    pub parallelization_factor: usize,
+    /// How often to try again after the first attempt.
+    pub maximum_retry_attempts: u32,
+    /// A change that is older becomes a dead letter.
+    pub maximum_record_age: Duration,
+    /// Whether a refused batch is cut in halves until what cannot be taken is alone.
+    pub bisect_batch_on_error: bool,
+    /// How long to wait between attempts.
+    pub backoff: Backoff,
+    /// Where a new route begins.
+    pub starting_position: StartingPosition,
+    /// Whether it delivers. A route that does not keeps its place, as long as the stream keeps its records.
+    pub enabled: bool,
+    /// Whether it also takes moves and touches made by maintenance.
+    pub include_maintenance: bool,
+}
+
+/// The kinds of destination, as a route file names them.
+pub const DESTINATIONS: [&str; 6] = ["webhook", "command", "queue", "sqs", "event_bridge", "handler"];
+
+/// Where changes go, as the route file says it: `{ webhook = "http://…", … }`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Destination(pub Map<String, Value>);
+
+impl Destination {
+    /// A destination of a kind, without further settings.
+    #[must_use]
+    pub fn new(kind: &str, value: impl Into<Value>) -> Self {
+        Self(Map::from_iter([(kind.to_owned(), value.into())]))
+    }
+
+    /// Its kind, one of [`DESTINATIONS`], and what stands there.
+    #[must_use]
+    pub fn kind(&self) -> Option<(&'static str, &Value)> {
+        DESTINATIONS
+            .into_iter()
+            .find_map(|kind| Some((kind, self.0.get(kind)?)))
+    }
+
+    /// The name of the embedded queue, if it is one.
+    #[must_use]
+    pub fn queue(&self) -> Option<&str> {
+        self.0.get("queue")?.as_str()
+    }
+}
+
+/// How long to wait between attempts: twice as long each time, from the first to the longest, and a random part less,
+/// so that what failed together is not tried again together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// Before the second attempt.
+    pub first: Duration,
+    /// At most.
+    pub longest: Duration,
+}
+
+impl Backoff {
+    /// How long to wait after so many failed attempts: between half of the time and all of it.
+    pub(crate) fn after(self, attempts: u32) -> Duration {
+        let doublings = attempts.saturating_sub(1).min(31);
+        let whole = self.first.saturating_mul(1 << doublings).min(self.longest);
+        let half = whole / 2;
+        let random = trestle_env::ids::random_u64() % 1_000;
+        half + (whole - half).mul_f64(random as f64 / 1_000.0)
+    }
+}
+
+/// Where a new route begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartingPosition {
+    /// With the next change.
+    Latest,
+    /// With the oldest change that the stream still has.
+    TrimHorizon,
+    /// With the first change at or after a time.
+    At(Timestamp),
+}
+
+impl Route {
+    /// A route for all changes of a table, with the settings that a file gets when it says nothing else.
+    #[must_use]
+    pub fn new(name: impl Into<String>, table: impl Into<String>, target: Destination) -> Self {
+        Self {
+            name: name.into(),
+            table: table.into(),
+            entities: Vec::new(),
+            events: Vec::new(),
+            changed: Vec::new(),
+            pattern: None,
+            target,
+            input: None,
+            batch_size: 100,
+            maximum_batching_window: Duration::ZERO,
+            parallelization_factor: 1,
+            maximum_retry_attempts: 10,
+            maximum_record_age: Duration::from_secs(24 * 60 * 60),
+            bisect_batch_on_error: true,
+            backoff: Backoff {
+                first: Duration::from_millis(200),
+                longest: Duration::from_secs(60),
+            },
+            starting_position: StartingPosition::Latest,
+            enabled: true,
+            include_maintenance: false,
+        }
+    }
+}
+
+/// What makes a route impossible, if anything does.
+pub(crate) fn route_fault(route: &Route) -> Option<String> {
+    let named = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+    };
+    let within = |what: &str, value: usize, low: usize, high: usize| {
+        (!(low..=high).contains(&value)).then(|| format!("`{what}` is {value}, but can be {low} to {high}"))
+    };
+    if !named(&route.name) {
+        return Some("a route's name has letters, digits, `_`, `-` and `.`".to_owned());
+    }
+    if route.table.is_empty() {
+        return Some("it has no table; add `table = …`".to_owned());
+    }
+    within("batch_size", route.batch_size, 1, 10_000)
+        .or_else(|| within("parallelization_factor", route.parallelization_factor, 1, 10))
+        .or_else(|| {
+            within(
+                "maximum_retry_attempts",
+                route.maximum_retry_attempts as usize,
+                0,
+                10_000,
+            )
+        })
+        .or_else(|| {
+            let window = route.maximum_batching_window;
+            (window > BATCHING_WINDOW_MAX).then(|| "`maximum_batching_window` can be up to 300s".to_owned())
+        })
+        .or_else(|| Matcher::new(route).err())
+        .or_else(|| {
+            let template = route.input.as_deref().map(Template::parse)?;
+            template
+                .err()
+                .map(|error| format!("the input cannot be used: {error}"))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_lose_at_most_half() {
+        let backoff = Backoff {
+            first: Duration::from_millis(200),
+            longest: Duration::from_secs(60),
+        };
+        for (attempts, whole_ms) in [
+            (1, 200),
+            (2, 400),
+            (5, 3_200),
+            (9, 51_200),
+            (10, 60_000),
+            (10_000, 60_000),
+        ] {
+            for _ in 0..50 {
+                let wait = backoff.after(attempts).as_millis();
+                assert!((whole_ms / 2..=whole_ms).contains(&wait), "{attempts}: {wait}");
+            }
+        }
+    }
+}

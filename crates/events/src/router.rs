@@ -1,0 +1,322 @@
+//! The router: routes at work over a database.
+
+mod running;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, Notify, mpsc, oneshot};
+use trestle_api::{Database, Error};
+use trestle_env::{Clock, Signal};
+
+use crate::dead_letter::{self, Walk};
+use crate::live::Live;
+use crate::reader::{Command, Reader, Source};
+use crate::rows::Rows;
+use crate::target::Door;
+use crate::{
+    DeadLetter, DeadLetters, Doors, Replayed, Route, RouteState, RouteStatus, Selection, Typer, route_fault,
+};
+use running::Running;
+
+/// What a router works with.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where the streams are, and the router's own rows.
+    pub database: Arc<dyn Database>,
+    /// The clock that everything follows.
+    pub clock: Arc<dyn Clock>,
+    /// Rings when there may be changes to read; without one, the router looks every [`Setup::poll`].
+    pub bell: Option<Arc<Signal>>,
+    /// Says which entity an item is.
+    pub typer: Arc<dyn Typer>,
+    /// Opens the destinations that routes name.
+    pub doors: Arc<dyn Doors>,
+    /// How long to wait before looking for changes without having been told of any.
+    pub poll: Duration,
+    /// Where the router's tasks run.
+    pub runtime: Handle,
+}
+
+/// Why routes could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Some routes cannot work; nothing was changed.
+    #[error("{}", .0.join("\n"))]
+    Routes(Vec<String>),
+    /// The router's rows could not be read or written.
+    #[error("the router's own table cannot be used: {0}")]
+    Database(#[from] Error),
+}
+
+/// Routes at work. Cloning it gives another handle; the routes stop with the last, or with [`Router::stop`].
+#[derive(Clone)]
+pub struct Router {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    setup: Setup,
+    rows: Arc<Rows>,
+    /// Held while routes come and go.
+    state: Mutex<State>,
+    /// The same routes for those who only look.
+    view: RwLock<BTreeMap<String, View>>,
+}
+
+/// A route, and its work if it is on.
+type View = (Route, Option<Arc<Live>>);
+
+#[derive(Default)]
+struct State {
+    running: BTreeMap<String, Running>,
+    readers: HashMap<String, ReaderHandle>,
+}
+
+/// The way to a table's reader.
+struct ReaderHandle {
+    commands: mpsc::UnboundedSender<Command>,
+    bell: Arc<Notify>,
+}
+
+impl Router {
+    /// A router without routes.
+    #[must_use]
+    pub fn start(setup: Setup) -> Self {
+        let rows = Arc::new(Rows::new(Arc::clone(&setup.database)));
+        Self {
+            inner: Arc::new(Inner {
+                setup,
+                rows,
+                state: Mutex::default(),
+                view: RwLock::default(),
+            }),
+        }
+    }
+
+    /// Lets exactly these routes work. Those that were there before and are the same go on undisturbed; a changed one
+    /// goes on from its place; of one that is gone, the place is forgotten and what was parked becomes dead letters.
+    ///
+    /// When this returns, every new route has found its beginning: later changes are delivered.
+    pub async fn apply(&self, routes: Vec<Route>) -> Result<(), ApplyError> {
+        let doors = self.check(&routes)?;
+        let inner = &self.inner;
+        let mut state = inner.state.lock().await;
+        let kept = |running: &Running| routes.contains(&running.route);
+        let changed: Vec<String> = state
+            .running
+            .values()
+            .filter(|running| !kept(running))
+            .map(Running::name)
+            .collect();
+        for name in changed {
+            if let Some(running) = state.running.remove(&name) {
+                inner.view.write().remove(&name);
+                running.stop(&state.readers).await;
+            }
+        }
+        for (name, table) in inner.rows.routes().await? {
+            match routes.iter().find(|route| route.name == name) {
+                None => running::forget(&inner.rows, &*inner.setup.clock, &name, &table).await?,
+                Some(route) if route.table != table => running::move_away(&inner.rows, &name, &table).await?,
+                Some(_) => {}
+            }
+        }
+        for (route, door) in routes.into_iter().zip(doors) {
+            if !state.running.contains_key(&route.name) {
+                let name = route.name.clone();
+                let running = self.begin(&mut state, route.clone(), door).await?;
+                inner
+                    .view
+                    .write()
+                    .insert(name.clone(), (route, running.live.clone()));
+                state.running.insert(name, running);
+            }
+        }
+        Ok(())
+    }
+
+    /// The doors of all routes that are on; or everything that is wrong.
+    fn check(&self, routes: &[Route]) -> Result<Vec<Option<Door>>, ApplyError> {
+        let mut faults = Vec::new();
+        let mut doors = Vec::new();
+        for (at, route) in routes.iter().enumerate() {
+            let name = &route.name;
+            if routes.iter().take(at).any(|other| other.name == *name) {
+                faults.push(format!("route `{name}` is there twice; rename one of them"));
+            }
+            faults.extend(route_fault(route).map(|fault| format!("route `{name}`: {fault}")));
+            doors.push(match self.inner.setup.doors.open(route) {
+                Ok(door) => route.enabled.then_some(door),
+                Err(fault) => {
+                    faults.push(format!("route `{name}`: {fault}"));
+                    None
+                }
+            });
+        }
+        if faults.is_empty() {
+            Ok(doors)
+        } else {
+            Err(ApplyError::Routes(faults))
+        }
+    }
+
+    async fn begin(
+        &self,
+        state: &mut State,
+        route: Route,
+        door: Option<Door>,
+    ) -> Result<Running, ApplyError> {
+        let inner = &self.inner;
+        let Some(door) = door else {
+            return Ok(Running::disabled(route));
+        };
+        let reader = state
+            .readers
+            .entry(route.table.clone())
+            .or_insert_with(|| self.reader(&route.table));
+        let (running, follower) =
+            running::start(&inner.setup, &inner.rows, &reader.bell, route, door).await?;
+        let (found, is_found) = oneshot::channel();
+        let _ = reader.commands.send(Command::Attach(follower, found));
+        let _ = is_found.await;
+        Ok(running)
+    }
+
+    fn reader(&self, table: &str) -> ReaderHandle {
+        let setup = &self.inner.setup;
+        let (commands, incoming) = mpsc::unbounded_channel();
+        let bell = Arc::new(Notify::new());
+        let source = Source {
+            database: Arc::clone(&setup.database),
+            clock: Arc::clone(&setup.clock),
+            bell: setup.bell.clone(),
+            typer: Arc::clone(&setup.typer),
+            poll: setup.poll,
+        };
+        let reader = Reader::new(source, table.into(), Arc::clone(&bell));
+        setup.runtime.spawn(reader.run(incoming));
+        ReaderHandle { commands, bell }
+    }
+
+    /// The routes, in the order of their names.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Route> {
+        self.inner
+            .view
+            .read()
+            .values()
+            .map(|(route, _)| route.clone())
+            .collect()
+    }
+
+    /// How each route is doing, in the order of their names.
+    #[must_use]
+    pub fn status(&self) -> Vec<RouteStatus> {
+        let view = self.inner.view.read();
+        let status = |(route, live): &View| match live {
+            Some(live) => live.status(),
+            None => disabled(route),
+        };
+        view.values().map(status).collect()
+    }
+
+    /// A page of dead letters, of one route or of all, after the one with the id `after`.
+    pub async fn dead_letters(
+        &self,
+        route: Option<&str>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<DeadLetters, Error> {
+        dead_letter::page(&self.inner.rows, route, after, limit.max(1)).await
+    }
+
+    /// One dead letter.
+    pub async fn dead_letter(&self, id: &str) -> Result<Option<DeadLetter>, Error> {
+        dead_letter::one(&self.inner.rows, id).await
+    }
+
+    /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more.
+    pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
+        let mut walk = Walk::new(&self.inner.rows, selection);
+        let mut replayed = Replayed::default();
+        loop {
+            let letters = walk.next().await?;
+            if letters.is_empty() {
+                return Ok(replayed);
+            }
+            for (route, kept) in letters {
+                let live = self.live(&route).ok_or_else(|| {
+                    Error::validation(format!(
+                        "There is no route `{route}` at work to replay its dead letters; add it, or drop them"
+                    ))
+                })?;
+                if dead_letter::replay(&live, kept).await? {
+                    replayed.delivered += 1;
+                    live.counters.delivered.fetch_add(1, Ordering::Relaxed);
+                    live.counters.dead.fetch_sub(1, Ordering::Relaxed);
+                } else {
+                    replayed.failed += 1;
+                }
+            }
+        }
+    }
+
+    /// Removes dead letters for good; says how many.
+    pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
+        let mut walk = Walk::new(&self.inner.rows, selection);
+        let mut dropped = 0;
+        loop {
+            let letters = walk.next().await?;
+            if letters.is_empty() {
+                return Ok(dropped);
+            }
+            for (route, kept) in letters {
+                dead_letter::remove(&self.inner.rows, &route, &kept).await?;
+                dropped += 1;
+                if let Some(live) = self.live(&route) {
+                    live.counters.dead.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn live(&self, route: &str) -> Option<Arc<Live>> {
+        self.inner.view.read().get(route)?.1.clone()
+    }
+
+    /// Stops all routes after the deliveries that are under way, and stores their places.
+    pub async fn stop(&self) {
+        let mut state = self.inner.state.lock().await;
+        let State { running, readers } = std::mem::take(&mut *state);
+        self.inner.view.write().clear();
+        for running in running.into_values() {
+            running.stop(&readers).await;
+        }
+    }
+}
+
+fn disabled(route: &Route) -> RouteStatus {
+    RouteStatus {
+        route: route.name.clone(),
+        table: route.table.clone(),
+        state: RouteState::Disabled,
+        waiting: 0,
+        lag_ms: 0,
+        delivered: 0,
+        retried: 0,
+        parked: 0,
+        dead: 0,
+        last_error: None,
+    }
+}
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Router").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! The beginning and the end of a route's work.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::JoinHandle;
+use trestle_api::Error;
+use trestle_env::{Clock, Timestamp};
+use trestle_item::{codec, key};
+
+use super::{ApplyError, ReaderHandle, Setup};
+use crate::live::{Live, Parts};
+use crate::parked::{Entry, Parked};
+use crate::reader::{Command, Follower};
+use crate::rows::{Kept, Place, Position, Rows};
+use crate::sequence::Sequence;
+use crate::target::Door;
+use crate::{Route, StartingPosition, checkpoints, lane, retry};
+
+/// How long a delivery that is under way may take when its route is stopped; then it is given up, and made again later.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A route and what works for it.
+pub(super) struct Running {
+    pub(super) route: Route,
+    /// Nothing for a route that is switched off.
+    pub(super) live: Option<Arc<Live>>,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    pub(super) fn disabled(route: Route) -> Self {
+        Self {
+            route,
+            live: None,
+            stop: watch::Sender::new(true),
+            tasks: Vec::new(),
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.route.name.clone()
+    }
+
+    /// Ends the route's work; when this returns, its target hears nothing more and its places are stored.
+    pub(super) async fn stop(self, readers: &HashMap<String, ReaderHandle>) {
+        let Some(live) = self.live else { return };
+        if let Some(reader) = readers.get(&self.route.table) {
+            let (gone, is_gone) = oneshot::channel();
+            if reader
+                .commands
+                .send(Command::Detach(Arc::clone(&live.name), gone))
+                .is_ok()
+            {
+                let _ = is_gone.await;
+            }
+        }
+        self.stop.send_replace(true);
+        for mut task in self.tasks {
+            if tokio::time::timeout(GRACE, &mut task).await.is_err() {
+                task.abort();
+                let _ = task.await;
+            }
+        }
+        // Once more, for what the lanes did last.
+        checkpoints::store(&live, &mut HashMap::new()).await;
+    }
+}
+
+/// Brings a route back to where it was, or to its beginning, and starts its tasks.
+pub(super) async fn start(
+    setup: &Setup,
+    rows: &Arc<Rows>,
+    reader_bell: &Arc<Notify>,
+    route: Route,
+    door: Door,
+) -> Result<(Running, Follower), ApplyError> {
+    let name = route.name.clone();
+    let place = Place::new(Arc::clone(rows), &name, route.table.as_str().into());
+    rows.add_route(&name, &route.table).await?;
+    let (position, begins_latest) = match place.position().await? {
+        Some(position) => (position, false),
+        None => begin(&place, &route, setup.clock.now()).await?,
+    };
+    let (stop, stopped) = watch::channel(false);
+    let parts = Parts {
+        route: route.clone(),
+        door,
+        rows: Arc::clone(rows),
+        clock: Arc::clone(&setup.clock),
+        reader_bell: Arc::clone(reader_bell),
+        stop: stopped,
+        stored: place.marks().await?.into_iter().collect(),
+        parked: load_parked(rows, &name).await?,
+    };
+    let (live, inboxes) =
+        Live::new(parts).map_err(|fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]))?;
+    let live = Arc::new(live);
+    live.counters
+        .dead
+        .store(rows.count_dead(&name).await?, Ordering::Relaxed);
+    let mut tasks: Vec<JoinHandle<()>> = inboxes
+        .into_iter()
+        .map(|inbox| setup.runtime.spawn(lane::run(Arc::clone(&live), inbox)))
+        .collect();
+    tasks.push(setup.runtime.spawn(retry::run(Arc::clone(&live))));
+    // Where places are part of a transaction, the lane stores them.
+    if matches!(live.door, Door::Target(_)) {
+        tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
+    }
+    let follower = Follower::new(Arc::clone(&live), position, begins_latest);
+    let running = Running {
+        route,
+        live: Some(live),
+        stop,
+        tasks,
+    };
+    Ok((running, follower))
+}
+
+/// Where a new route begins, durably; and whether that is behind the newest record.
+async fn begin(place: &Place, route: &Route, now: Timestamp) -> Result<(Position, bool), Error> {
+    let (from, is_latest) = match route.starting_position {
+        StartingPosition::Latest => (now, true),
+        StartingPosition::TrimHorizon => (Timestamp::EPOCH, false),
+        StartingPosition::At(time) => (time, false),
+    };
+    let position = Position { from, past: None };
+    place.set_position(&position).await?;
+    Ok((position, is_latest))
+}
+
+async fn load_parked(rows: &Rows, route: &str) -> Result<Parked, Error> {
+    let mut parked = Parked::default();
+    let mut after = None;
+    loop {
+        let (page, more) = rows.parked_page(route, after).await?;
+        for kept in page {
+            let entry = Entry {
+                shard: kept.shard,
+                sequence: Sequence::new(&kept.change.sequence),
+                due: kept.due,
+                is_stored: true,
+            };
+            parked.add(key::hash(&codec::encode(&kept.change.keys)), kept.id, entry);
+        }
+        after = more;
+        if after.is_none() {
+            return Ok(parked);
+        }
+    }
+}
+
+/// Forgets a route that is gone. What was parked becomes dead letters: nobody else will try it.
+pub(super) async fn forget(
+    rows: &Arc<Rows>,
+    clock: &dyn Clock,
+    name: &str,
+    table: &str,
+) -> Result<(), Error> {
+    loop {
+        let (page, _) = rows.parked_page(name, None).await?;
+        if page.is_empty() {
+            break;
+        }
+        for mut kept in page {
+            kept.error = format!("the route was removed; last: {}", kept.error);
+            kept.last = clock.now();
+            rows.write(&[kept.bury(name).row]).await?;
+            rows.write(&[Kept::unpark(name, &kept.id)]).await?;
+        }
+    }
+    move_away(rows, name, table).await?;
+    rows.remove_route(name).await
+}
+
+/// Forgets a route's places in a table.
+pub(super) async fn move_away(rows: &Arc<Rows>, name: &str, table: &str) -> Result<(), Error> {
+    Place::new(Arc::clone(rows), name, table.into()).forget().await
+}

@@ -1,0 +1,250 @@
+//! What the router remembers, as rows of an ordinary table: places, parked changes, dead letters.
+//!
+//! | pk | sk | what |
+//! |---|---|---|
+//! | `routes` | `NAME` | that there is such a route, and its table |
+//! | `route#NAME` | `state#TABLE` | where the route began, and which streams it has finished |
+//! | `route#NAME` | `at#TABLE#STREAM#SHARD` | how far it has come in a shard |
+//! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again |
+//! | `dead` | `NAME#STREAM#SEQUENCE` | a dead letter |
+//! | `part#NAME#STREAM#SEQUENCE` | number | a part of a record that is too large for one row |
+
+mod kept;
+mod place;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trestle_api::{
+    AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt, DeleteRequest,
+    Error, ErrorKind, KeySchemaElement, KeyType, PutRequest, Query, TransactWriteItem, TransactWriteItems,
+    WriteRequest,
+};
+use trestle_item::{AttributeValue, Item, ScalarType};
+
+pub(crate) use kept::{Kept, KeptId};
+pub(crate) use place::{Place, Position};
+
+/// The table.
+pub(crate) const TABLE: &str = "_trestle.routes";
+
+/// Where the routes' names lie.
+const ROUTES: &str = "routes";
+
+/// The most writes in one `BatchWriteItem`.
+const BATCH_MAX: usize = 25;
+
+/// One row to be written or removed.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    Put(Item),
+    Delete(Item),
+}
+
+/// The table of the router's memory, over any database.
+pub(crate) struct Rows {
+    database: Arc<dyn Database>,
+    is_made: AtomicBool,
+}
+
+impl Rows {
+    pub(crate) fn new(database: Arc<dyn Database>) -> Self {
+        Self {
+            database,
+            is_made: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes the table if it is not there. A remote database may need a moment until it can be used.
+    async fn make(&self) -> Result<(), Error> {
+        if self.is_made.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let key = |attribute_name: &str, key_type| KeySchemaElement {
+            attribute_name: attribute_name.to_owned(),
+            key_type,
+        };
+        let text = |attribute_name: &str| AttributeDefinition {
+            attribute_name: attribute_name.to_owned(),
+            attribute_type: ScalarType::S,
+        };
+        let create = CreateTable {
+            table_name: TABLE.to_owned(),
+            key_schema: vec![key("pk", KeyType::Hash), key("sk", KeyType::Range)],
+            attribute_definitions: vec![text("pk"), text("sk")],
+            billing_mode: Some(BillingMode::PayPerRequest),
+            ..CreateTable::default()
+        };
+        match self.database.create_table(create).await {
+            Err(error) if error.kind() != ErrorKind::ResourceInUse => return Err(error),
+            _ => {}
+        }
+        self.is_made.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes rows, in no particular order and not all at once. Repeating it changes nothing more.
+    pub(crate) async fn write(&self, writes: &[Write]) -> Result<(), Error> {
+        self.make().await?;
+        for some in writes.chunks(BATCH_MAX) {
+            let mut left: Vec<WriteRequest> = some.iter().cloned().map(Write::request).collect();
+            while !left.is_empty() {
+                let request = BatchWriteItem {
+                    request_items: [(TABLE.to_owned(), left)].into(),
+                    ..BatchWriteItem::default()
+                };
+                let mut answer = self.database.batch_write_item(request).await?;
+                left = answer.unprocessed_items.remove(TABLE).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes everything or nothing.
+    pub(crate) async fn transact(&self, transact_items: Vec<TransactWriteItem>) -> Result<(), Error> {
+        self.make().await?;
+        let request = TransactWriteItems {
+            transact_items,
+            ..TransactWriteItems::default()
+        };
+        self.database.transact_write_items(request).await.map(|_| ())
+    }
+
+    /// One row.
+    pub(crate) async fn get(&self, key: Item) -> Result<Option<Item>, Error> {
+        self.make().await?;
+        let request = trestle_api::GetItem {
+            table_name: TABLE.to_owned(),
+            key,
+            consistent_read: Some(true),
+            ..trestle_api::GetItem::default()
+        };
+        Ok(self.database.get_item(request).await?.item)
+    }
+
+    /// A page of the rows of a partition whose sort key begins with `prefix`, after the row `after`.
+    pub(crate) async fn page(
+        &self,
+        partition: &str,
+        prefix: &str,
+        after: Option<Item>,
+        limit: Option<u32>,
+    ) -> Result<(Vec<Item>, Option<Item>), Error> {
+        self.make().await?;
+        let mut values = Item::from([(":pk", AttributeValue::from(partition))]);
+        let mut condition = "pk = :pk".to_owned();
+        if !prefix.is_empty() {
+            values.insert(":sk", prefix);
+            condition.push_str(" AND begins_with(sk, :sk)");
+        }
+        let request = Query {
+            table_name: TABLE.to_owned(),
+            key_condition_expression: Some(condition),
+            expression_attribute_values: Some(values),
+            exclusive_start_key: after,
+            consistent_read: Some(true),
+            limit,
+            ..Query::default()
+        };
+        let answer = self.database.query(request).await?;
+        Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key))
+    }
+
+    /// All rows of a partition whose sort key begins with `prefix`.
+    pub(crate) async fn all(&self, partition: &str, prefix: &str) -> Result<Vec<Item>, Error> {
+        let (mut rows, mut after) = self.page(partition, prefix, None, None).await?;
+        while let Some(from) = after {
+            let (more, next) = self.page(partition, prefix, Some(from), None).await?;
+            rows.extend(more);
+            after = next;
+        }
+        Ok(rows)
+    }
+}
+
+impl Write {
+    fn request(self) -> WriteRequest {
+        match self {
+            Self::Put(item) => WriteRequest {
+                put_request: Some(PutRequest { item }),
+                ..WriteRequest::default()
+            },
+            Self::Delete(key) => WriteRequest {
+                delete_request: Some(DeleteRequest { key }),
+                ..WriteRequest::default()
+            },
+        }
+    }
+
+    /// The same in a transaction, which fails if the row is not there.
+    pub(crate) fn in_transaction_if_there(self) -> TransactWriteItem {
+        let mut item = self.in_transaction();
+        let condition = Some("attribute_exists(pk)".to_owned());
+        if let Some(put) = &mut item.put {
+            put.condition_expression.clone_from(&condition);
+        }
+        if let Some(delete) = &mut item.delete {
+            delete.condition_expression = condition;
+        }
+        item
+    }
+
+    /// The same in a transaction.
+    pub(crate) fn in_transaction(self) -> TransactWriteItem {
+        match self {
+            Self::Put(item) => TransactWriteItem {
+                put: Some(Box::new(trestle_api::Put {
+                    item,
+                    table_name: TABLE.to_owned(),
+                    ..trestle_api::Put::default()
+                })),
+                ..TransactWriteItem::default()
+            },
+            Self::Delete(key) => TransactWriteItem {
+                delete: Some(Box::new(trestle_api::Delete {
+                    key,
+                    table_name: TABLE.to_owned(),
+                    ..trestle_api::Delete::default()
+                })),
+                ..TransactWriteItem::default()
+            },
+        }
+    }
+}
+
+impl Rows {
+    /// The routes that have rows here, each with its table.
+    pub(crate) async fn routes(&self) -> Result<Vec<(String, String)>, Error> {
+        let rows = self.all(ROUTES, "").await?;
+        let read = |row: &Item| Some((text(row, "sk")?.to_owned(), text(row, "table")?.to_owned()));
+        Ok(rows.iter().filter_map(read).collect())
+    }
+
+    /// Remembers that a route has rows here.
+    pub(crate) async fn add_route(&self, name: &str, table: &str) -> Result<(), Error> {
+        let mut row = key(ROUTES, name);
+        row.insert("table", table);
+        self.write(&[Write::Put(row)]).await
+    }
+
+    /// Forgets that a route had rows here.
+    pub(crate) async fn remove_route(&self, name: &str) -> Result<(), Error> {
+        self.write(&[Write::Delete(key(ROUTES, name))]).await
+    }
+}
+
+/// The key of a row.
+pub(crate) fn key(partition: impl Into<String>, sort: impl Into<String>) -> Item {
+    Item::from([
+        ("pk", AttributeValue::S(partition.into())),
+        ("sk", AttributeValue::S(sort.into())),
+    ])
+}
+
+fn text<'i>(item: &'i Item, name: &str) -> Option<&'i str> {
+    item.get(name)?.as_s()
+}
+
+fn number(item: &Item, name: &str) -> Option<u64> {
+    u64::try_from(item.get(name)?.as_n()?.to_i64()?).ok()
+}

@@ -1,0 +1,250 @@
+//! A change that is kept: parked until its next attempt, or as a dead letter. The whole record, whatever its size.
+
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_env::Timestamp;
+use trestle_item::{AttributeValue, Item, NESTING_MAX, codec, size};
+
+use super::{Rows, Write, key, number, text};
+use crate::Change;
+use crate::record::{from_item, to_item};
+use crate::sequence::Sequence;
+use crate::tracker::ShardName;
+
+/// A record up to this size is kept in the row itself; a row may have 400 KB.
+const RECORD_BYTES_MAX: usize = 300_000;
+/// Where all dead letters lie.
+const DEAD: &str = "dead";
+
+/// Names a kept change within its route: its stream and its sequence number. Sorts as the changes happened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct KeptId(pub(crate) String);
+
+impl KeptId {
+    pub(crate) fn new(shard: &ShardName, sequence: &Sequence) -> Self {
+        Self(format!("{}#{}", shard.stream, sequence.padded()))
+    }
+}
+
+/// A change that was refused, with its history.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kept {
+    pub(crate) id: KeptId,
+    pub(crate) shard: Arc<ShardName>,
+    pub(crate) change: Arc<Change>,
+    /// How often it was tried.
+    pub(crate) attempts: u32,
+    /// What the last attempt came to.
+    pub(crate) error: String,
+    /// The first failed attempt.
+    pub(crate) first: Timestamp,
+    /// The last failed attempt.
+    pub(crate) last: Timestamp,
+    /// The next attempt, if there is one.
+    pub(crate) due: Timestamp,
+}
+
+/// Where the parts of a large record lie.
+fn part_partition(route: &str, id: &KeptId) -> String {
+    format!("part#{route}#{}", id.0)
+}
+
+fn parked_key(route: &str, id: &KeptId) -> Item {
+    key(format!("parked#{route}"), id.0.clone())
+}
+
+fn dead_key(route: &str, id: &KeptId) -> Item {
+    key(DEAD, format!("{route}#{}", id.0))
+}
+
+impl Kept {
+    /// The rows of a parked change.
+    pub(crate) fn park(&self, route: &str) -> KeptRows {
+        self.rows(route, parked_key(route, &self.id))
+    }
+
+    /// The rows of a dead letter.
+    pub(crate) fn bury(&self, route: &str) -> KeptRows {
+        self.rows(route, dead_key(route, &self.id))
+    }
+
+    /// Removes the parked row; the parts of a large record stay.
+    pub(crate) fn unpark(route: &str, id: &KeptId) -> Write {
+        Write::Delete(parked_key(route, id))
+    }
+
+    /// Removes the dead letter; the parts of a large record stay.
+    pub(crate) fn unbury(route: &str, id: &KeptId) -> Write {
+        Write::Delete(dead_key(route, id))
+    }
+
+    fn rows(&self, route: &str, mut row: Item) -> KeptRows {
+        row.insert("route", route);
+        row.insert("stream", &*self.shard.stream);
+        row.insert("shard", &*self.shard.shard);
+        row.insert("sequence", self.change.sequence.as_str());
+        row.insert("attempts", u64::from(self.attempts));
+        row.insert("error", self.error.as_str());
+        row.insert("first", self.first.as_millis());
+        row.insert("last", self.last.as_millis());
+        row.insert("due", self.due.as_millis());
+        let record = to_item(&self.change);
+        if fits(&record) {
+            row.insert("record", record);
+            return KeptRows {
+                parts: Vec::new(),
+                row: Write::Put(row),
+            };
+        }
+        let bytes = codec::encode(&record);
+        let parts = bytes.chunks(RECORD_BYTES_MAX);
+        row.insert("parts", parts.len() as u64);
+        let partition = part_partition(route, &self.id);
+        let numbered = (0_u64..).zip(parts).map(|(number, part)| {
+            let mut row = key(partition.clone(), format!("{number:04}"));
+            row.insert("bytes", AttributeValue::B(part.to_vec()));
+            Write::Put(row)
+        });
+        KeptRows {
+            parts: numbered.collect(),
+            row: Write::Put(row),
+        }
+    }
+}
+
+/// The rows of a kept change. The parts are to be written first: a row that is there has all of them.
+pub(crate) struct KeptRows {
+    pub(crate) parts: Vec<Write>,
+    pub(crate) row: Write,
+}
+
+/// Whether a record can be an attribute of its row: it is not too large, and not nested too deeply for one level more.
+fn fits(record: &Item) -> bool {
+    let nests = |value: &AttributeValue| value.nests_within(NESTING_MAX - 2);
+    size::of_item(record) <= RECORD_BYTES_MAX && record.values().all(nests)
+}
+
+impl Rows {
+    /// Reads a row of a kept change with its record.
+    async fn kept(&self, route: &str, id: KeptId, mut row: Item) -> Result<Kept, Error> {
+        let record = match row.remove("record") {
+            Some(AttributeValue::M(record)) => Some(record),
+            _ => self.parts(route, &id).await?,
+        };
+        let unreadable = || Error::internal(format!("the record of `{route}#{}` cannot be read", id.0));
+        let change = record.and_then(from_item).ok_or_else(unreadable)?;
+        let time = |name: &str| Timestamp::from_millis(number(&row, name).unwrap_or_default());
+        Ok(Kept {
+            shard: Arc::new(ShardName {
+                stream: text(&row, "stream").unwrap_or_default().into(),
+                shard: text(&row, "shard").unwrap_or_default().into(),
+            }),
+            change: Arc::new(change),
+            attempts: number(&row, "attempts")
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or_default(),
+            error: text(&row, "error").unwrap_or_default().to_owned(),
+            first: time("first"),
+            last: time("last"),
+            due: time("due"),
+            id,
+        })
+    }
+
+    async fn parts(&self, route: &str, id: &KeptId) -> Result<Option<Item>, Error> {
+        let mut bytes = Vec::new();
+        for part in self.all(&part_partition(route, id), "").await? {
+            bytes.extend_from_slice(
+                part.get("bytes")
+                    .and_then(AttributeValue::as_b)
+                    .unwrap_or_default(),
+            );
+        }
+        Ok(codec::decode(&bytes).ok())
+    }
+
+    /// Removes the parts of a large record, if it has any, once nothing refers to them.
+    pub(crate) async fn drop_parts(&self, route: &str, kept: &Kept) -> Result<(), Error> {
+        if fits(&to_item(&kept.change)) {
+            return Ok(());
+        }
+        let rows = self.all(&part_partition(route, &kept.id), "").await?;
+        let keys = rows
+            .iter()
+            .filter_map(|row| Some(key(text(row, "pk")?, text(row, "sk")?)));
+        let writes: Vec<Write> = keys.map(Write::Delete).collect();
+        self.write(&writes).await
+    }
+
+    /// One parked change.
+    pub(crate) async fn parked(&self, route: &str, id: &KeptId) -> Result<Option<Kept>, Error> {
+        match self.get(parked_key(route, id)).await? {
+            Some(row) => self.kept(route, id.clone(), row).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A page of the parked changes of a route, oldest first, and where it ended, if there are more.
+    pub(crate) async fn parked_page(
+        &self,
+        route: &str,
+        after: Option<Item>,
+    ) -> Result<(Vec<Kept>, Option<Item>), Error> {
+        let (rows, more) = self.page(&format!("parked#{route}"), "", after, None).await?;
+        let mut parked = Vec::new();
+        for row in rows {
+            let id = KeptId(text(&row, "sk").unwrap_or_default().to_owned());
+            parked.push(self.kept(route, id, row).await?);
+        }
+        Ok((parked, more))
+    }
+
+    /// One dead letter.
+    pub(crate) async fn dead(&self, route: &str, id: &KeptId) -> Result<Option<Kept>, Error> {
+        match self.get(dead_key(route, id)).await? {
+            Some(row) => self.kept(route, id.clone(), row).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A page of dead letters, of one route or of all, each with its route; and the last one's full id, if there are
+    /// more.
+    pub(crate) async fn dead_page(
+        &self,
+        route: Option<&str>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(String, Kept)>, Option<String>), Error> {
+        let prefix = route.map(|route| format!("{route}#")).unwrap_or_default();
+        let after = after.map(|after| key(DEAD, after));
+        let (rows, more) = self.page(DEAD, &prefix, after, Some(limit)).await?;
+        let mut letters = Vec::new();
+        for row in rows {
+            let route = text(&row, "route").unwrap_or_default().to_owned();
+            let sort = text(&row, "sk").unwrap_or_default();
+            let id = sort.strip_prefix(&*route).and_then(|rest| rest.strip_prefix('#'));
+            let id = KeptId(id.unwrap_or_default().to_owned());
+            let kept = self.kept(&route, id, row).await?;
+            letters.push((route, kept));
+        }
+        Ok((
+            letters,
+            more.as_ref().and_then(|key| text(key, "sk")).map(str::to_owned),
+        ))
+    }
+
+    /// How many dead letters a route has.
+    pub(crate) async fn count_dead(&self, route: &str) -> Result<u64, Error> {
+        let prefix = format!("{route}#");
+        let (mut count, mut after) = (0, None);
+        loop {
+            let (rows, more) = self.page(DEAD, &prefix, after, None).await?;
+            count += rows.len() as u64;
+            after = more;
+            if after.is_none() {
+                return Ok(count);
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Sequence numbers: decimal numbers of any length, compared as such.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// DynamoDB's sequence numbers have up to this many digits.
+const DIGITS_MAX: usize = 40;
+
+/// A record's place in its shard.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sequence(Arc<str>);
+
+impl Sequence {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The number with leading zeros, so that texts sort as the numbers do.
+    pub(crate) fn padded(&self) -> String {
+        format!("{:0>DIGITS_MAX$}", &*self.0)
+    }
+
+    fn digits(&self) -> &str {
+        self.0.trim_start_matches('0')
+    }
+}
+
+impl Ord for Sequence {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (one, two) = (self.digits(), other.digits());
+        one.len().cmp(&two.len()).then_with(|| one.cmp(two))
+    }
+}
+
+impl PartialOrd for Sequence {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_different_lengths_compare_as_numbers() {
+        let sorted = [
+            "0",
+            "007",
+            "10",
+            "99",
+            "100",
+            "100000000000000000000000000000000000001",
+        ];
+        let sorted = sorted.map(Sequence::new);
+        assert!(sorted.is_sorted());
+        assert!(sorted.map(|number| number.padded()).is_sorted());
+    }
+}

@@ -1,0 +1,170 @@
+//! What becomes of changes after an attempt: done, parked, or dead letters; with the route's place, in the right order.
+
+use std::sync::Arc;
+
+use trestle_api::{Error, ErrorKind, TransactWriteItem};
+use trestle_env::Timestamp;
+
+use crate::live::{Handed, Live, PARKED_MAX, Stopped};
+use crate::parked::Entry;
+use crate::rows::{Kept, KeptId, Write};
+use crate::status::count;
+use crate::target::{Door, Enlistment};
+use crate::tracker::{Mark, ShardName, Ticket};
+
+/// A change that was not taken.
+pub(crate) struct Failed {
+    pub(crate) handed: Handed,
+    pub(crate) error: String,
+    /// How often it was tried.
+    pub(crate) attempts: u32,
+}
+
+/// What became of some changes.
+#[derive(Default)]
+pub(crate) struct Settled {
+    /// These were taken.
+    pub(crate) done: Vec<Handed>,
+    /// These arrive with the transaction that stores the place.
+    pub(crate) enlisted: Option<Enlistment>,
+    /// These are to be tried again, or wait behind one that is.
+    pub(crate) parked: Vec<Failed>,
+    /// These are not to be tried again.
+    pub(crate) dead: Vec<Failed>,
+}
+
+impl Settled {
+    fn all(&self) -> impl Iterator<Item = &Handed> + Clone {
+        let failed = self.parked.iter().chain(&self.dead).map(|failed| &failed.handed);
+        self.done.iter().chain(failed)
+    }
+}
+
+impl Live {
+    /// Makes sure of what became of changes, then passes their places.
+    pub(crate) async fn settle(&self, mut settled: Settled) -> Result<(), Stopped> {
+        self.await_room_to_park(settled.parked.len()).await?;
+        let now = self.clock.now();
+        let mut rows: Vec<Write> = Vec::new();
+        let mut parts: Vec<Write> = Vec::new();
+        let mut parked = Vec::new();
+        for failed in &settled.parked {
+            let kept = self.kept(failed, now);
+            let handed = &failed.handed;
+            let entry = Entry {
+                shard: Arc::clone(&handed.ticket.shard),
+                sequence: handed.sequence.clone(),
+                due: kept.due,
+                is_stored: false,
+            };
+            // A change that is parked already was read again after a restart: its row knows more.
+            if self.parked.lock().add(handed.key, kept.id.clone(), entry) {
+                let kept_rows = kept.park(&self.name);
+                parts.extend(kept_rows.parts);
+                rows.push(kept_rows.row);
+                parked.push((handed.key, kept.id));
+            }
+        }
+        for failed in &settled.dead {
+            let kept_rows = self.kept(failed, now).bury(&self.name);
+            parts.extend(kept_rows.parts);
+            rows.push(kept_rows.row);
+        }
+        self.write(&parts).await?;
+        match &self.door {
+            Door::Target(_) => self.write(&rows).await?,
+            Door::Enlist(_) => self.commit(&mut settled, rows).await?,
+        }
+        let mut index = self.parked.lock();
+        for (key, id) in &parked {
+            index.stored(*key, id);
+        }
+        drop(index);
+        if !parked.is_empty() {
+            self.parked_bell.notify_one();
+        }
+        count(&self.counters.delivered, settled.done.len());
+        count(&self.counters.dead, settled.dead.len());
+        self.done(settled.all());
+        Ok(())
+    }
+
+    fn kept(&self, failed: &Failed, now: Timestamp) -> Kept {
+        let shard = &failed.handed.ticket.shard;
+        // What waits behind another change has not been tried: it is due as soon as its turn comes.
+        let wait = match failed.attempts {
+            0 => std::time::Duration::ZERO,
+            attempts => self.route.backoff.after(attempts),
+        };
+        Kept {
+            id: KeptId::new(shard, &failed.handed.sequence),
+            shard: Arc::clone(shard),
+            change: Arc::clone(failed.handed.change()),
+            attempts: failed.attempts,
+            error: failed.error.clone(),
+            first: now,
+            last: now,
+            due: now.plus(wait),
+        }
+    }
+
+    async fn await_room_to_park(&self, more: usize) -> Result<(), Stopped> {
+        loop {
+            let settled = self.settled_bell.notified();
+            if more == 0 || self.parked.lock().count() < PARKED_MAX {
+                return Ok(());
+            }
+            tokio::select! {
+                () = settled => {}
+                () = self.stopped() => return Err(Stopped),
+            }
+        }
+    }
+
+    /// Writes rows, however often it takes.
+    pub(crate) async fn write(&self, rows: &[Write]) -> Result<(), Stopped> {
+        while let Err(error) = self.rows.write(rows).await {
+            self.pause(&error).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything about these changes in one transaction: what arrives, what is kept, and the places behind them.
+    async fn commit(&self, settled: &mut Settled, rows: Vec<Write>) -> Result<(), Stopped> {
+        let tickets: Vec<&Ticket> = settled.all().map(|handed| &handed.ticket).collect();
+        let marks = self.tracker.lock().marks_after(&tickets);
+        let mut writes: Vec<TransactWriteItem> = rows.into_iter().map(Write::in_transaction).collect();
+        for (shard, mark) in &marks {
+            let from = self.stored.lock().get(shard).cloned();
+            writes.push(self.place.move_mark(shard, from.as_ref(), mark));
+        }
+        let enlisted = settled.enlisted.take();
+        writes.extend(
+            enlisted
+                .iter()
+                .flat_map(|enlisted| enlisted.writes.iter().cloned()),
+        );
+        while let Err(error) = self.rows.transact(writes.clone()).await {
+            if error.kind() == ErrorKind::TransactionCanceled && self.has_moved(&marks).await {
+                break; // An earlier try was committed after all; only its answer was lost.
+            }
+            self.pause(&error).await?;
+        }
+        if let Some(enlisted) = enlisted {
+            (enlisted.committed)();
+        }
+        self.stored(marks);
+        Ok(())
+    }
+
+    /// Whether the stored marks are these.
+    async fn has_moved(&self, marks: &[(Arc<ShardName>, Mark)]) -> bool {
+        for (shard, mark) in marks {
+            let stored: Result<_, Error> = self.place.mark(shard).await;
+            if !stored.is_ok_and(|stored| stored.as_ref() == Some(mark)) {
+                return false;
+            }
+        }
+        !marks.is_empty()
+    }
+}

@@ -1,0 +1,86 @@
+//! How a route is doing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use trestle_env::Timestamp;
+
+/// How a route is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouteStatus {
+    /// The route.
+    pub route: String,
+    /// Its table.
+    pub table: String,
+    /// What it is doing.
+    pub state: RouteState,
+    /// Changes that have been read for it and are not done yet.
+    pub waiting: u64,
+    /// How long ago the oldest change happened that is not done yet, in milliseconds; zero if there is none.
+    pub lag_ms: u64,
+    /// Changes delivered since the router started.
+    pub delivered: u64,
+    /// Further attempts to deliver a change since the router started.
+    pub retried: u64,
+    /// Changes that were refused and will be tried again, and those that wait behind them.
+    pub parked: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// What went wrong last.
+    pub last_error: Option<LastError>,
+}
+
+/// What went wrong last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LastError {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub message: String,
+}
+
+/// What a route is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteState {
+    /// Delivers changes as they come.
+    Running,
+    /// Reads changes that others have read already.
+    CatchingUp,
+    /// Waits before it tries again, because its target cannot be reached.
+    BackingOff,
+    /// The table has no stream to read.
+    NoStream,
+    /// Switched off.
+    Disabled,
+}
+
+/// Counts and notes of a running route.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) delivered: AtomicU64,
+    pub(crate) retried: AtomicU64,
+    pub(crate) dead: AtomicU64,
+    /// Lanes that wait for their target.
+    pub(crate) backing_off: AtomicU64,
+    last_error: Mutex<Option<LastError>>,
+}
+
+impl Counters {
+    pub(crate) fn failed(&self, at: Timestamp, message: &str) {
+        *self.last_error.lock() = Some(LastError {
+            at_ms: at.as_millis(),
+            message: message.to_owned(),
+        });
+    }
+
+    pub(crate) fn last_error(&self) -> Option<LastError> {
+        self.last_error.lock().clone()
+    }
+}
+
+/// Adds to a counter.
+pub(crate) fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}

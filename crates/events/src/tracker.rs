@@ -1,0 +1,237 @@
+//! How far a route has come in each shard: everything up to there is done.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use trestle_env::Timestamp;
+
+use crate::sequence::Sequence;
+
+/// A shard of one life of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ShardName {
+    /// The stream's label, which is the time it began: a later stream has a greater one.
+    pub(crate) stream: Arc<str>,
+    pub(crate) shard: Arc<str>,
+}
+
+/// How far a route has come in a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Everything up to this one is done; `None` at the beginning.
+    pub(crate) sequence: Option<Sequence>,
+    /// The shard has ended, and everything in it is done.
+    pub(crate) ended: bool,
+}
+
+/// Which change of a shard is meant, for as long as it is on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) shard: Arc<ShardName>,
+    number: u64,
+}
+
+/// Which changes are on their way, and from this how far each shard is done.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    shards: HashMap<Arc<ShardName>, Line>,
+}
+
+/// The changes of one shard that are on their way, oldest first.
+#[derive(Debug, Default)]
+struct Line {
+    /// The ticket of the first in the line.
+    first: u64,
+    line: VecDeque<Slot>,
+    mark: Mark,
+    /// The reader has come to the shard's end.
+    is_read: bool,
+    is_dirty: bool,
+}
+
+#[derive(Debug)]
+struct Slot {
+    sequence: Sequence,
+    at: Timestamp,
+    is_done: bool,
+}
+
+impl Line {
+    fn advance(&mut self) {
+        while self.line.front().is_some_and(|slot| slot.is_done) {
+            self.mark.sequence = self.line.pop_front().map(|slot| slot.sequence);
+            self.first += 1;
+            self.is_dirty = true;
+        }
+        if self.is_read && self.line.is_empty() && !self.mark.ended {
+            self.mark.ended = true;
+            self.is_dirty = true;
+        }
+    }
+}
+
+impl Tracker {
+    /// A change is on its way.
+    pub(crate) fn sent(&mut self, shard: &Arc<ShardName>, sequence: &Sequence, at: Timestamp) -> Ticket {
+        let line = self.shards.entry(Arc::clone(shard)).or_default();
+        line.line.push_back(Slot {
+            sequence: sequence.clone(),
+            at,
+            is_done: false,
+        });
+        Ticket {
+            shard: Arc::clone(shard),
+            number: line.first + line.line.len() as u64 - 1,
+        }
+    }
+
+    /// The shard has been read up to here, and nothing since the last change sent is for this route.
+    pub(crate) fn passed(&mut self, shard: &Arc<ShardName>, sequence: &Sequence) {
+        let line = self.shards.entry(Arc::clone(shard)).or_default();
+        match line.line.back_mut() {
+            Some(last) if last.is_done => last.sequence = sequence.clone(),
+            _ => line.line.push_back(Slot {
+                sequence: sequence.clone(),
+                at: Timestamp::MAX,
+                is_done: true,
+            }),
+        }
+        line.advance();
+    }
+
+    /// The shard has been read to its end.
+    pub(crate) fn read(&mut self, shard: &Arc<ShardName>) {
+        let line = self.shards.entry(Arc::clone(shard)).or_default();
+        line.is_read = true;
+        line.advance();
+    }
+
+    /// Changes that are done: delivered, or safe somewhere else.
+    pub(crate) fn done<'t>(&mut self, tickets: impl Iterator<Item = &'t Ticket>) {
+        for ticket in tickets {
+            let Some(line) = self.shards.get_mut(&ticket.shard) else {
+                continue;
+            };
+            let at = ticket.number.checked_sub(line.first);
+            if let Some(slot) = at.and_then(|at| line.line.get_mut(usize::try_from(at).ok()?)) {
+                slot.is_done = true;
+            }
+            line.advance();
+        }
+    }
+
+    /// Where the shards would be if these changes were done, too.
+    pub(crate) fn marks_after(&self, tickets: &[&Ticket]) -> Vec<(Arc<ShardName>, Mark)> {
+        let mut marks: Vec<(Arc<ShardName>, Mark)> = Vec::new();
+        for ticket in tickets {
+            if marks.iter().any(|(shard, _)| *shard == ticket.shard) {
+                continue;
+            }
+            let Some(line) = self.shards.get(&ticket.shard) else {
+                continue;
+            };
+            let is_among = |number: u64| {
+                tickets
+                    .iter()
+                    .any(|other| other.number == number && other.shard == ticket.shard)
+            };
+            let numbered = (line.first..).zip(&line.line);
+            let leading = numbered.take_while(|(number, slot)| slot.is_done || is_among(*number));
+            let (count, last) = leading.fold((0, None), |(count, _), (_, slot)| {
+                (count + 1, Some(&slot.sequence))
+            });
+            marks.push((
+                Arc::clone(&ticket.shard),
+                Mark {
+                    sequence: last.or(line.mark.sequence.as_ref()).cloned(),
+                    ended: line.is_read && count == line.line.len(),
+                },
+            ));
+        }
+        marks
+    }
+
+    /// When the oldest change that is on its way happened.
+    pub(crate) fn oldest(&self) -> Option<Timestamp> {
+        let oldest = self.shards.values().filter_map(|line| line.line.front());
+        oldest.map(|slot| slot.at).min()
+    }
+
+    /// The marks that have moved since this was asked last.
+    pub(crate) fn take_moved(&mut self) -> Vec<(Arc<ShardName>, Mark)> {
+        let moved = self.shards.iter_mut().filter(|(_, line)| line.is_dirty);
+        let moved: Vec<_> = moved
+            .map(|(shard, line)| {
+                line.is_dirty = false;
+                (Arc::clone(shard), line.mark.clone())
+            })
+            .collect();
+        // What has ended is of no further use here; its mark is in the hands of the caller.
+        self.shards.retain(|_, line| line.is_dirty || !line.mark.ended);
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard() -> Arc<ShardName> {
+        Arc::new(ShardName {
+            stream: "2026".into(),
+            shard: "one".into(),
+        })
+    }
+
+    fn mark(tracker: &mut Tracker) -> Option<(String, bool)> {
+        let (_, mark) = tracker.take_moved().pop()?;
+        Some((
+            mark.sequence.map_or_else(String::new, |s| s.to_string()),
+            mark.ended,
+        ))
+    }
+
+    #[test]
+    fn the_mark_stays_behind_the_oldest_change_that_is_on_its_way() {
+        let (mut tracker, shard) = (Tracker::default(), shard());
+        let sequence = |n: u64| Sequence::new(&n.to_string());
+        let tickets: Vec<Ticket> = (1..=4)
+            .map(|n| tracker.sent(&shard, &sequence(n), Timestamp::from_secs(n)))
+            .collect();
+        tracker.passed(&shard, &sequence(7));
+        assert_eq!(mark(&mut tracker), None);
+        assert_eq!(tracker.oldest(), Some(Timestamp::from_secs(1)));
+        tracker.done([&tickets[1], &tickets[2]].into_iter());
+        assert_eq!(mark(&mut tracker), None);
+        assert_eq!(
+            tracker.marks_after(&[&tickets[0]])[0].1.sequence,
+            Some(sequence(3)),
+            "with the first done, the next two are"
+        );
+        tracker.done([&tickets[0]].into_iter());
+        assert_eq!(mark(&mut tracker), Some(("3".into(), false)));
+        tracker.read(&shard);
+        assert_eq!(
+            mark(&mut tracker),
+            None,
+            "the shard has ended, but one is on its way"
+        );
+        assert_eq!(
+            tracker.marks_after(&[&tickets[3]])[0].1,
+            Mark {
+                sequence: Some(sequence(7)),
+                ended: true
+            }
+        );
+        tracker.done([&tickets[3]].into_iter());
+        assert_eq!(mark(&mut tracker), Some(("7".into(), true)));
+    }
+
+    #[test]
+    fn changes_for_others_move_the_mark_at_once() {
+        let (mut tracker, shard) = (Tracker::default(), shard());
+        tracker.passed(&shard, &Sequence::new("5"));
+        assert_eq!(mark(&mut tracker), Some(("5".into(), false)));
+        assert_eq!(mark(&mut tracker), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! Exactly once into a door that shares the router's transaction, whatever breaks in between.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use trestle_api::{Answer, Database, Error, Put, Request, Scan, TransactWriteItem};
+use trestle_engine::Engine;
+use trestle_events::{Backoff, Batch, Door, Enlist, Enlistment, Outcome, Route};
+use trestle_item::{AttributeValue, Item, Number};
+
+use crate::support::{World, pk, route, version};
+
+/// Messages as rows of a table, each under a number of its own: what arrives twice is there twice.
+struct Mailbox {
+    refuses: Mutex<fastrand::Rng>,
+}
+
+impl Enlist for Mailbox {
+    fn enlist<'a>(
+        &'a self,
+        batch: &'a Batch,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Enlistment, Outcome>> + Send + 'a>> {
+        let message = |delivery: &trestle_events::Delivery| {
+            let id = format!(
+                "{:020}-{}",
+                trestle_env::ids::random_u64(),
+                delivery.change.sequence
+            );
+            TransactWriteItem {
+                put: Some(Box::new(Put {
+                    table_name: "mail".into(),
+                    item: Item::from([
+                        ("pk", AttributeValue::from(id)),
+                        ("item", pk(&delivery.change).into()),
+                        ("sequence", delivery.change.sequence.as_str().into()),
+                        ("n", version(&delivery.change).into()),
+                    ]),
+                    ..Put::default()
+                })),
+                ..TransactWriteItem::default()
+            }
+        };
+        let enlisted = if self.refuses.lock().u8(..8) == 0 {
+            Err(Outcome::Refused("too large".into()))
+        } else {
+            Ok(Enlistment {
+                writes: batch.deliveries.iter().map(message).collect(),
+                committed: Box::new(|| {}),
+            })
+        };
+        Box::pin(std::future::ready(enlisted))
+    }
+}
+
+/// Fails before or after what it was asked to write, at random: nobody knows whether it happened.
+struct Shaky {
+    engine: Engine,
+    random: Mutex<fastrand::Rng>,
+    one_in: u8,
+}
+
+impl Database for Shaky {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        let is_write = matches!(
+            request,
+            Request::TransactWriteItems(_) | Request::BatchWriteItem(_)
+        );
+        let mut random = self.random.lock();
+        let fails = is_write && random.u8(..self.one_in) == 0;
+        let first = random.bool();
+        drop(random);
+        Box::pin(async move {
+            if fails && first {
+                return Err(Error::internal("the power is gone"));
+            }
+            let answer = self.engine.execute(request).await;
+            if fails {
+                Err(Error::internal("the line is cut"))
+            } else {
+                answer
+            }
+        })
+    }
+}
+
+/// Every message in the mailbox: the versions of each item, in the order of the stream.
+fn mail(world: &World) -> HashMap<String, Vec<i64>> {
+    let mut rows = Vec::new();
+    let mut scan = Scan {
+        table_name: "mail".into(),
+        ..Scan::default()
+    };
+    loop {
+        let page = world.engine.run(scan.clone()).unwrap();
+        rows.extend(page.items.unwrap());
+        scan.exclusive_start_key = page.last_evaluated_key;
+        if scan.exclusive_start_key.is_none() {
+            break;
+        }
+    }
+    let text = |row: &Item, name: &str| row.get(name).unwrap().as_s().unwrap().to_owned();
+    rows.sort_by_key(|row| text(row, "sequence"));
+    let mut mail: HashMap<String, Vec<i64>> = HashMap::new();
+    for row in rows {
+        let n = row
+            .get("n")
+            .and_then(AttributeValue::as_n)
+            .and_then(Number::to_i64)
+            .unwrap();
+        mail.entry(text(&row, "item")).or_default().push(n);
+    }
+    mail
+}
+
+#[test]
+fn a_door_in_the_routers_transaction_gets_each_change_exactly_once() {
+    for seed in 1..=8 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = World::new();
+        world.table("mail");
+        let start = |seed: u64| {
+            let database = Shaky {
+                engine: world.engine.clone(),
+                random: Mutex::new(fastrand::Rng::with_seed(seed)),
+                one_in: 5,
+            };
+            let mailbox = Mailbox {
+                refuses: Mutex::new(fastrand::Rng::with_seed(seed)),
+            };
+            let doors = [("r".to_owned(), Door::Enlist(Arc::new(mailbox) as Arc<dyn Enlist>))];
+            let life = world.life_with(Arc::new(database), doors.into());
+            let patient = Route {
+                maximum_retry_attempts: 10_000,
+                batch_size: 5,
+                backoff: Backoff {
+                    first: Duration::from_millis(100),
+                    longest: Duration::from_secs(1),
+                },
+                ..route("r")
+            };
+            while life.block_on(life.router.apply(vec![patient.clone()])).is_err() {}
+            life
+        };
+        let mut life = start(seed);
+        let (items, rounds) = (6, 20);
+        for round in 1..=rounds {
+            for item in 0..items {
+                world.put(&format!("item-{item}"), round);
+            }
+            world.clock.advance(Duration::from_millis(random.u64(..300)));
+            if random.u8(..4) == 0 {
+                life.kill();
+                life = start(seed * 1000 + round as u64);
+            }
+        }
+        life.until_after("everything", Duration::from_millis(100), || {
+            let status = life.status("r");
+            let arrived: usize = mail(&world).values().map(Vec::len).sum();
+            status.parked == 0 && status.waiting == 0 && arrived >= items * rounds as usize
+        });
+        for (item, versions) in mail(&world) {
+            assert_eq!(
+                versions,
+                (1..=rounds).collect::<Vec<i64>>(),
+                "seed {seed}, {item}"
+            );
+        }
+    }
+}

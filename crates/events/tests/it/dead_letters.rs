@@ -1,0 +1,165 @@
+//! Dead letters: listed page by page, shown, replayed and dropped.
+
+use std::time::Duration;
+
+use trestle_events::{Outcome, Replayed, Route, Selection};
+use trestle_item::{AttributeValue, Item};
+
+use crate::support::{Life, Recorder, World, pk, refuse_bad, route};
+
+fn hasty(name: &str) -> Route {
+    Route {
+        maximum_retry_attempts: 0,
+        ..route(name)
+    }
+}
+
+fn ids(life: &Life, route: Option<&str>) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut after = None;
+    loop {
+        let page = life
+            .block_on(life.router.dead_letters(route, after.as_deref(), 2))
+            .unwrap();
+        assert!(page.letters.len() <= 2);
+        ids.extend(page.letters.into_iter().map(|letter| letter.id));
+        after = page.next;
+        if after.is_none() {
+            return ids;
+        }
+    }
+}
+
+#[test]
+fn dead_letters_are_listed_shown_replayed_and_dropped_by_route_or_by_one() {
+    let world = World::new();
+    let (one, two) = (Recorder::with(refuse_bad), Recorder::with(refuse_bad));
+    let life = world.life(&[("one", one.clone()), ("two", two.clone())]);
+    life.apply([hasty("one"), hasty("two")]);
+    for n in 1..=5 {
+        world.put(&format!("bad-{n}"), n);
+    }
+    life.until("ten dead letters", || {
+        life.router.status().iter().all(|status| status.dead == 5)
+    });
+    assert_eq!(ids(&life, None).len(), 10);
+    let of_one = ids(&life, Some("one"));
+    assert_eq!(of_one.len(), 5);
+    assert!(of_one.is_sorted() && of_one.iter().all(|id| id.starts_with("one#")));
+
+    let letter = life
+        .block_on(life.router.dead_letter(&of_one[0]))
+        .unwrap()
+        .unwrap();
+    assert_eq!((letter.attempts, &*letter.error), (1, "bad"));
+    assert_eq!(letter.to_json()["change"], letter.change.to_json());
+    assert!(
+        life.block_on(life.router.dead_letter("one#nothing"))
+            .unwrap()
+            .is_none()
+    );
+
+    let replay = |selection| life.block_on(life.router.replay(selection)).unwrap();
+    let refused = replay(Selection::One(of_one[0].clone()));
+    assert_eq!(
+        refused,
+        Replayed {
+            delivered: 0,
+            failed: 1
+        }
+    );
+    let letter = life
+        .block_on(life.router.dead_letter(&of_one[0]))
+        .unwrap()
+        .unwrap();
+    assert_eq!(letter.attempts, 2);
+
+    one.behave(|_| Outcome::Done);
+    assert_eq!(
+        replay(Selection::One(of_one[0].clone())),
+        Replayed {
+            delivered: 1,
+            failed: 0
+        }
+    );
+    assert_eq!(pk(&one.taken()[0]), pk(&letter.change));
+    assert_eq!(
+        replay(Selection::Route("one".into())),
+        Replayed {
+            delivered: 4,
+            failed: 0
+        }
+    );
+    assert_eq!((one.count(), ids(&life, Some("one")).len()), (5, 0));
+    assert_eq!((life.status("one").dead, life.status("two").dead), (0, 5));
+
+    let of_two = ids(&life, None);
+    let dropped = |selection| life.block_on(life.router.drop_dead_letters(selection)).unwrap();
+    assert_eq!(dropped(Selection::One(of_two[2].clone())), 1);
+    assert_eq!(
+        replay(Selection::All),
+        Replayed {
+            delivered: 0,
+            failed: 4
+        }
+    );
+    assert_eq!(dropped(Selection::All), 4);
+    assert_eq!((life.status("two").dead, ids(&life, None).len()), (0, 0));
+    let gone = life.block_on(life.router.replay(Selection::One(of_two[2].clone())));
+    assert!(gone.unwrap_err().to_string().contains("There is no dead letter"));
+}
+
+#[test]
+fn a_record_larger_than_a_row_and_one_nested_to_the_limit_are_kept_whole() {
+    let world = World::new();
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        maximum_retry_attempts: 1,
+        ..route("r")
+    }]);
+    let mut deep = AttributeValue::from("bottom");
+    for _ in 0..30 {
+        deep = AttributeValue::L(vec![deep]);
+    }
+    let text = |letter: &str| AttributeValue::from(letter.repeat(390_000));
+    world.put_item("T", Item::from([("pk", "bad-deep".into()), ("deep", deep)]));
+    world.put_item("T", Item::from([("pk", "bad-large".into()), ("text", text("x"))]));
+    world.put_item("T", Item::from([("pk", "bad-large".into()), ("text", text("y"))]));
+    life.until_after("three dead letters", Duration::from_secs(1), || {
+        life.status("r").dead == 3
+    });
+    let letters = life
+        .block_on(life.router.dead_letters(Some("r"), None, 10))
+        .unwrap()
+        .letters;
+    let large = letters
+        .iter()
+        .rfind(|letter| pk(&letter.change) == "bad-large")
+        .unwrap();
+    let length = |image: &Option<Item>| image.as_ref().unwrap().get("text").unwrap().as_s().unwrap().len();
+    assert_eq!(
+        (length(&large.change.old), length(&large.change.new)),
+        (390_000, 390_000)
+    );
+    target.behave(|_| Outcome::Done);
+    let replayed = life.block_on(life.router.replay(Selection::All)).unwrap();
+    assert_eq!(replayed.delivered, 3);
+    assert_eq!(
+        target
+            .taken()
+            .iter()
+            .filter(|change| change.new.is_some())
+            .count(),
+        3
+    );
+    let rows = trestle_api::Scan {
+        table_name: "_trestle.routes".into(),
+        ..trestle_api::Scan::default()
+    };
+    let rows = world.engine.run(rows).unwrap().items.unwrap();
+    let parts = rows
+        .iter()
+        .filter(|row| row.get("pk").unwrap().as_s().unwrap().starts_with("part#"));
+    assert_eq!(parts.count(), 0, "the parts of large records go with them");
+}

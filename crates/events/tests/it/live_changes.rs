@@ -1,0 +1,157 @@
+//! Routes that come, change and go while the router works, and after it was started again.
+
+use std::time::Duration;
+
+use trestle_events::{ApplyError, Destination, Outcome, Route, RouteState, StartingPosition};
+
+use crate::support::{Recorder, World, refuse_bad, route};
+
+#[test]
+fn routes_come_and_go_without_a_restart_and_the_others_do_not_notice() {
+    let world = World::new();
+    let (one, two) = (Recorder::new(), Recorder::new());
+    let life = world.life(&[("one", one.clone()), ("two", two.clone())]);
+    life.apply([route("one")]);
+    world.put("a", 1);
+    life.until("the first change", || one.count() == 1);
+    let late = Route {
+        starting_position: StartingPosition::Latest,
+        ..route("two")
+    };
+    life.apply([route("one"), late.clone()]);
+    world.put("a", 2);
+    life.until("both", || one.count() == 2 && two.count() == 1);
+    life.apply([late]);
+    world.put("a", 3);
+    life.until("the one that is left", || two.count() == 2);
+    assert_eq!(one.count(), 2);
+    assert_eq!(life.router.status().len(), 1);
+}
+
+#[test]
+fn a_changed_route_goes_on_from_its_place() {
+    let world = World::new();
+    let (before, after) = (Recorder::new(), Recorder::new());
+    let life = world.life(&[("before", before.clone()), ("after", after.clone())]);
+    let to = |target: &str, enabled| Route {
+        target: Destination::new("handler", target),
+        enabled,
+        ..route("r")
+    };
+    life.apply([to("before", true)]);
+    world.put("a", 1);
+    life.until("the first change", || before.count() == 1);
+    life.apply([to("before", false)]);
+    assert_eq!(life.status("r").state, RouteState::Disabled);
+    world.put("a", 2);
+    life.apply([to("after", true)]);
+    world.put("a", 3);
+    life.until("the rest, by the other target", || after.count() == 2);
+    assert_eq!(before.versions()["a"], [1]);
+    assert_eq!(after.versions()["a"], [2, 3]);
+}
+
+#[test]
+fn a_stopped_router_goes_on_where_it_was_and_delivers_nothing_twice() {
+    let world = World::new();
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    for n in 1..=50 {
+        world.put(&format!("item-{}", n % 5), n);
+    }
+    world.put("bad", 1);
+    life.until("the first half", || {
+        target.count() == 50 && life.status("r").parked == 1
+    });
+    life.stop();
+    for n in 51..=100 {
+        world.put(&format!("item-{}", n % 5), n);
+    }
+    world.put("bad", 2);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    life.until("the second half", || {
+        target.count() == 100 && life.status("r").parked == 2
+    });
+    target.behave(|_| Outcome::Done);
+    life.until_after("what was parked", Duration::from_secs(1), || {
+        target.count() == 102
+    });
+    assert_eq!(target.versions()["bad"], [1, 2]);
+    for (item, versions) in target.versions() {
+        assert!(
+            versions.is_sorted_by(|one, two| one < two),
+            "{item}: {versions:?}"
+        );
+    }
+}
+
+#[test]
+fn what_a_removed_route_had_parked_becomes_dead_letters_and_it_begins_anew() {
+    let world = World::new();
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("a", 1);
+    world.put("bad", 1);
+    life.until("one to be parked", || {
+        target.count() == 1 && life.status("r").parked == 1
+    });
+    // Removed while the router was down.
+    life.stop();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([]);
+    let letters = life
+        .block_on(life.router.dead_letters(Some("r"), None, 10))
+        .unwrap()
+        .letters;
+    assert_eq!(letters.len(), 1);
+    assert!(
+        letters[0].error.starts_with("the route was removed; last: bad"),
+        "{letters:?}"
+    );
+    life.apply([route("r")]);
+    life.until("everything from the beginning", || target.count() == 2);
+    assert_eq!(life.status("r").dead, 1);
+}
+
+#[test]
+fn impossible_routes_are_refused_all_at_once_and_nothing_changes() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    let refused = life.block_on(life.router.apply(vec![
+        Route {
+            batch_size: 0,
+            ..route("r")
+        },
+        Route {
+            pattern: Some(serde_json::json!({"new": "not a list"})),
+            ..route("r")
+        },
+        Route {
+            target: Destination::new("handler", "nobody"),
+            ..route("s p a c e")
+        },
+    ]));
+    let Err(ApplyError::Routes(faults)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(faults.len(), 5, "{faults:#?}");
+    for says in [
+        "`batch_size` is 0",
+        "there twice",
+        "pattern",
+        "letters, digits",
+        "no target `nobody`",
+    ] {
+        assert!(
+            faults.iter().any(|fault| fault.contains(says)),
+            "{says}: {faults:#?}"
+        );
+    }
+    world.put("a", 1);
+    life.until("the old route at work", || target.count() == 1);
+}

@@ -1,0 +1,16 @@
+//! The router's promises, tried on an embedded database and a clock that only the tests move.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod crashes;
+mod dead_letters;
+mod delivery;
+mod failures;
+mod live_changes;
+mod order;
+mod shards;
+mod support;

@@ -1,0 +1,133 @@
+//! Streams that end and begin again, and shards that split, while they are read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_api::DescribeStream;
+use trestle_engine::Options;
+use trestle_events::{Outcome, Route, RouteState};
+
+use crate::support::{Recorder, World, assert_in_order, route};
+
+fn open_shards(world: &World) -> Vec<String> {
+    let request = DescribeStream {
+        stream_arn: world.stream_arn(),
+        ..DescribeStream::default()
+    };
+    let shards = world.engine.run(request).unwrap().stream_description.shards;
+    let open = shards
+        .into_iter()
+        .filter(|shard| shard.sequence_number_range.ending_sequence_number.is_none());
+    open.map(|shard| shard.shard_id).collect()
+}
+
+#[test]
+fn shards_that_split_while_they_are_read_lose_nothing_and_keep_each_item_in_order() {
+    let world = World::with(Options {
+        stream_shards: 2,
+        ..Options::default()
+    });
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        parallelization_factor: 3,
+        batch_size: 10,
+        ..route("r")
+    }]);
+    let (items, rounds) = (30, 12);
+    for round in 1..=rounds {
+        for item in 0..items {
+            world.put(&format!("item-{item}"), round);
+            if item == 15 {
+                let open = open_shards(&world);
+                world
+                    .engine
+                    .split_shard(&world.stream_arn(), &open[round as usize % open.len()])
+                    .unwrap();
+            }
+        }
+    }
+    life.until("all changes", || target.count() == (items * rounds) as usize);
+    for (item, versions) in target.versions() {
+        assert_in_order(&item, &versions, rounds);
+    }
+}
+
+#[test]
+fn a_stream_that_is_switched_off_and_on_again_is_read_to_its_end_and_the_new_one_from_its_beginning() {
+    let world = World::new();
+    let target = Recorder::with(|_| Outcome::Unavailable("away".into()));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        maximum_retry_attempts: 1000,
+        ..route("r")
+    }]);
+    world.put("a", 1);
+    world.put("b", 1);
+    world.stream(false);
+    // Nobody sees this one: there is no stream.
+    world.put("a", 2);
+    world.stream(true);
+    world.put("a", 3);
+    world.put("b", 3);
+    life.until("the target to be asked", || !target.batches().is_empty());
+    target.behave(|_| Outcome::Done);
+    life.until_after("everything", Duration::from_millis(100), || target.count() == 4);
+    assert_eq!(target.versions()["a"], [1, 3]);
+    assert_eq!(target.versions()["b"], [1, 3]);
+    // It knows where it is after a restart, too.
+    life.until("the route to be idle", || {
+        life.status("r").state == RouteState::Running
+    });
+    life.stop();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("a", 4);
+    life.until("the next change", || target.count() == 5);
+    assert_eq!(target.versions()["a"], [1, 3, 4]);
+}
+
+#[test]
+fn a_route_can_be_there_before_the_stream_is() {
+    let world = World::new();
+    world.stream(false);
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route::new(
+        "r",
+        "T",
+        trestle_events::Destination::new("handler", "r"),
+    )]);
+    life.until("the route to wait for a stream", || {
+        life.status("r").state == RouteState::NoStream
+    });
+    world.stream(true);
+    world.put("a", 1);
+    life.until("the first change", || target.count() == 1);
+}
+
+#[test]
+fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    for item in 0..10 {
+        world.put(&format!("item-{item}"), 1);
+    }
+    life.until("the first round", || target.count() == 10);
+    life.stop();
+    for item in 0..10 {
+        world.put(&format!("item-{item}"), 2);
+    }
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    for item in 0..10 {
+        world.put(&format!("item-{item}"), 3);
+    }
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([route("r")]);
+    life.until("the last round", || target.count() == 20);
+    for (item, versions) in target.versions() {
+        assert_eq!(versions, [1, 3], "{item}");
+    }
+}
