@@ -53,22 +53,25 @@ impl<'a> Database<'a> {
 
     /// Says that the database refused an operation, and what to do about it.
     pub(super) fn refused<O: Operation>(&self, error: &Error) -> Failure {
-        let mut message = format!("{} was refused: {error}", O::NAME);
-        if let Database::Server(caller) = self
-            && caller.access_key.is_none()
-            && is_about_signatures(&error.to_string())
-        {
-            message += "; the server wants signed requests: give --access-key and --secret-key, or set \
-                        AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
-        }
-        Failure::failed(message)
+        let hint = match self {
+            Database::Server(caller) => signing_hint(caller, &error.to_string()),
+            Database::Directory(_) => "",
+        };
+        Failure::failed(format!("{} was refused: {error}{hint}", O::NAME))
     }
 }
 
-fn is_about_signatures(message: &str) -> bool {
-    ["Authentication", "security token", "signature"]
+/// The way out for a caller without a key whom the server wants to know.
+pub(super) fn signing_hint(caller: &Caller<'_>, message: &str) -> &'static str {
+    let is_about_signatures = ["Authentication", "security token", "signature"]
         .iter()
-        .any(|word| message.contains(word))
+        .any(|word| message.contains(word));
+    if caller.access_key.is_none() && is_about_signatures {
+        "; the server wants signed requests: give --access-key and --secret-key, or set AWS_ACCESS_KEY_ID and \
+         AWS_SECRET_ACCESS_KEY"
+    } else {
+        ""
+    }
 }
 
 /// The outer error is of the way there, the inner one of the database.

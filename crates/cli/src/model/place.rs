@@ -1,6 +1,6 @@
 //! Where models are: with a running server, or in a directory that no server has open.
 
-use super::database::Database;
+use super::database::{Database, signing_hint};
 use super::keeper::Keeper;
 use super::progress::Progress;
 use super::waiting;
@@ -103,8 +103,20 @@ impl PlaceFlags {
             "200" => ModelAnswer::Done(text),
             "409" => ModelAnswer::Refused(text),
             "404" => ModelAnswer::Unknown(text.trim().to_owned()),
-            status => ModelAnswer::Failed(format!("{} answered {status}: {}", self.endpoint, text.trim())),
+            status => ModelAnswer::Failed(self.refusal(&caller, status, text.trim())),
         })
+    }
+
+    /// What the server said, in words: its own errors are JSON.
+    fn refusal(&self, caller: &Caller<'_>, status: &str, text: &str) -> String {
+        let said = if text.starts_with('{') {
+            let status = status.parse().unwrap_or_default();
+            trestle_wire::decode_error(status, text.as_bytes()).to_string()
+        } else {
+            text.to_owned()
+        };
+        let hint = signing_hint(caller, &said);
+        format!("{} answered {status}: {said}{hint}", self.endpoint)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `trestle model apply`, `diff`, `list` and `remove`: on a running server and on a directory, as a user meets them.
 
-use crate::running::{Running, run, start};
+use crate::running::{Running, run, start, start_command, trestle};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -271,6 +271,38 @@ fn a_faulty_model_is_refused_before_anybody_is_asked() {
     let said = place.said(7, &["apply", "shop.toml"]);
     assert!(said.contains("shop.toml:9:"), "{said}");
     assert_eq!(place.json(0, &["list"])["models"], serde_json::json!([]));
+}
+
+#[test]
+fn a_server_that_wants_signatures_says_so_to_those_without_a_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = trestle(directory.path());
+    command.args(["serve", "--in-memory", "--port", "0"]);
+    command.env("TRESTLE__AUTH__ACCESS_KEY", "anna");
+    command.env("TRESTLE__AUTH__SECRET_KEY", "secret");
+    let server = start_command(&mut command);
+    let endpoint = format!("http://{}", server.address);
+    let list = |more: &[&str]| {
+        let mut command = trestle(directory.path());
+        command
+            .env_remove("AWS_ACCESS_KEY_ID")
+            .env_remove("AWS_SECRET_ACCESS_KEY");
+        command
+            .args(["model", "list", "--endpoint", &endpoint])
+            .args(more);
+        command.output().unwrap()
+    };
+    let refused = list(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let complained = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        complained.contains(
+            "Request is missing Authentication Token; the server wants signed requests: give --access-key"
+        ),
+        "{complained}"
+    );
+    let signed = list(&["--access-key", "anna", "--secret-key", "secret"]);
+    assert!(signed.status.success());
 }
 
 #[test]
