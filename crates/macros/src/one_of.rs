@@ -54,6 +54,7 @@ fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> Token
     let typed = typed();
     let attribute = field.attribute;
     let doc = format!("The values of `{}` of `{}`.", attribute.name, names.entity.name());
+    let attribute_name = &attribute.name;
     let variants = variants(attribute);
     let shown: Vec<String> = attribute
         .one_of
@@ -97,6 +98,19 @@ fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> Token
             fn from_value(value: #typed::AttributeValue) -> ::core::result::Result<Self, #typed::AttributeValue> {
                 let found = Self::ALL.iter().find(|known| #typed::Value::to_value(*known) == value);
                 found.copied().ok_or(value)
+            }
+        }
+
+        impl ::core::str::FromStr for #name {
+            type Err = #typed::NotOneOf;
+
+            fn from_str(text: &str) -> ::core::result::Result<Self, #typed::NotOneOf> {
+                let found = Self::ALL.iter().copied().find(|known| known.as_str() == text);
+                found.ok_or_else(|| #typed::NotOneOf {
+                    attribute: #attribute_name,
+                    value: ::std::string::String::from(text),
+                    known: &[#(#shown,)*],
+                })
             }
         }
 

@@ -45,7 +45,7 @@ pub use row::{FromRow, Row, read};
 pub use rows::{Queried, Rows, Scanned};
 pub use stream::RowStream;
 pub use transaction::{Part, Transaction};
-pub use value::{Contains, EpochSeconds, NotATimestamp, Ordered, Text, Timestamp, Value};
+pub use value::{Contains, EpochSeconds, NotATimestamp, NotOneOf, Ordered, Text, Timestamp, Value};
 pub use wait::Wait;
 pub use write::{Check, Delete, Put, Update};
 

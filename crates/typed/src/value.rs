@@ -1,11 +1,13 @@
 //! Rust types for the types of the model.
 
+mod one_of;
 mod time;
 
 use std::collections::BTreeSet;
 
 use trestle_item::{AttributeValue, Map, Number};
 
+pub use one_of::NotOneOf;
 pub use time::{EpochSeconds, NotATimestamp, Timestamp};
 
 /// The value of an attribute.

@@ -1,79 +1,73 @@
 //! What does not compile, each with the model's words in the message.
 
-mod manhunt {
-    trestle::model!("./../../../../models/manhunt.toml");
+mod shop {
+    trestle::model!("./../../examples/shop.toml");
 }
-mod klayers {
-    trestle::model!("./../../../../models/klayers.toml");
+mod members {
+    trestle::model!("./../models/members.toml");
 }
 
-use manhunt::*;
-use trestle::typed::Timestamp;
+use members::Members;
+use shop::*;
+use trestle::Engine;
 
 fn a_key_without_one_of_its_attributes() {
-    let _ = ContactMethodKey {
-        contact_id: "89fa8f8".into(),
+    let _ = OrderKey {
+        customer: "ada".into(),
     };
 }
 
 fn a_new_row_without_a_required_attribute() {
-    let _ = NewContact {
-        contact_id: "89fa8f8".into(),
-        domain_id: "db3280c".into(),
+    let _ = NewCustomer {
+        customer: "ada".into(),
+        name: "Ada Lovelace".into(),
     };
 }
 
-fn an_attribute_of_the_wrong_type(db: &Manhunt<trestle::Engine>, key: ContactMethodKey) {
-    let _ = db.update_contact_method(key).set_wait_seconds("five minutes");
-}
-
-fn a_condition_of_the_wrong_type() {
-    let _ = Search::STARTED_DATETIME.is_less_than(5);
+fn an_attribute_of_the_wrong_type(db: &Shop<Engine>, key: OrderKey) {
+    let _ = db.update_order(key).set_cents("12.50");
 }
 
 fn an_order_where_there_is_none() {
-    let _ = Search::STATUS.is_less_than(SearchStatus::Active);
+    let _ = Order::STATUS.is_less_than(OrderStatus::Sent);
 }
 
-fn a_value_that_is_not_one_of(db: &Manhunt<trestle::Engine>, key: SearchKey) {
-    let _ = db.update_search(&key).set_status("finished");
-    let _ = db.update_search(&key).set_status(SearchStatus::Finished);
+fn a_value_that_is_not_one_of(db: &Shop<Engine>, key: OrderKey) {
+    let _ = db.update_order(&key).set_status("returned");
+    let _ = db.update_order(&key).set_status(OrderStatus::Returned);
 }
 
-fn an_unknown_access_pattern(db: &Manhunt<trestle::Engine>) {
-    let _ = db.searches_by_state("89fa8f8", SearchStatus::Active);
+fn an_unknown_access_pattern(db: &Shop<Engine>) {
+    let _ = db.orders_by_state(OrderStatus::Open);
 }
 
-fn parameters_in_the_wrong_order(db: &Manhunt<trestle::Engine>, before: Timestamp) {
-    let _ = db.searches_of_contact_before(before, "89fa8f8");
+fn parameters_in_the_wrong_order(db: &Shop<Engine>) {
+    let _ = db.order(1, "ada");
 }
 
-fn an_immutable_attribute(db: &Manhunt<trestle::Engine>, key: SearchKey) {
-    let _ = db.update_search(key).set_domain_id("db3280c");
+fn an_immutable_attribute(db: &Shop<Engine>, key: OrderKey) {
+    let _ = db.update_order(key).set_placed("2024-05-01T08:00:00Z");
 }
 
-fn an_identifying_attribute(db: &Manhunt<trestle::Engine>, key: SearchKey) {
-    let _ = db.update_search(key).set_search_id("a271244");
+fn an_identifying_attribute(db: &Shop<Engine>, key: OrderKey) {
+    let _ = db.update_order(key).set_number(2);
 }
 
-fn a_condition_on_another_entity(db: &Manhunt<trestle::Engine>, key: SearchKey) {
-    let _ = db.delete(key).only_if(Contact::NAME.exists());
+fn a_condition_on_another_entity(db: &Shop<Engine>, key: OrderKey) {
+    let _ = db.delete(key).only_if(Customer::NAME.exists());
 }
 
-fn a_key_of_another_model(db: &Manhunt<trestle::Engine>, key: klayers::LayerKey) {
+fn a_key_of_another_model(db: &Shop<Engine>, key: members::MemberKey) {
     let _ = db.get(key);
 }
 
-fn text_for_a_key(db: &Manhunt<trestle::Engine>) {
-    let _ = db.get("89fa8f8");
-}
-
-fn a_part_of_another_model(db: &Manhunt<trestle::Engine>, other: &klayers::Klayers<trestle::Engine>, key: klayers::LayerKey) {
+fn a_part_of_another_model(db: &Shop<Engine>, other: &Members<Engine>, key: members::MemberKey) {
     let _ = db.transaction().with(other.delete(key));
 }
 
-fn a_row_that_the_database_keeps(db: &klayers::Klayers<trestle::Engine>, head: klayers::LayerHead) {
-    let _ = db.put(&head);
+fn a_row_that_the_database_keeps(db: &Members<Engine>, kept: members::MemberUniqueEmail) {
+    let _ = db.put(&kept);
+    let _ = db.delete(&kept);
 }
 
 fn main() {}

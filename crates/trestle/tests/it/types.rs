@@ -79,6 +79,12 @@ fn whole_numbers_that_are_few_are_an_enum() {
     assert_eq!(found.len(), 1);
     assert_eq!(MemberLevel::ALL.len(), 3);
     assert_eq!(MemberLevel::Minus1.to_string(), "-1");
+    assert_eq!("10".parse(), Ok(MemberLevel::N10));
+    let error = "11".parse::<MemberLevel>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#""11" is no value of level, which is one of -1, 0, 10"#
+    );
     let raised = db
         .update_member(&member)
         .set_level(MemberLevel::N10)
@@ -111,6 +117,32 @@ fn a_row_that_is_no_entity_is_passed_over_in_an_open_table() {
         .unwrap();
     let found = db.everyone().gather().wait().unwrap();
     assert_eq!((found.member.len(), found.member_unique_email.len()), (1, 1));
+}
+
+#[test]
+fn names_that_would_collide_are_told_apart() {
+    let (db, _) = members();
+    let ticket = Ticket {
+        self_: Some("me".into()),
+        rest: Some("nothing".into()),
+        rest_of_attributes: Map::from([("more", "of it")]),
+        labels: Some(Map::new()),
+        ..NewTicket {
+            number: 1,
+            column: "todo".into(),
+        }
+        .into()
+    };
+    db.put(&ticket).wait().unwrap();
+    let changed = db
+        .update_ticket(&ticket)
+        .set_in_labels("a text")
+        .set_in_labels_("colour", "red")
+        .wait()
+        .unwrap();
+    assert_eq!(changed.in_labels.as_deref(), Some("a text"));
+    assert_eq!(changed.labels, Some(Map::from([("colour", "red")])));
+    assert_eq!(changed.rest_of_attributes, ticket.rest_of_attributes);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{Attribute, AttributeKind, timestamp_text};
@@ -49,6 +50,12 @@ impl From<trestle_env::Timestamp> for Timestamp {
     }
 }
 
+impl From<SystemTime> for Timestamp {
+    fn from(at: SystemTime) -> Self {
+        Timestamp::from_millis(u64::try_from(since_1970(at).as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
 impl FromStr for Timestamp {
     type Err = NotATimestamp;
 
@@ -89,6 +96,17 @@ impl From<trestle_env::Timestamp> for EpochSeconds {
     }
 }
 
+impl From<SystemTime> for EpochSeconds {
+    fn from(at: SystemTime) -> Self {
+        EpochSeconds(since_1970(at).as_secs())
+    }
+}
+
+/// There are no moments before 1970.
+fn since_1970(at: SystemTime) -> Duration {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 impl Value for EpochSeconds {
     fn to_value(&self) -> AttributeValue {
         AttributeValue::N(Number::from(self.0))
@@ -114,6 +132,13 @@ mod tests {
         let kept = Timestamp::parse("2019-12-30T19:32:14Z").unwrap();
         assert_eq!(kept.to_value(), AttributeValue::from("2019-12-30T19:32:14Z"));
         assert_eq!(Timestamp::from_millis(1).as_str(), "1970-01-01T00:00:00.001Z");
+    }
+
+    #[test]
+    fn the_systems_time_is_a_timestamp_and_seconds() {
+        let at = UNIX_EPOCH + Duration::from_millis(1_600_000_000_250);
+        assert_eq!(Timestamp::from(at).as_str(), "2020-09-13T12:26:40.250Z");
+        assert_eq!(EpochSeconds::from(at), EpochSeconds(1_600_000_000));
     }
 
     #[test]
