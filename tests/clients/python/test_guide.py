@@ -36,7 +36,9 @@ def pattern(line):
 
 class Guide(unittest.TestCase):
     def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
         bin_folder = self.folder / "bin"
         bin_folder.mkdir()
         (bin_folder / "trestle").symlink_to(PROGRAM)
