@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use trestle_api::{DatabaseExt, GetItem};
 use trestle_item::Item;
-use trestle_model::Bound;
+use trestle_model::{AccessPattern, Bound};
 
 use crate::draft::key;
 use crate::handle::Handle;
@@ -87,13 +87,17 @@ impl<'d, T: FromRow> Get<'d, T> {
     }
 }
 
-/// The request of an access pattern.
-pub(crate) fn bind(handle: Handle<'_>, access: &'static str, parameters: &Item) -> Result<Bound, Error> {
+/// The access pattern of this name.
+pub(crate) fn access<'d>(handle: Handle<'d>, name: &'static str) -> Result<&'d AccessPattern, Error> {
     let definition = handle.definition;
-    let pattern = definition.model()?.access(access).ok_or(Error::Definition {
+    definition.model()?.access(name).ok_or(Error::Definition {
         model: definition.name(),
-    })?;
-    Ok(pattern.bind(parameters)?)
+    })
+}
+
+/// The request of an access pattern.
+pub(crate) fn bind(handle: Handle<'_>, name: &'static str, parameters: &Item) -> Result<Bound, Error> {
+    Ok(access(handle, name)?.bind(parameters)?)
 }
 
 impl<'d, T: FromRow + 'd> IntoFuture for Get<'d, T> {

@@ -6,7 +6,7 @@ use trestle_api::{Query, Request, Scan};
 use trestle_item::Item;
 use trestle_model::Bound;
 
-use crate::get::bind;
+use crate::get::{access, bind};
 use crate::handle::Handle;
 use crate::request::Placeholders;
 use crate::{Bookmark, Error, FromRow, Page, RowStream};
@@ -88,8 +88,21 @@ impl<'d, T: FromRow, How> Rows<'d, T, How> {
     }
 
     /// The first row.
-    pub async fn first(self) -> Result<Option<T>, Error> {
-        self.page_size(1).stream().next().await.transpose()
+    pub async fn first(mut self) -> Result<Option<T>, Error> {
+        if self.page_size.is_none() && self.takes_all()? {
+            self.page_size = Some(1);
+        }
+        self.stream().next().await.transpose()
+    }
+
+    /// Whether every row that is read is one to return, so that the first one read is the first.
+    fn takes_all(&self) -> Result<bool, Error> {
+        let pattern = access(self.handle, self.access)?;
+        let filter = match bind(self.handle, self.access, &self.parameters)? {
+            Bound::Query { filter, .. } | Bound::Scan { filter, .. } => filter,
+            Bound::Get { .. } => None,
+        };
+        Ok(filter.is_none() && pattern.strays().is_empty())
     }
 
     /// One page: as many rows as it has room for, and where to go on if there are more.

@@ -98,8 +98,9 @@ async fn commit(handle: Handle<'_>, drafts: Vec<Draft>, token: Option<String>) -
         return Ok(());
     }
     let mut rows: Vec<Option<Item>> = Vec::with_capacity(drafts.len());
-    for draft in &drafts {
-        rows.push(look(handle, draft).await?);
+    for (at, draft) in drafts.iter().enumerate() {
+        let row = look(handle, draft).await;
+        rows.push(row.map_err(|error| canceled_by_absence(drafts.len(), at, error))?);
     }
     let mut last = None;
     for _ in 0..ATTEMPTS_MAX {
@@ -136,6 +137,23 @@ async fn commit(handle: Handle<'_>, drafts: Vec<Draft>, token: Option<String>) -
         }
     }
     last.map_or(Ok(()), Err)
+}
+
+/// A row that is not there cancels the transaction, also when it is seen before anything was sent.
+fn canceled_by_absence(parts: usize, at: usize, error: Error) -> Error {
+    let Error::NotFound(failed) = error else {
+        return error;
+    };
+    let condition_failed = CancellationReason::condition_failed(None);
+    let mut reasons: Vec<Option<Reason>> = vec![None; parts];
+    if let Some(reason) = reasons.get_mut(at) {
+        *reason = Some(Reason {
+            failed: *failed,
+            code: condition_failed.code,
+            message: condition_failed.message.unwrap_or_default(),
+        });
+    }
+    Error::Canceled(Box::new(Canceled { reasons }))
 }
 
 fn canceled(handle: Handle<'_>, drafts: &[Draft], reasons: &[CancellationReason]) -> Error {

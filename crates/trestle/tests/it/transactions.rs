@@ -44,6 +44,19 @@ fn story<D: Database>(db: &Manhunt<D>) {
         .collect();
     let failed = Some(CancellationCode::ConditionalCheckFailed);
     assert_eq!(codes, [failed, failed, None]);
+    let absent = db.transaction().put(&next).with(
+        db.update_search(SearchKey::new("a9"))
+            .set_status(SearchStatus::Failed),
+    );
+    let absent = absent.commit().wait().unwrap_err();
+    let Error::Canceled(absent) = absent else {
+        panic!("{absent}")
+    };
+    assert_eq!(
+        absent.reasons.iter().map(Option::is_some).collect::<Vec<_>>(),
+        [false, true]
+    );
+
     let first = canceled.reasons.first().unwrap().as_ref().unwrap();
     let there: Search = first.failed.row().unwrap().unwrap();
     assert_eq!(there.status, SearchStatus::Failed, "the row that was in the way");
