@@ -4,6 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use trestle_model::{AccessPattern, AttributeKind, Operation, Parameter, Projection};
 
+use crate::collection::Variant;
 use crate::names::{Taken, ident, pascal, snake};
 use crate::plan::{Plan, typed};
 use crate::{types, view};
@@ -21,7 +22,7 @@ pub(crate) struct Planned<'m> {
     /// What a row becomes: a struct, or the enum of several.
     pub(crate) row: Ident,
     /// The variants of the enum, if it is one: name, entity, and type.
-    pub(crate) variants: Vec<(Ident, String, Ident)>,
+    pub(crate) variants: Vec<Variant>,
     /// The struct that its rows are sorted out into, if they are of several entities.
     pub(crate) gathered: Option<Ident>,
     /// The struct of its parameters, if two of them could be taken for one another.
@@ -76,7 +77,7 @@ pub(crate) fn plan<'m>(plan: &mut Plan<'m>) -> Accesses<'m> {
     accesses
 }
 
-fn variants(rows: &[(String, Ident)]) -> Vec<(Ident, String, Ident)> {
+fn variants(rows: &[(String, Ident)]) -> Vec<Variant> {
     let mut taken = Taken::default();
     rows.iter()
         .map(|(entity, row)| {

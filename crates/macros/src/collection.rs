@@ -1,6 +1,6 @@
-//! The sum of the entities that an access pattern returns.
+//! Sums of entities: of those that an access pattern returns, and of all.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use trestle_model::{KeyTemplate, Operation};
 
@@ -8,46 +8,72 @@ use crate::access::Planned;
 use crate::names::{Taken, ident, snake};
 use crate::plan::{Plan, typed};
 
+/// A variant of a sum: its name, its entity, and the struct of its rows.
+pub(crate) type Variant = (Ident, String, Ident);
+
 pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
-    if planned.variants.is_empty() {
-        return TokenStream::new();
-    }
-    let typed = typed();
-    let (marker, name) = (&plan.marker, &planned.row);
     let doc = format!(
         "A row that the access pattern `{}` finds.",
         planned.pattern.name()
     );
-    let variants = planned.variants.iter().map(|(variant, entity, row)| {
+    let sum = sum(plan, &planned.row, &doc, &planned.variants);
+    let gathered = gathered(plan, planned);
+    quote!(#sum #gathered)
+}
+
+/// The sum of all entities of the model: for whoever meets rows without having asked for them.
+pub(crate) fn everything(plan: &Plan<'_>) -> TokenStream {
+    let doc = format!(
+        "A row of any entity of the model `{}`: what comes from a stream, say.",
+        plan.model.name()
+    );
+    let entities = plan
+        .model
+        .entities()
+        .iter()
+        .filter_map(|entity| plan.entity(entity.name()));
+    let variants: Vec<Variant> = entities
+        .map(|names| {
+            (
+                names.row.clone(),
+                names.entity.name().to_owned(),
+                names.row.clone(),
+            )
+        })
+        .collect();
+    sum(plan, &plan.row, &doc, &variants).unwrap_or_default()
+}
+
+fn sum(plan: &Plan<'_>, name: &Ident, doc: &str, variants: &[Variant]) -> Option<TokenStream> {
+    let typed = typed();
+    let marker = &plan.marker;
+    // The entity is one of these, so that the last one needs no name.
+    let ((last, _, last_row), others) = variants.split_last()?;
+    let declared = variants.iter().map(|(variant, entity, row)| {
         let doc = format!("A row of `{entity}`.");
         quote!(#[doc = #doc] #variant(#row),)
     });
-    let entities = planned.variants.iter().map(|(_, entity, _)| entity);
-    let reads = planned.variants.iter().map(|(variant, entity, row)| {
+    let entities = variants.iter().map(|(_, entity, _)| entity);
+    let reads = others.iter().map(|(variant, entity, row)| {
         quote!(#entity => <#row as #typed::FromRow>::from_row(entity, row).map(Self::#variant),)
     });
-    let last = planned.variants.last().map(|(variant, _, row)| {
-        quote!(_ => <#row as #typed::FromRow>::from_row(entity, row).map(Self::#variant),)
-    });
-    let reads: Vec<TokenStream> = reads.collect();
-    let reads = reads.iter().take(planned.variants.len().saturating_sub(1));
-    let gathered = gathered(plan, planned);
-    quote! {
+    Some(quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
-        pub enum #name { #(#variants)* }
+        pub enum #name { #(#declared)* }
 
         impl #typed::FromRow for #name {
             type Model = #marker;
             const ENTITIES: &'static [&'static str] = &[#(#entities),*];
 
             fn from_row(entity: &str, row: #typed::Row<'_>) -> ::core::result::Result<Self, #typed::Error> {
-                match entity { #(#reads)* #last }
+                match entity {
+                    #(#reads)*
+                    _ => <#last_row as #typed::FromRow>::from_row(entity, row).map(Self::#last),
+                }
             }
         }
-
-        #gathered
-    }
+    })
 }
 
 /// The struct with a field for each entity: one row where the partition can hold only one, otherwise a list.

@@ -45,6 +45,8 @@ pub(crate) struct Plan<'m> {
     pub(crate) marker: Ident,
     /// The client.
     pub(crate) client: Ident,
+    /// The sum of all entities.
+    pub(crate) row: Ident,
     types: Taken,
     functions: Taken,
     entities: BTreeMap<&'m str, EntityNames<'m>>,
@@ -81,11 +83,13 @@ impl<'m> Plan<'m> {
             .collect();
         let client = types.take(&pascal(model.name()), "Client");
         let marker = types.take(&format!("{client}Model"), "Marker");
+        let row = types.take(&format!("{client}Row"), "Sum");
         let mut plan = Plan {
             model,
             text,
             marker: ident(&marker),
             client: ident(&client),
+            row: ident(&row),
             types,
             functions: Taken::of(CLIENT),
             entities: BTreeMap::new(),
@@ -184,6 +188,7 @@ impl<'m> Plan<'m> {
                 .iter()
                 .map(|planned| access::parameters(&self, planned)),
         );
+        items.push(collection::everything(&self));
         items.push(client::expand(&self, &accesses, &updates));
         items.into_iter().collect()
     }

@@ -41,7 +41,7 @@ pub use gather::Collection;
 pub use get::Get;
 pub use handle::Handle;
 pub use page::Page;
-pub use row::{FromRow, Row, read};
+pub use row::{FromRow, Row, read, read_from};
 pub use rows::{Queried, Rows, Scanned};
 pub use stream::RowStream;
 pub use transaction::{Part, Transaction};

@@ -25,7 +25,7 @@ pub struct Row<'m> {
     item: Item,
 }
 
-/// Reads a row of any table that the type's entities are in.
+/// Reads a row of one entity, or of several of one table.
 pub fn read<T: FromRow>(item: Item) -> Result<T, Error> {
     let definition = T::Model::definition();
     let Some(first) = T::ENTITIES.first() else {
@@ -36,6 +36,12 @@ pub fn read<T: FromRow>(item: Item) -> Result<T, Error> {
     let (_, table, _) = definition.entity(first)?;
     let key = key_of(table, &item);
     read_in(definition, table.table_name(), item)?.ok_or_else(|| stray(key, T::ENTITIES))
+}
+
+/// Reads a row of the table with this name in the database; `None` if it is of another entity. For rows that come
+/// unasked: from a stream, an export, a scan.
+pub fn read_from<T: FromRow>(table_name: &str, item: Item) -> Result<Option<T>, Error> {
+    read_in(T::Model::definition(), table_name, item)
 }
 
 /// Reads a row of a table; `None` for rows of other entities, and of none where the table is open to such rows.

@@ -245,3 +245,23 @@ fn a_new_row_has_the_models_defaults_before_and_after_it_is_written() {
     assert_eq!((made.wait_seconds, made.enabled, made.order), (300, true, None));
     assert_eq!(db.get(new.key()).wait().unwrap(), Some(made));
 }
+
+#[test]
+fn rows_that_come_unasked_are_told_apart_by_entity() {
+    let db = Manhunt::apply_to(&engine()).unwrap();
+    seed(&db);
+    let scan = trestle::api::Scan {
+        table_name: "manhunt".into(),
+        ..trestle::api::Scan::default()
+    };
+    let (mut contacts, mut methods, mut searches, mut attempts) = (0, 0, 0, 0);
+    for item in db.database().run(scan).unwrap().items.unwrap() {
+        match trestle::typed::read_from("manhunt", item).unwrap().unwrap() {
+            ManhuntRow::Contact(_) => contacts += 1,
+            ManhuntRow::ContactMethod(_) => methods += 1,
+            ManhuntRow::Search(_) => searches += 1,
+            ManhuntRow::SearchAttempt(_) => attempts += 1,
+        }
+    }
+    assert_eq!((contacts, methods, searches, attempts), (2, 3, 2, 3));
+}
