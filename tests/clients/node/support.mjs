@@ -7,6 +7,7 @@ import {
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
+import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 const access = {
@@ -18,6 +19,7 @@ const access = {
 
 export const client = new DynamoDBClient(access);
 export const streams = new DynamoDBStreamsClient(access);
+export const queues = new SQSClient(access);
 export const documents = DynamoDBDocumentClient.from(client, {
   marshallOptions: { removeUndefinedValues: true },
 });
