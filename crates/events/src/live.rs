@@ -27,8 +27,9 @@ const AHEAD_BYTES_MAX: usize = 32 << 20;
 pub(crate) const PARKED_MAX: usize = 100_000;
 /// Changes in one transaction with a place: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
-/// Bytes of changes in one transaction with a place: a transaction has up to 4 MB.
-pub(crate) const ENLISTED_BYTES_MAX: usize = 1_000_000;
+/// Bytes of changes in one transaction with a place: a transaction has up to 4 MB, and escaping can make JSON of them six
+/// times as long.
+pub(crate) const ENLISTED_BYTES_MAX: usize = 500_000;
 
 /// The route is being stopped; whoever hears this ends.
 #[derive(Debug)]
@@ -84,6 +85,8 @@ pub(crate) struct Live {
     pub(crate) moved: Notify,
     /// The marks as they are stored.
     pub(crate) stored: Mutex<HashMap<Arc<ShardName>, Mark>>,
+    /// Streams up to this one are finished.
+    past: Mutex<Option<Arc<str>>>,
     pub(crate) parked: Mutex<Parked>,
     /// Rung when a parked change may have become ready, or was settled.
     pub(crate) parked_bell: Notify,
@@ -107,6 +110,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) past: Option<Arc<str>>,
     pub(crate) stored: HashMap<Arc<ShardName>, Mark>,
     pub(crate) parked: Parked,
 }
@@ -144,6 +148,7 @@ impl Live {
             tracker: Mutex::default(),
             moved: Notify::new(),
             stored: Mutex::new(parts.stored),
+            past: Mutex::new(parts.past),
             parked: Mutex::new(parts.parked),
             parked_bell: Notify::new(),
             settled_bell: Notify::new(),
@@ -235,11 +240,19 @@ impl Live {
 
     /// Whether this place is behind the stored mark: the change will not be read again.
     pub(crate) fn has_passed(&self, shard: &ShardName, sequence: &Sequence) -> bool {
+        if self
+            .past
+            .lock()
+            .as_ref()
+            .is_some_and(|past| shard.stream <= *past)
+        {
+            return true;
+        }
         let stored = self.stored.lock();
-        // Without a mark, the shard is none that the route has begun with: its stream is finished, or gone.
+        let is_behind = |mark: &Mark| mark.sequence.as_ref().is_some_and(|passed| passed >= sequence);
         stored
             .get(shard)
-            .is_none_or(|mark| mark.ended || mark.sequence.as_ref().is_some_and(|passed| passed >= sequence))
+            .is_some_and(|mark| mark.ended || is_behind(mark))
     }
 
     /// The route begins or goes on with a shard.
@@ -248,8 +261,9 @@ impl Live {
     }
 
     /// The route is through with all streams up to this one.
-    pub(crate) fn close(&self, past: &str) {
-        self.stored.lock().retain(|shard, _| &*shard.stream > past);
+    pub(crate) fn close(&self, past: &Arc<str>) {
+        *self.past.lock() = Some(Arc::clone(past));
+        self.stored.lock().retain(|shard, _| shard.stream > *past);
         self.parked_bell.notify_one();
     }
 

@@ -17,6 +17,8 @@ pub(crate) type KeyName = u64;
 pub(crate) struct Entry {
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: Sequence,
+    /// When the change happened.
+    pub(crate) at: Timestamp,
     pub(crate) due: Timestamp,
     /// Whether its row is written.
     pub(crate) is_stored: bool,
@@ -138,6 +140,7 @@ mod tests {
                 shard: "1".into(),
             }),
             sequence: Sequence::new("1"),
+            at: Timestamp::EPOCH,
             due: Timestamp::from_secs(due),
             is_stored: true,
         }

@@ -35,8 +35,10 @@ async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
         let now = live.clock.now();
         let deadline = {
             let mut parked = live.parked.lock();
+            let oldest = now.minus(live.route.maximum_record_age);
             let due = parked.take_due(now, TAKEN_MAX, |entry| {
-                entry.is_stored && live.has_passed(&entry.shard, &entry.sequence)
+                let is_safe = live.has_passed(&entry.shard, &entry.sequence) || entry.at < oldest;
+                entry.is_stored && is_safe
             });
             if !due.is_empty() {
                 return Ok(due);

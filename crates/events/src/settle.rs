@@ -54,6 +54,7 @@ impl Live {
             let entry = Entry {
                 shard: Arc::clone(&handed.ticket.shard),
                 sequence: handed.sequence.clone(),
+                at: kept.change.at,
                 due: kept.due,
                 is_stored: false,
             };

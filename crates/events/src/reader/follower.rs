@@ -101,6 +101,9 @@ impl Follower {
             before.map(|stream| Arc::clone(&stream.label))
         };
         self.live.place.set_position(&self.position).await?;
+        if let Some(past) = &self.position.past {
+            self.live.close(past);
+        }
         if newest.is_closed {
             return Ok(());
         }

@@ -94,6 +94,7 @@ pub(super) async fn start(
         clock: Arc::clone(&setup.clock),
         reader_bell: Arc::clone(reader_bell),
         stop: stopped,
+        past: position.past.clone(),
         stored: place.marks().await?.into_iter().collect(),
         parked: load_parked(rows, &name).await?,
     };
@@ -143,6 +144,7 @@ async fn load_parked(rows: &Rows, route: &str) -> Result<Parked, Error> {
             let entry = Entry {
                 shard: kept.shard,
                 sequence: Sequence::new(&kept.change.sequence),
+                at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
             };

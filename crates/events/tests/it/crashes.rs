@@ -55,10 +55,21 @@ impl Enlist for Mailbox {
 }
 
 /// Fails before or after what it was asked to write, at random: nobody knows whether it happened.
-struct Shaky {
+pub(crate) struct Shaky {
     engine: Engine,
     random: Mutex<fastrand::Rng>,
     one_in: u8,
+}
+
+impl Shaky {
+    /// Fails in one of so many writes.
+    pub(crate) fn new(engine: Engine, seed: u64, one_in: u8) -> Self {
+        Self {
+            engine,
+            random: Mutex::new(fastrand::Rng::with_seed(seed)),
+            one_in,
+        }
+    }
 }
 
 impl Database for Shaky {
@@ -121,11 +132,7 @@ fn a_door_in_the_routers_transaction_gets_each_change_exactly_once() {
         let world = World::new();
         world.table("mail");
         let start = |seed: u64| {
-            let database = Shaky {
-                engine: world.engine.clone(),
-                random: Mutex::new(fastrand::Rng::with_seed(seed)),
-                one_in: 5,
-            };
+            let database = Shaky::new(world.engine.clone(), seed, 5);
             let mailbox = Mailbox {
                 refuses: Mutex::new(fastrand::Rng::with_seed(seed)),
             };

@@ -12,5 +12,6 @@ mod delivery;
 mod failures;
 mod live_changes;
 mod order;
+mod queues;
 mod shards;
 mod support;

@@ -1,0 +1,74 @@
+//! An embedded queue as a destination: message and place commit together, so that each change is sent exactly once.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use trestle_queue::{ErrorCode, MessageAttribute, NewMessage, QueueError, Queues};
+
+use crate::target::{Enlist, Enlistment};
+use crate::{Batch, Delivery, Outcome};
+
+/// A queue in the router's own database. The body of a message is the input as JSON; its attributes `route` and `id` tell
+/// the route and the idempotency key.
+#[derive(Clone)]
+pub struct QueueDoor {
+    queues: Queues,
+    name: String,
+}
+
+impl QueueDoor {
+    /// The queue of this name. The queues must be in the database that the router works on.
+    #[must_use]
+    pub fn new(queues: Queues, name: impl Into<String>) -> Self {
+        Self {
+            queues,
+            name: name.into(),
+        }
+    }
+}
+
+impl Enlist for QueueDoor {
+    fn enlist<'a>(
+        &'a self,
+        batch: &'a Batch,
+    ) -> Pin<Box<dyn Future<Output = Result<Enlistment, Outcome>> + Send + 'a>> {
+        Box::pin(async move {
+            let messages = batch.deliveries.iter().map(|delivery| message(batch, delivery));
+            let enlisted = self.queues.enlist(&self.name, messages.collect()).await;
+            let mut enlisted = enlisted.map_err(|error| outcome(&error))?;
+            Ok(Enlistment {
+                writes: enlisted.take_writes(),
+                committed: Box::new(move || enlisted.committed()),
+            })
+        })
+    }
+}
+
+fn message(batch: &Batch, delivery: &Delivery) -> NewMessage {
+    let attributes = [
+        ("route", MessageAttribute::text(&*batch.route)),
+        ("id", MessageAttribute::text(&*delivery.id)),
+    ];
+    NewMessage {
+        attributes: attributes.map(|(name, value)| (name.to_owned(), value)).into(),
+        ..NewMessage::from(delivery.input.to_string())
+    }
+}
+
+/// A queue that does not exist may be made yet; a message that it does not take, it never will.
+fn outcome(error: &QueueError) -> Outcome {
+    match error.code() {
+        ErrorCode::InternalError | ErrorCode::QueueDoesNotExist | ErrorCode::OverLimit => {
+            Outcome::Unavailable(error.message().to_owned())
+        }
+        _ => Outcome::Refused(error.message().to_owned()),
+    }
+}
+
+impl std::fmt::Debug for QueueDoor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueueDoor")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
