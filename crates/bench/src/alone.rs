@@ -1,6 +1,7 @@
-//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows.
+//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model.
 
 mod embedded;
+mod model;
 mod scale;
 mod start;
 mod tables;
@@ -27,6 +28,7 @@ pub(crate) fn measure(
     };
     match what {
         Alone::Embedded => embedded::measure(&run, progress),
+        Alone::Model => model::measure(&run, progress),
         Alone::Start => start::measure(&run, progress),
         Alone::Tables => tables::measure(&run, progress),
         Alone::Scale => scale::measure(&run, progress),

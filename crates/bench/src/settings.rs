@@ -59,6 +59,8 @@ impl Settings {
 pub enum Alone {
     /// GetItem in the same process, without a socket.
     Embedded,
+    /// Writes with a model, compared with the same writes without, in the same process.
+    Model,
     /// Memory when idle and after loading, and the time from start to first answer.
     Start,
     /// Writes with many tables, compared with one.
@@ -69,12 +71,19 @@ pub enum Alone {
 
 impl Alone {
     /// All of them, the quick ones first.
-    pub const ALL: [Alone; 4] = [Alone::Embedded, Alone::Tables, Alone::Start, Alone::Scale];
+    pub const ALL: [Alone; 5] = [
+        Alone::Embedded,
+        Alone::Model,
+        Alone::Tables,
+        Alone::Start,
+        Alone::Scale,
+    ];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Alone::Embedded => "embedded",
+            Alone::Model => "model",
             Alone::Start => "start",
             Alone::Tables => "tables",
             Alone::Scale => "scale",
