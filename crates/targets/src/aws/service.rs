@@ -1,0 +1,127 @@
+//! One operation of one service.
+
+use crate::http::{Answer, Client, Endpoint};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use http::{HeaderName, Request, StatusCode};
+use http_body_util::Full;
+use serde_json::Value;
+use std::sync::Arc;
+use trestle_env::Clock;
+use trestle_events::Outcome;
+use trestle_sigv4::Signer;
+
+/// How an operation is named on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceKind {
+    pub(crate) target: &'static str,
+    pub(crate) content_type: &'static str,
+}
+
+/// An operation that can be called.
+pub(crate) struct Service {
+    pub(crate) kind: ServiceKind,
+    pub(crate) client: Client,
+    pub(crate) signer: Option<Signer>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// Why a call did nothing.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// Something in it cannot be taken.
+    Refused(String),
+    /// It is not the records that are at fault.
+    Unavailable(String),
+}
+
+impl From<Trouble> for Outcome {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Refused(reason) => Outcome::Refused(reason),
+            Trouble::Unavailable(reason) => Outcome::Unavailable(reason),
+        }
+    }
+}
+
+impl Service {
+    pub(crate) async fn call(&self, body: &Value) -> Result<Value, Trouble> {
+        let body = body.to_string().into_bytes();
+        let request = self.request(body).map_err(Trouble::Refused)?;
+        let answer = self.client.call(request).await.map_err(Trouble::Unavailable)?;
+        if !answer.status.is_success() {
+            return Err(trouble(&answer));
+        }
+        serde_json::from_slice(&answer.body)
+            .map_err(|error| Trouble::Unavailable(format!("the answer is no JSON: {error}")))
+    }
+
+    fn request(&self, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {
+        let Endpoint { authority, .. } = &self.client.endpoint;
+        let headers = [
+            ("content-type", self.kind.content_type),
+            ("x-amz-target", self.kind.target),
+        ];
+        let mut all = HeaderMap::new();
+        all.insert(HOST, header_value(authority)?);
+        all.insert(CONTENT_TYPE, header_value(self.kind.content_type)?);
+        all.insert("x-amz-target", header_value(self.kind.target)?);
+        if let Some(signer) = &self.signer {
+            let signed = signer
+                .sign(("POST", "/"), authority, &headers, &body, self.clock.now())
+                .map_err(|error| error.to_string())?;
+            for (name, value) in signed {
+                all.insert(HeaderName::from_static(name), header_value(&value)?);
+            }
+        }
+        let mut request = Request::post("/")
+            .body(Full::from(body))
+            .map_err(|error| error.to_string())?;
+        *request.headers_mut() = all;
+        Ok(request)
+    }
+}
+
+fn header_value(text: &str) -> Result<HeaderValue, String> {
+    text.parse()
+        .map_err(|_| "a setting or a credential holds letters that a header cannot".to_owned())
+}
+
+/// Errors that say something about the entries of a call. All others are about the caller, the queue or the bus, and
+/// looking for a culprit among the records would find none.
+const ABOUT_ENTRIES: &[&str] = &[
+    "BatchRequestTooLong",
+    "BatchEntryIdsNotDistinct",
+    "InvalidBatchEntryId",
+    "InvalidMessageContents",
+    "InvalidParameterValue",
+    "MissingParameter",
+    "RequestEntityTooLarge",
+    "SerializationException",
+    "ValidationError",
+    "ValidationException",
+];
+
+fn trouble(answer: &Answer) -> Trouble {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let member = |names: [&str; 2]| {
+        let found = names.into_iter().find_map(|name| body.get(name)?.as_str());
+        found.unwrap_or_default().to_owned()
+    };
+    // `com.amazonaws.sqs#QueueDoesNotExist`, or the name alone.
+    let kind = member(["__type", "code"]);
+    let kind = kind.rsplit('#').next().unwrap_or_default();
+    let reason = format!(
+        "answered {}: {kind} {}",
+        answer.status,
+        member(["message", "Message"])
+    );
+    let reason = reason.trim_end_matches([' ', ':']).to_owned();
+    let is_about_entries = ABOUT_ENTRIES.iter().any(|about| kind.ends_with(about));
+    if answer.status == StatusCode::PAYLOAD_TOO_LARGE || (answer.status.is_client_error() && is_about_entries)
+    {
+        Trouble::Refused(reason)
+    } else {
+        Trouble::Unavailable(reason)
+    }
+}

@@ -1,0 +1,158 @@
+//! Batches as lines on the standard input of a program.
+//!
+//! Each line is a record, `{"id": …, "attempt": …, "input": …}`. The environment has `TRESTLE_ROUTE`,
+//! `TRESTLE_DELIVERY` (the name of the batch) and `TRESTLE_RECORDS` (their number). Status 0 takes the batch, but for
+//! the records that the standard output reports as failed (see [`partial`]); 75, `EX_TEMPFAIL`, asks to come back
+//! later; any other refuses it, and the last line on standard error says why.
+
+mod capture;
+mod group;
+
+use crate::batch::{self, Record};
+use crate::partial;
+use crate::settings::Settings;
+use capture::{beginning, end, last_line};
+use group::Group;
+use serde_json::Value;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, Command};
+use trestle_events::{Batch, Deliver, Outcome, Target};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// `EX_TEMPFAIL` of sysexits.h.
+const TEMPORARY_FAILURE: i32 = 75;
+
+/// Partial results of the largest batch fit in.
+const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The last line is somewhere in here.
+const ERRORS_BYTES_MAX: usize = 4 * 1024;
+
+/// A program that takes batches.
+#[derive(Debug)]
+pub(crate) struct Program {
+    program: String,
+    arguments: Vec<String>,
+    directory: Option<String>,
+    timeout: Duration,
+}
+
+/// How a run of the program ended.
+struct Ended {
+    status: ExitStatus,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+pub(crate) fn open(settings: &mut Settings<'_>) -> Option<Program> {
+    let words = settings.take("command").and_then(words);
+    let timeout = settings.duration("timeout", TIMEOUT);
+    let directory = settings.optional_text("directory").map(str::to_owned);
+    let Some((program, arguments)) = words else {
+        settings.complain(
+            "command",
+            "must be a program and its arguments, as in [\"sh\", \"-c\", \"cat >> changes.jsonl\"]",
+        );
+        return None;
+    };
+    Some(Program {
+        program,
+        arguments,
+        directory,
+        timeout,
+    })
+}
+
+fn words(value: &Value) -> Option<(String, Vec<String>)> {
+    let words = value
+        .as_array()?
+        .iter()
+        .map(|word| word.as_str().map(str::to_owned));
+    let mut words = words.collect::<Option<Vec<String>>>()?.into_iter();
+    let program = words.next().filter(|program| !program.is_empty())?;
+    Some((program, words.collect()))
+}
+
+impl Target for Program {
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        Box::pin(async move {
+            // The time is real time: a program does not follow our clock.
+            match tokio::time::timeout(self.timeout, self.run(batch)).await {
+                Ok(Ok(ended)) => outcome(batch, &ended),
+                Ok(Err(error)) => Outcome::Unavailable(format!("{} could not run: {error}", self.program)),
+                Err(_) => Outcome::Unavailable(format!(
+                    "{} was not done within {} s and was ended",
+                    self.program,
+                    self.timeout.as_secs_f64()
+                )),
+            }
+        })
+    }
+}
+
+impl Program {
+    /// Runs the program. Whoever stops waiting ends it, and all that it started.
+    async fn run(&self, batch: &Batch) -> std::io::Result<Ended> {
+        let lines = lines(batch)?;
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .env("TRESTLE_ROUTE", &*batch.route)
+            .env("TRESTLE_DELIVERY", batch::name(batch))
+            .env("TRESTLE_RECORDS", batch.deliveries.len().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let mut group = Group::spawn(&mut command)?;
+        let (input, output, errors) = group.pipes();
+        // All at once: a program may write before it has read everything.
+        let ((), output, errors, status) = tokio::join!(
+            feed(input, &lines),
+            beginning(output, OUTPUT_BYTES_MAX),
+            end(errors, ERRORS_BYTES_MAX),
+            group.wait(),
+        );
+        Ok(Ended {
+            status: status?,
+            output,
+            errors,
+        })
+    }
+}
+
+fn lines(batch: &Batch) -> std::io::Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for delivery in &batch.deliveries {
+        serde_json::to_writer(&mut lines, &Record::of(delivery))?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// A program need not read all of its input to be content: its status decides.
+async fn feed(input: Option<ChildStdin>, lines: &[u8]) {
+    if let Some(mut input) = input {
+        let _ = input.write_all(lines).await;
+        let _ = input.shutdown().await;
+    }
+}
+
+fn outcome(batch: &Batch, ended: &Ended) -> Outcome {
+    let said = last_line(&ended.errors);
+    let reason = |status: String| match &said {
+        Some(said) => format!("{status}: {said}"),
+        None => status,
+    };
+    match ended.status.code() {
+        Some(0) => partial::outcome(batch, &ended.output),
+        Some(TEMPORARY_FAILURE) => Outcome::Unavailable(reason("asked to come back later".to_owned())),
+        Some(code) => Outcome::Refused(reason(format!("ended with status {code}"))),
+        None => Outcome::Refused(reason(format!("was ended by a signal ({})", ended.status))),
+    }
+}

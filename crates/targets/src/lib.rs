@@ -1,0 +1,63 @@
+//! Where changes go when they leave the process: webhooks, commands, SQS and EventBridge.
+//!
+//! [`open`] reads a route's destination, names everything that is wrong with it, and gives a target that is ready:
+//!
+//! ```toml
+//! target = { webhook = "https://example.com/hook", timeout = "10s", secret = { env = "HOOK_SECRET" } }
+//! target = { command = ["sh", "-c", "cat >> changes.jsonl"], timeout = "60s" }
+//! target = { sqs = "https://sqs.eu-west-1.amazonaws.com/123456789012/changes" }
+//! target = { event_bridge = { endpoint = "https://events.eu-west-1.amazonaws.com", bus = "main", source = "shop" } }
+//! ```
+//!
+//! *Invariant*: a target never says that a change was taken when it does not know it. Whatever is in doubt is delivered
+//! again, with the same id. *Invariant*: only trouble that lies in the records refuses them; a target that is down, busy
+//! or wrongly set up is unavailable, so that no record is blamed for it.
+
+mod aws;
+mod batch;
+mod command;
+mod duration;
+mod event_bridge;
+mod http;
+mod partial;
+mod secret;
+mod settings;
+mod sqs;
+mod surroundings;
+mod webhook;
+
+pub use settings::Fault;
+pub use surroundings::Surroundings;
+
+use serde_json::{Map, Value};
+use settings::Settings;
+use std::sync::Arc;
+use trestle_events::Target;
+
+/// The kinds of destination that [`open`] knows. The others stay inside the process.
+pub const KINDS: [&str; 4] = ["webhook", "command", "sqs", "event_bridge"];
+
+/// Makes a destination's target ready, or names everything that is wrong with it.
+///
+/// The destination is the table that a route file has at `target`. Nothing is sent yet: a server that is not there
+/// shows at the first delivery.
+pub fn open(
+    destination: &Map<String, Value>,
+    surroundings: &Surroundings,
+) -> Result<Arc<dyn Target>, Vec<Fault>> {
+    let mut settings = Settings::new(destination);
+    let kind = KINDS.into_iter().find(|kind| destination.contains_key(*kind));
+    let target: Option<Arc<dyn Target>> = match kind {
+        Some("webhook") => webhook::open(&mut settings, surroundings).map(|target| Arc::new(target) as _),
+        Some("command") => command::open(&mut settings).map(|target| Arc::new(target) as _),
+        Some("sqs") => sqs::open(&mut settings, surroundings).map(|target| Arc::new(target) as _),
+        Some("event_bridge") => {
+            event_bridge::open(&mut settings, surroundings).map(|target| Arc::new(target) as _)
+        }
+        _ => {
+            settings.complain("target", format!("must be one of {}", KINDS.join(", ")));
+            None
+        }
+    };
+    settings.finish(target)
+}

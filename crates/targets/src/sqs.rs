@@ -1,0 +1,124 @@
+//! Batches as messages in a queue of SQS, or of whatever speaks its JSON protocol.
+
+use crate::aws::{self, Failure, Protocol, Service, ServiceKind};
+use crate::http::{Client, Endpoint, Roots};
+use crate::settings::Settings;
+use crate::surroundings::Surroundings;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use trestle_events::{Batch, Deliver, Delivery, Target, plain_json};
+use trestle_sigv4::sha256;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+const KIND: ServiceKind = ServiceKind {
+    target: "AmazonSQS.SendMessageBatch",
+    content_type: "application/x-amz-json-1.0",
+};
+
+/// A queue that takes batches.
+pub(crate) struct Sqs {
+    service: Service,
+    queue: Queue,
+}
+
+/// What messages are made for.
+struct Queue {
+    url: String,
+    is_fifo: bool,
+}
+
+pub(crate) fn open(settings: &mut Settings<'_>, surroundings: &Surroundings) -> Option<Sqs> {
+    let url = settings.text("sqs");
+    let timeout = settings.duration("timeout", TIMEOUT);
+    settings.take("region");
+    let url = url?;
+    let endpoint = match Endpoint::parse(url) {
+        Ok(endpoint) => endpoint,
+        Err(message) => {
+            settings.complain("sqs", message);
+            return None;
+        }
+    };
+    if endpoint.path == "/" {
+        settings.complain("sqs", "must be the queue's whole URL, with its name at the end");
+        return None;
+    }
+    let signer = aws::identity(settings, surroundings, &endpoint, "sqs");
+    let client = Client::new(endpoint, Roots::System, timeout)
+        .map_err(|message| settings.complain("sqs", message))
+        .ok()?;
+    Some(Sqs {
+        service: Service {
+            kind: KIND,
+            client,
+            signer,
+            clock: Arc::clone(&surroundings.clock),
+        },
+        queue: Queue {
+            url: url.to_owned(),
+            is_fifo: url.ends_with(".fifo"),
+        },
+    })
+}
+
+impl Target for Sqs {
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        Box::pin(aws::send(&self.service, &self.queue, batch))
+    }
+}
+
+impl Protocol for Queue {
+    fn entry(&self, delivery: &Delivery, place: usize) -> (Value, usize) {
+        let body = delivery.input.to_string();
+        let bytes = body.len() + "TrestleDelivery".len() + "String".len() + delivery.id.len();
+        let mut entry = json!({
+            "Id": place.to_string(),
+            "MessageBody": body,
+            "MessageAttributes": {
+                "TrestleDelivery": {"DataType": "String", "StringValue": delivery.id},
+            },
+        });
+        if self.is_fifo {
+            // In order per item, and once per change, as far as SQS remembers.
+            let item = plain_json(&delivery.change.keys).to_string();
+            entry["MessageGroupId"] = json!(sha256(item.as_bytes()));
+            entry["MessageDeduplicationId"] = json!(sha256(delivery.id.as_bytes()));
+        }
+        (entry, bytes)
+    }
+
+    fn body(&self, entries: Vec<Value>) -> Value {
+        json!({"QueueUrl": self.url, "Entries": entries})
+    }
+
+    fn failures(&self, answer: &Value, count: usize) -> Result<Vec<Failure>, String> {
+        let list = |name: &str| {
+            answer
+                .get(name)
+                .and_then(Value::as_array)
+                .map_or(&[][..], Vec::as_slice)
+        };
+        let failures: Vec<Failure> = list("Failed").iter().filter_map(failure).collect();
+        if list("Successful").len() + failures.len() != count {
+            return Err(format!("the answer does not tell of each of {count} messages"));
+        }
+        Ok(failures)
+    }
+}
+
+fn failure(failed: &Value) -> Option<Failure> {
+    let text = |name: &str| failed.get(name).and_then(Value::as_str);
+    Some(Failure {
+        place: text("Id")?.parse().ok()?,
+        is_passing: failed.get("SenderFault") == Some(&Value::Bool(false)),
+        reason: format!(
+            "{} {}",
+            text("Code").unwrap_or_default(),
+            text("Message").unwrap_or_default()
+        )
+        .trim()
+        .to_owned(),
+    })
+}

@@ -1,0 +1,182 @@
+//! Batches as HTTP requests to a URL.
+//!
+//! The body is `{"route": …, "records": [{"id": …, "attempt": …, "input": …}]}`. A success takes all of it, but for the
+//! records that its body reports as failed; see [`partial`].
+
+mod signature;
+
+use crate::batch::{self, Record};
+use crate::http::{Answer, Client, Endpoint, Roots};
+use crate::partial;
+use crate::secret::{self, Secret};
+use crate::settings::Settings;
+use crate::surroundings::Surroundings;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
+use http_body_util::Full;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use trestle_env::Clock;
+use trestle_events::{Batch, Deliver, Outcome, Target};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// So much of an answer's text is worth keeping as a reason.
+const REASON_BYTES_MAX: usize = 300;
+
+/// A URL that takes batches.
+pub(crate) struct Webhook {
+    client: Client,
+    headers: HeaderMap,
+    secret: Option<Secret>,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    route: &'a str,
+    records: Vec<Record<'a>>,
+}
+
+pub(crate) fn open(settings: &mut Settings<'_>, surroundings: &Surroundings) -> Option<Webhook> {
+    let url = settings.text("webhook");
+    let timeout = settings.duration("timeout", TIMEOUT);
+    let secret = secret::read(settings, "secret", surroundings);
+    let roots = settings
+        .optional_text("ca_file")
+        .map_or(Roots::System, Roots::File);
+    let headers = headers(settings, surroundings);
+    let client = Endpoint::parse(url?)
+        .map_err(str::to_owned)
+        .and_then(|endpoint| Client::new(endpoint, roots, timeout));
+    match client {
+        Ok(client) => Some(Webhook {
+            client,
+            headers,
+            secret,
+            clock: Arc::clone(&surroundings.clock),
+        }),
+        Err(message) => {
+            settings.complain("webhook", message);
+            None
+        }
+    }
+}
+
+/// Headers of the user's own: text, or a secret by name.
+fn headers(settings: &mut Settings<'_>, surroundings: &Surroundings) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let Some(value) = settings.take("headers") else {
+        return headers;
+    };
+    let Value::Object(given) = value else {
+        settings.complain("headers", "must be a table of header names and their text");
+        return headers;
+    };
+    for (name, value) in given {
+        match header(name, value, surroundings) {
+            Ok((name, value)) => {
+                headers.insert(name, value);
+            }
+            Err(message) => settings.complain(&format!("headers.{name}"), message),
+        }
+    }
+    headers
+}
+
+fn header(
+    name: &str,
+    value: &Value,
+    surroundings: &Surroundings,
+) -> Result<(HeaderName, HeaderValue), String> {
+    let name: HeaderName = name.parse().map_err(|_| "is no name of a header")?;
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Object(_) => secret::look_up(value, surroundings)?.0,
+        _ => return Err("must be text, { env = \"NAME\" } or { file = \"path\" }".to_owned()),
+    };
+    let mut value: HeaderValue = text.parse().map_err(|_| "holds letters that a header cannot")?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+impl Target for Webhook {
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        Box::pin(async move {
+            let request = match self.request(batch) {
+                Ok(request) => request,
+                Err(error) => return Outcome::Refused(error),
+            };
+            match self.client.call(request).await {
+                Ok(answer) => outcome(batch, &answer),
+                Err(error) => Outcome::Unavailable(error),
+            }
+        })
+    }
+}
+
+impl Webhook {
+    fn request(&self, batch: &Batch) -> Result<Request<Full<Bytes>>, String> {
+        let body = Body {
+            route: &batch.route,
+            records: batch.deliveries.iter().map(Record::of).collect(),
+        };
+        let body = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
+        let endpoint = &self.client.endpoint;
+        let mut request = Request::post(&endpoint.path)
+            .header(HOST, &endpoint.authority)
+            .header(USER_AGENT, "trestle")
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-trestle-route", &*batch.route)
+            .header("x-trestle-delivery", batch::name(batch));
+        if let [only] = batch.deliveries.as_slice() {
+            request = request.header("idempotency-key", &only.id);
+        }
+        if let Some(Secret(secret)) = &self.secret {
+            let header = signature::header(secret, self.clock.now(), &body);
+            request = request.header("x-trestle-signature", header);
+        }
+        let mut request = request
+            .body(Full::from(body))
+            .map_err(|error| error.to_string())?;
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn outcome(batch: &Batch, answer: &Answer) -> Outcome {
+    match answer.status {
+        status if status.is_success() => partial::outcome(batch, &answer.body),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+            Outcome::Unavailable(reason(answer))
+        }
+        status if status.is_server_error() => Outcome::Unavailable(reason(answer)),
+        status if status.is_redirection() => {
+            Outcome::Refused(format!("{}; redirections are not followed", reason(answer)))
+        }
+        _ => Outcome::Refused(reason(answer)),
+    }
+}
+
+/// The status, when to come back, and the beginning of what the answer says.
+fn reason(answer: &Answer) -> String {
+    let mut reason = format!("answered {}", answer.status);
+    if let Some(after) = answer
+        .headers
+        .get(RETRY_AFTER)
+        .and_then(|after| after.to_str().ok())
+    {
+        reason += &format!(", retry after {after}");
+    }
+    let said = answer.body.get(..REASON_BYTES_MAX).unwrap_or(&answer.body);
+    let said = String::from_utf8_lossy(said);
+    if !said.trim().is_empty() {
+        reason += &format!(": {}", said.trim());
+    }
+    reason
+}

@@ -1,0 +1,98 @@
+//! Destinations that cannot be opened, and what their author learns.
+
+use crate::batches::{surroundings, try_open};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use trestle_env::SystemClock;
+use trestle_targets::{Fault, Surroundings};
+
+fn faults(destination: Value) -> Vec<String> {
+    let faults = try_open(destination, &surroundings()).err().unwrap();
+    faults.iter().map(Fault::to_string).collect()
+}
+
+#[test]
+fn every_mistake_is_named() {
+    assert_eq!(
+        faults(json!({
+            "webhook": "localhost:9000",
+            "timeout": "soon",
+            "secret": "hush",
+            "headers": {"X-Key": {"env": "NOT_SET"}, "no name": "x"},
+            "retries": 3,
+        })),
+        [
+            "timeout: must be a time such as \"500ms\", \"10s\" or \"2m\", at most a day",
+            "secret: must be { env = \"NAME\" } or { file = \"path\" }: a secret does not belong in a route file",
+            "headers.X-Key: the environment variable NOT_SET is not set",
+            "headers.no name: is no name of a header",
+            "webhook: must be a URL that begins with http:// or https://",
+            "retries: is no setting of this target; there are ca_file, headers, secret, timeout, webhook",
+        ]
+    );
+}
+
+#[test]
+fn a_destination_must_be_of_a_known_kind() {
+    let expected = "target: must be one of webhook, command, sqs, event_bridge";
+    assert_eq!(faults(json!({"carrier_pigeon": "x"})), [expected]);
+    assert_eq!(faults(json!({})), [expected]);
+}
+
+#[test]
+fn a_command_is_a_list_of_words() {
+    let expected =
+        "command: must be a program and its arguments, as in [\"sh\", \"-c\", \"cat >> changes.jsonl\"]";
+    for command in [json!("sh"), json!([]), json!([""]), json!(["sh", 1])] {
+        assert_eq!(faults(json!({"command": command})), [expected]);
+    }
+}
+
+#[test]
+fn an_event_bridge_needs_an_endpoint_and_a_source() {
+    assert_eq!(
+        faults(json!({"event_bridge": {"buss": "main"}})),
+        [
+            "event_bridge.endpoint: is missing",
+            "event_bridge.source: is missing",
+            "event_bridge.buss: is no setting of this target; there are bus, detail_type, endpoint, region, source, \
+             timeout",
+        ]
+    );
+    assert_eq!(
+        faults(json!({"event_bridge": "x"})),
+        ["event_bridge: must be a table"]
+    );
+}
+
+#[test]
+fn a_queue_of_aws_needs_credentials_and_a_region() {
+    let surroundings = Surroundings::with_variables(Arc::new(SystemClock::new()), |_| None);
+    let faults = try_open(json!({"sqs": "https://queues.example.com/1/q"}), &surroundings)
+        .err()
+        .unwrap();
+    let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            "region: is missing, and the host does not tell it; set it, or AWS_REGION",
+            "target: needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
+        ]
+    );
+    assert_eq!(
+        self::faults(json!({"sqs": "http://127.0.0.1:8000"})),
+        ["sqs: must be the queue's whole URL, with its name at the end"]
+    );
+}
+
+#[test]
+fn a_file_of_certificates_must_hold_some() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    assert_eq!(
+        faults(json!({"webhook": "https://localhost/", "ca_file": path})),
+        [format!(
+            "webhook: the file {path} cannot be used: it holds no certificate"
+        )]
+    );
+}
