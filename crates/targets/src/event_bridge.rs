@@ -80,7 +80,7 @@ impl Target for EventBridge {
 }
 
 impl Protocol for Bus {
-    fn entry(&self, delivery: &Delivery, _place: usize) -> (Value, usize) {
+    fn entry(&self, _route: &str, delivery: &Delivery, _place: usize) -> (Value, usize) {
         let change = &delivery.change;
         let detail = delivery.input.to_string();
         let detail_type = self.detail_type.clone().unwrap_or_else(|| {

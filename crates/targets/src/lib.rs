@@ -29,24 +29,19 @@ mod webhook;
 pub use settings::Fault;
 pub use surroundings::Surroundings;
 
-use serde_json::{Map, Value};
 use settings::Settings;
 use std::sync::Arc;
-use trestle_events::Target;
+use trestle_events::{Destination, Target};
 
 /// The kinds of destination that [`open`] knows. The others stay inside the process.
 pub const KINDS: [&str; 4] = ["webhook", "command", "sqs", "event_bridge"];
 
 /// Makes a destination's target ready, or names everything that is wrong with it.
 ///
-/// The destination is the table that a route file has at `target`. Nothing is sent yet: a server that is not there
-/// shows at the first delivery.
-pub fn open(
-    destination: &Map<String, Value>,
-    surroundings: &Surroundings,
-) -> Result<Arc<dyn Target>, Vec<Fault>> {
-    let mut settings = Settings::new(destination);
-    let kind = KINDS.into_iter().find(|kind| destination.contains_key(*kind));
+/// Nothing is sent yet: a server that is not there shows at the first delivery.
+pub fn open(destination: &Destination, surroundings: &Surroundings) -> Result<Arc<dyn Target>, Vec<Fault>> {
+    let mut settings = Settings::new(&destination.0);
+    let kind = KINDS.into_iter().find(|kind| destination.0.contains_key(*kind));
     let target: Option<Arc<dyn Target>> = match kind {
         Some("webhook") => webhook::open(&mut settings, surroundings).map(|target| Arc::new(target) as _),
         Some("command") => command::open(&mut settings).map(|target| Arc::new(target) as _),

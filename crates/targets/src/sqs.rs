@@ -70,14 +70,17 @@ impl Target for Sqs {
 }
 
 impl Protocol for Queue {
-    fn entry(&self, delivery: &Delivery, place: usize) -> (Value, usize) {
+    /// The body is the input; the attributes `route` and `id` tell the route and the idempotency key, as in a queue
+    /// of our own.
+    fn entry(&self, route: &str, delivery: &Delivery, place: usize) -> (Value, usize) {
         let body = delivery.input.to_string();
-        let bytes = body.len() + "TrestleDelivery".len() + "String".len() + delivery.id.len();
+        let bytes = body.len() + "routeStringidString".len() + route.len() + delivery.id.len();
         let mut entry = json!({
             "Id": place.to_string(),
             "MessageBody": body,
             "MessageAttributes": {
-                "TrestleDelivery": {"DataType": "String", "StringValue": delivery.id},
+                "route": {"DataType": "String", "StringValue": route},
+                "id": {"DataType": "String", "StringValue": delivery.id},
             },
         });
         if self.is_fifo {

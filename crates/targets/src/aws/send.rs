@@ -8,8 +8,8 @@ use trestle_events::{Batch, Delivery, Outcome, plain_json};
 
 /// How entries of a service look.
 pub(crate) trait Protocol: Sync {
-    /// One delivery as an entry; `place` tells it from the others in its call. With the bytes that count.
-    fn entry(&self, delivery: &Delivery, place: usize) -> (Value, usize);
+    /// One delivery by a route as an entry; `place` tells it from the others in its call. With the bytes that count.
+    fn entry(&self, route: &str, delivery: &Delivery, place: usize) -> (Value, usize);
 
     /// The body of a call.
     fn body(&self, entries: Vec<Value>) -> Value;
@@ -45,7 +45,7 @@ pub(crate) async fn send(service: &Service, protocol: &impl Protocol, batch: &Ba
     };
     let mut rest = batch.deliveries.as_slice();
     while !rest.is_empty() {
-        let (call, after) = next_call(protocol, rest, &mut progress);
+        let (call, after) = next_call(protocol, &batch.route, rest, &mut progress);
         rest = after;
         if call.entries.is_empty() {
             continue;
@@ -78,6 +78,7 @@ struct Call<'a> {
 /// The next deliveries that go into one call, and what is left after them.
 fn next_call<'a>(
     protocol: &impl Protocol,
+    route: &str,
     deliveries: &'a [Delivery],
     progress: &mut Progress,
 ) -> (Call<'a>, &'a [Delivery]) {
@@ -94,7 +95,7 @@ fn next_call<'a>(
             ));
             continue;
         }
-        let (entry, more) = protocol.entry(delivery, call.entries.len());
+        let (entry, more) = protocol.entry(route, delivery, call.entries.len());
         let is_full = call.entries.len() == ENTRIES_MAX || bytes + more > CALL_BYTES_MAX;
         // What is too large for any call goes alone, so that the service can say so.
         if is_full && !call.entries.is_empty() {

@@ -91,15 +91,12 @@ fn header_value(text: &str) -> Result<HeaderValue, String> {
 /// looking for a culprit among the records would find none.
 const ABOUT_ENTRIES: &[&str] = &[
     "BatchRequestTooLong",
-    "BatchEntryIdsNotDistinct",
-    "InvalidBatchEntryId",
     "InvalidMessageContents",
     "InvalidParameterValue",
-    "MissingParameter",
+    "MissingRequiredParameter",
     "RequestEntityTooLarge",
-    "SerializationException",
-    "ValidationError",
-    "ValidationException",
+    "Serialization",
+    "Validation",
 ];
 
 fn trouble(answer: &Answer) -> Trouble {
@@ -117,7 +114,7 @@ fn trouble(answer: &Answer) -> Trouble {
         member(["message", "Message"])
     );
     let reason = reason.trim_end_matches([' ', ':']).to_owned();
-    let is_about_entries = ABOUT_ENTRIES.iter().any(|about| kind.ends_with(about));
+    let is_about_entries = ABOUT_ENTRIES.contains(&kind.strip_suffix("Exception").unwrap_or(kind));
     if answer.status == StatusCode::PAYLOAD_TOO_LARGE || (answer.status.is_client_error() && is_about_entries)
     {
         Trouble::Refused(reason)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trestle_env::{Timestamp, VirtualClock};
-use trestle_events::{Batch, Change, ChangeEvent, Delivery, Target};
+use trestle_events::{Batch, Change, ChangeEvent, Delivery, Destination, Target};
 use trestle_item::Item;
 use trestle_targets::{Fault, Surroundings};
 
@@ -36,7 +36,7 @@ pub(crate) fn try_open(
     let Value::Object(destination) = destination else {
         panic!("a destination is a table: {destination}");
     };
-    trestle_targets::open(&destination, surroundings)
+    trestle_targets::open(&Destination(destination), surroundings)
 }
 
 /// Changes `r/0`, `r/1`, …, each of an item of its own.

@@ -8,6 +8,7 @@ mod command;
 mod event_bridge;
 mod faults;
 mod https;
+mod own_server;
 mod server;
 mod signed;
 mod sqs;

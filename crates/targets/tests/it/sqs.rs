@@ -61,7 +61,10 @@ async fn messages_are_sent_ten_at_a_time_and_signed() {
         json!({
             "Id": "3",
             "MessageBody": r#"{"key":"item 3","number":3}"#,
-            "MessageAttributes": {"TrestleDelivery": {"DataType": "String", "StringValue": "r/3"}},
+            "MessageAttributes": {
+                "route": {"DataType": "String", "StringValue": "r"},
+                "id": {"DataType": "String", "StringValue": "r/3"},
+            },
         })
     );
     for call in &calls {
@@ -141,6 +144,9 @@ async fn trouble_that_is_not_the_records_fault_is_unavailable() {
 
 #[tokio::test]
 async fn trouble_with_the_records_refuses_them() {
+    let body = json!({"__type": "com.amazon.coral.service#InvalidParameterValueException", "message": "odd"});
+    let (outcome, _) = outcome_of(move |_| reply(400, body.to_string()), &batch(2)).await;
+    assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
     let body = json!({"__type": "com.amazonaws.sqs#BatchRequestTooLong", "message": "too long"}).to_string();
     let (outcome, _) = outcome_of(move |_| reply(400, body.clone()), &batch(2)).await;
     assert_eq!(
