@@ -111,6 +111,11 @@ impl Engine {
         Arc::clone(&self.shared().changes)
     }
 
+    /// The clock that expiry, retention and everything else here follows.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared().clock
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }

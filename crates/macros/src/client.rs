@@ -65,10 +65,13 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
 
         impl #client<::trestle::Engine> {
             /// Applies the model to the embedded engine, which then derives keys and carries out effects in every
-            /// commit. Repeating it does nothing more.
+            /// commit, on the engine's clock. Repeating it does nothing more.
             pub fn apply_to(engine: &::trestle::Engine) -> ::core::result::Result<Self, ::trestle::ApplyError> {
                 ::trestle::apply::<#marker>(engine)?;
-                ::core::result::Result::Ok(Self::on(::core::clone::Clone::clone(engine)).model_applied())
+                let clock = ::core::clone::Clone::clone(::trestle::Engine::clock(engine));
+                ::core::result::Result::Ok(
+                    Self::on(::core::clone::Clone::clone(engine)).with_clock(clock).model_applied(),
+                )
             }
         }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use trestle_binding::{ApplyOptions, BindError, Binding, Nobody, Report};
 use trestle_engine::Engine;
-use trestle_env::SystemClock;
 use trestle_typed::Model;
 
 /// Why a model was not applied.
@@ -24,7 +23,7 @@ pub enum ApplyError {
 /// Generated clients have it as `apply_to`. For rows that are older than the model, and for a dry run, see
 /// [`Binding::apply`].
 pub fn apply<M: Model>(engine: &Engine) -> Result<Report, ApplyError> {
-    let binding = Binding::open(engine.clone(), Arc::new(SystemClock::new()))?;
+    let binding = Binding::open(engine.clone(), Arc::clone(engine.clock()))?;
     let report = binding.apply(M::definition().text(), ApplyOptions::default(), &mut Nobody)?;
     if report.is_refused() {
         return Err(ApplyError::Refused(Box::new(report)));
