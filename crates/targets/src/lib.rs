@@ -10,8 +10,8 @@
 //! ```
 //!
 //! *Invariant*: a target never says that a change was taken when it does not know it. Whatever is in doubt is delivered
-//! again, with the same id. *Invariant*: only trouble that lies in the records refuses them; a target that is down, busy
-//! or wrongly set up is unavailable, so that no record is blamed for it.
+//! again, with the same id. A target that cannot be reached is unavailable and refuses nothing; where an answer tells
+//! whose fault it is, the records are refused only if it is theirs. (Of a webhook's 4xx nobody can tell: they refuse.)
 
 mod aws;
 mod batch;

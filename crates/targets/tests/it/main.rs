@@ -5,6 +5,7 @@
 mod batches;
 #[cfg(unix)]
 mod command;
+mod documented;
 mod event_bridge;
 mod faults;
 mod https;
