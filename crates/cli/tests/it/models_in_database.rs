@@ -282,17 +282,19 @@ fn a_server_that_wants_signatures_says_so_to_those_without_a_key() {
     command.env("TRESTLE__AUTH__SECRET_KEY", "secret");
     let server = start_command(&mut command);
     let endpoint = format!("http://{}", server.address);
-    let list = |more: &[&str]| {
+    let ask = |words: &[&str], more: &[&str]| {
         let mut command = trestle(directory.path());
         command
             .env_remove("AWS_ACCESS_KEY_ID")
             .env_remove("AWS_SECRET_ACCESS_KEY");
         command
-            .args(["model", "list", "--endpoint", &endpoint])
+            .arg("model")
+            .args(words)
+            .args(["--endpoint", &endpoint])
             .args(more);
         command.output().unwrap()
     };
-    let refused = list(&[]);
+    let refused = ask(&["list"], &[]);
     assert_eq!(refused.status.code(), Some(1));
     let complained = String::from_utf8(refused.stderr).unwrap();
     assert!(
@@ -301,8 +303,13 @@ fn a_server_that_wants_signatures_says_so_to_those_without_a_key() {
         ),
         "{complained}"
     );
-    let signed = list(&["--access-key", "anna", "--secret-key", "secret"]);
-    assert!(signed.status.success());
+    let keys = ["--access-key", "anna", "--secret-key", "secret"];
+    assert!(ask(&["list"], &keys).status.success());
+    // A call of DynamoDB's protocol gets as far as looking for the table.
+    let missing = ask(&["infer", "Landing"], &keys);
+    let complained = String::from_utf8(missing.stderr).unwrap();
+    assert!(complained.contains("Landing"), "{complained}");
+    assert!(!complained.contains("Sign"), "{complained}");
 }
 
 #[test]
