@@ -61,6 +61,13 @@ pub(crate) fn start_command(command: &mut Command) -> Running {
     }
 }
 
+/// What is left to read on a connection, until it ends.
+pub(crate) fn rest(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 impl Running {
     pub(crate) fn port(&self) -> &str {
         self.address.rsplit(':').next().unwrap()
@@ -72,26 +79,29 @@ impl Running {
 
     /// Runs an operation; the answer with its head.
     pub(crate) fn call(&self, operation: &str, body: &str) -> String {
-        self.send(&format!(
-            "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: DynamoDB_20120810.{operation}\r\nConnection: close\r\n\
+        rest(self.begin(&format!("DynamoDB_20120810.{operation}"), body))
+    }
+
+    /// Sends a request without reading its answer.
+    pub(crate) fn begin(&self, target: &str, body: &str) -> TcpStream {
+        self.sent(&format!(
+            "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: {target}\r\nConnection: close\r\n\
              Content-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         ))
     }
 
     pub(crate) fn get(&self, path: &str) -> String {
-        self.send(&format!(
+        rest(self.sent(&format!(
             "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-        ))
+        )))
     }
 
-    fn send(&self, request: &str) -> String {
+    fn sent(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        stream
     }
 
     /// Asks it to stop as a service manager does; its exit code and its log.

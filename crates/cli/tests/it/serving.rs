@@ -1,6 +1,6 @@
 //! Serving, stopping and starting again.
 
-use crate::running::{run, start};
+use crate::running::{rest, run, start};
 
 const CREATE: &str = r#"{"TableName":"notes","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],
@@ -23,6 +23,23 @@ fn one_line_tells_where_it_is_and_how_to_use_it() {
         0,
         "nothing is written"
     );
+}
+
+#[test]
+fn whoever_waits_for_messages_does_not_hold_up_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path(), &["serve", "--in-memory", "--port", "0"]);
+    let made = server.begin("AmazonSQS.CreateQueue", r#"{"QueueName":"work"}"#);
+    assert!(rest(made).contains("200 OK"));
+    let poll = r#"{"QueueUrl":"http://h/000000000000/work","WaitTimeSeconds":20}"#;
+    let waiting = server.begin("AmazonSQS.ReceiveMessage", poll);
+    // Gives the poll time to be read; if it was not, there is nothing to hold up the end.
+    server.get("/");
+    let (code, log) = server.stop();
+    assert_eq!(code, Some(0));
+    assert!(log.contains("every accepted request was answered"), "{log}");
+    let answer = rest(waiting);
+    assert!(answer.is_empty() || answer.ends_with("{}"), "{answer}");
 }
 
 #[test]
