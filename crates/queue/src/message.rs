@@ -169,7 +169,7 @@ pub struct Message {
 fn check_characters(body: &str) -> Result<(), QueueError> {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     // Nearly every text is free of what is looked for here: bytes below a space, and two code points.
-    if body.bytes().all(|byte| byte >= 0x20 && byte < 0x80) || body.chars().all(allowed) {
+    if body.bytes().all(|byte| (0x20..0x80).contains(&byte)) || body.chars().all(allowed) {
         return Ok(());
     }
     Err(QueueError::new(
