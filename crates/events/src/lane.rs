@@ -1,6 +1,5 @@
 //! One line of changes to a target, in order: batches, attempts, and the search for what cannot be taken.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -14,7 +13,6 @@ use crate::live::{ENLISTED_BYTES_MAX, Handed, Live, Stopped};
 use crate::settle::{Failed, Settled};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
-use crate::tracker::{Mark, ShardName};
 
 /// Bytes of changes in one batch, as with Lambda.
 const BATCH_BYTES_MAX: usize = 6 << 20;
@@ -25,7 +23,6 @@ pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
         live,
         inbox,
         next: None,
-        unstored: HashMap::new(),
     };
     while let Ok(batch) = lane.collect().await {
         if lane.deliver(batch).await.is_err() {
@@ -39,7 +36,6 @@ struct Lane {
     inbox: UnboundedReceiver<Handed>,
     /// The first of the next batch, which no longer fitted into the last.
     next: Option<Handed>,
-    unstored: HashMap<Arc<ShardName>, Mark>,
 }
 
 /// Changes that are tried together.
@@ -103,7 +99,7 @@ impl Lane {
                 first = self.inbox.recv() => return first.ok_or(Stopped),
                 () = self.live.moved.notified(), if stores_places && !has_moved => has_moved = true,
                 () = tokio::time::sleep(checkpoints::PAUSE), if has_moved => {
-                    checkpoints::store(&self.live, &mut self.unstored).await;
+                    checkpoints::store(&self.live).await;
                     has_moved = false;
                 }
             }

@@ -120,7 +120,7 @@ impl Tracker {
         }
     }
 
-    /// Where the shards would be if these changes were done, too.
+    /// Where the shards would be if these changes were done, too; only those that would move.
     pub(crate) fn marks_after(&self, tickets: &[&Ticket]) -> Vec<(Arc<ShardName>, Mark)> {
         let mut marks: Vec<(Arc<ShardName>, Mark)> = Vec::new();
         for ticket in tickets {
@@ -140,13 +140,14 @@ impl Tracker {
             let (count, last) = leading.fold((0, None), |(count, _), (_, slot)| {
                 (count + 1, Some(&slot.sequence))
             });
-            marks.push((
-                Arc::clone(&ticket.shard),
-                Mark {
-                    sequence: last.or(line.mark.sequence.as_ref()).cloned(),
+            // A mark that does not move is not mentioned: a new tracker does not know where it was.
+            if let Some(last) = last {
+                let mark = Mark {
+                    sequence: Some(last.clone()),
                     ended: line.is_read && count == line.line.len(),
-                },
-            ));
+                };
+                marks.push((Arc::clone(&ticket.shard), mark));
+            }
         }
         marks
     }
@@ -208,6 +209,7 @@ mod tests {
             Some(sequence(3)),
             "with the first done, the next two are"
         );
+        assert_eq!(tracker.marks_after(&[&tickets[3]]), [], "the first is on its way");
         tracker.done([&tickets[0]].into_iter());
         assert_eq!(mark(&mut tracker), Some(("3".into(), false)));
         tracker.read(&shard);

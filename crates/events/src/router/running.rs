@@ -67,7 +67,7 @@ impl Running {
             }
         }
         // Once more, for what the lanes did last.
-        checkpoints::store(&live, &mut HashMap::new()).await;
+        checkpoints::store(&live).await;
     }
 }
 

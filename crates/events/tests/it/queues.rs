@@ -123,7 +123,9 @@ fn across_crashes_and_lost_answers_each_change_is_in_the_queue_exactly_once() {
             let counts = life.block_on(queues(&world).counts("mail")).unwrap();
             counts.visible >= changes as usize
         });
-        life.until("nothing to be left", || life.status("r").waiting == 0);
+        life.until_after("nothing to be left", Duration::from_millis(100), || {
+            life.status("r").waiting == 0
+        });
         let bodies = receive_all(&life, &queues(&world), "mail")
             .into_iter()
             .map(|message| message.body);

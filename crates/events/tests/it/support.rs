@@ -40,6 +40,7 @@ impl World {
         let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), options).unwrap();
         let world = Self { clock, engine };
         world.table("T");
+        world.table("fence");
         world
     }
 
@@ -154,6 +155,7 @@ impl World {
         });
         Life {
             clock: self.clock.clone(),
+            engine: self.engine.clone(),
             runtime: Some(runtime),
             router,
         }
@@ -179,6 +181,7 @@ impl Typer for ByPrefix {
 /// A router, as long as its process would live.
 pub(crate) struct Life {
     clock: Arc<VirtualClock>,
+    engine: Engine,
     runtime: Option<tokio::runtime::Runtime>,
     pub(crate) router: Router,
 }
@@ -227,6 +230,14 @@ impl Life {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
+        // Unlike that of a killed process, this database lives on: what it was asked last must not come to pass behind
+        // the next router's back. Writes are made in order.
+        let fence = PutItem {
+            table_name: "fence".into(),
+            item: Item::from([("pk", "fence")]),
+            ..PutItem::default()
+        };
+        self.engine.run(fence).unwrap();
     }
 
     pub(crate) fn stop(self) {
