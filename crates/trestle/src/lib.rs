@@ -104,6 +104,8 @@
 //! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/typed-client.md`, an application
 //! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
 //!
+//! Functions that are called with what has changed are in [`events`].
+//!
 //! A setter of what may not change is no setter:
 //!
 //! ```compile_fail
@@ -116,6 +118,7 @@
 //! ```
 
 mod apply;
+pub mod events;
 
 pub use apply::{ApplyError, apply};
 pub use trestle_api as api;

@@ -49,6 +49,11 @@ impl Definition {
         loaded.as_ref().ok_or(Error::Definition { model: self.name })
     }
 
+    /// The name in the database of the table that holds rows of this entity.
+    pub fn table_of<E: crate::Entity>(&self) -> Result<&str, Error> {
+        self.entity(E::NAME).map(|(_, table, _)| table.table_name())
+    }
+
     pub(crate) fn entity(
         &self,
         name: &'static str,

@@ -6,6 +6,7 @@ mod batches;
 mod compile_fail;
 mod conditions;
 mod errors;
+mod events;
 mod guide;
 mod klayers;
 mod littlehorse;

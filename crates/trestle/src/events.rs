@@ -1,0 +1,171 @@
+//! What follows a write, in the same program: functions that are called with the changes of an entity, as structs.
+//!
+//! A handler is called at least once for each change that its route takes, in order for each item, also for what happened
+//! while the program was not running. When it fails it is called again, later and later; a change that is given up
+//! becomes a dead letter, which can be looked at and replayed. What a handler does must therefore bear repeating.
+//!
+//! ```
+//! use trestle::events::{ChangeEvent, Changed, Events, Route};
+//! use trestle::{Engine, Options};
+//!
+//! mod shop {
+//!     trestle::model!("examples/shop.toml");
+//! }
+//! use shop::{Order, Shop};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::in_memory(Options::default())?;
+//! Shop::apply_to(&engine)?;
+//! let router = Events::of(&engine)
+//!     .on("mail-the-customer", new_orders, |change: Changed<Order>| async move {
+//!         match change.new {
+//!             Some(order) => send_mail(&order.customer).await,
+//!             None => Ok(()),
+//!         }
+//!     })
+//!     .start()
+//!     .await?;
+//! # router.stop().await;
+//! # Ok(())
+//! # }
+//!
+//! fn new_orders(all: Route) -> Route {
+//!     Route { events: vec![ChangeEvent::Insert], ..all }
+//! }
+//! # async fn send_mail(_: &str) -> std::io::Result<()> { Ok(()) }
+//! ```
+//!
+//! The table needs a stream, and a handler that looks at the row before needs one that shows it: `stream =
+//! "new-and-old-images"` in the model.
+
+mod changed;
+mod handler;
+
+pub use changed::Changed;
+pub use trestle_events::{
+    ApplyError, Backoff, Change, ChangeEvent, DeadLetter, DeadLetters, Destination, Door, LastError,
+    Replayed, Route, RouteState, RouteStatus, Router, Selection, StartingPosition,
+};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_engine::Engine;
+use trestle_events::{ModelTyper, QueueDoor, Setup};
+use trestle_queue::Queues;
+use trestle_typed::{Definition, Entity, FromRow, Model};
+
+use handler::Handler;
+
+/// How often to look for changes that no bell announced.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Routes to handlers while they are put together.
+#[must_use = "nothing is delivered until this is started"]
+pub struct Events {
+    engine: Engine,
+    routes: Vec<Route>,
+    doors: BTreeMap<String, Door>,
+    definitions: BTreeMap<&'static str, &'static Definition>,
+    faults: Vec<String>,
+}
+
+impl Events {
+    /// Routes for changes of this database.
+    pub fn of(engine: &Engine) -> Self {
+        Self {
+            engine: engine.clone(),
+            routes: Vec::new(),
+            doors: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Calls `handler` with the changes of an entity. The route is given all of them from now on, and `narrow` says
+    /// which it takes and how hard it tries. Its place is kept under its name, which therefore stays the same.
+    pub fn on<E, F, R, X>(self, name: &str, narrow: impl FnOnce(Route) -> Route, handler: F) -> Self
+    where
+        E: Entity + 'static,
+        F: Fn(Changed<E>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), X>> + Send + 'static,
+        X: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let door = Door::Target(Arc::new(Handler::new(handler)));
+        self.route::<E>(name, Destination::new("handler", name), door, narrow)
+    }
+
+    /// Sends a message to an embedded queue for each change of an entity, exactly once. The queues must be in the same
+    /// database. The message is the change as JSON, or what the route's `input` makes of it.
+    pub fn to_queue<E: Entity>(
+        self,
+        name: &str,
+        narrow: impl FnOnce(Route) -> Route,
+        queues: &Queues,
+        queue: &str,
+    ) -> Self {
+        let door = Door::Enlist(Arc::new(QueueDoor::new(queues.clone(), queue)));
+        self.route::<E>(name, Destination::new("queue", queue), door, narrow)
+    }
+
+    fn route<E: Entity>(
+        mut self,
+        name: &str,
+        target: Destination,
+        door: Door,
+        narrow: impl FnOnce(Route) -> Route,
+    ) -> Self {
+        let definition = <E as FromRow>::Model::definition();
+        match definition.table_of::<E>() {
+            Ok(table) => {
+                let mut route = Route::new(name, table, target);
+                route.entities = vec![E::NAME.to_owned()];
+                self.routes.push(narrow(route));
+                self.doors.insert(name.to_owned(), door);
+                self.definitions.insert(definition.name(), definition);
+            }
+            Err(error) => self.faults.push(format!("route `{name}`: {error}")),
+        }
+        self
+    }
+
+    /// Starts delivering, on the Tokio runtime of the caller. When this returns, later changes are delivered. Routes of
+    /// an earlier start that are not among these are forgotten.
+    pub async fn start(self) -> Result<Router, ApplyError> {
+        let mut faults = self.faults;
+        let runtime = tokio::runtime::Handle::try_current();
+        let runtime = runtime.map_err(|error| faults.push(error.to_string())).ok();
+        let (Some(runtime), true) = (runtime, faults.is_empty()) else {
+            return Err(ApplyError::Routes(faults));
+        };
+        let models = self.definitions.values();
+        let models = models.filter_map(|definition| trestle_model::load(definition.text()).model);
+        let doors = self.doors;
+        let router = Router::start(Setup {
+            clock: Arc::clone(self.engine.clock()),
+            bell: Some(self.engine.changes()),
+            typer: Arc::new(ModelTyper::new(models.map(Arc::new))),
+            doors: Arc::new(move |route: &Route| {
+                doors
+                    .get(&route.name)
+                    .cloned()
+                    .ok_or_else(|| "it was renamed while it was narrowed; keep its name".to_owned())
+            }),
+            poll: POLL,
+            runtime,
+            database: Arc::new(self.engine),
+        });
+        router.apply(self.routes).await?;
+        Ok(router)
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events")
+            .field("routes", &self.routes)
+            .finish_non_exhaustive()
+    }
+}

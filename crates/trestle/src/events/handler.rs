@@ -1,0 +1,69 @@
+//! A function as the target of a route.
+
+use std::future::Future;
+use std::marker::PhantomData;
+
+use trestle_events::{Batch, Deliver, Delivery, Outcome, Target};
+use trestle_typed::Entity;
+
+use super::Changed;
+
+/// Calls a function with each change of a batch.
+pub(super) struct Handler<E, F> {
+    function: F,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E, F> Handler<E, F> {
+    pub(super) fn new(function: F) -> Self {
+        Self {
+            function,
+            entity: PhantomData,
+        }
+    }
+
+    async fn take<R, X>(&self, delivery: &Delivery) -> Result<(), String>
+    where
+        E: Entity,
+        F: Fn(Changed<E>) -> R,
+        R: Future<Output = Result<(), X>>,
+        X: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let change = Changed::read(delivery).map_err(|error| error.to_string())?;
+        let done = (self.function)(change).await;
+        done.map_err(|error| error.into().to_string())
+    }
+}
+
+impl<E, F, R, X> Target for Handler<E, F>
+where
+    E: Entity + 'static,
+    F: Fn(Changed<E>) -> R + Send + Sync,
+    R: Future<Output = Result<(), X>> + Send + 'static,
+    X: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        Box::pin(async move {
+            let mut failed: Vec<(String, String)> = Vec::new();
+            let mut waiting = Vec::new();
+            for delivery in &batch.deliveries {
+                let keys = &delivery.change.keys;
+                // What happened to an item later must not be handled before what failed.
+                let outcome = if waiting.contains(&keys) {
+                    Err("waits behind an earlier change of the same item".to_owned())
+                } else {
+                    self.take(delivery).await
+                };
+                if let Err(reason) = outcome {
+                    waiting.push(keys);
+                    failed.push((delivery.id.clone(), reason));
+                }
+            }
+            if failed.is_empty() {
+                Outcome::Done
+            } else {
+                Outcome::Partly(failed)
+            }
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! Functions that are called with what has changed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::models::klayers::*;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use trestle::events::{Backoff, ChangeEvent, Changed, Events, Route, Selection};
+use trestle::{Engine, MemoryStore, Options, Timestamp, VirtualClock};
+
+type Seen = (ChangeEvent, Option<String>, Option<String>);
+
+fn engine() -> (Arc<VirtualClock>, Engine) {
+    let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
+    let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
+    (clock, engine)
+}
+
+fn layer() -> Layer {
+    NewLayer {
+        rgn: "eu-west-1".into(),
+        pckg: "numpy".into(),
+        py_vrsn: "p3.12".into(),
+        lyr_vrsn: 1,
+        arn: "arn:1".into(),
+        pckg_vrsn: "2.0".into(),
+    }
+    .into()
+}
+
+fn config(list: Option<Vec<trestle::AttributeValue>>) -> Config {
+    let new = NewConfig {
+        kind: ConfigKind::Rgns,
+        scope: "all".into(),
+    };
+    Config {
+        cnfg: list,
+        ..new.into()
+    }
+}
+
+fn seen(change: &Changed<Layer>) -> Seen {
+    let arn = |layer: &Option<Layer>| layer.as_ref().map(|layer| layer.arn.clone());
+    (change.event, arn(&change.old), arn(&change.new))
+}
+
+fn tell<T>(to: &UnboundedSender<T>, what: T) -> std::future::Ready<Result<(), String>> {
+    std::future::ready(to.send(what).map_err(|_| "nobody listens".to_owned()))
+}
+
+async fn next<T>(of: &mut UnboundedReceiver<T>) -> T {
+    let soon = tokio::time::timeout(Duration::from_secs(30), of.recv());
+    soon.await.expect("something comes").expect("somebody speaks")
+}
+
+#[tokio::test]
+async fn a_handler_gets_rows_before_and_after_of_its_entity_only() {
+    let (_, engine) = engine();
+    let db = Klayers::apply_to(&engine).unwrap();
+    let (to, mut of) = unbounded_channel();
+    let router = Events::of(&engine)
+        .on(
+            "layers",
+            |all| all,
+            move |change: Changed<Layer>| tell(&to, seen(&change)),
+        )
+        .start()
+        .await
+        .unwrap();
+    db.put(&config(None)).await.unwrap();
+    db.put(&layer()).await.unwrap();
+    db.update_layer(layer().key()).set_arn("arn:2").await.unwrap();
+    db.delete(layer().key()).await.unwrap();
+    let (first, second) = (Some("arn:1".to_owned()), Some("arn:2".to_owned()));
+    assert_eq!(next(&mut of).await, (ChangeEvent::Insert, None, first.clone()));
+    assert_eq!(next(&mut of).await, (ChangeEvent::Modify, first, second.clone()));
+    assert_eq!(next(&mut of).await, (ChangeEvent::Remove, second, None));
+    router.stop().await;
+    assert!(
+        of.try_recv().is_err(),
+        "neither the configuration nor the head is a layer"
+    );
+}
+
+#[tokio::test]
+async fn what_follows_a_failure_on_the_same_item_waits_and_is_replayed_in_order() {
+    let (clock, engine) = engine();
+    let db = Klayers::apply_to(&engine).unwrap();
+    let (to, mut of) = unbounded_channel();
+    let is_broken = Arc::new(Mutex::new(true));
+    let broken = Arc::clone(&is_broken);
+    let handler = move |change: Changed<Config>| {
+        let fails = change.event == ChangeEvent::Insert && *broken.lock().unwrap();
+        let told = tell(&to, (change.event, change.attempt, fails));
+        async move {
+            told.await?;
+            if fails { Err("broken".to_owned()) } else { Ok(()) }
+        }
+    };
+    let patient = |all| Route {
+        maximum_retry_attempts: 1,
+        backoff: Backoff {
+            first: Duration::from_secs(10),
+            longest: Duration::from_secs(10),
+        },
+        ..all
+    };
+    let router = Events::of(&engine)
+        .on("lists", patient, handler)
+        .start()
+        .await
+        .unwrap();
+    db.transaction().put(&config(None)).commit().await.unwrap();
+    db.put(&config(Some(Vec::new()))).await.unwrap();
+    assert_eq!(next(&mut of).await, (ChangeEvent::Insert, 1, true));
+    let second = loop {
+        clock.advance(Duration::from_secs(1));
+        if let Ok(second) = of.try_recv() {
+            break second;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(second, (ChangeEvent::Insert, 2, true), "the later change waits");
+    assert_eq!(
+        next(&mut of).await.0,
+        ChangeEvent::Modify,
+        "once the first is given up"
+    );
+
+    let dead = router.dead_letters(None, None, 10).await.unwrap().letters;
+    assert_eq!(
+        (dead.len(), dead[0].error.as_str(), dead[0].attempts),
+        (1, "broken", 2)
+    );
+    *is_broken.lock().unwrap() = false;
+    assert_eq!(router.replay(Selection::All).await.unwrap().delivered, 1);
+    assert_eq!(next(&mut of).await, (ChangeEvent::Insert, 3, false));
+    assert!(
+        router
+            .dead_letters(None, None, 10)
+            .await
+            .unwrap()
+            .letters
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_route_that_cannot_work_is_refused_with_its_name() {
+    let (_, engine) = engine();
+    Klayers::apply_to(&engine).unwrap();
+    let nobody = |_: Changed<Build>| std::future::ready(Ok::<(), String>(()));
+    let too_many = |all| Route { batch_size: 0, ..all };
+    let error = Events::of(&engine)
+        .on("builds", too_many, nobody)
+        .start()
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("route `builds`: `batch_size`"),
+        "{error}"
+    );
+}
