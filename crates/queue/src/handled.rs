@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::error::{ErrorCode, QueueError};
 use crate::finish::finish;
 use crate::handle::Handle;
-use crate::index::Taken;
+use crate::index::{Entry, Index};
 use crate::queues::Queues;
 use crate::rows;
 use crate::storage;
@@ -62,7 +62,7 @@ impl Queues {
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
         lot.settle(now, state.meaning.retention, &storage).await;
         let due = now.plus(visibility);
-        let entry = lot.with(|index| {
+        let row = lot.with(|index| {
             let known = index
                 .get(handle.sequence)
                 .filter(|_| handle.generation == lot.generation);
@@ -73,7 +73,7 @@ impl Queues {
                     "Message does not exist or is not available for visibility timeout change.",
                 ));
             };
-            if entry.receives != handle.receives || !index.is_in_flight(handle.sequence) {
+            if !is_held(index, handle) {
                 return Err(not_in_flight());
             }
             if due > entry.last_received.plus(IN_FLIGHT_MAX) {
@@ -83,20 +83,34 @@ impl Queues {
                     "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
                 ));
             }
-            index.reschedule(handle.sequence, due).ok_or_else(not_in_flight)
+            let changed = Entry { due, ..entry.clone() };
+            // Later takes effect at once. Sooner must wait for the row: whoever received the message next would write
+            // the same row, or move it to another queue.
+            if due > entry.due {
+                index.reschedule(handle.sequence, due);
+            }
+            Ok(rows::state_row(&lot.partition, handle.sequence, &changed))
         })?;
-        let taken = Taken {
-            sequence: handle.sequence,
-            entry,
-        };
-        lot.wake(usize::from(visibility.is_zero()), due);
         finish(async move {
-            storage
-                .put(rows::state_row(&lot.partition, taken.sequence, &taken.entry))
-                .await
+            storage.put(row).await?;
+            let changed = lot.with(|index| {
+                is_held(index, handle)
+                    .then(|| index.reschedule(handle.sequence, due))
+                    .flatten()
+            });
+            if changed.is_some() {
+                lot.wake(usize::from(visibility.is_zero()), due);
+            }
+            Ok(())
         })
         .await
     }
+}
+
+/// Whether the message of a handle is in flight, and the handle is its newest.
+fn is_held(index: &Index, handle: Handle) -> bool {
+    let newest = |entry: &Entry| entry.receives == handle.receives;
+    index.get(handle.sequence).is_some_and(newest) && index.is_in_flight(handle.sequence)
 }
 
 fn not_in_flight() -> QueueError {

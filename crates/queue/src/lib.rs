@@ -28,6 +28,7 @@ mod rows;
 mod send;
 pub mod sqs;
 mod storage;
+mod worker;
 
 pub use attributes::QueueAttributes;
 pub use error::{ErrorCode, QueueError};
@@ -38,3 +39,4 @@ pub use name::Settings;
 pub use queues::Queues;
 pub use receive::Receive;
 pub use send::Enlisted;
+pub use worker::{Job, Worker, WorkerSettings};

@@ -164,6 +164,8 @@ pub struct Message {
     pub group: Option<String>,
     /// The ARN of the queue in which it was received too often.
     pub dead_letter_source: Option<String>,
+    /// Why it was given up there, if somebody said.
+    pub dead_letter_reason: Option<String>,
 }
 
 fn check_characters(body: &str) -> Result<(), QueueError> {

@@ -103,7 +103,7 @@ impl Queues {
             if let Some(redrive) = dead_letters
                 && !look.dead.is_empty()
             {
-                let moved = self.bury(state, &redrive.target, look.dead).await;
+                let moved = self.bury(state, &redrive.target, look.dead, None).await;
                 if look.taken.is_empty() {
                     moved?;
                     continue;

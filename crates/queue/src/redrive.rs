@@ -1,13 +1,16 @@
 //! Dead letters: messages that were received too often move to another queue, each in one transaction.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trestle_api::TransactWriteItem;
 use trestle_env::{Timestamp, ids};
 
+use crate::attributes::QueueAttributes;
 use crate::definition::State;
 use crate::error::QueueError;
 use crate::finish::finish;
+use crate::handle::Handle;
 use crate::index::{Sequence, Taken};
 use crate::lot::Lot;
 use crate::queues::Queues;
@@ -22,8 +25,8 @@ const BYTES_MAX: usize = 1024 * 1024;
 /// How a message arrives in the queue it is moved to.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
-    /// As a dead letter of the queue with this ARN: its id and age stay.
-    Dead(String),
+    /// As a dead letter of the queue with this ARN, for a reason if somebody said one: its id and age stay.
+    Dead { source: String, reason: Option<String> },
     /// As if sent now.
     New,
 }
@@ -41,6 +44,7 @@ impl Queues {
         state: &Arc<State>,
         target: &str,
         dead: Vec<Taken>,
+        reason: Option<String>,
     ) -> Result<(), QueueError> {
         let target = match self.open(target).await {
             Ok(target) => target,
@@ -49,9 +53,52 @@ impl Queues {
                 return Err(error);
             }
         };
-        let arrival = Arrival::Dead(self.inner().settings.arn(&state.lot.name));
+        let source = self.inner().settings.arn(&state.lot.name);
+        let arrival = Arrival::Dead { source, reason };
         self.move_all(Arc::clone(&state.lot), Arc::clone(&target.lot), dead, arrival)
             .await
+    }
+
+    /// Makes a queue, and one called `NAME-dead` for its messages that were received so often in vain; answers with that
+    /// name. A queue that exists gets this limit.
+    pub async fn create_with_dead_letters(
+        &self,
+        name: &str,
+        receives_max: u32,
+    ) -> Result<String, QueueError> {
+        let dead = format!("{name}-dead");
+        let plain = QueueAttributes::new();
+        let policy = serde_json::json!({
+            "deadLetterTargetArn": self.inner().settings.arn(&dead),
+            "maxReceiveCount": receives_max,
+        });
+        let policy = QueueAttributes::from([("RedrivePolicy".to_owned(), policy.to_string())]);
+        for queue in [&dead, name] {
+            self.create(queue, &plain, &BTreeMap::new()).await?;
+        }
+        self.set_attributes(name, &policy).await?;
+        Ok(dead)
+    }
+
+    /// Gives a message in flight up: it moves to the dead-letter queue now, and takes the reason along. Says whether it
+    /// did; without a dead-letter queue, or with a handle that is not the newest, it stays as it is.
+    pub async fn give_up(
+        &self,
+        queue: &str,
+        receipt_handle: &str,
+        reason: impl Into<String>,
+    ) -> Result<bool, QueueError> {
+        let state = self.open(queue).await?;
+        let handle = Handle::decode(receipt_handle, state.definition.id)?;
+        let Some(redrive) = self.dead_letters(&state) else {
+            return Ok(false);
+        };
+        let Some(taken) = state.lot.remove(handle) else {
+            return Ok(false);
+        };
+        self.bury(&state, &redrive.target, vec![taken], Some(reason.into()))
+            .await?;
+        Ok(true)
     }
 
     /// Moves messages that were taken out of `from`; those that cannot be moved go back.
@@ -129,9 +176,10 @@ fn size(stored: &Stored) -> usize {
 
 fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
     match arrival {
-        Arrival::Dead(source) => Stored {
+        Arrival::Dead { source, reason } => Stored {
             due: stored.sent,
             dead_letter_source: Some(source.clone()),
+            dead_letter_reason: reason.clone(),
             ..stored
         },
         Arrival::New => Stored {
@@ -140,6 +188,7 @@ fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
             kept_from: now,
             due: now,
             dead_letter_source: None,
+            dead_letter_reason: None,
             ..stored
         },
     }

@@ -44,6 +44,7 @@ const ATTRIBUTES: &str = "attrs";
 const TRACE: &str = "trace";
 const GROUP: &str = "group";
 const SOURCE: &str = "source";
+const REASON: &str = "reason";
 const RECEIVES: &str = "receives";
 const FIRST: &str = "first";
 const PARTS: &str = "parts";
@@ -97,6 +98,7 @@ pub(crate) struct Stored {
     pub(crate) trace_header: Option<String>,
     pub(crate) group: Option<String>,
     pub(crate) dead_letter_source: Option<String>,
+    pub(crate) dead_letter_reason: Option<String>,
 }
 
 /// Body and attributes, the latter as JSON.
@@ -139,6 +141,7 @@ impl Stored {
             trace_header: message.trace_header,
             group: message.group,
             dead_letter_source: None,
+            dead_letter_reason: None,
         };
         Ok((stored, parts))
     }
@@ -172,6 +175,7 @@ impl Stored {
             item.insert(KEPT_FROM, self.kept_from.as_millis());
         }
         item.insert(PARTITION, partition);
+        insert_text(&mut item, REASON, self.dead_letter_reason);
         item.insert(SENT, self.sent.as_millis());
         item.insert(SORT, message_sort(sequence));
         insert_text(&mut item, SOURCE, self.dead_letter_source);
@@ -201,6 +205,7 @@ impl Stored {
             trace_header: take_text(&mut item, TRACE),
             group: take_text(&mut item, GROUP),
             dead_letter_source: take_text(&mut item, SOURCE),
+            dead_letter_reason: take_text(&mut item, REASON),
         })
     }
 
@@ -227,6 +232,7 @@ impl Stored {
             trace_header: self.trace_header,
             group: self.group,
             dead_letter_source: self.dead_letter_source,
+            dead_letter_reason: self.dead_letter_reason,
         })
     }
 }

@@ -15,3 +15,4 @@ mod queues;
 mod restart;
 mod support;
 mod waiting;
+mod worker;
