@@ -12,4 +12,4 @@ mod timestamp;
 pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use sleeper::{Signal, Sleeper};
-pub use timestamp::{Timestamp, iso_8601_millis};
+pub use timestamp::{Timestamp, iso_8601_millis, parse_iso_8601};

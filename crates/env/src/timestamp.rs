@@ -68,6 +68,39 @@ pub fn iso_8601_millis(at: Timestamp) -> String {
     )
 }
 
+/// Reads what [`iso_8601_millis`] writes, with `Z` behind it, with or without a fraction.
+pub fn parse_iso_8601(text: &str) -> Option<Timestamp> {
+    let (whole, fraction) = match text.strip_suffix('Z')?.split_once('.') {
+        Some((whole, fraction)) => (whole, fraction),
+        None => (text.strip_suffix('Z')?, "0"),
+    };
+    let field = |range: std::ops::Range<usize>| -> Option<u64> {
+        let digits = whole.get(range)?;
+        digits
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| digits.parse().ok())?
+    };
+    let (year, month, day) = (field(0..4)?, field(5..7)?, field(8..10)?);
+    let (hour, minute, second) = (field(11..13)?, field(14..16)?, field(17..19)?);
+    let days = days_until(year, month, day)?;
+    let at = Timestamp::from_secs(days * 86_400 + hour * 3600 + minute * 60 + second);
+    let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let millis = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let at = at.plus(Duration::from_millis(millis));
+    // Whatever is out of bounds or punctuated differently reads back as something else.
+    (is_fraction && iso_8601_millis(at).get(..19)? == whole).then_some(at)
+}
+
+/// Days from 1970 until a date, which is not before; the inverse of [`civil`].
+fn days_until(year: u64, month: u64, day: u64) -> Option<u64> {
+    let year = if month <= 2 { year.checked_sub(1)? } else { year };
+    let from_march = (month + 9) % 12;
+    let day_of_year = (153 * from_march + 2) / 5 + day.checked_sub(1)?;
+    let (era, of_era) = (year / 400, year % 400);
+    (era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + day_of_year).checked_sub(719_468)
+}
+
 /// Year, month and day of a day after 1970, counting years from March so that the leap day comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
@@ -113,6 +146,40 @@ mod tests {
             iso_8601_millis(Timestamp::from_secs(4_102_444_800)),
             "2100-01-01T00:00:00.000"
         );
+    }
+
+    #[test]
+    fn a_time_that_was_written_is_read() {
+        for millis in [
+            0,
+            1,
+            1_709_164_799_999,
+            1_709_164_800_000,
+            4_102_444_800_123,
+            951_782_400_000,
+        ] {
+            let at = Timestamp::from_millis(millis);
+            assert_eq!(parse_iso_8601(&format!("{}Z", iso_8601_millis(at))), Some(at));
+        }
+        let whole = parse_iso_8601("2024-02-29T00:00:00Z");
+        assert_eq!(whole, Some(Timestamp::from_millis(1_709_164_800_000)));
+        assert_eq!(
+            parse_iso_8601("2024-02-29T00:00:00.5Z"),
+            whole.map(|at| at.plus(Duration::from_millis(500)))
+        );
+        for text in [
+            "",
+            "Z",
+            "2024-02-29",
+            "2023-02-29T00:00:00Z",
+            "2024-02-29T24:00:00Z",
+            "2024-02-29 00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2024-02-29T00:00:00.Z",
+            "2024-02-29T00:00:00",
+        ] {
+            assert_eq!(parse_iso_8601(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod attempt;
 mod change;
 mod checkpoints;
 mod dead_letter;
+mod duration;
+mod file;
 mod json;
 mod lane;
 mod live;
@@ -32,6 +34,8 @@ mod typer;
 
 pub use change::{Change, ChangeEvent};
 pub use dead_letter::{DeadLetter, DeadLetters, Replayed, Selection};
+pub use duration::parse_duration;
+pub use file::{CheckDestination, RouteFile, read_routes};
 pub use json::plain_json;
 pub use queue_door::QueueDoor;
 pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
@@ -39,5 +43,3 @@ pub use router::{ApplyError, Router, Setup};
 pub use status::{LastError, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};
 pub use typer::{ModelTyper, Typer};
-
-use route::route_fault;

@@ -144,44 +144,39 @@ impl Route {
     }
 }
 
-/// What makes a route impossible, if anything does.
-pub(crate) fn route_fault(route: &Route) -> Option<String> {
+/// What makes a route impossible, each with the setting that does.
+pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
     let named = |name: &str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        !name.is_empty() && name.bytes().all(allowed)
     };
-    let within = |what: &str, value: usize, low: usize, high: usize| {
-        (!(low..=high).contains(&value)).then(|| format!("`{what}` is {value}, but can be {low} to {high}"))
-    };
+    let mut faults = Vec::new();
     if !named(&route.name) {
-        return Some("a route's name has letters, digits, `_`, `-` and `.`".to_owned());
+        faults.push((
+            "name",
+            "its name may have letters, digits, `_`, `-` and `.`".to_owned(),
+        ));
     }
-    if route.table.is_empty() {
-        return Some("it has no table; add `table = …`".to_owned());
+    let attempts = route.maximum_retry_attempts as usize;
+    for (name, value, low, high) in [
+        ("batch_size", route.batch_size, 1, 10_000),
+        ("parallelization_factor", route.parallelization_factor, 1, 10),
+        ("maximum_retry_attempts", attempts, 0, 10_000),
+    ] {
+        if !(low..=high).contains(&value) {
+            faults.push((name, format!("`{name}` is {value}, but can be {low} to {high}")));
+        }
     }
-    within("batch_size", route.batch_size, 1, 10_000)
-        .or_else(|| within("parallelization_factor", route.parallelization_factor, 1, 10))
-        .or_else(|| {
-            within(
-                "maximum_retry_attempts",
-                route.maximum_retry_attempts as usize,
-                0,
-                10_000,
-            )
-        })
-        .or_else(|| {
-            let window = route.maximum_batching_window;
-            (window > BATCHING_WINDOW_MAX).then(|| "`maximum_batching_window` can be up to 300s".to_owned())
-        })
-        .or_else(|| Matcher::new(route).err())
-        .or_else(|| {
-            let template = route.input.as_deref().map(Template::parse)?;
-            template
-                .err()
-                .map(|error| format!("the input cannot be used: {error}"))
-        })
+    if route.maximum_batching_window > BATCHING_WINDOW_MAX {
+        let name = "maximum_batching_window";
+        faults.push((name, format!("`{name}` can be up to 300s")));
+    }
+    faults.extend(Matcher::new(route).err().map(|fault| ("pattern", fault)));
+    let input = route.input.as_deref().map(Template::parse);
+    if let Some(Err(error)) = input {
+        faults.push(("input", format!("the input cannot be used: {error}")));
+    }
+    faults
 }
 
 #[cfg(test)]

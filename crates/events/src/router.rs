@@ -16,11 +16,10 @@ use trestle_env::{Clock, Signal};
 use crate::dead_letter::{self, Walk};
 use crate::live::Live;
 use crate::reader::{Command, Reader, Source};
+use crate::route::faults as route_faults;
 use crate::rows::Rows;
 use crate::target::Door;
-use crate::{
-    DeadLetter, DeadLetters, Doors, Replayed, Route, RouteState, RouteStatus, Selection, Typer, route_fault,
-};
+use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteState, RouteStatus, Selection, Typer};
 use running::Running;
 
 /// What a router works with.
@@ -149,7 +148,11 @@ impl Router {
             if routes.iter().take(at).any(|other| other.name == *name) {
                 faults.push(format!("route `{name}` is there twice; rename one of them"));
             }
-            faults.extend(route_fault(route).map(|fault| format!("route `{name}`: {fault}")));
+            if route.table.is_empty() {
+                faults.push(format!("route `{name}`: it has no table"));
+            }
+            let own = route_faults(route).into_iter();
+            faults.extend(own.map(|(_, fault)| format!("route `{name}`: {fault}")));
             doors.push(match self.inner.setup.doors.open(route) {
                 Ok(door) => route.enabled.then_some(door),
                 Err(fault) => {

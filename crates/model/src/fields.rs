@@ -16,6 +16,8 @@ pub(crate) enum Shape {
     Text,
     Flag,
     Count,
+    /// A whole number from 0 on.
+    Natural,
     Choice(&'static [&'static str]),
     TextList,
     /// One text, or several.
@@ -43,6 +45,10 @@ pub(crate) enum Shape {
     TextGroups,
     /// Attribute name to a value, a `{parameter}` or a comparison.
     Where,
+    /// A text in which a time stands: `200ms`, `10s`, `5m`, `24h`.
+    Duration,
+    /// A text or a section that somebody else gives its meaning.
+    Anything,
     Section(&'static [Field]),
     /// Sections under names of the author's choice.
     Named(&'static [Field]),
@@ -80,6 +86,97 @@ pub(crate) const MODEL: &[Field] = &[
         "access",
         Shape::Named(ACCESS),
         "The access patterns: each is one Get or one Query.",
+    ),
+    field(
+        "route",
+        Shape::Named(ROUTE),
+        "Where changes go. They may also stand in a file of their own.",
+    ),
+];
+
+/// The fields of a route. Models carry routes along; they are read by whoever delivers changes.
+pub(crate) const ROUTE: &[Field] = &[
+    field(
+        "table",
+        Shape::Text,
+        "The table whose changes it takes; without it, the table of its entities.",
+    ),
+    field(
+        "entity",
+        Shape::TextOrList,
+        "The entities it takes; without it, all.",
+    ),
+    field(
+        "event",
+        Shape::TextOrList,
+        "What must have happened: `insert`, `modify`, `remove` or `expire`. Without it, any; with `changed`, `modify`.",
+    ),
+    field(
+        "changed",
+        Shape::TextOrList,
+        "Attributes of which one must have changed.",
+    ),
+    field(
+        "pattern",
+        Shape::Anything,
+        "An EventBridge pattern that the change as JSON must match: a table, or JSON as text.",
+    ),
+    required(
+        "target",
+        Shape::Anything,
+        "Where it goes: `{ webhook = … }`, `{ command = … }`, `{ queue = … }`, `{ sqs = … }`, `{ event_bridge = … }` or \
+         `{ handler = … }`.",
+    ),
+    field(
+        "input",
+        Shape::Text,
+        "What the target gets instead of the change: JSON in which `<path>` stands for a value of it.",
+    ),
+    field(
+        "batch_size",
+        Shape::Count,
+        "The most changes in a batch: 1 to 10000, 100 unless given.",
+    ),
+    field(
+        "maximum_batching_window",
+        Shape::Duration,
+        "How long a batch may wait to become full: up to 300s, not at all unless given.",
+    ),
+    field(
+        "parallelization_factor",
+        Shape::Count,
+        "How many batches may be on their way at once: 1 to 10, 1 unless given. Each item stays in order.",
+    ),
+    field(
+        "maximum_retry_attempts",
+        Shape::Natural,
+        "How often to try again: 0 to 10000, 10 unless given. Then the change becomes a dead letter.",
+    ),
+    field(
+        "maximum_record_age",
+        Shape::Duration,
+        "A change that is older becomes a dead letter; 24h unless given.",
+    ),
+    field(
+        "bisect_batch_on_error",
+        Shape::Flag,
+        "Whether a refused batch is cut in halves to find what cannot be taken; true unless given.",
+    ),
+    field(
+        "backoff",
+        Shape::Anything,
+        "How long to wait between attempts: `{ first = \"200ms\", longest = \"60s\" }` unless given.",
+    ),
+    field(
+        "starting_position",
+        Shape::Anything,
+        "Where a new route begins: `latest` unless given, `trim-horizon`, or `{ at = \"2026-11-15T07:00:00Z\" }`.",
+    ),
+    field("enabled", Shape::Flag, "Whether it delivers; true unless given."),
+    field(
+        "include_maintenance",
+        Shape::Flag,
+        "Whether it also takes moves and touches made by maintenance; false unless given.",
     ),
 ];
 

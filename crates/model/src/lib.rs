@@ -21,6 +21,7 @@ mod effect;
 mod effects;
 mod entity;
 mod fields;
+pub mod file;
 mod language;
 mod model;
 mod place;

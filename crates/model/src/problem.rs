@@ -129,7 +129,7 @@ pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
 }
 
 /// `did you mean `x`?`, or the names there are.
-pub(crate) fn suggestion<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+pub fn suggestion<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),

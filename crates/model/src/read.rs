@@ -4,7 +4,7 @@ mod access;
 mod attribute;
 mod effect;
 mod key;
-mod section;
+pub(crate) mod section;
 
 use toml::de::DeTable;
 

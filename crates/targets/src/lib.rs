@@ -16,7 +16,6 @@
 mod aws;
 mod batch;
 mod command;
-mod duration;
 mod event_bridge;
 mod http;
 mod partial;

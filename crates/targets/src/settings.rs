@@ -1,9 +1,9 @@
 //! A destination's settings, read one by one, with all mistakes collected.
 
-use crate::duration;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use trestle_events::parse_duration;
 
 /// One mistake in a destination.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ impl<'a> Settings<'a> {
         let Some(value) = self.take(name) else {
             return default;
         };
-        match value.as_str().and_then(duration::parse) {
+        match value.as_str().and_then(parse_duration) {
             Some(duration) if (Duration::from_millis(1)..=DAY).contains(&duration) => duration,
             _ => {
                 self.complain(

@@ -10,6 +10,7 @@ mod crashes;
 mod dead_letters;
 mod delivery;
 mod failures;
+mod files;
 mod live_changes;
 mod order;
 mod queues;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+/// Reads a time as route files write it: `500ms`, `10s`, `2m`, `24h`.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
@@ -21,8 +23,8 @@ mod tests {
 
     #[test]
     fn a_number_and_a_unit_are_a_time() {
-        assert_eq!(parse("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse("2m"), Some(Duration::from_secs(120)));
+        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
         for text in [
             "",
             "5",
@@ -34,7 +36,7 @@ mod tests {
             "99999999999999999999s",
             "18446744073709551615h",
         ] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_duration(text), None, "{text}");
         }
     }
 }

@@ -1,0 +1,198 @@
+//! Route files: what they say, and everything that is wrong with them at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use trestle_env::Timestamp;
+use trestle_events::{Backoff, ChangeEvent, Destination, Route, RouteFile, StartingPosition, read_routes};
+use trestle_model::Model;
+
+const MODEL: &str = r#"
+model = "shop"
+table_prefix = "shop-"
+
+[table.things]
+key = ["pk"]
+
+[entity.user]
+table = "things"
+key = { pk = "USER#{id}" }
+attributes = { id = "string" }
+
+[entity.order]
+table = "things"
+key = { pk = "ORDER#{id}" }
+attributes = { id = "string" }
+
+[route.paid]
+entity = "order"
+event = ["insert", "modify"]
+changed = "state"
+pattern = { new = { state = ["paid"], total = [{ numeric = [">", 100] }] } }
+target = { webhook = "http://127.0.0.1:9000/hook", timeout = "5s" }
+input = '{"order": <keys.pk>}'
+batch_size = 10
+maximum_batching_window = "2s"
+parallelization_factor = 4
+maximum_retry_attempts = 0
+maximum_record_age = "1h"
+bisect_batch_on_error = false
+backoff = { first = "1s" }
+starting_position = { at = 2026-11-15T07:00:00Z }
+enabled = false
+"#;
+
+fn models() -> Vec<Arc<Model>> {
+    let loaded = trestle_model::load(MODEL);
+    assert_eq!(loaded.problems, []);
+    vec![Arc::new(loaded.model.unwrap())]
+}
+
+fn read(text: &str, models: &[Arc<Model>]) -> RouteFile {
+    read_routes(text, models, &|_| Vec::new())
+}
+
+/// The problems as `line:column message`.
+fn problems(file: &RouteFile) -> Vec<String> {
+    let shown = file.problems.iter();
+    shown
+        .map(|problem| {
+            assert!(!problem.help.is_empty(), "{problem}");
+            format!("{}:{} {}", problem.line, problem.column, problem.message)
+        })
+        .collect()
+}
+
+#[test]
+fn a_model_file_may_have_routes_and_every_setting_is_read() {
+    let file = read(MODEL, &models());
+    assert_eq!(problems(&file), [""; 0]);
+    let target = json!({"webhook": "http://127.0.0.1:9000/hook", "timeout": "5s"});
+    let expected = Route {
+        entities: vec!["order".into()],
+        events: vec![ChangeEvent::Insert, ChangeEvent::Modify],
+        changed: vec!["state".into()],
+        pattern: Some(json!({"new": {"state": ["paid"], "total": [{"numeric": [">", 100]}]}})),
+        input: Some("{\"order\": <keys.pk>}".into()),
+        batch_size: 10,
+        maximum_batching_window: Duration::from_secs(2),
+        parallelization_factor: 4,
+        maximum_retry_attempts: 0,
+        maximum_record_age: Duration::from_secs(3600),
+        bisect_batch_on_error: false,
+        backoff: Backoff {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        },
+        starting_position: StartingPosition::At(Timestamp::from_secs(1_794_726_000)),
+        enabled: false,
+        ..Route::new(
+            "paid",
+            "shop-things",
+            Destination(target.as_object().unwrap().clone()),
+        )
+    };
+    assert_eq!(file.routes, [expected]);
+}
+
+#[test]
+fn a_file_of_its_own_needs_only_a_table_and_a_target() {
+    let file = read(
+        "[route.all]\ntable = \"T\"\ntarget = { queue = \"q\" }\n\
+         [route.changed]\ntable = \"things\"\nchanged = [\"a\"]\npattern = '{\"event\": [\"modify\"]}'\n\
+         target = { handler = \"h\" }\nstarting_position = \"trim-horizon\"\n",
+        &models(),
+    );
+    assert_eq!(problems(&file), [""; 0]);
+    assert_eq!(
+        file.routes[0],
+        Route::new("all", "T", Destination::new("queue", "q"))
+    );
+    assert_eq!(file.routes[0].target.queue(), Some("q"));
+    let changed = &file.routes[1];
+    assert_eq!(
+        changed.events,
+        [ChangeEvent::Modify],
+        "who asks for a change of an attribute means a modification"
+    );
+    assert_eq!(
+        changed.table, "shop-things",
+        "a model's name for a table is understood"
+    );
+    assert_eq!(changed.starting_position, StartingPosition::TrimHorizon);
+    assert_eq!(changed.pattern, Some(json!({"event": ["modify"]})));
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once_with_its_place() {
+    let text = r#"colour = "red"
+[route.a]
+entity = "ordr"
+event = "updated"
+target = { webhok = "x" }
+[route.b]
+table = "T"
+target = { queue = "q", sqs = "x" }
+[route."c d"]
+table = "T"
+target = { queue = "q" }
+batch_size = 0
+batchsize = 3
+pattern = { new = "paid" }
+input = "{<"
+maximum_record_age = "1 day"
+maximum_retry_attempts = "many"
+backoff = { frist = "1s" }
+starting_position = "oldest"
+[route.e]
+target = { queue = "q" }
+"#;
+    let file = read(text, &models());
+    let found = problems(&file);
+    let expected = [
+        "1:1 `colour` does not belong into a file of routes",
+        "3:10 route `a`: there is no entity `ordr`",
+        "2:8 route `a`: it has no table",
+        "5:10 route `a`: the target is not one destination",
+        "8:10 route `b`: the target is not one destination",
+        "9:8 route `c d`: its name may have letters",
+        "12:14 route `c d`: `batch_size` is 0, but can be 1 to 10000",
+        "13:1 route `c d`: unknown field `batchsize`",
+        "14:11 route `c d`: the pattern cannot be used",
+        "15:9 route `c d`: the input cannot be used",
+        "16:22 route `c d`: `maximum_record_age` is \"1 day\"",
+        "17:26 route `c d`: `maximum_retry_attempts` is \"many\"",
+        "18:11 route `c d`: `backoff` is",
+        "19:21 route `c d`: `starting_position` is \"oldest\"",
+        "20:8 route `e`: it has no table",
+    ];
+    for says in expected {
+        assert!(
+            found.iter().any(|problem| problem.starts_with(says)),
+            "{says}\n{found:#?}"
+        );
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    let suggested = file
+        .problems
+        .iter()
+        .find(|problem| problem.message.contains("batchsize"))
+        .unwrap();
+    assert_eq!(suggested.help, "did you mean `batch_size`?");
+}
+
+#[test]
+fn what_a_destination_lacks_is_said_where_it_stands() {
+    let file = read_routes(
+        "[route.a]\ntable = \"T\"\ntarget = { webhook = \"nowhere\" }\n",
+        &[],
+        &|destination| vec![format!("{} is no address", destination.kind().unwrap().1)],
+    );
+    assert_eq!(
+        problems(&file),
+        ["3:10 route `a`: target: \"nowhere\" is no address"]
+    );
+    let broken = read("[route.a\n", &[]);
+    assert!(broken.routes.is_empty() && problems(&broken)[0].contains("not TOML"));
+}
