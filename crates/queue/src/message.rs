@@ -97,6 +97,20 @@ impl<T: Into<String>> From<T> for NewMessage {
 }
 
 impl NewMessage {
+    /// A job for a [worker](crate::Queues::work), as JSON.
+    pub fn job<J: Serialize>(job: &J) -> Result<Self, QueueError> {
+        serde_json::to_string(job)
+            .map(Self::from)
+            .map_err(|error| QueueError::invalid(format!("The job cannot be written as JSON: {error}")))
+    }
+
+    /// Seen only after this time; a year at most.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
+    }
+
     /// The size that counts against limits: body and attributes with their names and types.
     #[must_use]
     pub fn size_bytes(&self) -> usize {

@@ -104,7 +104,7 @@
 //! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/typed-client.md`, an application
 //! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
 //!
-//! Functions that are called with what has changed are in [`events`].
+//! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`].
 //!
 //! A setter of what may not change is no setter:
 //!
@@ -119,12 +119,14 @@
 
 mod apply;
 pub mod events;
+pub mod queue;
 
 pub use apply::{ApplyError, apply};
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
 pub use trestle_binding as binding;
 pub use trestle_engine::{Completion, Durability, Engine, OpenError, Options, StoreSettings};
+pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;

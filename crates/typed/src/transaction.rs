@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use trestle_api::{CancellationCode, CancellationReason, DatabaseExt, ErrorKind, TransactWriteItems};
+use trestle_api::{
+    CancellationCode, CancellationReason, DatabaseExt, ErrorKind, TransactWriteItem, TransactWriteItems,
+};
 use trestle_item::Item;
 
 use crate::draft::Draft;
@@ -27,6 +29,7 @@ pub trait Part<M> {
 pub struct Transaction<'d, M> {
     handle: Handle<'d>,
     drafts: Vec<Draft>,
+    further: Vec<TransactWriteItem>,
     token: Option<String>,
     model: PhantomData<fn() -> M>,
 }
@@ -36,6 +39,7 @@ impl<'d, M> Transaction<'d, M> {
         Transaction {
             handle,
             drafts: Vec::new(),
+            further: Vec::new(),
             token: None,
             model: PhantomData,
         }
@@ -75,6 +79,12 @@ impl<'d, M> Transaction<'d, M> {
         self.with(check)
     }
 
+    /// Adds writes that were made elsewhere and do not follow the model: messages that a queue enlists, say.
+    pub fn along(mut self, writes: impl IntoIterator<Item = TransactWriteItem>) -> Self {
+        self.further.extend(writes);
+        self
+    }
+
     /// Names the transaction, so that sending it again within ten minutes does nothing.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
@@ -86,15 +96,21 @@ impl<'d, M> Transaction<'d, M> {
         let Transaction {
             handle,
             drafts,
+            further,
             token,
             ..
         } = self;
-        Box::pin(commit(handle, drafts, token))
+        Box::pin(commit(handle, drafts, further, token))
     }
 }
 
-async fn commit(handle: Handle<'_>, drafts: Vec<Draft>, token: Option<String>) -> Result<(), Error> {
-    if drafts.is_empty() {
+async fn commit(
+    handle: Handle<'_>,
+    drafts: Vec<Draft>,
+    further: Vec<TransactWriteItem>,
+    token: Option<String>,
+) -> Result<(), Error> {
+    if drafts.is_empty() && further.is_empty() {
         return Ok(());
     }
     let mut rows: Vec<Option<Item>> = Vec::with_capacity(drafts.len());
@@ -105,12 +121,13 @@ async fn commit(handle: Handle<'_>, drafts: Vec<Draft>, token: Option<String>) -
     let mut last = None;
     for _ in 0..ATTEMPTS_MAX {
         let mut guarded = Vec::with_capacity(drafts.len());
-        let mut transact_items = Vec::with_capacity(drafts.len());
+        let mut transact_items = Vec::with_capacity(drafts.len() + further.len());
         for (draft, row) in drafts.iter().zip(&rows) {
             let prepared = draft.prepare(handle, row.as_ref())?;
             guarded.push(prepared.guarded);
             transact_items.push(part(prepared));
         }
+        transact_items.extend(further.iter().cloned());
         let request = TransactWriteItems {
             transact_items,
             client_request_token: token.clone(),
@@ -120,23 +137,34 @@ async fn commit(handle: Handle<'_>, drafts: Vec<Draft>, token: Option<String>) -
             Ok(_) => return Ok(()),
             Err(error) => error,
         };
-        if error.kind() != ErrorKind::TransactionCanceled || error.reasons().len() != drafts.len() {
+        // What fails among further writes is for whoever made them to explain.
+        let (reasons, others) = match error.reasons().split_at_checked(drafts.len()) {
+            Some(split) if error.kind() == ErrorKind::TransactionCanceled => split,
+            _ => return Err(error.into()),
+        };
+        if others.len() != further.len() || others.iter().any(is_final) {
             return Err(error.into());
         }
-        last = Some(canceled(handle, &drafts, error.reasons()));
-        for (((draft, reason), guarded), row) in
-            drafts.iter().zip(error.reasons()).zip(&guarded).zip(&mut rows)
-        {
+        last = Some(canceled(handle, &drafts, reasons));
+        for (((draft, reason), guarded), row) in drafts.iter().zip(reasons).zip(&guarded).zip(&mut rows) {
             match reason.code {
                 CancellationCode::None | CancellationCode::TransactionConflict => {}
                 CancellationCode::ConditionalCheckFailed if *guarded && draft.holds(reason.item.as_ref()) => {
                     row.clone_from(&reason.item);
                 }
-                _ => return Err(canceled(handle, &drafts, error.reasons())),
+                _ => return Err(canceled(handle, &drafts, reasons)),
             }
         }
     }
     last.map_or(Ok(()), Err)
+}
+
+/// Whether trying again would not help.
+fn is_final(reason: &CancellationReason) -> bool {
+    !matches!(
+        reason.code,
+        CancellationCode::None | CancellationCode::TransactionConflict
+    )
 }
 
 /// A row that is not there cancels the transaction, also when it is seen before anything was sent.

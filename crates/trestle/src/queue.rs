@@ -1,0 +1,74 @@
+//! Work for later: queues in the same database, and workers that take it from them.
+//!
+//! A worker calls a function with each message of a queue, several at once. What fails comes again, later each time, and
+//! ends with its reason in a dead-letter queue. A message may wait up to a year before it is seen. [`commit`] sends
+//! messages together with writes: both, or neither.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use serde::{Deserialize, Serialize};
+//! use trestle::queue::{self, Job, NewMessage, WorkerSettings};
+//! use trestle::{Engine, Options};
+//!
+//! mod shop {
+//!     trestle::model!("examples/shop.toml");
+//! }
+//! use shop::{NewCustomer, Shop};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Welcome {
+//!     customer: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::in_memory(Options::default())?;
+//! let db = Shop::apply_to(&engine)?;
+//! let queues = queue::of(&engine);
+//! queues.create_with_dead_letters("welcome", 5).await?;
+//! # let (done, mut is_done) = tokio::sync::mpsc::channel(1);
+//!
+//! let worker = queues.work("welcome", WorkerSettings::default(), move |job: Job<Welcome>| {
+//! #   let done = done.clone();
+//!     async move {
+//!         let sent = send_mail(&job.body.customer).await;
+//! #       done.send(()).await.ok();
+//!         sent
+//!     }
+//! });
+//!
+//! // The customer is there exactly if the welcome is on its way.
+//! let ada = NewCustomer { customer: "ada".into(), name: "Ada".into(), email: "ada@example.org".into() };
+//! let welcome = NewMessage::job(&Welcome { customer: "ada".into() })?.after(Duration::from_millis(10));
+//! let enlisted = queues.enlist("welcome", vec![welcome]).await?;
+//! queue::commit(db.transaction().with(db.put(&ada).if_not_exists()), enlisted).await?;
+//! # is_done.recv().await;
+//! worker.stop().await;
+//! # Ok(())
+//! # }
+//! # async fn send_mail(_: &str) -> std::io::Result<()> { Ok(()) }
+//! ```
+
+pub use trestle_queue::{
+    Counts, Enlisted, ErrorCode, Job, Message, MessageAttribute, MessageAttributes, NewMessage,
+    QueueAttributes, QueueError, Queues, Receive, Settings, Worker, WorkerSettings,
+};
+
+use std::sync::Arc;
+
+use trestle_engine::Engine;
+use trestle_typed::{Error, Transaction};
+
+/// The queues of a database. Call it once, and clone what it gives: all of a program must use the same.
+pub fn of(engine: &Engine) -> Queues {
+    let clock = Arc::clone(engine.clock());
+    Queues::new(Arc::new(engine.clone()), clock, Settings::default())
+}
+
+/// Makes a transaction and sends messages: both, or neither. [`Queues::enlist`] prepares the messages.
+pub async fn commit<M>(transaction: Transaction<'_, M>, mut enlisted: Enlisted) -> Result<(), Error> {
+    transaction.along(enlisted.take_writes()).commit().await?;
+    enlisted.committed();
+    Ok(())
+}
