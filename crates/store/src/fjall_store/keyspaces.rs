@@ -7,6 +7,7 @@ use crate::per_space::PerSpace;
 use crate::{Batch, ErrorKind, Result, Space, StoreError};
 use fjall::config::CompressionPolicy;
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions};
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -56,11 +57,21 @@ fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspa
         .cache_size(cache_bytes)
         .max_journaling_size(JOURNAL_BYTES_MAX)
         .manual_journal_persist(true)
+        .worker_threads(background_threads())
         .open()?;
     let system = db.keyspace(SYSTEM, || options(SYSTEM_BUFFER_BYTES))?;
     let open_space = |space: Space| db.keyspace(space.name(), || options(write_buffer_bytes(space)));
     let spaces = PerSpace::try_new(open_space)?;
     Ok((db, Keyspaces { system, spaces }))
+}
+
+/// How many of the engine's threads write buffers to tables and merge tables. Of several, it keeps one free for buffers,
+/// and that one spins for as long as another merges: more than a machine with two processors can spare.
+fn background_threads() -> usize {
+    match std::thread::available_parallelism().map_or(1, NonZero::get) {
+        ..=2 => 1,
+        processors => processors.min(4),
+    }
 }
 
 /// Fixed when a directory is created: the engine writes the options down.
@@ -92,6 +103,25 @@ impl Keyspaces {
             match value {
                 Some(value) => write.insert(self.of(space), key.into_engine(), value.into_engine()),
                 None => write.remove(self.of(space), key.into_engine()),
+            }
+        }
+    }
+
+    /// Sets full buffers aside, to be written to the disk in the background.
+    ///
+    /// The engine would have its background threads do it, and asks them again with every commit until they come to it.
+    /// While a merge keeps them, their queue fills up; a single thread that finds it full waits for itself for ever.
+    pub(super) fn seal_full_buffers(&self) {
+        let all = Space::ALL
+            .iter()
+            .map(|space| (self.of(*space), write_buffer_bytes(*space)));
+        for (keyspace, buffer_bytes) in all.chain([(&self.system, SYSTEM_BUFFER_BYTES)]) {
+            if keyspace.tree.active_memtable().size() <= buffer_bytes {
+                continue;
+            }
+            // The commit is durable whatever becomes of this; a disk that fails is noticed by the next one.
+            if let Err(error) = keyspace.rotate_memtable() {
+                tracing::warn!(%error, keyspace = &**keyspace.name(), "a full buffer could not be set aside");
             }
         }
     }

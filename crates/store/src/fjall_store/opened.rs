@@ -51,7 +51,9 @@ impl Opened {
         self.keyspaces.fill(&mut write, batch, row);
         write
             .commit()
-            .map_err(|error| engine_error::while_doing("writing a batch to the journal", error))
+            .map_err(|error| engine_error::while_doing("writing a batch to the journal", error))?;
+        self.keyspaces.seal_full_buffers();
+        Ok(())
     }
 
     /// Forces the journal to the disk.
