@@ -25,18 +25,32 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
 fn drawn(repository: &Repository) -> Result<Arrows, String> {
     let mut arrows = Arrows::new();
     for (path, text) in repository.with_extension("toml") {
-        let Some(folder) = path
-            .strip_prefix("crates/")
-            .and_then(|rest| rest.strip_suffix("/Cargo.toml"))
-        else {
+        let Some(crate_name) = crate_name(path) else {
             continue;
         };
         let manifest: Table = text
             .parse()
             .map_err(|error| format!("{path} is not valid TOML: {error}"))?;
-        arrows.insert(folder.to_owned(), dependencies(&manifest));
+        arrows.insert(crate_name, dependencies(&manifest));
     }
     Ok(arrows)
+}
+
+/// `crates/item` is called `item` in the table, and `apps/klayers` is called `app-klayers`.
+fn crate_name(manifest: &str) -> Option<String> {
+    let folder = manifest.strip_suffix("/Cargo.toml")?;
+    match folder.split_once('/')? {
+        ("crates", name) => Some(name.to_owned()),
+        ("apps", name) => Some(format!("app-{name}")),
+        _ => None,
+    }
+}
+
+fn folder(crate_name: &str) -> String {
+    match crate_name.strip_prefix("app-") {
+        Some(app) => format!("apps/{app}"),
+        None => format!("crates/{crate_name}"),
+    }
 }
 
 fn dependencies(manifest: &Table) -> BTreeSet<String> {
@@ -84,16 +98,19 @@ fn compare(allowed: &Arrows, drawn: &Arrows) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, targets) in drawn {
         let Some(permitted) = allowed.get(name) else {
-            faults.push(format!("crates/{name} has no row in the table of {MAP}."));
+            faults.push(format!("{} has no row in the table of {MAP}.", folder(name)));
             continue;
         };
         let unlisted = targets.difference(permitted);
         faults.extend(unlisted.map(|target| {
-            format!("crates/{name} depends on {target}, but its row in {MAP} does not allow it; drop one or the other.")
+            let folder = folder(name);
+            format!(
+                "{folder} depends on {target}, but its row in {MAP} does not allow it; drop one or the other."
+            )
         }));
     }
     let gone = allowed.keys().filter(|name| !drawn.contains_key(*name));
-    faults.extend(gone.map(|name| format!("{MAP} has a row for {name}, but there is no crates/{name}.")));
+    faults.extend(gone.map(|name| format!("{MAP} has a row for {name}, but there is no {}.", folder(name))));
     faults
 }
 
@@ -133,6 +150,22 @@ mod tests {
             "",
         ));
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn an_application_stands_on_what_its_row_says_and_nothing_below() {
+        let with_app = Repository::of(&[
+            (MAP, &format!("{TABLE}| app-shop | A shop. | expr |\n")),
+            ("crates/item/Cargo.toml", ""),
+            ("crates/expr/Cargo.toml", ""),
+            (
+                "apps/shop/Cargo.toml",
+                "[dependencies]\ntrestle-expr.workspace = true\ntrestle-item.workspace = true",
+            ),
+        ]);
+        let found = faults(&with_app);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("apps/shop depends on item"), "{found:?}");
     }
 
     #[test]

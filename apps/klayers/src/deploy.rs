@@ -1,0 +1,155 @@
+//! Deploying: a layer of the newest build in every region that lacks it.
+
+use std::collections::BTreeMap;
+
+use crate::model::{
+    LatestLayerWhere, LatestOfPackageByPythonVersionWhere, Layer, LayerHead, LayerHeadKey, NewLayer,
+};
+use crate::{App, Built, Error, LayerArn};
+
+/// How many regions a page of the database's answer has.
+const REGIONS_PER_PAGE: u32 = 10;
+
+/// A package in a region, for a version of Python.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The region.
+    pub region: &'a str,
+    /// The package.
+    pub package: &'a str,
+    /// The version of Python.
+    pub python: &'a str,
+}
+
+/// What a deployment came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deployed {
+    /// This is the latest layer now.
+    Latest(LayerArn),
+    /// The latest layer was made of the same requirements already.
+    Unchanged,
+    /// Another deployment of the same package was faster; this one left nothing behind.
+    Overtaken,
+}
+
+impl App {
+    /// Of these regions, those that have no layer of the package, or one of other requirements.
+    pub async fn regions_to_deploy<'r>(
+        &self,
+        build: &Built,
+        regions: &'r [String],
+    ) -> Result<Vec<&'r String>, Error> {
+        let latest = self
+            .db
+            .latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
+                package: &build.package,
+                python_version: &build.python,
+            });
+        let latest = latest.page_size(REGIONS_PER_PAGE).collect().await?;
+        let hashes: BTreeMap<&str, Option<&str>> = latest
+            .iter()
+            .map(|layer| (layer.rgn.as_str(), layer.rqrmnts_hsh.as_deref()))
+            .collect();
+        let is_missing = |region: &&String| hashes.get(region.as_str()) != Some(&Some(build.hash.as_str()));
+        Ok(regions.iter().filter(is_missing).collect())
+    }
+
+    /// Makes the build the latest layer of a region. First the layer is stored, so that whatever the table names is
+    /// there; then one row is put, from which the head, the only `latest` and the predecessor's expiry follow.
+    pub async fn deploy(&self, region: &str, build: &Built) -> Result<Deployed, Error> {
+        let place = Place {
+            region,
+            package: &build.package,
+            python: &build.python,
+        };
+        let before = self.latest(place).await?;
+        if before.as_ref().and_then(|layer| layer.rqrmnts_hsh.as_ref()) == Some(&build.hash) {
+            return Ok(Deployed::Unchanged);
+        }
+        let arn = self.publish(place, build).await?;
+        let row = self.row(&arn, build);
+        match self.make_latest(place, before, &row).await {
+            Ok(()) => Ok(Deployed::Latest(arn)),
+            Err(error) if error.is_condition() => {
+                self.with_layers(move |layers| layers.delete(&arn)).await?;
+                Ok(Deployed::Overtaken)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The latest layer of a package in a region.
+    pub async fn latest(&self, place: Place<'_>) -> Result<Option<LayerHead>, Error> {
+        let latest = LatestLayerWhere {
+            region: place.region,
+            package: place.package,
+            python_version: place.python,
+        };
+        Ok(self.db.latest_layer(latest).consistent().await?)
+    }
+
+    async fn publish(&self, place: Place<'_>, build: &Built) -> Result<LayerArn, Error> {
+        let region = place.region.to_owned();
+        let layer = LayerArn::layer_name(place.package, place.python);
+        let content = build.release.requirements.clone().into_bytes();
+        self.with_layers(move |layers| layers.publish(&region, &layer, &content))
+            .await
+    }
+
+    fn row(&self, arn: &LayerArn, build: &Built) -> Layer {
+        Layer {
+            rqrmnts_txt: Some(build.release.requirements.clone()),
+            rqrmnts_hsh: Some(build.hash.clone()),
+            crtd_dt: Some(self.now()),
+            ..NewLayer {
+                rgn: arn.region.clone(),
+                pckg: build.package.clone(),
+                py_vrsn: build.python.clone(),
+                lyr_vrsn: arn.version,
+                arn: arn.to_string(),
+                pckg_vrsn: build.release.version.clone(),
+            }
+            .into()
+        }
+    }
+
+    /// Only if the latest layer is still the one that was seen: of two that deploy at once, one wins.
+    async fn make_latest(
+        &self,
+        place: Place<'_>,
+        before: Option<LayerHead>,
+        row: &Layer,
+    ) -> Result<(), trestle::typed::Error> {
+        let head = self.db.check(LayerHeadKey {
+            rgn: place.region.to_owned(),
+            pckg: place.package.to_owned(),
+            py_vrsn: place.python.to_owned(),
+        });
+        let unchanged = match before {
+            Some(before) => head.only_if(LayerHead::LYR_VRSN.equals(before.lyr_vrsn)),
+            None => head.is_absent(),
+        };
+        let put = self.db.put(row).if_not_exists();
+        self.db.transaction().with(unchanged).with(put).commit().await
+    }
+
+    /// Removes layers that no row names: a deployment that was cut off left them. Only while nothing else deploys. Says
+    /// how many there were.
+    pub async fn sweep(&self) -> Result<usize, Error> {
+        let mut swept = 0;
+        for region in self.regions().await? {
+            let rows = self.db.deployed_in_region(&region).collect().await?;
+            let named: Vec<String> = rows.into_iter().map(|layer| layer.arn).collect();
+            swept += self
+                .with_layers(move |layers| {
+                    let stored = layers.list(&region)?.into_iter();
+                    let lost: Vec<LayerArn> =
+                        stored.filter(|arn| !named.contains(&arn.to_string())).collect();
+                    lost.iter().try_for_each(|arn| layers.delete(arn).map(drop))?;
+                    Ok(lost.len())
+                })
+                .await?;
+        }
+        Ok(swept)
+    }
+}
