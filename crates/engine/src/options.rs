@@ -11,7 +11,8 @@ pub struct Options {
     pub account: String,
     /// The address that DescribeEndpoints answers with.
     pub endpoint: String,
-    /// How many shards a new stream has.
+    /// How many shards a new stream has. With one, change records are stored in the order in which they are written, and
+    /// merging tables need not copy them.
     pub stream_shards: u16,
     /// A shard to which more bytes have been written is split into two.
     pub stream_shard_bytes_max: u64,
@@ -33,7 +34,7 @@ impl Default for Options {
             region: "us-east-1".into(),
             account: "000000000000".into(),
             endpoint: "127.0.0.1:8000".into(),
-            stream_shards: 4,
+            stream_shards: 1,
             stream_shard_bytes_max: 4 << 30,
             stream_retention: Duration::from_secs(24 * 60 * 60),
             create_table_delay: Duration::ZERO,

@@ -37,7 +37,11 @@ fn item(pk: &str, sk: i64) -> Item {
 
 /// Two tables, one with indexes of every projection, a stream and time to live.
 fn filled() -> Fixture {
-    let fixture = Fixture::new();
+    // Several shards, so that a change can lie in the wrong one.
+    let fixture = Fixture::with(Options {
+        stream_shards: 4,
+        ..Options::default()
+    });
     let shop = table(
         "shop",
         "pk:S | sk:N",
