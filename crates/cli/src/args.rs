@@ -58,6 +58,9 @@ pub(crate) struct ServeFlags {
     /// Apply this model before serving; may be given more than once
     #[arg(long = "model", value_name = "FILE")]
     pub(crate) models: Vec<PathBuf>,
+    /// Apply this route file before serving; it takes the place of the one applied before
+    #[arg(long, value_name = "FILE")]
+    pub(crate) routes: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1]
     #[arg(long)]
     pub(crate) host: Option<String>,

@@ -50,6 +50,9 @@ pub(crate) struct StorageConfig {
     /// Model files to apply at the start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) models: Vec<PathBuf>,
+    /// The route file to apply at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) routes: Option<PathBuf>,
 }
 
 /// `[auth]`: one key, or several in `[[auth.keys]]`.
@@ -152,6 +155,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
                 .or(flags.data.is_some().then_some(false)),
             durability: flags.durability,
             models: flags.models.clone(),
+            routes: flags.routes.clone(),
             ..StorageConfig::default()
         },
         auth: AuthConfig {

@@ -2,22 +2,27 @@
 
 mod models;
 mod open_files;
+mod routes;
 mod settings;
 
 use crate::args::LogFormat;
 use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::logging;
+use routes::{RoutedModels, Routes};
 use settings::Storage;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use trestle_engine::{Engine, OpenError};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
 use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
+
+/// Threads that deliver changes.
+const ROUTE_WORKERS: usize = 2;
 
 /// Serves until told to stop.
 pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
@@ -29,10 +34,21 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let hooks = clock(config.clock.is_virtual.unwrap_or(false));
     let engine = open(&storage, &hooks.clock, config)?;
     let models = models::open(engine.clone(), &hooks.clock, &config.storage.models)?;
+    let queues = queues(&engine, &hooks.clock, config);
+    let workers = route_workers()?;
+    let parts = routes::Parts {
+        engine: &engine,
+        clock: &hooks.clock,
+        queues: &queues,
+        models: Arc::new(models),
+        workers: workers.handle(),
+    };
+    let routes = workers.block_on(Routes::open(parts, config.storage.routes.as_deref()))?;
     let hooks = Hooks {
         backups: Some(Arc::new(Backups(engine.clone()))),
-        models: Some(Arc::new(models)),
-        queues: Some(queues(&engine, &hooks.clock, config)),
+        models: Some(Arc::new(RoutedModels(Arc::clone(&routes)))),
+        routes: Some(Arc::clone(&routes) as _),
+        queues: Some(queues),
         ..hooks
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
@@ -42,9 +58,21 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
     drop(runtime);
+    workers.block_on(routes.stop());
+    drop((routes, workers));
     // It closes, and with it the data, when its last handle is gone.
     drop(engine);
     result
+}
+
+/// The threads that routes are delivered on, apart from those that answer requests.
+fn route_workers() -> Result<Runtime, Failure> {
+    Builder::new_multi_thread()
+        .worker_threads(ROUTE_WORKERS)
+        .thread_name("trestle-routes")
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
 }
 
 fn clock(is_virtual: bool) -> Hooks {

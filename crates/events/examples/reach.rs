@@ -37,7 +37,8 @@ struct Counter {
 
 impl Target for Counter {
     fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
-        self.count.fetch_add(batch.deliveries.len() as u64, Ordering::SeqCst);
+        self.count
+            .fetch_add(batch.deliveries.len() as u64, Ordering::SeqCst);
         *self.arrived.lock() = Some(Instant::now());
         self.bell.notify_one();
         Box::pin(std::future::ready(Outcome::Done))
@@ -73,7 +74,10 @@ fn main() {
 }
 
 /// An engine, a router with so many routes, and what they deliver to.
-fn start(directory: Option<&Path>, routes: usize) -> (Engine, Router, Vec<Arc<Counter>>, tokio::runtime::Runtime) {
+fn start(
+    directory: Option<&Path>,
+    routes: usize,
+) -> (Engine, Router, Vec<Arc<Counter>>, tokio::runtime::Runtime) {
     let store: Arc<dyn Store> = match directory {
         Some(directory) => Arc::new(FjallStore::open(directory, StoreSettings::default()).unwrap()),
         None => Arc::new(MemoryStore::new()),
@@ -114,7 +118,9 @@ fn start(directory: Option<&Path>, routes: usize) -> (Engine, Router, Vec<Arc<Co
         runtime: runtime.handle().clone(),
     });
     let named = |at: usize| Route::new(format!("r{at}"), "T", Destination::new("handler", at.to_string()));
-    runtime.block_on(router.apply((0..routes).map(named).collect())).unwrap();
+    runtime
+        .block_on(router.apply((0..routes).map(named).collect()))
+        .unwrap();
     (engine, router, counters, runtime)
 }
 
@@ -148,7 +154,10 @@ fn throughput(directory: Option<&Path>, routes: usize) -> f64 {
     });
     let written = begun.elapsed();
     let all = (WRITES / WRITERS * WRITERS) as u64;
-    while counters.iter().any(|counter| counter.count.load(Ordering::SeqCst) < all) {
+    while counters
+        .iter()
+        .any(|counter| counter.count.load(Ordering::SeqCst) < all)
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
     let lag = begun.elapsed() - written;

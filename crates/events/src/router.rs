@@ -206,6 +206,16 @@ impl Router {
         ReaderHandle { commands, bell }
     }
 
+    /// The route file that was stored last, if any was. The router keeps it for whoever applies it, and does not read it.
+    pub async fn file(&self) -> Result<Option<String>, Error> {
+        self.inner.rows.file().await
+    }
+
+    /// Stores a route file, so that it can be applied again after a restart.
+    pub async fn set_file(&self, text: &str) -> Result<(), Error> {
+        self.inner.rows.set_file(text).await
+    }
+
     /// The routes, in the order of their names.
     #[must_use]
     pub fn routes(&self) -> Vec<Route> {
@@ -258,7 +268,17 @@ impl Router {
                         "There is no route `{route}` at work to replay its dead letters; add it, or drop them"
                     ))
                 })?;
-                if dead_letter::replay(&live, kept).await? {
+                let work = Arc::clone(&live);
+                // On the router's own threads, as all deliveries are.
+                let replay = self
+                    .inner
+                    .setup
+                    .runtime
+                    .spawn(async move { dead_letter::replay(&work, kept).await });
+                let is_taken = replay
+                    .await
+                    .map_err(|_| Error::internal("the router was stopped"))??;
+                if is_taken {
                     replayed.delivered += 1;
                     live.counters.delivered.fetch_add(1, Ordering::Relaxed);
                     live.counters.dead.fetch_sub(1, Ordering::Relaxed);

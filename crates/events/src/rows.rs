@@ -2,6 +2,7 @@
 //!
 //! | pk | sk | what |
 //! |---|---|---|
+//! | `files` | `routes` | the route file that was applied last |
 //! | `routes` | `NAME` | that there is such a route, and its table |
 //! | `route#NAME` | `state#TABLE` | where the route began, and which streams it has finished |
 //! | `route#NAME` | `at#TABLE#STREAM#SHARD` | how far it has come in a shard |
@@ -30,6 +31,10 @@ pub(crate) const TABLE: &str = "_trestle.routes";
 
 /// Where the routes' names lie.
 const ROUTES: &str = "routes";
+
+/// Where the route file lies.
+const FILES: &str = "files";
+const FILE: &str = "routes";
 
 /// The most writes in one `BatchWriteItem`.
 const BATCH_MAX: usize = 25;
@@ -110,16 +115,18 @@ impl Rows {
         self.database.transact_write_items(request).await.map(|_| ())
     }
 
-    /// One row.
+    /// One row. Reading does not make the table.
     pub(crate) async fn get(&self, key: Item) -> Result<Option<Item>, Error> {
-        self.make().await?;
         let request = trestle_api::GetItem {
             table_name: TABLE.to_owned(),
             key,
             consistent_read: Some(true),
             ..trestle_api::GetItem::default()
         };
-        Ok(self.database.get_item(request).await?.item)
+        match self.database.get_item(request).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(None),
+            answer => Ok(answer?.item),
+        }
     }
 
     /// A page of the rows of a partition whose sort key begins with `prefix`, after the row `after`.
@@ -130,7 +137,6 @@ impl Rows {
         after: Option<Item>,
         limit: Option<u32>,
     ) -> Result<(Vec<Item>, Option<Item>), Error> {
-        self.make().await?;
         let mut values = Item::from([(":pk", AttributeValue::from(partition))]);
         let mut condition = "pk = :pk".to_owned();
         if !prefix.is_empty() {
@@ -146,7 +152,10 @@ impl Rows {
             limit,
             ..Query::default()
         };
-        let answer = self.database.query(request).await?;
+        let answer = match self.database.query(request).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok((Vec::new(), None)),
+            answer => answer?,
+        };
         Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key))
     }
 
@@ -224,6 +233,19 @@ impl Rows {
     pub(crate) async fn add_route(&self, name: &str, table: &str) -> Result<(), Error> {
         let mut row = key(ROUTES, name);
         row.insert("table", table);
+        self.write(&[Write::Put(row)]).await
+    }
+
+    /// The route file that was applied last, if any was.
+    pub(crate) async fn file(&self) -> Result<Option<String>, Error> {
+        let row = self.get(key(FILES, FILE)).await?;
+        Ok(row.and_then(|row| Some(text(&row, "text")?.to_owned())))
+    }
+
+    /// Remembers a route file.
+    pub(crate) async fn set_file(&self, text: &str) -> Result<(), Error> {
+        let mut row = key(FILES, FILE);
+        row.insert("text", text);
         self.write(&[Write::Put(row)]).await
     }
 

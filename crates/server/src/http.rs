@@ -8,9 +8,10 @@ use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
 use crate::compress::{self, InflateError};
 use crate::dispatch;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::models::{self, ModelKeeper};
 use crate::queues;
+use crate::routes::{self, RouteKeeper};
 use crate::settings::{CorsOrigins, Limits, Settings};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -34,6 +35,8 @@ pub struct Hooks {
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Who answers callers of `/_trestle/models`; without it that door is closed.
     pub models: Option<Arc<dyn ModelKeeper>>,
+    /// Who answers callers of `/_trestle/routes` and `/_trestle/dead-letters`; without it those doors are closed.
+    pub routes: Option<Arc<dyn RouteKeeper>>,
     /// Who answers SQS's operations; without it they are refused.
     pub queues: Option<Queues>,
 }
@@ -45,6 +48,7 @@ impl Default for Hooks {
             movable_clock: None,
             backups: None,
             models: None,
+            routes: None,
             queues: None,
         }
     }
@@ -59,6 +63,7 @@ pub(crate) struct Service {
     movable_clock: Option<Arc<VirtualClock>>,
     backups: Option<Backups>,
     models: Option<Arc<dyn ModelKeeper>>,
+    routes: Option<Arc<dyn RouteKeeper>>,
     queues: Option<Queues>,
     cors: CorsOrigins,
     /// Whether clients speak TLS.
@@ -84,6 +89,7 @@ impl Service {
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             models: hooks.models,
+            routes: hooks.routes,
             queues: hooks.queues,
             is_tls: settings.tls.is_some(),
             cors: settings.cors.clone(),
@@ -123,7 +129,7 @@ impl Service {
             (&Method::GET | &Method::HEAD, "/") => {
                 Answer::text(StatusCode::OK, format!("healthy: {}", self.address))
             }
-            (&Method::GET, "/metrics") => Answer::metrics(self.metrics.render()),
+            (&Method::GET, "/metrics") => Answer::metrics(self.metrics_page()),
             (&Method::GET | &Method::POST, admin::CLOCK_PATH) => match self.clock(head, body).await {
                 Ok(answer) => answer,
                 Err(refused) => self.refuse(refused, id),
@@ -134,6 +140,13 @@ impl Service {
             },
             (&Method::GET | &Method::POST | &Method::DELETE, models::MODELS_PATH) => {
                 match self.models(head, body).await {
+                    Ok(answer) => answer,
+                    Err(refused) => self.refuse(refused, id),
+                }
+            }
+            (&Method::GET | &Method::POST, routes::ROUTES_PATH)
+            | (&Method::GET | &Method::POST | &Method::DELETE, routes::DEAD_LETTERS_PATH) => {
+                match self.routes(head, body).await {
                     Ok(answer) => answer,
                     Err(refused) => self.refuse(refused, id),
                 }
@@ -204,6 +217,20 @@ impl Service {
         let sent = self.read(head, body).await?;
         self.verify(head, &sent)?;
         Ok(models::answer(keeper, head, &sent).await)
+    }
+
+    async fn routes(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+        let Some(keeper) = &self.routes else {
+            return Ok(routes::no_routes());
+        };
+        let sent = self.read(head, body).await?;
+        self.verify(head, &sent)?;
+        Ok(routes::answer(keeper, head, &sent).await)
+    }
+
+    fn metrics_page(&self) -> String {
+        let routes = self.routes.as_ref().map(|keeper| keeper.router().status());
+        self.metrics.render() + &metrics::routes::render(&routes.unwrap_or_default())
     }
 
     async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {

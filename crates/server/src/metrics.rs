@@ -4,6 +4,7 @@
 
 mod histogram;
 mod render;
+pub(crate) mod routes;
 mod usage;
 
 pub(crate) use usage::Usage;

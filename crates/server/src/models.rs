@@ -1,6 +1,7 @@
 //! `/_trestle/models`: the models that the database enforces, listed, applied and removed.
 
 use crate::answer::Answer;
+use crate::query::decoded;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use std::fmt;
@@ -148,25 +149,6 @@ impl Parameters {
         };
         Some(())
     }
-}
-
-/// A value of a query string, in which bytes may stand as `%20`.
-fn decoded(value: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        rest = behind;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = behind
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok())?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = behind.get(2..)?;
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod configuration;
 mod model;
 mod model_proposals;
 mod models_in_database;
+mod routes;
 mod running;
 mod serving;
 mod usage;

@@ -99,10 +99,10 @@ fn whole(counter: &AtomicU64) -> f64 {
 
 /// The page being written. Writing to a string cannot fail, so the results of `write!` are dropped.
 #[derive(Default)]
-struct Page(String);
+pub(super) struct Page(pub(super) String);
 
 impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
+    pub(super) fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(
             self.0,
             "# HELP trestle_{name} {help}\n# TYPE trestle_{name} {kind}"
@@ -116,8 +116,12 @@ impl Page {
 
     fn sample(&mut self, name: &str, operation: &str, value: f64) {
         if value != 0.0 {
-            let _ = writeln!(self.0, "trestle_{name}{{operation=\"{operation}\"}} {value}");
+            self.labelled(name, "operation", operation, value);
         }
+    }
+
+    pub(super) fn labelled(&mut self, name: &str, label: &str, of: &str, value: f64) {
+        let _ = writeln!(self.0, "trestle_{name}{{{label}=\"{of}\"}} {value}");
     }
 
     fn latencies(&mut self, operations: &[(&str, &OperationMetrics)]) {

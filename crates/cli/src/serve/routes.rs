@@ -1,0 +1,240 @@
+//! The routes of a server: those in its models, and those of the route file that was applied.
+
+use crate::exit::{Code, Failure};
+use crate::model::keeper::Keeper;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use trestle_engine::Engine;
+use trestle_env::Clock;
+use trestle_events::{
+    ApplyError, Destination, Door, Doors, ModelTyper, QueueDoor, Route, Router, Setup, read_routes,
+};
+use trestle_model::{Model, Problem, Severity};
+use trestle_queue::Queues;
+use trestle_server::{Applying, ModelAnswer, ModelCall, ModelKeeper, RouteKeeper, RoutesApplied};
+use trestle_targets::Surroundings;
+
+/// How often to look for changes without having been told of any.
+const POLL: Duration = Duration::from_secs(1);
+
+/// What routes need from the rest of the server.
+pub(super) struct Parts<'p> {
+    pub(super) engine: &'p Engine,
+    pub(super) clock: &'p Arc<dyn Clock>,
+    pub(super) queues: &'p Queues,
+    pub(super) models: Arc<Keeper>,
+    pub(super) workers: &'p Handle,
+}
+
+/// Routes at work, and where they come from.
+pub(super) struct Routes {
+    models: Arc<Keeper>,
+    router: Router,
+    typer: Arc<ModelTyper>,
+    doors: Arc<Openings>,
+    workers: Handle,
+    /// Held while routes are applied, so that what is stored is what is in effect.
+    applying: tokio::sync::Mutex<()>,
+}
+
+impl Routes {
+    /// Starts the routes of the stored models, and those of `file` or of the file that was applied last.
+    pub(super) async fn open(parts: Parts<'_>, file: Option<&Path>) -> Result<Arc<Self>, Failure> {
+        let typer = Arc::new(ModelTyper::default());
+        let doors = Arc::new(Openings {
+            queues: parts.queues.clone(),
+            surroundings: Surroundings::of_process(Arc::clone(parts.clock)),
+        });
+        let router = Router::start(Setup {
+            database: Arc::new(parts.engine.clone()),
+            clock: Arc::clone(parts.clock),
+            bell: Some(parts.engine.changes()),
+            typer: Arc::clone(&typer) as _,
+            doors: Arc::clone(&doors) as _,
+            poll: POLL,
+            runtime: parts.workers.clone(),
+        });
+        let routes = Arc::new(Self {
+            models: parts.models,
+            router,
+            typer,
+            doors,
+            workers: parts.workers.clone(),
+            applying: tokio::sync::Mutex::default(),
+        });
+        match file {
+            Some(file) => routes.apply_file(file).await?,
+            None => routes.resume().await,
+        }
+        for status in routes.router.status() {
+            tracing::info!("route {} is in effect for {}", status.route, status.table);
+        }
+        Ok(routes)
+    }
+
+    async fn apply_file(&self, file: &Path) -> Result<(), Failure> {
+        let shown = file.display();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::usage(format!("cannot read the route file {shown}: {error}")))?;
+        match self.apply(text, false).await {
+            RoutesApplied::Done => Ok(()),
+            RoutesApplied::Unsound(why) => Err(Failure::new(Code::BadModel, format!("{shown}: {why}"))),
+            RoutesApplied::Failed(why) => Err(Failure::failed(format!("cannot apply {shown}: {why}"))),
+        }
+    }
+
+    /// Goes on with what was there. A route that cannot work any more must not keep the data from being served; nothing
+    /// is forgotten, and its changes wait as long as the stream keeps them.
+    async fn resume(&self) {
+        if let RoutesApplied::Unsound(why) | RoutesApplied::Failed(why) = self.refresh(None).await {
+            tracing::error!("no route is at work: {why}");
+        }
+    }
+
+    /// Lets the routes of all models and of the route file take effect.
+    async fn refresh(&self, text: Option<String>) -> RoutesApplied {
+        let _one_at_a_time = self.applying.lock().await;
+        let stored = match &text {
+            Some(_) => None,
+            None => match self.router.file().await {
+                Ok(stored) => stored,
+                Err(error) => return RoutesApplied::Failed(error.to_string()),
+            },
+        };
+        let routes = match self.gather(text.as_deref().or(stored.as_deref())) {
+            Ok(routes) => routes,
+            Err(why) => return RoutesApplied::Unsound(why),
+        };
+        match self.router.apply(routes).await {
+            Ok(()) => {}
+            Err(ApplyError::Routes(faults)) => return RoutesApplied::Unsound(faults.join("\n")),
+            Err(error) => return RoutesApplied::Failed(error.to_string()),
+        }
+        match text {
+            Some(text) => match self.router.set_file(&text).await {
+                Ok(()) => RoutesApplied::Done,
+                Err(error) => RoutesApplied::Failed(error.to_string()),
+            },
+            None => RoutesApplied::Done,
+        }
+    }
+
+    /// The routes of all models and of a route file; or what is wrong with them. Changes are typed by these models from
+    /// here on.
+    fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, String> {
+        let binding = &self.models.0;
+        let names = binding.list().into_iter().map(|summary| summary.name);
+        let stored = |name: String| Some((binding.text(&name).ok()?, binding.model(&name).ok()?));
+        let models: Vec<(String, Arc<Model>)> = names.filter_map(stored).collect();
+        self.typer.set(models.iter().map(|(_, model)| Arc::clone(model)));
+        let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
+        let mut routes = Vec::new();
+        for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
+            routes.extend(self.read(text, &known)?);
+        }
+        Ok(routes)
+    }
+
+    fn read(&self, text: &str, models: &[Arc<Model>]) -> Result<Vec<Route>, String> {
+        let file = read_routes(text, models, &|destination| self.doors.faults(destination));
+        let errors: Vec<&Problem> = file
+            .problems
+            .iter()
+            .filter(|p| p.severity == Severity::Error)
+            .collect();
+        if errors.is_empty() {
+            return Ok(file.routes);
+        }
+        let lines: Vec<String> = errors.iter().map(|problem| problem.to_string()).collect();
+        Err(lines.join("\n"))
+    }
+
+    /// Stops the routes after the deliveries that are under way.
+    pub(super) async fn stop(&self) {
+        self.router.stop().await;
+    }
+}
+
+impl RouteKeeper for Routes {
+    fn router(&self) -> &Router {
+        &self.router
+    }
+
+    fn apply(&self, text: String, dry_run: bool) -> Applying<'_> {
+        Box::pin(async move {
+            if dry_run {
+                return match self.gather(Some(&text)) {
+                    Ok(_) => RoutesApplied::Done,
+                    Err(why) => RoutesApplied::Unsound(why),
+                };
+            }
+            self.refresh(Some(text)).await
+        })
+    }
+}
+
+impl std::fmt::Debug for Routes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Routes").finish_non_exhaustive()
+    }
+}
+
+/// The models of a server that has routes: what is applied or removed takes its routes along.
+#[derive(Debug)]
+pub(super) struct RoutedModels(pub(super) Arc<Routes>);
+
+impl ModelKeeper for RoutedModels {
+    fn answer(&self, call: ModelCall) -> ModelAnswer {
+        let routes = &self.0;
+        let changes = match &call {
+            ModelCall::Apply { text, dry_run, .. } => {
+                let model = trestle_model::load(text).model.map(Arc::new);
+                let unsound = model.and_then(|model| routes.read(text, &[model]).err());
+                if let Some(why) = unsound {
+                    return ModelAnswer::Unsound(why);
+                }
+                !dry_run
+            }
+            ModelCall::Remove { .. } => true,
+            ModelCall::List | ModelCall::Text { .. } => false,
+        };
+        let answered = routes.models.answer(call);
+        if changes && matches!(answered, ModelAnswer::Done(_)) {
+            routes.workers.block_on(routes.resume());
+        }
+        answered
+    }
+}
+
+/// Opens the destinations of a server's routes.
+struct Openings {
+    queues: Queues,
+    surroundings: Surroundings,
+}
+
+impl Openings {
+    fn open(&self, destination: &Destination) -> Result<Door, Vec<String>> {
+        if let Some(queue) = destination.queue() {
+            return Ok(Door::Enlist(Arc::new(QueueDoor::new(self.queues.clone(), queue))));
+        }
+        if let Some(("handler", _)) = destination.kind() {
+            let why = "a handler is a function of a Rust program that embeds the database; a server has none";
+            return Err(vec![why.to_owned()]);
+        }
+        trestle_targets::open(destination, &self.surroundings)
+            .map(Door::Target)
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    }
+
+    fn faults(&self, destination: &Destination) -> Vec<String> {
+        self.open(destination).err().unwrap_or_default()
+    }
+}
+
+impl Doors for Openings {
+    fn open(&self, route: &Route) -> Result<Door, String> {
+        Openings::open(self, &route.target).map_err(|faults| faults.join("; "))
+    }
+}

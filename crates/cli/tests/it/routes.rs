@@ -1,0 +1,208 @@
+//! Routes on a running server: from a file, from a model, applied while it runs; dead letters, metrics and restarts.
+
+use crate::running::{Running, start};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+    "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST",
+    "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}"#;
+
+/// Appends what it gets to a file, unless there is a file that says it must not.
+const ROUTES: &str = r#"
+[route.saved]
+table = "things"
+pattern = { keys = { pk = [{ anything-but = "quiet" }] } }
+target = { command = ["sh", "-c", "test ! -e closed && cat >> saved"] }
+maximum_retry_attempts = 0
+"#;
+
+fn put(server: &Running, pk: &str) {
+    let answer = server.call(
+        "PutItem",
+        &format!(r#"{{"TableName":"things","Item":{{"pk":{{"S":"{pk}"}}}}}}"#),
+    );
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// An admin call: status and body.
+fn admin(server: &Running, method: &str, path: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head[9..12].parse().unwrap(), body.to_owned())
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "still waiting for: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn saved(directory: &Path) -> String {
+    std::fs::read_to_string(directory.join("saved")).unwrap_or_default()
+}
+
+fn status(server: &Running, of: &str) -> u64 {
+    let (_, body) = admin(server, "GET", "/_trestle/routes", "");
+    let status: Value = serde_json::from_str(&body).unwrap();
+    status["routes"][0][of].as_u64().unwrap()
+}
+
+#[test]
+fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    std::fs::write(directory.join("routes.toml"), ROUTES).unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0"];
+    let server = start(directory, &[&serve[..], &["--routes", "routes.toml"]].concat());
+    server.call("CreateTable", TABLE);
+    put(&server, "quiet");
+    put(&server, "one");
+    until("the first change", || saved(directory).contains("\"one\""));
+    assert!(!saved(directory).contains("quiet"), "{}", saved(directory));
+
+    std::fs::write(directory.join("closed"), "").unwrap();
+    put(&server, "two");
+    until("the dead letter", || status(&server, "dead") == 1);
+    let metrics = server.get("/metrics");
+    assert!(
+        metrics.contains("trestle_route_dead_letters{route=\"saved\"} 1"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("trestle_route_delivered_total{route=\"saved\"} 1"),
+        "{metrics}"
+    );
+    let (code, _) = server.stop();
+    assert_eq!(code, Some(0));
+
+    // Without the flag it goes on with what it knows.
+    std::fs::remove_file(directory.join("closed")).unwrap();
+    let server = start(directory, &serve);
+    let (_, listed) = admin(&server, "GET", "/_trestle/dead-letters?route=saved", "");
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let letter = &listed["dead_letters"][0];
+    assert_eq!(
+        (&letter["attempts"], &letter["change"]["keys"]["pk"]),
+        (&1.into(), &"two".into())
+    );
+    let id = letter["id"].as_str().unwrap().replace('#', "%23");
+    let (code, shown) = admin(&server, "GET", &format!("/_trestle/dead-letters?id={id}"), "");
+    assert_eq!(
+        (code, serde_json::from_str::<Value>(&shown).unwrap()),
+        (200, letter.clone())
+    );
+    let replayed = admin(&server, "POST", "/_trestle/dead-letters?route=saved", "");
+    assert_eq!(replayed, (200, r#"{"delivered":1,"failed":0}"#.to_owned()));
+    assert!(saved(directory).contains("\"two\""));
+    assert_eq!(status(&server, "dead"), 0);
+    put(&server, "three");
+    until("the next change", || saved(directory).contains("\"three\""));
+    assert_eq!(admin(&server, "GET", "/_trestle/routes?text", "").1, ROUTES);
+}
+
+#[test]
+fn routes_are_applied_and_removed_while_the_server_runs_and_mistakes_change_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    server.call("CreateTable", TABLE);
+    let (code, _) = admin(&server, "POST", "/_trestle/routes", ROUTES);
+    assert_eq!(code, 200);
+    put(&server, "one");
+    until("the first change", || saved(home.path()).contains("\"one\""));
+    for (routes, says) in [
+        (
+            "[route.saved]\ntabel = \"things\"\n",
+            "2:1: error: route `saved`: unknown field `tabel`",
+        ),
+        (
+            "[route.x]\ntable = \"things\"\ntarget = { webhook = \"nowhere\" }\n",
+            "3:10: error: route `x`: target: webhook",
+        ),
+        (
+            "[route.x]\ntable = \"things\"\ntarget = { handler = \"h\" }\n",
+            "a server has none",
+        ),
+    ] {
+        let (code, why) = admin(&server, "POST", "/_trestle/routes", routes);
+        assert!(code == 400 && why.contains(says), "{code} {why}");
+    }
+    put(&server, "two");
+    until("the second change", || saved(home.path()).contains("\"two\""));
+    let (code, _) = admin(&server, "POST", "/_trestle/routes?dry-run", "");
+    assert_eq!((code, status(&server, "delivered")), (200, 2));
+    let (code, left) = admin(&server, "POST", "/_trestle/routes", "");
+    assert_eq!((code, &*left), (200, r#"{"routes":[]}"#));
+    assert_eq!(
+        admin(&server, "DELETE", "/_trestle/dead-letters", "").0,
+        400,
+        "everything only by that word"
+    );
+    assert_eq!(
+        admin(&server, "DELETE", "/_trestle/dead-letters?all", ""),
+        (200, r#"{"dropped":0}"#.to_owned())
+    );
+}
+
+#[test]
+fn a_models_routes_come_and_go_with_it_and_know_its_entities() {
+    let home = tempfile::tempdir().unwrap();
+    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let model = r#"
+model = "shop"
+[table.things]
+key = ["pk"]
+stream = "new-and-old-images"
+[entity.user]
+table = "things"
+key = { pk = "USER#{id}" }
+attributes = { id = "string" }
+[entity.order]
+table = "things"
+key = { pk = "ORDER#{id}" }
+attributes = { id = "string" }
+[route.orders]
+entity = "order"
+input = '{"order": <new.id>, "is": <entity>}'
+target = { command = ["sh", "-c", "cat >> saved"] }
+"#;
+    let wrong = model.replace("entity = \"order\"", "entity = \"ordr\"");
+    let (code, why) = admin(&server, "POST", "/_trestle/models", &wrong);
+    assert!(
+        code == 400 && why.contains("there is no entity `ordr`"),
+        "{code} {why}"
+    );
+    assert_eq!(admin(&server, "POST", "/_trestle/models", model).0, 200);
+    for item in [
+        r#"{"pk":{"S":"USER#1"},"id":{"S":"1"}}"#,
+        r#"{"pk":{"S":"ORDER#7"},"id":{"S":"7"}}"#,
+    ] {
+        let answer = server.call("PutItem", &format!(r#"{{"TableName":"things","Item":{item}}}"#));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    until("the order", || {
+        saved(home.path()).contains(r#"{"is":"order","order":"7"}"#)
+    });
+    assert!(!saved(home.path()).contains("user"));
+    assert_eq!(admin(&server, "DELETE", "/_trestle/models?name=shop", "").0, 200);
+    assert_eq!(
+        admin(&server, "GET", "/_trestle/routes", "").1,
+        r#"{"routes":[]}"#
+    );
+}
