@@ -56,9 +56,24 @@ impl Client {
             }
             _ => "DynamoDB_20120810",
         };
+        self.post("/", &format!("{family}.{operation}"), body)
+    }
+
+    /// Runs an operation of SQS.
+    pub fn call_queue(&mut self, operation: &str, body: &Value) -> io::Result<Answer> {
+        self.post("/", &format!("AmazonSQS.{operation}"), body)
+    }
+
+    /// Moves a virtual clock on.
+    pub fn advance_clock(&mut self, seconds: u64) -> io::Result<Answer> {
+        let body = serde_json::json!({ "advance_seconds": seconds });
+        self.post("/_trestle/clock", "", &body)
+    }
+
+    fn post(&mut self, path: &str, target: &str, body: &Value) -> io::Result<Answer> {
         let body = body.to_string();
         let request = format!(
-            "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {family}.{operation}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\n\
              Content-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );

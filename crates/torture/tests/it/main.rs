@@ -13,6 +13,7 @@ mod failing_disk;
 mod linearizable;
 mod models;
 mod power_cut;
+mod queues;
 
 /// How many rounds a test runs: a few by default, more when the variable says so.
 fn rounds(variable: &str, default: u64) -> u64 {
