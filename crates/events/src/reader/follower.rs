@@ -78,6 +78,7 @@ impl Follower {
             let past = self.position.past.as_deref();
             let Some(stream) = streams.after(past) else {
                 self.stream = None;
+                self.spots.clear();
                 return Ok(());
             };
             self.enter(stream);
@@ -132,6 +133,8 @@ impl Follower {
     fn enter(&mut self, stream: &Stream) {
         self.has_news = false;
         self.stream = Some(Arc::clone(&stream.label));
+        // A stream whose records are all gone is gone itself, and need not have been finished.
+        self.spots.retain(|shard, _| shard.stream == stream.label);
         for shard in &stream.shards {
             if self.spots.contains_key(&shard.name) {
                 continue;
@@ -168,7 +171,6 @@ impl Follower {
         self.live.place.forget_marks(&stream.label).await?;
         self.live.close(&stream.label);
         self.position = past;
-        self.spots.retain(|shard, _| *shard.stream > *stream.label);
         Ok(())
     }
 }

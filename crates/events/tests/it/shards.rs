@@ -131,3 +131,37 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
         assert_eq!(versions, [1, 3], "{item}");
     }
 }
+
+#[test]
+fn a_stream_that_is_gone_before_it_was_finished_does_not_stop_the_next() {
+    let world = World::new();
+    let target = Recorder::with(|_| Outcome::Unavailable("away".into()));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        maximum_retry_attempts: 10_000,
+        maximum_record_age: Duration::from_secs(48 * 3600),
+        ..route("r")
+    }]);
+    world.put("a", 1);
+    life.until("the target to be asked", || !target.batches().is_empty());
+    world.stream(false);
+    let gone = world.stream_arn();
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    life.until_after("the stream to be gone", Duration::from_secs(1), || {
+        let streams = world
+            .engine
+            .run(trestle_api::ListStreams::default())
+            .unwrap()
+            .streams;
+        streams.iter().all(|stream| stream.stream_arn != gone)
+    });
+    world.stream(true);
+    world.put("a", 2);
+    target.behave(|_| Outcome::Done);
+    life.until_after(
+        "what had been read, and the new stream",
+        Duration::from_secs(1),
+        || target.count() == 2,
+    );
+    assert_eq!(target.versions()["a"], [1, 2]);
+}
