@@ -47,6 +47,23 @@ class CommandLine(ClientTest):
         table = self.aws("describe-table", "--table-name", name)["Table"]
         self.assertEqual(["pk", "sk"], [key["AttributeName"] for key in table["KeySchema"]])
 
+    def test_a_message_goes_through_a_queue(self):
+        def sqs(*words):
+            # Version 1 of the command line does not look into AWS_ENDPOINT_URL for SQS.
+            code, answer, complaint = aws("sqs", *words, "--endpoint-url", ENDPOINT)
+            self.assertEqual(0, code, complaint)
+            return answer
+
+        made = sqs("create-queue", "--queue-name", f"cli-{os.getpid()}", "--attributes", "VisibilityTimeout=60")
+        queue = ("--queue-url", made["QueueUrl"])
+        sqs("send-message", *queue, "--message-body", "hello")
+        [message] = sqs("receive-message", *queue)["Messages"]
+        self.assertEqual("hello", message["Body"])
+        sqs("delete-message", *queue, "--receipt-handle", message["ReceiptHandle"])
+        shown = sqs("get-queue-attributes", *queue, "--attribute-names", "All")["Attributes"]
+        self.assertEqual("0", shown["ApproximateNumberOfMessagesNotVisible"])
+        sqs("delete-queue", *queue)
+
     def test_put_query_and_delete(self):
         name = self.table("pk:S sk:N", ("pk", "sk"))
         for number in ("1", "2"):
