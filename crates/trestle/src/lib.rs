@@ -127,6 +127,7 @@ pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
 pub use trestle_binding as binding;
 pub use trestle_engine::{Completion, Durability, Engine, OpenError, Options, StoreSettings};
 pub use trestle_env::ids;
+pub use trestle_events::plain_json;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;

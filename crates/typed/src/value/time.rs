@@ -42,6 +42,13 @@ impl Timestamp {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The moment to the millisecond, to calculate with.
+    #[must_use]
+    pub fn moment(&self) -> trestle_env::Timestamp {
+        // What is no moment did not become a timestamp.
+        trestle_env::parse_iso_8601(&self.0).unwrap_or_default()
+    }
 }
 
 impl From<trestle_env::Timestamp> for Timestamp {
@@ -132,6 +139,11 @@ mod tests {
         let kept = Timestamp::parse("2019-12-30T19:32:14Z").unwrap();
         assert_eq!(kept.to_value(), AttributeValue::from("2019-12-30T19:32:14Z"));
         assert_eq!(Timestamp::from_millis(1).as_str(), "1970-01-01T00:00:00.001Z");
+        assert_eq!(kept.moment().as_millis(), 1_577_734_334_000);
+        assert_eq!(
+            Timestamp::from_millis(1_600_000_000_250).moment().as_millis(),
+            1_600_000_000_250
+        );
     }
 
     #[test]

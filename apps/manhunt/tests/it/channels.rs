@@ -1,0 +1,194 @@
+//! Mail to a real SMTP server and webhooks to a real HTTP server, both in this process.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use mailin::{Action, Handler, Response, SessionBuilder, response};
+use manhunt::channel::{Channels, Email};
+use manhunt::model::SearchAttemptOutcome;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::support::{DOMAIN, Recorder, World, draft};
+
+/// Passes each mail on when it is complete.
+#[derive(Clone)]
+struct Mailbox {
+    mail: Vec<u8>,
+    to: UnboundedSender<String>,
+}
+
+impl Handler for Mailbox {
+    fn data(&mut self, line: &[u8]) -> std::io::Result<()> {
+        self.mail.extend_from_slice(line);
+        Ok(())
+    }
+
+    fn data_end(&mut self) -> Response {
+        let mail = String::from_utf8(std::mem::take(&mut self.mail)).unwrap();
+        self.to.send(mail).unwrap();
+        response::OK
+    }
+
+    fn rcpt(&mut self, to: &str) -> Response {
+        match to.contains("nobody") {
+            true => response::NO_MAILBOX,
+            false => response::OK,
+        }
+    }
+}
+
+/// An SMTP server, which lives as long as the test's process.
+fn smtp() -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (to, mails) = unbounded_channel();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let to = to.clone();
+            std::thread::spawn(move || converse(client.unwrap(), Mailbox { mail: Vec::new(), to }));
+        }
+    });
+    (address, mails)
+}
+
+/// One client, until it has said all.
+fn converse(client: TcpStream, mailbox: Mailbox) {
+    let mut session = SessionBuilder::new("localhost").build(client.peer_addr().unwrap().ip(), mailbox);
+    session.greeting().write_to(&mut &client).unwrap();
+    let mut lines = BufReader::new(&client);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).unwrap_or_default() > 0 {
+        let response = session.process(&line);
+        line.clear();
+        if response.action != Action::NoReply {
+            response.write_to(&mut &client).unwrap();
+        }
+        if response.action == Action::Close {
+            return;
+        }
+    }
+}
+
+async fn world(email: Option<Email>) -> World {
+    World::with(Arc::new(Recorder::default()), Channels::new(email)).await
+}
+
+#[tokio::test]
+async fn a_mail_arrives_at_an_smtp_server_with_subject_text_and_link() {
+    let (server, mut mails) = smtp();
+    let world = world(Some(Email::new(&server, "Manhunt <hunt@example.org>").unwrap())).await;
+    let contact = world.contact(&[]).await;
+    world
+        .method(&contact, draft("email", "zavier@example.org", 60, 0))
+        .await;
+    let words = [
+        ("incident", "INC-7"),
+        ("subject", "{name}: {incident}"),
+        ("text", "See {link} about {incident}"),
+    ];
+    let words = words.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let search = world
+        .service()
+        .begin(DOMAIN, &contact, words.into())
+        .await
+        .unwrap();
+    let id = &search.search_id;
+    world.settle(1).await;
+    let mail = mails.recv().await.unwrap();
+    for line in [
+        "From: Manhunt <hunt@example.org>",
+        "To: zavier@example.org",
+        "Subject: Zavier Curtis: INC-7",
+        &format!("Message-ID: <{id}-0@manhunt>"),
+    ] {
+        assert!(mail.contains(line), "{line} is not in:\n{mail}");
+    }
+    // Long lines are folded on their way.
+    let text = mail.replace("=\r\n", "");
+    assert!(
+        text.contains(&format!("See http://hunt/#/{DOMAIN}/{id}/{id}-0 about INC-7")),
+        "{mail}"
+    );
+    let (_, attempts) = world.look(id).await;
+    assert_eq!(attempts[0].outcome, Some(SearchAttemptOutcome::Sent));
+}
+
+#[tokio::test]
+async fn mail_that_is_refused_is_noted_and_the_next_method_is_tried_at_once() {
+    let (server, mut mails) = smtp();
+    let world = world(Some(Email::new(&server, "hunt@example.org").unwrap())).await;
+    let contact = world.contact(&[]).await;
+    world
+        .method(&contact, draft("email", "nobody@example.org", 3600, 0))
+        .await;
+    world
+        .method(&contact, draft("email", "no address", 3600, 1))
+        .await;
+    world
+        .method(&contact, draft("email", "zavier@example.org", 3600, 2))
+        .await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    assert!(mails.recv().await.unwrap().contains("To: zavier@example.org"));
+    let (_, attempts) = world.look(&search).await;
+    let outcomes: Vec<_> = attempts.iter().map(|attempt| attempt.outcome.unwrap()).collect();
+    use SearchAttemptOutcome::{Failed, Sent};
+    assert_eq!(outcomes, [Failed, Failed, Sent]);
+    assert!(
+        attempts[0].error.as_ref().unwrap().contains("550"),
+        "{:?}",
+        attempts[0].error
+    );
+    assert!(attempts[1].error.as_ref().unwrap().contains("no mail address"));
+}
+
+#[test]
+fn a_mail_server_without_a_port_is_refused() {
+    let refused = Email::new("localhost", "hunt@example.org").err().unwrap();
+    assert!(refused.to_string().contains("127.0.0.1:25"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_webhook_gets_json_with_the_attempt_as_idempotency_key_and_its_refusal_is_noted() {
+    let (to, mut posts) = unbounded_channel();
+    let take = move |headers: HeaderMap, Json(body): Json<Value>| async move {
+        let key = headers["idempotency-key"].to_str().unwrap().to_owned();
+        to.send((key, body)).unwrap();
+        StatusCode::NO_CONTENT
+    };
+    let refuse = async || StatusCode::IM_A_TEAPOT;
+    let app = axum::Router::new()
+        .route("/hook", post(take))
+        .route("/refuse", post(refuse));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+
+    let world = world(None).await;
+    let contact = world.contact(&[]).await;
+    world
+        .method(&contact, draft("webhook", &format!("{base}/refuse"), 60, 0))
+        .await;
+    world
+        .method(&contact, draft("webhook", &format!("{base}/hook"), 60, 1))
+        .await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let (key, body) = posts.recv().await.unwrap();
+    assert_eq!(key, format!("{search}-1"));
+    assert_eq!(body["attemptId"], Value::from(key));
+    assert!(
+        body["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("Zavier Curtis, please answer: http://hunt/")
+    );
+    let (_, attempts) = world.look(&search).await;
+    assert!(attempts[0].error.as_ref().unwrap().contains("418"));
+    server.abort();
+}

@@ -1,0 +1,160 @@
+//! The HTTP API over a socket, and its description.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use manhunt::api;
+use serde_json::{Value, json};
+
+use crate::support::{DOMAIN, World};
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// The API on a port of its own.
+struct Door {
+    world: World,
+    base: String,
+    client: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Door {
+    async fn open() -> Self {
+        let world = World::new().await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let router = api::router(world.running.service.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Self { world, base, client }
+    }
+
+    /// Status and text of an answer.
+    async fn call(&self, method: &str, path: &str, body: Value) -> (StatusCode, String) {
+        let request = Request::builder()
+            .method(method.to_uppercase().as_str())
+            .uri(format!("{}{path}", self.base))
+            .header("content-type", "application/json")
+            .body(Full::from(body.to_string()))
+            .unwrap();
+        let answer = self.client.request(request).await.unwrap();
+        let status = answer.status();
+        let text = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(text.to_vec()).unwrap())
+    }
+
+    async fn json(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        let (status, text) = self.call(method, path, body).await;
+        (status.as_u16(), serde_json::from_str(&text).unwrap_or_default())
+    }
+}
+
+fn openapi() -> Value {
+    serde_json::from_str(include_str!("../../openapi.json")).unwrap()
+}
+
+#[tokio::test]
+async fn every_path_and_method_of_the_description_answers_and_no_other_does() {
+    let door = Door::open().await;
+    let described = openapi();
+    let described = described["paths"].as_object().unwrap();
+    let served: BTreeSet<&str> = api::routes().iter().map(|(path, _)| *path).collect();
+    let paths: BTreeSet<&str> = described.keys().map(String::as_str).collect();
+    assert_eq!(paths, served);
+    for (path, methods) in described {
+        let url = path.replace("{domain}", DOMAIN);
+        let url = ["{contact}", "{method}", "{search}", "{attempt}"]
+            .iter()
+            .fold(url, |url, name| url.replace(name, "aa-0"));
+        for method in METHODS {
+            let (status, _) = door.call(method, &url, json!({})).await;
+            let is_there = status != StatusCode::METHOD_NOT_ALLOWED;
+            assert_eq!(
+                is_there,
+                methods.get(method).is_some(),
+                "{method} {path}: {status}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_are_as_described() {
+    let door = Door::open().await;
+    let base = format!("/domains/{DOMAIN}");
+    let (status, contact) = door
+        .json("post", &format!("{base}/contacts"), json!({ "name": "Ada" }))
+        .await;
+    assert_eq!(status, 201);
+    let id = contact["contactId"].as_str().unwrap();
+    let own = format!("{base}/contacts/{id}");
+    let draft = json!({ "type": "text", "destination": "+1", "waitSeconds": 60 });
+    let (status, method) = door.json("post", &format!("{own}/methods"), draft).await;
+    assert_eq!((status, &method["enabled"]), (201, &json!(true)));
+    let bad = json!({ "type": "pigeon", "destination": "roof" });
+    assert_eq!(door.json("post", &format!("{own}/methods"), bad).await.0, 400);
+    let (status, shown) = door.json("get", &own, json!({})).await;
+    assert_eq!((status, &shown["methods"][0]), (200, &method));
+    assert_eq!(
+        door.json("get", &own.replace(DOMAIN, "ee"), json!({})).await.0,
+        404
+    );
+
+    let begin = json!({ "contactId": id, "metadata": { "incident": "7" } });
+    let (status, search) = door.json("post", &format!("{base}/searches"), begin).await;
+    assert_eq!((status, &search["status"]), (201, &json!("active")));
+    door.world.settle(1).await;
+    let search = format!("{base}/searches/{}", search["searchId"].as_str().unwrap());
+    let (_, shown) = door.json("get", &search, json!({})).await;
+    let attempt = shown["attempts"][0]["attemptId"].as_str().unwrap();
+    assert_eq!(shown["attempts"][0]["destination"], "+1");
+    assert_eq!(shown["trail"]["entries"][1]["what"], "text to +1");
+    let respond = format!("{base}/attempts/{attempt}/respond");
+    for _ in 0..2 {
+        let (status, answered) = door.json("post", &respond, json!({ "response": "1" })).await;
+        assert_eq!((status, &answered["status"]), (200, &json!("successful")));
+    }
+    assert_eq!(
+        door.json("post", &format!("{search}/cancel"), json!({})).await.0,
+        409
+    );
+    let list = |query: &str| format!("{base}/searches?contact={id}{query}");
+    let (_, all) = door
+        .json("get", &list("&status=successful&limit=1"), json!({}))
+        .await;
+    assert_eq!(
+        (all["items"].as_array().unwrap().len(), &all["next"]),
+        (1, &Value::Null)
+    );
+    let (status, _) = door.json("get", &list("&status=lost"), json!({})).await;
+    assert_eq!(status, 400);
+    let (_, before) = door
+        .json("get", &list("&before=2020-01-01T00:00:00Z"), json!({}))
+        .await;
+    assert_eq!(before["items"], json!([]));
+
+    let method = format!("{own}/methods/{}", method["methodId"].as_str().unwrap());
+    let (_, changed) = door.json("patch", &method, json!({ "enabled": false })).await;
+    assert_eq!(changed["enabled"], false);
+    assert_eq!(door.json("delete", &method, json!({})).await.0, 204);
+    assert_eq!(door.json("delete", &method, json!({})).await.0, 404);
+    let (_, contacts) = door.json("get", &format!("{base}/contacts"), json!({})).await;
+    assert_eq!(contacts["items"], json!([contact]));
+}
+
+#[tokio::test]
+async fn the_page_and_the_description_are_served() {
+    let door = Door::open().await;
+    let (status, page) = door.call("get", "/", json!({})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("<title>Manhunt</title>"));
+    assert_eq!(
+        door.json("get", "/openapi.json", json!({})).await,
+        (200, openapi())
+    );
+}

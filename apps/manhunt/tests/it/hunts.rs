@@ -1,0 +1,287 @@
+//! Searches from beginning to end.
+
+use manhunt::model::*;
+use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, Step, trail};
+use trestle::queue::NewMessage;
+use trestle::typed::Timestamp;
+
+use crate::support::{DOMAIN, World, draft, text};
+
+fn first(search: &str) -> AttemptId {
+    AttemptId {
+        search: search.to_owned(),
+        number: 0,
+    }
+}
+
+async fn with_status(world: &World, contact: &str, status: &str) -> Vec<String> {
+    let filter = SearchFilter {
+        contact: contact.to_owned(),
+        status: Some(status.to_owned()),
+        ..SearchFilter::default()
+    };
+    let page = world.service().searches(DOMAIN, filter).await.unwrap();
+    page.rows.into_iter().map(|search| search.search_id).collect()
+}
+
+/// Sends a step again, as a queue may.
+async fn repeat(world: &World, search: &str, number: u32) {
+    let step = Step {
+        search: search.to_owned(),
+        number,
+    };
+    let message = NewMessage::job(&step).unwrap();
+    world.service().queues().send(STEPS, message).await.unwrap();
+    world.settle(0).await;
+}
+
+#[tokio::test]
+async fn point_04_only_the_insert_of_a_search_starts_a_chain() {
+    let world = World::new().await;
+    let contact = world.contact(&[60, 60]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    // The search was inserted; its attempt, the methods and every later change are nobody's news.
+    world.service().cancel(DOMAIN, &search, "").await.unwrap();
+    world.advance(600).await;
+    let other = world.begin(&contact).await;
+    world.settle(2).await;
+    let status = world.running.router.status();
+    assert_eq!((status.len(), status[0].delivered, status[0].waiting), (1, 2, 0));
+    assert_eq!(status[0].last_error, None);
+    assert_eq!(world.look(&search).await.1.len(), 1);
+    assert_eq!(world.look(&other).await.1.len(), 1);
+}
+
+#[tokio::test]
+async fn point_05_steps_that_come_again_make_no_second_attempt() {
+    let world = World::new().await;
+    let contact = world.contact(&[60, 60]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    for _ in 0..3 {
+        repeat(&world, &search, 0).await;
+    }
+    assert_eq!(world.recorder.destinations(), ["+0"]);
+    world.advance(60).await;
+    repeat(&world, &search, 0).await;
+    repeat(&world, &search, 1).await;
+    assert_eq!(world.recorder.destinations(), ["+0", "+1"]);
+    let (_, attempts) = world.look(&search).await;
+    assert_eq!(attempts.len(), 2);
+    // Nor do they leave more steps behind than the one that ends the search.
+    assert_eq!(world.counts().await.delayed, 1);
+}
+
+#[tokio::test]
+async fn point_06_methods_are_tried_in_order_disabled_ones_are_skipped_and_waits_are_kept() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    // Added in another order than they are tried in; one waits for longer than SQS could.
+    world.method(&contact, text("third", 30, 3)).await;
+    world.method(&contact, text("first", 7200, 1)).await;
+    let mut disabled = text("disabled", 10, 2);
+    disabled.enabled = Some(false);
+    world.method(&contact, disabled).await;
+    world.method(&contact, text("second", 0, 2)).await;
+    world.begin(&contact).await;
+    world.settle(1).await;
+    assert_eq!(world.recorder.destinations(), ["first"]);
+    world.advance(7199).await;
+    assert_eq!(world.recorder.destinations(), ["first"]);
+    world.advance(1).await;
+    // The second waits for nothing, so the third comes with it.
+    assert_eq!(world.recorder.destinations(), ["first", "second", "third"]);
+    assert_eq!(world.now(), 7200);
+}
+
+#[tokio::test]
+async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_index() {
+    let world = World::new().await;
+    let contact = world.contact(&[60, 60]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    assert_eq!(with_status(&world, &contact, "active").await, [search.as_str()]);
+    // The next step is in the queue already.
+    assert_eq!(world.counts().await.delayed, 1);
+    let service = world.service();
+    let answered = service.respond(DOMAIN, &first(&search), "1").await.unwrap();
+    assert_eq!(answered.status, SearchStatus::Successful);
+    assert_eq!(with_status(&world, &contact, "active").await, [""; 0]);
+    assert_eq!(
+        with_status(&world, &contact, "successful").await,
+        [search.as_str()]
+    );
+    world.advance(3600).await;
+    assert_eq!(world.recorder.destinations(), ["+0"]);
+    let (ended, attempts) = world.look(&search).await;
+    assert_eq!(ended, answered);
+    assert_eq!(
+        (attempts[0].responded, attempts[0].response.as_deref()),
+        (true, Some("1"))
+    );
+    // The same answer again changes nothing; calling the search off is too late.
+    assert_eq!(
+        service.respond(DOMAIN, &first(&search), "2").await.unwrap(),
+        answered
+    );
+    let late = service.cancel(DOMAIN, &search, "").await.unwrap_err();
+    assert!(matches!(late, Error::Conflict(_)), "{late}");
+    assert_eq!(world.look(&search).await, (ended, attempts));
+}
+
+#[tokio::test]
+async fn point_08_exhaustion_fails_a_search_and_a_canceled_one_stays_so() {
+    let world = World::new().await;
+    let contact = world.contact(&[60, 90]).await;
+    let failing = world.begin(&contact).await;
+    let canceled = world.begin(&contact).await;
+    world.settle(2).await;
+    let service = world.service();
+    service
+        .cancel(DOMAIN, &canceled, "found otherwise")
+        .await
+        .unwrap();
+    assert_eq!(world.counts().await.delayed, 2, "a step of each is on its way");
+    world.advance(60).await;
+    // The last method's answer is waited for, too.
+    world.advance(89).await;
+    assert_eq!(world.status(&failing).await, SearchStatus::Active);
+    world.advance(1).await;
+    assert_eq!(world.status(&failing).await, SearchStatus::Failed);
+    assert_eq!(with_status(&world, &contact, "failed").await, [failing.as_str()]);
+    assert_eq!(
+        with_status(&world, &contact, "canceled").await,
+        [canceled.as_str()]
+    );
+    assert_eq!(world.look(&canceled).await.1.len(), 1);
+    assert_eq!(world.recorder.sent().len(), 3);
+    let again = service.cancel(DOMAIN, &canceled, "again").await.unwrap();
+    let reason = again.cancellation.unwrap();
+    assert_eq!(reason.get("reason").unwrap().as_s(), Some("found otherwise"));
+    let late = service.respond(DOMAIN, &first(&failing), "1").await.unwrap_err();
+    assert!(matches!(late, Error::Conflict(_)), "{late}");
+    assert!(!world.look(&failing).await.1[0].responded);
+}
+
+#[tokio::test]
+async fn point_08_without_a_method_a_search_fails_at_once() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    assert_eq!(world.status(&search).await, SearchStatus::Failed);
+}
+
+#[tokio::test]
+async fn point_09_an_attempt_keeps_the_destination_it_was_made_with() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    let method_id = world.method(&contact, text("before", 60, 0)).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let change = MethodChange {
+        destination: Some("after".into()),
+        wait_seconds: Some(5),
+        ..MethodChange::default()
+    };
+    let key = ContactMethodKey {
+        contact_id: contact,
+        method_id,
+    };
+    let changed = world.service().change_method(DOMAIN, key, change).await.unwrap();
+    assert_eq!((changed.destination.as_str(), changed.wait_seconds), ("after", 5));
+    let (_, attempts) = world.look(&search).await;
+    assert_eq!(attempts[0].destination.as_deref(), Some("before"));
+    assert_eq!(attempts[0].wait_seconds, Some(60));
+}
+
+#[tokio::test]
+async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_nobody_up() {
+    let world = World::new().await;
+    let contact = world.contact(&[60]).await;
+    let lost = NewSearch {
+        search_id: "dead".into(),
+        contact_id: "00".into(),
+        domain_id: DOMAIN.into(),
+        started_datetime: Timestamp::parse("2027-01-15T08:00:00Z").unwrap(),
+    };
+    world.service().db().put(&lost).await.unwrap();
+    let search = world.begin(&contact).await;
+    world
+        .until("the other search's attempt", async || {
+            world.recorder.destinations() == ["+0"]
+        })
+        .await;
+    assert_eq!(world.look(&search).await.1.len(), 1);
+    // Five times in all, each time later.
+    let dead = format!("{STEPS}-dead");
+    let queues = world.service().queues();
+    for wait in [1, 2, 4, 8] {
+        world
+            .until("a failure", async || {
+                let counts = world.counts().await;
+                (counts.visible, counts.in_flight) == (0, 1)
+            })
+            .await;
+        assert_eq!(queues.counts(&dead).await.unwrap().visible, 0);
+        world.clock.advance(std::time::Duration::from_secs(wait));
+    }
+    world
+        .until("the dead letter", async || {
+            queues.counts(&dead).await.unwrap().visible == 1
+        })
+        .await;
+    let letters = world.dead().await;
+    assert!(letters[0].body.contains("\"dead\""), "{}", letters[0].body);
+    assert_eq!(
+        letters[0].dead_letter_reason.as_deref(),
+        Some("there is no such contact")
+    );
+}
+
+#[tokio::test]
+async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    world.method(&contact, draft("email", "a@b.example", 60, 0)).await;
+    world
+        .method(&contact, draft("webhook", "http://unreachable", 60, 1))
+        .await;
+    world.method(&contact, draft("call", "+1", 60, 2)).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    // Seven seconds late.
+    world.advance(67).await;
+    let answer = AttemptId {
+        search: search.clone(),
+        number: 2,
+    };
+    world.advance(3).await;
+    world.service().respond(DOMAIN, &answer, "5").await.unwrap();
+    // Read by somebody who knows nothing but the rows.
+    let db = Manhunt::apply_to(&world.engine).unwrap();
+    let rows = db.search_with_attempts(&search).gather().await.unwrap();
+    let story = trail(&rows.search.unwrap(), &rows.search_attempt);
+    let told: Vec<(&str, &str, Option<u64>)> = story
+        .entries
+        .iter()
+        .map(|entry| (&entry.at[11..19], entry.what.as_str(), entry.latency_ms))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("08:00:00", "the search began", None),
+            ("08:00:00", "email to a@b.example", Some(0)),
+            (
+                "08:01:07",
+                "webhook to http://unreachable failed: nobody there",
+                Some(7000)
+            ),
+            ("08:01:07", "call to +1", Some(0)),
+            ("08:01:10", "the contact answered: 5", None),
+            ("08:01:10", "the search was successful", None),
+        ]
+    );
+    assert_eq!((story.latency_ms_max, story.took_ms), (7000, Some(70_000)));
+}

@@ -1,0 +1,68 @@
+//! Many searches at once: none is lost, and none is attempted twice.
+
+use std::collections::HashMap;
+
+use manhunt::model::SearchStatus;
+
+use crate::support::{DOMAIN, World, text};
+
+/// How many searches; 10,000 in the run that the README describes.
+fn searches() -> usize {
+    let set = std::env::var("MANHUNT_SEARCHES").ok();
+    set.and_then(|text| text.parse().ok()).unwrap_or(200)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
+    let world = World::new().await;
+    let service = world.service();
+    let count = searches();
+    let mut begun = Vec::with_capacity(count);
+    for at in 0..count {
+        let contact = service
+            .add_contact(DOMAIN, &format!("Nr. {at}"))
+            .await
+            .unwrap()
+            .contact_id;
+        for order in 0..2 {
+            world
+                .method(&contact, text(&format!("{contact}+{order}"), 60, order))
+                .await;
+        }
+        begun.push(world.begin(&contact).await);
+    }
+    world.settle(count as u64).await;
+    // Every third answers, every third is called off, the others are never reached.
+    for (at, search) in begun.iter().enumerate() {
+        match at % 3 {
+            0 => {
+                let attempt = format!("{search}-0").parse().unwrap();
+                service.respond(DOMAIN, &attempt, "here").await.unwrap();
+            }
+            1 => {
+                service.cancel(DOMAIN, search, "").await.unwrap();
+            }
+            _ => {}
+        }
+    }
+    world.advance(60).await;
+    world.advance(60).await;
+    for (at, search) in begun.iter().enumerate() {
+        let (found, attempts) = world.look(search).await;
+        let (status, made) = match at % 3 {
+            0 => (SearchStatus::Successful, 1),
+            1 => (SearchStatus::Canceled, 1),
+            _ => (SearchStatus::Failed, 2),
+        };
+        assert_eq!((found.status, attempts.len()), (status, made), "search {at}");
+    }
+    let mut notices: HashMap<String, u32> = HashMap::new();
+    for notice in world.recorder.sent() {
+        *notices.entry(notice.attempt_id).or_default() += 1;
+    }
+    assert_eq!(notices.len(), count + count / 3);
+    assert!(notices.values().all(|times| *times == 1));
+    let counts = world.counts().await;
+    assert_eq!((counts.visible, counts.in_flight, counts.delayed), (0, 0, 0));
+    assert_eq!(world.dead().await, []);
+}

@@ -1,0 +1,335 @@
+//! The nine queries and the sample rows; who may see what; pages.
+
+use std::sync::{Arc, Mutex};
+
+use manhunt::model::*;
+use manhunt::{Error, SearchFilter};
+use trestle::api::{Answer, Request};
+use trestle::typed::Timestamp;
+use trestle::{Database, Engine, Options};
+
+use crate::support::{DOMAIN, World};
+
+const ARIAN: &str = "9d657f8";
+const ZAVIER: &str = "89fa8f8";
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+/// The ten rows of the figure.
+async fn seed<D: Database>(db: &Manhunt<D>) {
+    for (id, domain, name) in [
+        (ARIAN, "6f7ad1b", "Arian Mellor"),
+        (ZAVIER, DOMAIN, "Zavier Curtis"),
+    ] {
+        let contact = NewContact {
+            contact_id: id.into(),
+            domain_id: domain.into(),
+            name: name.into(),
+        };
+        db.put(&contact).await.unwrap();
+    }
+    for (contact, domain, method) in [
+        (ZAVIER, DOMAIN, "538235b"),
+        (ZAVIER, DOMAIN, "800e613"),
+        (ARIAN, "6f7ad1b", "d3fd3a0"),
+    ] {
+        let method = NewContactMethod {
+            contact_id: contact.into(),
+            method_id: method.into(),
+            domain_id: domain.into(),
+            r#type: ContactMethodType::Text,
+            destination: format!("+1 {method}"),
+        };
+        db.put(&method).await.unwrap();
+    }
+    put_search(
+        db,
+        "a271244",
+        ZAVIER,
+        "2019-12-30T19:32:14Z",
+        SearchStatus::Active,
+    )
+    .await;
+    put_search(
+        db,
+        "2ad6a19",
+        ARIAN,
+        "2019-12-30T12:14:01Z",
+        SearchStatus::Canceled,
+    )
+    .await;
+    for (search, attempt, contact, method) in [
+        ("a271244", "daf3d11", ZAVIER, "538235b"),
+        ("2ad6a19", "384f7b1", ARIAN, "d3fd3a0"),
+        ("2ad6a19", "8cbc75c", ARIAN, "d3fd3a0"),
+    ] {
+        let attempt = NewSearchAttempt {
+            search_id: search.into(),
+            attempt_id: attempt.into(),
+            contact_id: contact.into(),
+            domain_id: DOMAIN.into(),
+            method_id: method.into(),
+            attempted_at: at("2019-12-30T19:32:15Z"),
+        };
+        db.put(&attempt).await.unwrap();
+    }
+}
+
+async fn put_search<D: Database>(
+    db: &Manhunt<D>,
+    id: &str,
+    contact: &str,
+    started: &str,
+    status: SearchStatus,
+) {
+    let search = Search::from(NewSearch {
+        search_id: id.into(),
+        contact_id: contact.into(),
+        domain_id: DOMAIN.into(),
+        started_datetime: at(started),
+    });
+    db.put(&Search { status, ..search }).await.unwrap();
+}
+
+fn ids(searches: &[Search]) -> Vec<&str> {
+    searches.iter().map(|search| search.search_id.as_str()).collect()
+}
+
+/// A database that notes the requests it passes on.
+#[derive(Clone)]
+struct Noted {
+    engine: Engine,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Noted {
+    /// Whether there was one request since the last time, and it was a query, or a get of one row.
+    fn was_one_request(&self) -> bool {
+        let requests = std::mem::take(&mut *self.requests.lock().unwrap());
+        matches!(requests.as_slice(), [Request::Query(_) | Request::GetItem(_)])
+    }
+}
+
+impl Database for Noted {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        self.requests.lock().unwrap().push(request.clone());
+        self.engine.execute(request)
+    }
+}
+
+#[tokio::test]
+async fn point_01_each_of_the_nine_queries_is_one_request_and_finds_the_figures_rows_in_order() {
+    let engine = Engine::in_memory(Options::default()).unwrap();
+    let own = Manhunt::apply_to(&engine).unwrap();
+    seed(&own).await;
+    put_search(&own, "e1", ZAVIER, "2019-12-30T08:00:00Z", SearchStatus::Active).await;
+    own.put(&NewContact {
+        contact_id: "aa".into(),
+        domain_id: DOMAIN.into(),
+        name: "Ada".into(),
+    })
+    .await
+    .unwrap();
+    let noted = Noted {
+        engine,
+        requests: Arc::default(),
+    };
+    let db = Manhunt::on(noted.clone()).model_applied();
+
+    assert_eq!(db.search("a271244").await.unwrap().unwrap().contact_id, ZAVIER);
+    assert!(noted.was_one_request());
+    let found = db.search_with_attempts("2ad6a19").gather().await.unwrap();
+    assert!(noted.was_one_request());
+    assert_eq!(found.search.unwrap().status, SearchStatus::Canceled);
+    let attempts = found
+        .search_attempt
+        .iter()
+        .map(|attempt| attempt.attempt_id.as_str());
+    assert_eq!(attempts.collect::<Vec<_>>(), ["384f7b1", "8cbc75c"]);
+    assert_eq!(db.contact(ARIAN).await.unwrap().unwrap().name, "Arian Mellor");
+    assert!(noted.was_one_request());
+    let found = db.contact_with_methods(ARIAN).gather().await.unwrap();
+    assert!(noted.was_one_request());
+    assert_eq!(found.contact_method[0].method_id, "d3fd3a0");
+    let contacts = db.contacts_of_domain(DOMAIN).collect().await.unwrap();
+    assert!(noted.was_one_request());
+    let names: Vec<&str> = contacts.iter().map(|contact| contact.name.as_str()).collect();
+    assert_eq!(names, ["Ada", "Zavier Curtis"]);
+    let searches = db.searches_of_contact(ZAVIER).collect().await.unwrap();
+    assert!(noted.was_one_request());
+    assert_eq!(ids(&searches), ["e1", "a271244"]);
+    let noon = || at("2019-12-30T12:00:00Z");
+    let searches = db
+        .searches_of_contact_before(ZAVIER, noon())
+        .collect()
+        .await
+        .unwrap();
+    assert!(noted.was_one_request());
+    assert_eq!(ids(&searches), ["e1"]);
+    let searches = db
+        .searches_by_status(ZAVIER, SearchStatus::Active)
+        .collect()
+        .await
+        .unwrap();
+    assert!(noted.was_one_request());
+    assert_eq!(ids(&searches), ["e1", "a271244"]);
+    let searches = db.searches_by_status_before(ZAVIER, SearchStatus::Active, noon());
+    assert_eq!(ids(&searches.collect().await.unwrap()), ["e1"]);
+    assert!(noted.was_one_request());
+}
+
+#[tokio::test]
+async fn point_02_rows_of_a_partition_are_told_apart_by_entity_and_not_by_their_place() {
+    let world = World::new().await;
+    seed(world.service().db()).await;
+    let rows = world
+        .service()
+        .db()
+        .contact_with_methods(ZAVIER)
+        .collect()
+        .await
+        .unwrap();
+    let shown: Vec<&str> = rows
+        .iter()
+        .map(|row| match row {
+            ContactWithMethodsRow::Contact(contact) => contact.name.as_str(),
+            ContactWithMethodsRow::ContactMethod(method) => method.method_id.as_str(),
+        })
+        .collect();
+    assert_eq!(shown, ["538235b", "800e613", "Zavier Curtis"]);
+    let rows = world
+        .service()
+        .db()
+        .contact_with_methods(ARIAN)
+        .collect()
+        .await
+        .unwrap();
+    assert!(matches!(
+        rows.as_slice(),
+        [
+            ContactWithMethodsRow::Contact(_),
+            ContactWithMethodsRow::ContactMethod(_)
+        ]
+    ));
+}
+
+#[tokio::test]
+async fn point_03_ids_of_something_else_and_of_another_domain_are_not_found() {
+    let world = World::new().await;
+    let service = world.service();
+    seed(service.db()).await;
+    let is_missing = |error: Error| matches!(error, Error::NotFound(_));
+    assert!(service.search(DOMAIN, "a271244").await.is_ok());
+    assert!(is_missing(service.search(DOMAIN, ZAVIER).await.unwrap_err()));
+    assert!(is_missing(service.contact(DOMAIN, "a271244").await.unwrap_err()));
+    assert!(is_missing(service.contact(DOMAIN, ARIAN).await.unwrap_err()));
+    assert!(is_missing(
+        service.search("6f7ad1b", "a271244").await.unwrap_err()
+    ));
+    assert!(is_missing(
+        service.cancel("6f7ad1b", "a271244", "").await.unwrap_err()
+    ));
+    assert!(is_missing(
+        service
+            .begin("6f7ad1b", ZAVIER, Default::default())
+            .await
+            .unwrap_err()
+    ));
+    let filter = SearchFilter {
+        contact: ARIAN.into(),
+        ..SearchFilter::default()
+    };
+    assert!(is_missing(service.searches(DOMAIN, filter).await.unwrap_err()));
+    let method = ContactMethodKey {
+        contact_id: ARIAN.into(),
+        method_id: "d3fd3a0".into(),
+    };
+    let edit = service.change_method(DOMAIN, method.clone(), Default::default());
+    assert!(is_missing(edit.await.unwrap_err()));
+    assert!(is_missing(
+        service.remove_method(DOMAIN, method).await.unwrap_err()
+    ));
+    assert!(is_missing(
+        service
+            .add_method(DOMAIN, ARIAN, crate::support::text("+1", 1, 0))
+            .await
+            .unwrap_err()
+    ));
+}
+
+/// Pages of one search each, with something happening after the first.
+async fn pages(world: &World, status: Option<&str>, meanwhile: impl AsyncFn()) -> Vec<String> {
+    let mut filter = SearchFilter {
+        contact: ZAVIER.into(),
+        status: status.map(str::to_owned),
+        limit: Some(2),
+        ..SearchFilter::default()
+    };
+    let mut seen = Vec::new();
+    loop {
+        let page = world.service().searches(DOMAIN, filter.clone()).await.unwrap();
+        seen.extend(page.rows.into_iter().map(|search| search.search_id));
+        meanwhile().await;
+        match page.next {
+            Some(bookmark) => filter.after = Some(bookmark.to_string()),
+            None => return seen,
+        }
+    }
+}
+
+#[tokio::test]
+async fn point_10_pages_of_all_searches_have_no_repeats_and_no_gaps_while_statuses_change() {
+    let world = World::new().await;
+    let db = world.service().db();
+    seed(db).await;
+    // The middle one has another status than its neighbours, and statuses change between the pages.
+    for (id, started, status) in [
+        ("b1", "2020-01-01T00:00:00Z", SearchStatus::Failed),
+        ("b3", "2020-01-02T00:00:00Z", SearchStatus::Canceled),
+        ("b2", "2020-01-03T00:00:00Z", SearchStatus::Failed),
+        ("b4", "2020-01-04T00:00:00Z", SearchStatus::Failed),
+    ] {
+        put_search(db, id, ZAVIER, started, status).await;
+    }
+    let seen = pages(&world, None, async || {
+        for id in ["b1", "b2", "b3", "b4"] {
+            db.update_search(SearchKey::new(id))
+                .set_status(SearchStatus::Successful)
+                .await
+                .unwrap();
+        }
+    })
+    .await;
+    assert_eq!(seen, ["a271244", "b1", "b3", "b2", "b4"]);
+    let by_status = pages(&world, Some("successful"), async || {}).await;
+    assert_eq!(by_status, ["b1", "b3", "b2", "b4"]);
+}
+
+#[tokio::test]
+async fn point_11_before_a_date_means_before_also_with_a_status() {
+    let world = World::new().await;
+    let db = world.service().db();
+    seed(db).await;
+    for (id, started) in [("c1", "2019-12-30T19:32:13Z"), ("c2", "2019-12-31T00:00:00Z")] {
+        put_search(db, id, ZAVIER, started, SearchStatus::Active).await;
+    }
+    for status in [None, Some("active")] {
+        let filter = SearchFilter {
+            contact: ZAVIER.into(),
+            status: status.map(str::to_owned),
+            before: Some("2019-12-30T19:32:14Z".into()),
+            ..SearchFilter::default()
+        };
+        let page = world.service().searches(DOMAIN, filter).await.unwrap();
+        assert_eq!(ids(&page.rows), ["c1"], "{status:?}");
+    }
+    let nonsense = SearchFilter {
+        contact: ZAVIER.into(),
+        before: Some("yesterday".into()),
+        ..SearchFilter::default()
+    };
+    let refused = world.service().searches(DOMAIN, nonsense).await.unwrap_err();
+    assert!(matches!(refused, Error::Invalid(_)), "{refused}");
+}
