@@ -28,6 +28,7 @@ mod table;
 mod tags;
 mod time_to_live;
 mod unsupported;
+mod wait;
 
 pub use backups::*;
 pub use capacity::*;
@@ -45,6 +46,7 @@ pub use table::*;
 pub use tags::*;
 pub use time_to_live::*;
 pub use unsupported::Unsupported;
+pub use wait::Wait;
 
 // The parameters that came before expressions; `expr` gives them their meaning.
 pub use trestle_expr::legacy::{

@@ -6,14 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use trestle_api::{Database, DatabaseExt, Error, ErrorKind, UpdateItem};
+use trestle_api::{Database, DatabaseExt, Error, ErrorKind, UpdateItem, Wait};
 use trestle_engine::{By, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 use trestle_model::{Changed, Companion, Effect, Entity, Head, Model, Role, Table};
 
 use crate::binding::row_counters;
-use crate::call::block_on;
 use crate::models::{Models, asked, refused, verdict};
 use crate::report::Misfit;
 use crate::rows::{add, key_of, lacks, scan};
@@ -279,7 +278,7 @@ impl Writing<'_> {
             .map(|key| (self.database.update_item(self.request(&key)), key))
             .collect();
         for (answer, key) in started {
-            match block_on(answer) {
+            match answer.wait() {
                 Ok(_) => self.written += 1,
                 // Removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}

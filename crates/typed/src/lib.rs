@@ -27,7 +27,6 @@ mod send;
 mod stream;
 mod transaction;
 mod value;
-mod wait;
 mod write;
 
 pub use attribute::{Attribute, If};
@@ -45,8 +44,8 @@ pub use row::{FromRow, Row, read, read_from};
 pub use rows::{Queried, Rows, Scanned};
 pub use stream::RowStream;
 pub use transaction::{Part, Transaction};
+pub use trestle_api::Wait;
 pub use value::{Contains, EpochSeconds, NotATimestamp, NotOneOf, Ordered, Text, Timestamp, Value};
-pub use wait::Wait;
 pub use write::{Check, Delete, Put, Update};
 
 pub use futures_core::Stream;

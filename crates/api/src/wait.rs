@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// Blocks this thread until the answer is there: `client.put(&row).wait()?`.
+/// Blocks this thread until the answer is there: `database.put_item(put).wait()?`.
 ///
 /// For everything that can be awaited. In an asynchronous program use `.await`: a task that blocks its thread may block
 /// the one that would answer it.
