@@ -1,7 +1,7 @@
 //! An HTTP server that always answers the same: what is left of a request when there is no database.
 //!
-//! The same HTTP library and the same runtime settings as the real server; it reads the request's body, as every
-//! server must, and sends the same headers.
+//! The same HTTP library as the real server, on Tokio's usual runtime; it reads the request's body, as every server
+//! must, and sends the same headers.
 
 use crate::dataset;
 use crate::error::{BenchError, Doing};
