@@ -3,13 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_api::DescribeTable;
+use trestle_api::{Answer, Database, DescribeTable, Request};
 use trestle_engine::{Engine, Options};
 use trestle_env::{Timestamp, VirtualClock};
 use trestle_queue::{Message, QueueAttributes, Queues, Receive, Settings};
 use trestle_store::{MemoryStore, Store};
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
+
+/// See [`Fixture::on_slow_database`].
+struct Slow(Engine);
+
+impl Database for Slow {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        Box::pin(async move {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            self.0.execute(request).await
+        })
+    }
+}
 
 /// An engine, its queues, and the clock of both.
 pub(crate) struct Fixture {
@@ -32,6 +46,14 @@ impl Fixture {
             engine,
             queues,
         }
+    }
+
+    /// On a database that begins to work on a request only after others had their turn, as one behind a network does.
+    pub(crate) fn on_slow_database() -> Self {
+        let mut fixture = Self::new();
+        let slow = Arc::new(Slow(fixture.engine.clone()));
+        fixture.queues = Queues::new(slow, fixture.clock.clone(), Settings::default());
+        fixture
     }
 
     /// With a queue called `work`.
