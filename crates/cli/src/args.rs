@@ -3,6 +3,7 @@
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::exit::EXIT_CODES;
 use crate::model::ModelCommand;
+use crate::routes::RoutesCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -31,6 +32,9 @@ pub(crate) enum Command {
     /// The application's model: check it, explain it, apply it to a database.
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
+    #[command(subcommand)]
+    Routes(RoutesCommand),
     /// Measure this database and the servers it is compared with.
     #[command(after_help = BENCH_HELP)]
     Bench(Box<BenchFlags>),

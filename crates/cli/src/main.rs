@@ -11,7 +11,9 @@ mod local_flags;
 mod logging;
 mod model;
 mod restore;
+mod routes;
 mod serve;
+mod server_flags;
 mod verify;
 
 use args::{Cli, Command};
@@ -39,6 +41,7 @@ fn run() -> Result<(), Failure> {
         Command::Backup(flags) => backup::backup(&flags),
         Command::Restore(flags) => restore::restore(&flags),
         Command::Model(command) => model::model(&command),
+        Command::Routes(command) => routes::routes(&command),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),
     }

@@ -79,7 +79,12 @@ impl<'r> Reader<'r, '_> {
         let target = self.target(check);
         let entities = self.entities();
         let table = self.table(&entities);
-        let defaults = Route::new(&*self.section.name, table.unwrap_or_default(), target?);
+        let has_target = target.is_some();
+        let defaults = Route::new(
+            &*self.section.name,
+            table.unwrap_or_default(),
+            target.unwrap_or_default(),
+        );
         let route = Route {
             events: self.events(),
             changed: self.texts("changed"),
@@ -103,7 +108,7 @@ impl<'r> Reader<'r, '_> {
             let at = self.field(name).map_or(self.section.at, |field| field.value_at);
             self.error(at, &fault, "change it, and run `trestle routes check`");
         }
-        Some(route)
+        has_target.then_some(route)
     }
 
     fn text(&mut self, name: &str) -> Option<String> {

@@ -38,6 +38,7 @@ pub use duration::parse_duration;
 pub use file::{CheckDestination, RouteFile, read_routes};
 pub use json::plain_json;
 pub use queue_door::QueueDoor;
+pub use reader::Tail;
 pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
 pub use router::{ApplyError, Router, Setup};
 pub use status::{LastError, RouteState, RouteStatus};

@@ -279,15 +279,9 @@ impl Live {
 
     /// A batch as the target gets it.
     pub(crate) fn batch<'h>(&self, changes: impl Iterator<Item = (&'h Arc<Typed>, u32)>) -> Batch {
-        let delivery = |(typed, attempt): (&Arc<Typed>, u32)| Delivery {
-            id: format!("{}:{}", self.name, typed.change.event_id),
-            change: Arc::clone(&typed.change),
-            attempt,
-            input: match &self.template {
-                Some(template) => Arc::new(template.fill(typed.json())),
-                None => Arc::clone(typed.json()),
-            },
-        };
+        let template = self.template.as_ref();
+        let delivery =
+            |(typed, attempt): (&Arc<Typed>, u32)| Delivery::of(&self.name, typed, attempt, template);
         Batch {
             route: Arc::clone(&self.name),
             deliveries: changes.map(delivery).collect(),

@@ -6,6 +6,7 @@
 
 mod follower;
 mod streams;
+mod tail;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::tracker::ShardName;
 
 pub(crate) use follower::Follower;
 use streams::Streams;
+pub use tail::Tail;
 
 /// What a reader needs.
 #[derive(Clone)]
@@ -302,22 +304,27 @@ impl Reader {
         if let Some(iterator) = self.iterators.get(&place) {
             return Ok(iterator.clone());
         }
-        let (shard_iterator_type, sequence) = match spot {
-            Spot::Latest => (ShardIteratorType::Latest, None),
-            Spot::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence)),
-            Spot::Beginning | Spot::End => (ShardIteratorType::TrimHorizon, None),
-        };
-        let request = GetShardIterator {
-            stream_arn: self.streams.arn(&shard.stream).unwrap_or_default().to_owned(),
-            shard_id: shard.shard.to_string(),
-            shard_iterator_type,
-            sequence_number: sequence.map(ToString::to_string),
-            timestamp: None,
-        };
+        let request = iterator_request(&self.streams, shard, spot);
         let answer = self.source.database.get_shard_iterator(request).await?;
         let iterator = answer.shard_iterator.unwrap_or_default();
         self.iterators.insert(place, iterator.clone());
         Ok(iterator)
+    }
+}
+
+/// Asks for the way to a place.
+fn iterator_request(streams: &Streams, shard: &ShardName, spot: &Spot) -> GetShardIterator {
+    let (shard_iterator_type, sequence) = match spot {
+        Spot::Latest => (ShardIteratorType::Latest, None),
+        Spot::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence)),
+        Spot::Beginning | Spot::End => (ShardIteratorType::TrimHorizon, None),
+    };
+    GetShardIterator {
+        stream_arn: streams.arn(&shard.stream).unwrap_or_default().to_owned(),
+        shard_id: shard.shard.to_string(),
+        shard_iterator_type,
+        sequence_number: sequence.map(ToString::to_string),
+        timestamp: None,
     }
 }
 

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use trestle_api::TransactWriteItem;
+use trestle_pattern::Template;
 
+use crate::matcher::Typed;
 use crate::{Change, Route};
 
 /// A delivery on its way.
@@ -40,6 +42,21 @@ pub struct Delivery {
     pub attempt: u32,
     /// What the route's input template makes of the change; without a template, the change as JSON.
     pub input: Arc<serde_json::Value>,
+}
+
+impl Delivery {
+    /// A change as a route delivers it.
+    pub(crate) fn of(route: &str, typed: &Typed, attempt: u32, template: Option<&Template>) -> Self {
+        Self {
+            id: format!("{route}:{}", typed.change.event_id),
+            change: Arc::clone(&typed.change),
+            attempt,
+            input: match template {
+                Some(template) => Arc::new(template.fill(typed.json())),
+                None => Arc::clone(typed.json()),
+            },
+        }
+    }
 }
 
 /// What became of a batch.

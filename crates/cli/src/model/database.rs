@@ -2,6 +2,7 @@
 
 use crate::admin_call::Caller;
 use crate::exit::Failure;
+use crate::server_flags::signing_hint;
 use crate::verify::cannot_open;
 use std::io::Read;
 use std::path::Path;
@@ -58,19 +59,6 @@ impl<'a> Database<'a> {
             Database::Directory(_) => "",
         };
         Failure::failed(format!("{} was refused: {error}{hint}", O::NAME))
-    }
-}
-
-/// The way out for a caller without a key whom the server wants to know.
-pub(super) fn signing_hint(caller: &Caller<'_>, message: &str) -> &'static str {
-    let is_about_signatures = ["Authentication", "security token", "signature"]
-        .iter()
-        .any(|word| message.contains(word));
-    if caller.access_key.is_none() && is_about_signatures {
-        "; the server wants signed requests: give --access-key and --secret-key, or set AWS_ACCESS_KEY_ID and \
-         AWS_SECRET_ACCESS_KEY"
-    } else {
-        ""
     }
 }
 

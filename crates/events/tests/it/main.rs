@@ -16,3 +16,4 @@ mod order;
 mod queues;
 mod shards;
 mod support;
+mod tail;

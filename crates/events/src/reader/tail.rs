@@ -1,0 +1,226 @@
+//! What a route would take, for somebody who only looks: nothing is stored, and nobody waits for them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetRecords, GetRecordsOutput};
+use trestle_env::Timestamp;
+use trestle_pattern::Template;
+
+use super::Spot;
+use super::streams::{Stream, Streams};
+use crate::matcher::{Matcher, Typed};
+use crate::record;
+use crate::sequence::Sequence;
+use crate::tracker::ShardName;
+use crate::{Delivery, Route, StartingPosition, Typer};
+
+/// Reads what a route would take, from its starting position on. It keeps no place: dropped, it was never there.
+///
+/// Changes of one item come in order: a shard is read when its parent has been read to the end, and a stream when the one
+/// before it has.
+pub struct Tail {
+    database: Arc<dyn Database>,
+    typer: Arc<dyn Typer>,
+    table: Arc<str>,
+    route: String,
+    matcher: Matcher,
+    template: Option<Template>,
+    /// Changes before this time are not shown.
+    from: Timestamp,
+    /// It has not looked yet, and begins behind the newest record.
+    begins_latest: bool,
+    streams: Streams,
+    /// Streams up to this one have been read.
+    past: Option<Arc<str>>,
+    spots: HashMap<Arc<ShardName>, Spot>,
+    iterators: HashMap<Arc<ShardName>, String>,
+    has_stream: bool,
+    /// A shard has ended since the last look at what comes next.
+    has_news: bool,
+}
+
+impl Tail {
+    /// Shows what the route would take; or says what is wrong with the route.
+    pub fn new(database: Arc<dyn Database>, typer: Arc<dyn Typer>, route: &Route) -> Result<Self, String> {
+        let template = route.input.as_deref().map(Template::parse).transpose();
+        let mut streams = Streams::default();
+        streams.look_again();
+        Ok(Self {
+            database,
+            typer,
+            table: route.table.as_str().into(),
+            route: route.name.clone(),
+            matcher: Matcher::new(route)?,
+            template: template.map_err(|error| format!("the input cannot be used: {error}"))?,
+            from: match route.starting_position {
+                StartingPosition::At(from) => from,
+                StartingPosition::Latest | StartingPosition::TrimHorizon => Timestamp::EPOCH,
+            },
+            begins_latest: route.starting_position == StartingPosition::Latest,
+            streams,
+            past: None,
+            spots: HashMap::new(),
+            iterators: HashMap::new(),
+            has_stream: false,
+            has_news: false,
+        })
+    }
+
+    /// Whether the table had a stream to read when it was looked at last.
+    #[must_use]
+    pub fn has_stream(&self) -> bool {
+        self.has_stream
+    }
+
+    /// What has come since the last call; nothing if there is nothing for now. The first call finds the beginning:
+    /// whatever is written after it is shown.
+    pub async fn next(&mut self) -> Result<Vec<Delivery>, Error> {
+        self.go_on().await?;
+        let open = self.spots.iter().filter(|(_, spot)| **spot != Spot::End);
+        let mut open: Vec<_> = open
+            .map(|(shard, spot)| (Arc::clone(shard), spot.clone()))
+            .collect();
+        open.sort_unstable();
+        let mut taken = Vec::new();
+        for (shard, spot) in open {
+            if let Some(page) = self.page(&shard, &spot).await? {
+                self.take(&shard, spot, page, &mut taken);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Keeps of a page what is for the route, and goes on behind it.
+    fn take(
+        &mut self,
+        shard: &Arc<ShardName>,
+        spot: Spot,
+        page: GetRecordsOutput,
+        taken: &mut Vec<Delivery>,
+    ) {
+        let last = page
+            .records
+            .last()
+            .map(|last| Sequence::new(&last.dynamodb.sequence_number));
+        for record in page.records {
+            let change = record::change(record, &self.table, &shard.shard, &*self.typer);
+            let typed = Typed::new(Arc::new(change));
+            if typed.change.at >= self.from && self.matcher.takes(&typed) {
+                taken.push(Delivery::of(&self.route, &typed, 1, self.template.as_ref()));
+            }
+        }
+        let next = match (&page.next_shard_iterator, last) {
+            (None, _) => {
+                self.has_news = true;
+                Spot::End
+            }
+            (Some(_), Some(last)) => Spot::After(last),
+            (Some(_), None) => spot,
+        };
+        self.spots.insert(Arc::clone(shard), next);
+        match page.next_shard_iterator {
+            Some(next) => self.iterators.insert(Arc::clone(shard), next),
+            None => self.iterators.remove(shard),
+        };
+    }
+
+    /// The records at a place; `None` if it has to be looked for again.
+    async fn page(&mut self, shard: &Arc<ShardName>, spot: &Spot) -> Result<Option<GetRecordsOutput>, Error> {
+        let shard_iterator = match self.iterators.get(shard) {
+            Some(iterator) => iterator.clone(),
+            None => self.iterator(shard, spot).await?,
+        };
+        let request = GetRecords {
+            shard_iterator,
+            limit: None,
+        };
+        let answer = self.database.get_records(request).await;
+        let Err(error) = answer else {
+            return answer.map(Some);
+        };
+        self.iterators.remove(shard);
+        match error.kind() {
+            ErrorKind::ExpiredIterator => Ok(None),
+            ErrorKind::TrimmedDataAccess => {
+                self.spots.insert(Arc::clone(shard), Spot::Beginning);
+                Ok(None)
+            }
+            ErrorKind::ResourceNotFound => {
+                self.streams.look_again();
+                self.spots.insert(Arc::clone(shard), Spot::End);
+                Ok(None)
+            }
+            _ => Err(error),
+        }
+    }
+
+    async fn iterator(&mut self, shard: &Arc<ShardName>, spot: &Spot) -> Result<String, Error> {
+        let request = super::iterator_request(&self.streams, shard, spot);
+        let answer = self.database.get_shard_iterator(request).await?;
+        let iterator = answer.shard_iterator.unwrap_or_default();
+        self.iterators.insert(Arc::clone(shard), iterator.clone());
+        Ok(iterator)
+    }
+
+    /// Goes on to the shards and streams whose turn has come.
+    async fn go_on(&mut self) -> Result<(), Error> {
+        // Without an open shard, there must be another one soon, or the stream has been closed.
+        let is_at_the_end = self.spots.values().all(|spot| *spot == Spot::End);
+        let needs_shards = std::mem::take(&mut self.has_news) || is_at_the_end;
+        self.streams
+            .refresh(&*self.database, &self.table, !self.has_stream, needs_shards)
+            .await?;
+        if std::mem::take(&mut self.begins_latest) {
+            self.begin_latest();
+        }
+        loop {
+            let stream = self.streams.after(self.past.as_deref());
+            self.has_stream = stream.is_some();
+            let Some(stream) = stream else {
+                return Ok(());
+            };
+            enter(&mut self.spots, stream);
+            let is_read = |shard: &Arc<ShardName>| self.spots.get(shard) == Some(&Spot::End);
+            if !stream.is_closed || !stream.shards.iter().all(|shard| is_read(&shard.name)) {
+                return Ok(());
+            }
+            let label = Arc::clone(&stream.label);
+            self.spots.retain(|shard, _| shard.stream > label);
+            self.past = Some(label);
+        }
+    }
+
+    /// Skips the streams before the newest, and of that one what is closed.
+    fn begin_latest(&mut self) {
+        let Some(newest) = self.streams.newest() else {
+            return;
+        };
+        self.past = self
+            .streams
+            .before(newest)
+            .map(|stream| Arc::clone(&stream.label));
+        for shard in &newest.shards {
+            let spot = if shard.is_closed { Spot::End } else { Spot::Latest };
+            self.spots.insert(Arc::clone(&shard.name), spot);
+        }
+    }
+}
+
+/// Opens the shards of a stream whose parents have been read.
+fn enter(spots: &mut HashMap<Arc<ShardName>, Spot>, stream: &Stream) {
+    for shard in &stream.shards {
+        let is_read = |parent: &Arc<ShardName>| spots.get(parent) == Some(&Spot::End);
+        if shard.parent.as_ref().is_none_or(is_read) && !spots.contains_key(&shard.name) {
+            spots.insert(Arc::clone(&shard.name), Spot::Beginning);
+        }
+    }
+}
+
+impl std::fmt::Debug for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
+}
