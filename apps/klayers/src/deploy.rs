@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trestle::typed;
+
 use crate::model::{
     LatestLayerWhere, LatestOfPackageByPythonVersionWhere, Layer, LayerHead, LayerHeadKey, NewLayer,
 };
@@ -70,7 +72,8 @@ impl App {
         let row = self.row(&arn, build);
         match self.make_latest(place, before, &row).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
-            Err(error) if error.is_condition() => {
+            // Whoever was given up has written nothing; somebody else has, or is about to.
+            Err(error @ typed::Error::Canceled(_)) if error.is_condition() || error.is_transient() => {
                 self.with_layers(move |layers| layers.delete(&arn)).await?;
                 Ok(Deployed::Overtaken)
             }
@@ -119,7 +122,7 @@ impl App {
         place: Place<'_>,
         before: Option<LayerHead>,
         row: &Layer,
-    ) -> Result<(), trestle::typed::Error> {
+    ) -> Result<(), typed::Error> {
         let head = self.db.check(LayerHeadKey {
             rgn: place.region.to_owned(),
             pckg: place.package.to_owned(),

@@ -12,7 +12,8 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::model::{LatestInRegionByPythonVersionWhere, VersionsOfLayerWhere};
 use crate::{App, Error, Place};
@@ -43,16 +44,13 @@ pub fn routes(app: App, lists: Lists) -> Router {
     Router::new()
         .route("/openapi.json", get(openapi))
         .route("/api/v2/{python}/layers/latest/{region}", get(latest))
-        .route("/api/v2/{python}/layers/latest/{region}/{format}", get(latest_as))
+        .route("/api/v2/{python}/layers/latest/{region}/{last}", get(latest))
         .route("/api/v2/{python}/layers/{region}/{package}", get(versions))
         .route("/api/v2/{python}/builds/latest", get(builds))
-        .route("/api/v1/layers/latest/{region}", get(latest_v1))
-        .route(
-            "/api/v1/layers/latest/{region}/{package}",
-            get(latest_or_package_v1),
-        )
-        .route("/api/v1/layers/{region}/{package}", get(versions_v1))
-        .route("/api/v1/builds/latest", get(builds_v1))
+        .route("/api/v1/layers/latest/{region}", get(latest))
+        .route("/api/v1/layers/latest/{region}/{last}", get(latest))
+        .route("/api/v1/layers/{region}/{package}", get(versions))
+        .route("/api/v1/builds/latest", get(builds))
         .route("/api/v1/python-versions", get(pythons))
         .route("/api/v1/config/{python}/{kind}", get(config))
         .route("/api/v1/load-config", post(load_config))
@@ -69,88 +67,66 @@ async fn openapi() -> impl IntoResponse {
     (json, include_str!("../openapi.json"))
 }
 
-async fn latest(State(served): State<Served>, Path((python, region)): Path<(String, String)>) -> Answer {
-    list(&served, &python, &region, "json").await
+/// What a path can say. In the first version it says nothing of Python.
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default = "v1_python")]
+    python: String,
+    #[serde(default)]
+    region: String,
+    #[serde(default)]
+    package: String,
+    /// A format, or a package: the first version had both in the same place.
+    #[serde(default)]
+    last: String,
 }
 
-async fn latest_as(
-    State(served): State<Served>,
-    Path((python, region, format)): Path<(String, String, String)>,
-) -> Answer {
-    list(&served, &python, &region, &format).await
+fn v1_python() -> String {
+    V1_PYTHON.to_owned()
 }
 
-async fn latest_v1(State(served): State<Served>, Path(region): Path<String>) -> Answer {
-    list(&served, V1_PYTHON, &region, "json").await
-}
-
-/// The first version has formats and packages in the same place.
-async fn latest_or_package_v1(
-    State(served): State<Served>,
-    Path((region, last)): Path<(String, String)>,
-) -> Answer {
-    if table::FORMATS.contains(&last.as_str()) {
-        return list(&served, V1_PYTHON, &region, &last).await;
+async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
+    let Asked {
+        python, region, last, ..
+    } = &asked;
+    if !last.is_empty() && !table::FORMATS.contains(&last.as_str()) {
+        let place = Place {
+            region,
+            package: last,
+            python,
+        };
+        let found = served.app.latest(place).await?.map(HeadView::from);
+        return Ok(found.map_or_else(
+            || Json(json!({})).into_response(),
+            |head| Json(head).into_response(),
+        ));
     }
-    let place = Place {
-        region: &region,
-        package: &last,
-        python: V1_PYTHON,
-    };
-    let found = served.app.latest(place).await?;
-    Ok(match found {
-        Some(head) => Json(HeadView::from(head)).into_response(),
-        None => Json(json!({})).into_response(),
-    })
-}
-
-async fn list(served: &Served, python: &str, region: &str, format: &str) -> Answer {
-    let latest = LatestInRegionByPythonVersionWhere {
-        region,
-        python_version: python,
-    };
-    let rows = served.app.db().latest_in_region_by_python_version(latest);
+    let rows = served
+        .app
+        .db()
+        .latest_in_region_by_python_version(LatestInRegionByPythonVersionWhere {
+            region,
+            python_version: python,
+        });
     let mut layers: Vec<LatestView> = rows.collect().await?.into_iter().map(LatestView::from).collect();
     layers.sort_by(|one, two| one.package.cmp(&two.package));
-    table::answer(format, region, python, layers)
+    table::answer(last, region, python, layers)
 }
 
-async fn versions(
-    State(served): State<Served>,
-    Path((python, region, package)): Path<(String, String, String)>,
-) -> Answer {
-    list_versions(&served, &python, &region, &package).await
-}
-
-async fn versions_v1(
-    State(served): State<Served>,
-    Path((region, package)): Path<(String, String)>,
-) -> Answer {
-    list_versions(&served, V1_PYTHON, &region, &package).await
-}
-
-async fn list_versions(served: &Served, python: &str, region: &str, package: &str) -> Answer {
-    let versions = VersionsOfLayerWhere {
-        region,
-        package,
-        python_version: python,
-    };
-    let mut rows = served.app.db().versions_of_layer(versions).collect().await?;
+async fn versions(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
+    let rows = served.app.db().versions_of_layer(VersionsOfLayerWhere {
+        region: &asked.region,
+        package: &asked.package,
+        python_version: &asked.python,
+    });
+    let mut rows = rows.collect().await?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
     let views: Vec<VersionView> = rows.into_iter().map(VersionView::from).collect();
     Ok(Json(views).into_response())
 }
 
-async fn builds(State(served): State<Served>, Path(python): Path<String>) -> Answer {
-    list_builds(&served, &python).await
-}
-
-async fn builds_v1(State(served): State<Served>) -> Answer {
-    list_builds(&served, V1_PYTHON).await
-}
-
-async fn list_builds(served: &Served, python: &str) -> Answer {
-    let builds = served.app.db().latest_builds(python).collect().await?;
+async fn builds(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
+    let builds = served.app.db().latest_builds(&asked.python).collect().await?;
     let views: Vec<BuildView> = builds.into_iter().map(BuildView::from).collect();
     Ok(Json(views).into_response())
 }
@@ -175,9 +151,8 @@ async fn load_config(State(served): State<Served>) -> Answer {
         regions,
     } = &*served.lists;
     served.app.load_config(pythons, packages, regions).await?;
-    let loaded: Value = json!({
-        "pythonVersions": pythons.len(), "packages": packages.len(), "regions": regions.len(),
-    });
+    let loaded =
+        json!({"pythonVersions": pythons.len(), "packages": packages.len(), "regions": regions.len()});
     Ok(Json(loaded).into_response())
 }
 

@@ -28,5 +28,4 @@ pub use deploy::{Deployed, Place};
 pub use expiry::{ROUTE, watch};
 pub use index::{CsvIndex, PackageIndex, Release};
 pub use layers::{Directory, LayerArn, LayerStore};
-pub use progress::{Bar, Lines, Progress, Silent};
 pub use run::Summary;

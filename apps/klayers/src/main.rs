@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
 use klayers::http::{self, Lists, V1_PYTHON};
-use klayers::{App, Bar, CsvIndex, Directory, Lines, Progress, watch};
+use klayers::{App, CsvIndex, Directory, watch};
 use trestle::{Engine, Options, StoreSettings};
 
 const PACKAGES: &str = include_str!("../packages.csv");
@@ -117,13 +117,8 @@ fn open_file(path: &Path) -> Result<File, String> {
 async fn run(app: &App, lists: &Lists) -> Result<(), Box<dyn Error>> {
     app.load_config(&lists.pythons, &lists.packages, &lists.regions)
         .await?;
-    let progress: Arc<dyn Progress> = if std::io::stderr().is_terminal() {
-        Arc::new(Bar::new())
-    } else {
-        Arc::new(Lines::default())
-    };
     let begun = std::time::Instant::now();
-    let summary = app.run(progress).await?;
+    let summary = app.run().await?;
     for failed in &summary.failed {
         tracing::warn!("{failed}");
     }

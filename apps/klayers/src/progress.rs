@@ -1,82 +1,33 @@
-//! How far a run is: a bar on a terminal, lines in a log.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! How far a run is: a bar on a terminal, lines in a log elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Is told how far a run is.
-pub trait Progress: Send + Sync {
+/// Shows how far a run is.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// Knows whether it is drawn.
+    bar: ProgressBar,
+}
+
+impl Progress {
     /// There are so many layers to look after.
-    fn begin(&self, layers: u64);
-    /// So many of them are as they should be now.
-    fn step(&self, layers: u64, what: &str);
-    /// There is no more.
-    fn end(&self);
-}
-
-/// Says nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _: u64) {}
-    fn step(&self, _: u64, _: &str) {}
-    fn end(&self) {}
-}
-
-/// A bar on the terminal.
-#[derive(Clone, Debug)]
-pub struct Bar(ProgressBar);
-
-impl Bar {
-    /// A bar that is drawn as soon as there is something to do.
-    #[must_use]
-    pub fn new() -> Self {
-        let bar = ProgressBar::hidden();
+    pub(crate) fn begin(layers: u64) -> Self {
+        let bar = ProgressBar::new(layers);
         let style = ProgressStyle::with_template("{bar:40} {pos}/{len} layers, {elapsed}  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self(bar)
-    }
-}
-
-impl Default for Bar {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Progress for Bar {
-    fn begin(&self, layers: u64) {
-        self.0.set_length(layers);
-        self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        Self { bar }
     }
 
-    fn step(&self, layers: u64, what: &str) {
-        self.0.set_message(what.to_owned());
-        self.0.inc(layers);
+    /// So many more of them have been looked after.
+    pub(crate) fn step(&self, layers: u64, what: String) {
+        self.bar.inc(layers);
+        if self.bar.is_hidden() {
+            tracing::info!(done = self.bar.position(), of = self.bar.length(), "{what}");
+        }
+        self.bar.set_message(what);
     }
 
-    fn end(&self) {
-        self.0.finish_with_message("done");
+    pub(crate) fn end(&self) {
+        self.bar.finish_with_message("done");
     }
-}
-
-/// A line in the log for each package.
-#[derive(Debug, Default)]
-pub struct Lines {
-    total: AtomicU64,
-    done: AtomicU64,
-}
-
-impl Progress for Lines {
-    fn begin(&self, layers: u64) {
-        self.total.store(layers, Ordering::Relaxed);
-    }
-
-    fn step(&self, layers: u64, what: &str) {
-        let done = self.done.fetch_add(layers, Ordering::Relaxed) + layers;
-        tracing::info!(done, of = self.total.load(Ordering::Relaxed), "{what}");
-    }
-
-    fn end(&self) {}
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::{App, Deployed, Error, Progress};
+use crate::progress::Progress;
+use crate::{App, Deployed, Error};
 
 /// Packages at work at once. Each deploys to all regions at once, and writes that wait together commit together.
 const PACKAGES_AT_ONCE: usize = 8;
@@ -34,14 +35,14 @@ impl Summary {
 impl App {
     /// Brings every package of the lists to its newest release in every region. What is up to date is left alone, so that
     /// a run can be repeated at any time, also after one that was cut off.
-    pub async fn run(&self, progress: Arc<dyn Progress>) -> Result<Summary, Error> {
+    pub async fn run(&self) -> Result<Summary, Error> {
         let regions: Arc<[String]> = self.regions().await?.into();
         let mut units = Vec::new();
         for python in self.pythons().await? {
             let packages = self.packages(&python).await?;
             units.extend(packages.into_iter().map(|package| (package, python.clone())));
         }
-        progress.begin((units.len() * regions.len()) as u64);
+        let progress = Arc::new(Progress::begin((units.len() * regions.len()) as u64));
         let mut summary = Summary::default();
         let mut tasks = JoinSet::new();
         for (package, python) in units {
@@ -51,7 +52,7 @@ impl App {
             let (app, regions, progress) = (self.clone(), Arc::clone(&regions), Arc::clone(&progress));
             tasks.spawn(async move {
                 let done = app.run_package(&package, &python, &regions).await;
-                progress.step(regions.len() as u64, &format!("{package} for {python}"));
+                progress.step(regions.len() as u64, format!("{package} for {python}"));
                 done.unwrap_or_else(|error| failure(format!("{package} for {python}: {error}")))
             });
         }
@@ -76,14 +77,7 @@ impl App {
             let (app, build, region) = (self.clone(), Arc::clone(&build), region.clone());
             tasks.spawn(async move {
                 match app.deploy(&region, &build).await {
-                    Ok(Deployed::Latest(_)) => Summary {
-                        deployed: 1,
-                        ..Summary::default()
-                    },
-                    Ok(Deployed::Unchanged | Deployed::Overtaken) => Summary {
-                        unchanged: 1,
-                        ..Summary::default()
-                    },
+                    Ok(deployed) => outcome(&deployed),
                     Err(error) => failure(format!("{} in {region}: {error}", build.package)),
                 }
             });
@@ -99,6 +93,15 @@ async fn next(tasks: &mut JoinSet<Summary>) -> Summary {
     match tasks.join_next().await {
         None => Summary::default(),
         Some(done) => done.unwrap_or_else(|error| failure(error.to_string())),
+    }
+}
+
+fn outcome(deployed: &Deployed) -> Summary {
+    let is_new = matches!(deployed, Deployed::Latest(_));
+    Summary {
+        deployed: usize::from(is_new),
+        unchanged: usize::from(!is_new),
+        ..Summary::default()
     }
 }
 

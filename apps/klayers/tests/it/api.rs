@@ -1,0 +1,222 @@
+//! The API, byte by byte.
+
+use std::collections::BTreeSet;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode, header};
+use klayers::http::{Lists, routes};
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::support::{PYTHON, REGION, World};
+
+async fn served() -> (World, Router) {
+    let world = World::new();
+    world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
+    world.deploy_versions("a<b", REGION, &["0,1"]).await;
+    let old = world.app.build("idna", "p3.8").await.unwrap();
+    world.app.deploy(REGION, &old).await.unwrap();
+    let lists = Lists {
+        pythons: vec![PYTHON.into()],
+        packages: vec!["requests".into()],
+        regions: vec![REGION.into()],
+    };
+    let api = routes(world.app.clone(), lists);
+    (world, api)
+}
+
+struct Answer {
+    status: StatusCode,
+    kind: String,
+    disposition: Option<String>,
+    body: String,
+}
+
+async fn ask(api: &Router, method: Method, path: &str) -> Answer {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .body(Body::empty())
+        .unwrap();
+    let response = api.clone().oneshot(request).await.unwrap();
+    let head = |name| {
+        response
+            .headers()
+            .get(name)
+            .map(|value| value.to_str().unwrap().to_owned())
+    };
+    let (kind, disposition) = (head(header::CONTENT_TYPE), head(header::CONTENT_DISPOSITION));
+    let status = response.status();
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    Answer {
+        status,
+        kind: kind.unwrap_or_default(),
+        disposition,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+async fn get(api: &Router, path: &str) -> Answer {
+    let answer = ask(api, Method::GET, path).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.body);
+    answer
+}
+
+const LATEST: &str = concat!(
+    r#"[{"package":"a<b","packageVersion":"0,1","arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-a-b:1"},"#,
+    r#"{"package":"requests","packageVersion":"2.0","arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2"}]"#,
+);
+
+#[tokio::test]
+async fn point_10_the_latest_layers_as_json_csv_and_html() {
+    let (_world, api) = served().await;
+    for path in ["", "/json"] {
+        let json = get(&api, &format!("/api/v2/p3.12/layers/latest/eu-west-1{path}")).await;
+        assert_eq!(
+            (json.kind.as_str(), json.body.as_str()),
+            ("application/json", LATEST)
+        );
+    }
+    let csv = get(&api, "/api/v2/p3.12/layers/latest/eu-west-1/csv").await;
+    assert_eq!(csv.kind, "text/csv");
+    assert_eq!(
+        csv.disposition.as_deref(),
+        Some("attachment; filename=klayers-eu-west-1-p3.12.csv")
+    );
+    assert_eq!(
+        csv.body,
+        "Package,Package Version,arn\n\
+         a<b,\"0,1\",arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-a-b:1\n\
+         requests,2.0,arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2\n"
+    );
+    let html = get(&api, "/api/v2/p3.12/layers/latest/eu-west-1/html").await;
+    assert_eq!(html.kind, "text/html; charset=utf-8");
+    assert!(
+        html.body
+            .contains("<tr><th>Package</th><th>Package Version</th><th>arn</th></tr>")
+    );
+    assert!(
+        html.body.contains("<tr><td>a&lt;b</td><td>0,1</td>"),
+        "{}",
+        html.body
+    );
+}
+
+#[tokio::test]
+async fn point_10_versions_and_builds_with_their_long_names() {
+    let (_world, api) = served().await;
+    let versions = get(&api, "/api/v2/p3.12/layers/eu-west-1/requests").await;
+    assert_eq!(
+        versions.body,
+        concat!(
+            r#"[{"arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:1","packageVersion":"1.0","#,
+            r#""deployStatus":"deprecated","dependencies":["idna==3.10","requests==1.0"],"expiryDate":"2028-01-15T08:00:00"},"#,
+            r#"{"arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2","packageVersion":"2.0","#,
+            r#""deployStatus":"latest","dependencies":["idna==3.10","requests==2.0"]}]"#,
+        )
+    );
+    let builds = get(&api, "/api/v2/p3.12/builds/latest").await;
+    assert_eq!(
+        builds.body,
+        concat!(
+            r#"[{"package":"a<b","packageVersion":"0,1","dependencies":["idna==3.10","a<b==0,1"],"createdDateTime":"2027-01-15T08:00:00"},"#,
+            r#"{"package":"requests","packageVersion":"2.0","dependencies":["idna==3.10","requests==2.0"],"createdDateTime":"2027-01-15T08:00:00"}]"#,
+        )
+    );
+}
+
+#[tokio::test]
+async fn point_10_the_first_version_is_about_python_38_and_knows_single_packages() {
+    let (_world, api) = served().await;
+    let arn = "arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p38-idna:1";
+    let latest = get(&api, "/api/v1/layers/latest/eu-west-1").await;
+    assert_eq!(
+        latest.body,
+        format!(r#"[{{"package":"idna","packageVersion":"1.0","arn":"{arn}"}}]"#)
+    );
+    let csv = get(&api, "/api/v1/layers/latest/eu-west-1/csv").await;
+    assert_eq!(csv.body, format!("Package,Package Version,arn\nidna,1.0,{arn}\n"));
+    let one: Value =
+        serde_json::from_str(&get(&api, "/api/v1/layers/latest/eu-west-1/idna").await.body).unwrap();
+    assert_eq!(
+        (&one["package"], &one["region"], &one["arn"]),
+        (&"idna".into(), &REGION.into(), &arn.into())
+    );
+    let builds: Value = serde_json::from_str(&get(&api, "/api/v1/builds/latest").await.body).unwrap();
+    assert_eq!(builds.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn point_10_what_nobody_knows_is_empty_and_no_error() {
+    let (_world, api) = served().await;
+    for (path, body) in [
+        ("/api/v2/p3.12/layers/latest/nowhere", "[]"),
+        ("/api/v2/p9.9/layers/latest/eu-west-1", "[]"),
+        ("/api/v2/p3.12/layers/eu-west-1/unknown", "[]"),
+        ("/api/v2/p9.9/builds/latest", "[]"),
+        ("/api/v1/layers/latest/eu-west-1/requests", "{}"),
+        (
+            "/api/v2/p3.12/layers/latest/nowhere/csv",
+            "Package,Package Version,arn\n",
+        ),
+        ("/api/v1/config/p9.9/pckgs", "[]"),
+    ] {
+        assert_eq!(get(&api, path).await.body, body, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_lists_are_loaded_and_shown() {
+    let (_world, api) = served().await;
+    assert_eq!(get(&api, "/api/v1/python-versions").await.body, "[]");
+    let loaded = ask(&api, Method::POST, "/api/v1/load-config").await;
+    assert_eq!(loaded.body, r#"{"packages":1,"pythonVersions":1,"regions":1}"#);
+    assert_eq!(get(&api, "/api/v1/python-versions").await.body, r#"["p3.12"]"#);
+    assert_eq!(
+        get(&api, "/api/v1/config/p3.12/pckgs").await.body,
+        r#"["requests"]"#
+    );
+    assert_eq!(
+        get(&api, "/api/v1/config/p3.12/rgns").await.body,
+        r#"["eu-west-1"]"#
+    );
+}
+
+#[tokio::test]
+async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_it() {
+    let (_world, api) = served().await;
+    let document: Value = serde_json::from_str(&get(&api, "/openapi.json").await.body).unwrap();
+    let mut documented = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            documented.insert((path.clone(), method.clone()));
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let concrete = parameters.fold(path.clone(), |path, parameter| {
+                let name = format!("{{{}}}", parameter["name"].as_str().unwrap());
+                path.replace(&name, parameter["example"].as_str().unwrap())
+            });
+            assert!(
+                !concrete.contains('{'),
+                "{path} has a parameter that is not described"
+            );
+            let method = method.to_uppercase().parse().unwrap();
+            let answer = ask(&api, method, &concrete).await;
+            assert_eq!(answer.status, StatusCode::OK, "{concrete}: {}", answer.body);
+        }
+    }
+    assert_eq!(documented, in_source());
+}
+
+/// The routes as the program declares them.
+fn in_source() -> BTreeSet<(String, String)> {
+    let source = include_str!("../../src/http.rs");
+    let routes = source.split(".route(\"").skip(1);
+    routes
+        .map(|route| {
+            let (path, rest) = route.split_once("\", ").unwrap();
+            let (method, _) = rest.split_once('(').unwrap();
+            (path.to_owned(), method.to_owned())
+        })
+        .collect()
+}

@@ -1,0 +1,124 @@
+//! Faults between any two steps, and processes that are killed: there is exactly one latest nevertheless.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use klayers::{App, CsvIndex, Directory, LayerStore as _};
+use trestle::{Engine, Options, StoreSettings};
+
+use crate::support::{REGION, World, check};
+
+/// More steps than a deployment has.
+const STEPS: u64 = 12;
+
+#[tokio::test]
+async fn point_03_there_is_one_latest_after_a_fault_of_the_database_between_any_two_steps() {
+    for loses_answers in [false, true] {
+        let mut failed = 0;
+        for step in 0..STEPS {
+            let world = World::new();
+            world.deploy_versions("requests", REGION, &["1.0"]).await;
+            world.index.release("requests", "2.0");
+            world.database.fail_after(step, loses_answers);
+            failed += u64::from(world.deploy("requests", REGION).await.is_err());
+            world.database.repair();
+            recover(&world).await;
+        }
+        assert!((3..STEPS).contains(&failed), "{failed} steps failed");
+    }
+}
+
+#[tokio::test]
+async fn point_03_there_is_one_latest_after_a_fault_of_the_layer_store() {
+    let world = World::new();
+    world.deploy_versions("requests", REGION, &["1.0"]).await;
+    world.index.release("requests", "2.0");
+    world.layers.fail_after(0);
+    assert!(world.deploy("requests", REGION).await.is_err());
+    world.layers.repair();
+    recover(&world).await;
+}
+
+/// What was true stays true, and the next attempt succeeds and leaves no layer behind that nobody names.
+async fn recover(world: &World) {
+    let latest = world.check("requests", REGION).await;
+    assert!(matches!(latest.as_deref(), Some("1.0" | "2.0")), "{latest:?}");
+    world.deploy("requests", REGION).await.unwrap();
+    assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
+    let lists = ([REGION.to_owned()], ["requests".to_owned()]);
+    world.app.load_config(&[], &lists.1, &lists.0).await.unwrap();
+    world.app.sweep().await.unwrap();
+    let named = world.versions("requests", REGION).await.len();
+    assert_eq!((named, world.layers.list(REGION).unwrap().len()), (2, 2));
+}
+
+const PACKAGES: usize = 6;
+const REGIONS: [&str; 3] = ["eu-west-1", "us-east-1", "ap-south-1"];
+
+#[tokio::test]
+async fn point_03_there_is_one_latest_however_often_the_process_is_killed() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(
+        place.path().join("regions.csv"),
+        format!("region\n{}\n", REGIONS.join("\n")),
+    )
+    .unwrap();
+    release(place.path(), 0);
+    assert!(start(place.path()).wait().unwrap().success());
+    for round in 1..=6 {
+        release(place.path(), round);
+        let mut child = start(place.path());
+        // Anywhere between opening the database and having deployed the last layer.
+        tokio::time::sleep(Duration::from_millis(30 + round * 31)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        check_all(place.path(), None).await;
+    }
+    assert!(start(place.path()).wait().unwrap().success());
+    check_all(place.path(), Some("6.0")).await;
+}
+
+/// A new version of every package.
+fn release(place: &Path, round: u64) {
+    let mut packages = "package,version,requires\n".to_owned();
+    for package in 0..PACKAGES {
+        writeln!(packages, "package-{package},{round}.0,").unwrap();
+    }
+    std::fs::write(place.join("packages.csv"), packages).unwrap();
+}
+
+fn start(place: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_klayers"))
+        .args(["run", "--pythons", "p3.12"])
+        .arg("--data")
+        .arg(place)
+        .arg("--packages")
+        .arg(place.join("packages.csv"))
+        .arg("--regions")
+        .arg(place.join("regions.csv"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+async fn check_all(place: &Path, expected: Option<&str>) {
+    let engine = Engine::open(&place.join("table"), StoreSettings::default(), Options::default()).unwrap();
+    let layers = Arc::new(Directory::new(place.join("layers")));
+    let app = App::open(&engine, layers.clone(), Arc::new(CsvIndex::default())).unwrap();
+    app.sweep().await.unwrap();
+    for region in REGIONS {
+        for package in 0..PACKAGES {
+            let latest = check(&app, &*layers, &format!("package-{package}"), region).await;
+            assert!(
+                latest.is_some() && (expected.is_none() || latest.as_deref() == expected),
+                "{latest:?}"
+            );
+        }
+        let named = app.db().deployed_in_region(region).collect().await.unwrap().len();
+        assert_eq!(layers.list(region).unwrap().len(), named, "every layer is named");
+    }
+}

@@ -1,0 +1,229 @@
+//! What follows when a deprecated layer expires.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use klayers::model::{Layer, LayerKey};
+use klayers::{LayerStore as _, watch};
+use serde_json::json;
+use trestle::events::{ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
+use trestle::{DatabaseExt as _, api};
+
+use crate::support::{PYTHON, REGION, World, until};
+
+const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+const NO_TIME: Duration = Duration::ZERO;
+
+fn key(version: i64) -> LayerKey {
+    LayerKey {
+        rgn: REGION.into(),
+        pckg: "requests".into(),
+        py_vrsn: PYTHON.into(),
+        lyr_vrsn: version,
+    }
+}
+
+/// Two versions, the first of which expires.
+async fn expire(world: &World) {
+    world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
+    world.clock.advance(YEAR);
+}
+
+async fn tombstone(world: &World) -> Option<Layer> {
+    let row = world.app.db().get(key(1)).await.unwrap();
+    row.filter(|layer| layer.dltd_dt.is_some())
+}
+
+#[tokio::test]
+async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_however_often_that_is_said() {
+    let world = World::new();
+    let router = watch(&world.app, &world.engine).await.unwrap();
+    expire(&world).await;
+    until(
+        "the tombstone",
+        &world.clock,
+        Duration::from_secs(1),
+        async || tombstone(&world).await.is_some(),
+    )
+    .await;
+    let buried = tombstone(&world).await.unwrap();
+    assert_eq!(
+        (buried.dply_sts, buried.ex_dt, buried.pckg_vrsn.as_str()),
+        (None, None, "1.0")
+    );
+    assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
+    assert_eq!(world.layers.list(REGION).unwrap().len(), 1);
+    router.stop().await;
+
+    // A process that died before it stored its place hears everything again.
+    forget_places(&world).await;
+    let router = watch(&world.app, &world.engine).await.unwrap();
+    until("the second delivery", &world.clock, NO_TIME, async || {
+        router.status()[0].delivered == 1
+    })
+    .await;
+    assert_eq!(tombstone(&world).await, Some(buried), "as it was");
+    let deleted = world.layers.deleted.lock().unwrap().clone();
+    assert_eq!(deleted.len(), 1, "{deleted:?}");
+    router.stop().await;
+}
+
+/// A route of another name knows no place; applied once, it makes the router forget the first one's.
+async fn forget_places(world: &World) {
+    let nobody = |_: Changed<Layer>| std::future::ready(Ok::<(), String>(()));
+    let other = Events::of(&world.engine)
+        .on("other", |all| all, nobody)
+        .start()
+        .await
+        .unwrap();
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn point_07_the_stream_says_that_time_to_live_removed_the_row_and_shows_it_as_it_was() {
+    let world = World::new();
+    expire(&world).await;
+    let table = "kl.db-ver2".to_owned();
+    let mut removed = None;
+    until("the expiry", &world.clock, Duration::from_secs(1), async || {
+        removed = removal(&world, &table).await;
+        removed.is_some()
+    })
+    .await;
+    let record = removed.unwrap();
+    let identity = record.user_identity.unwrap();
+    assert_eq!(identity.principal_id.as_deref(), Some("dynamodb.amazonaws.com"));
+    let old = record.dynamodb.old_image.unwrap();
+    let layer: Layer = trestle::typed::read_from(&table, old).unwrap().unwrap();
+    assert_eq!(layer.key(), key(1));
+}
+
+async fn removal(world: &World, table: &str) -> Option<api::Record> {
+    let engine = &world.engine;
+    let described = engine
+        .describe_table(api::DescribeTable {
+            table_name: table.to_owned(),
+        })
+        .await
+        .unwrap();
+    let stream_arn = described.table.latest_stream_arn.unwrap();
+    let described = engine
+        .describe_stream(api::DescribeStream {
+            stream_arn: stream_arn.clone(),
+            ..api::DescribeStream::default()
+        })
+        .await
+        .unwrap();
+    for shard in described.stream_description.shards {
+        let iterator = engine
+            .get_shard_iterator(api::GetShardIterator {
+                stream_arn: stream_arn.clone(),
+                shard_id: shard.shard_id,
+                shard_iterator_type: api::ShardIteratorType::TrimHorizon,
+                sequence_number: None,
+                timestamp: None,
+            })
+            .await
+            .unwrap();
+        let got = engine
+            .get_records(api::GetRecords {
+                shard_iterator: iterator.shard_iterator.unwrap(),
+                ..api::GetRecords::default()
+            })
+            .await
+            .unwrap();
+        let found = got
+            .records
+            .into_iter()
+            .find(|record| record.event_name == api::OperationType::Remove);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn point_08_only_what_the_pattern_matches_is_delivered() {
+    let world = World::new();
+    let seen: Arc<Mutex<Vec<(ChangeEvent, i64)>>> = Arc::default();
+    let note = seen.clone();
+    let only_one = |all| Route {
+        starting_position: StartingPosition::TrimHorizon,
+        pattern: Some(json!({
+            "table": ["kl.db-ver2"],
+            "entity": ["layer"],
+            "event": ["remove", "expire"],
+            "keys": {"pk": [{"prefix": "lyr#"}]},
+            "old": {"dplySts": [{"exists": true}], "rgn": [{"anything-but": "us-east-1"}]},
+        })),
+        ..all
+    };
+    let handler = move |change: Changed<Layer>| {
+        let version = change.old.as_ref().map_or(0, |layer| layer.lyr_vrsn);
+        note.lock().unwrap().push((change.event, version));
+        std::future::ready(Ok::<(), String>(()))
+    };
+    let router = Events::of(&world.engine)
+        .on("all", only_one, handler)
+        .start()
+        .await
+        .unwrap();
+    world
+        .app
+        .load_config(&[PYTHON.into()], &["requests".into()], &[REGION.into()])
+        .await
+        .unwrap();
+    world
+        .deploy_versions("requests", "us-east-1", &["0.1", "0.2"])
+        .await;
+    expire(&world).await;
+    until("the expiry", &world.clock, Duration::from_secs(1), async || {
+        !seen.lock().unwrap().is_empty()
+    })
+    .await;
+    world.app.db().delete(key(2)).await.unwrap();
+    until("the removal", &world.clock, NO_TIME, async || {
+        seen.lock().unwrap().len() == 2
+    })
+    .await;
+    router.stop().await;
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [(ChangeEvent::Expire, 1), (ChangeEvent::Remove, 2)]
+    );
+}
+
+#[tokio::test]
+async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_letter_and_replayed() {
+    let world = World::new();
+    let router = watch(&world.app, &world.engine).await.unwrap();
+    world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
+    world.layers.fail_after(0);
+    world.clock.advance(YEAR);
+    until(
+        "the dead letter",
+        &world.clock,
+        Duration::from_secs(10),
+        async || router.status()[0].dead == 1,
+    )
+    .await;
+    let letters = router
+        .dead_letters(Some(klayers::ROUTE), None, 10)
+        .await
+        .unwrap()
+        .letters;
+    assert_eq!((letters.len(), letters[0].attempts), (1, 11));
+    assert!(
+        letters[0].error.contains("an injected fault"),
+        "{}",
+        letters[0].error
+    );
+    assert!(tombstone(&world).await.is_none());
+
+    world.layers.repair();
+    assert_eq!(router.replay(Selection::All).await.unwrap().delivered, 1);
+    assert!(tombstone(&world).await.is_some());
+    assert_eq!(world.layers.list(REGION).unwrap().len(), 1);
+    router.stop().await;
+}

@@ -1,0 +1,10 @@
+//! The numbered acceptance points of the system, each by a test named after it; point 12 belongs to migrations.
+
+mod api;
+mod crashes;
+mod deploying;
+mod expiring;
+mod files;
+mod patterns;
+mod running;
+mod support;

@@ -1,0 +1,267 @@
+//! The access patterns, on rows of both layouts; and what is in an index.
+
+use std::collections::BTreeSet;
+
+use klayers::model::*;
+use serde_json::Value;
+use trestle::api::{PutItem, Scan};
+use trestle::binding::{ApplyOptions, Binding, Nobody};
+use trestle::{AttributeValue, Engine, Item, Options, typed};
+
+use crate::support::{PYTHON, REGION, World};
+
+mod seed {
+    trestle::model!("tests/seed.toml");
+}
+
+const PY39: &str = "p3.9";
+const TABLE: &str = "kl.db-ver2";
+
+/// The rows of the file, as they would be imported: all of one layout, before the database knows the model.
+fn imported<M: typed::Model>(table: &str, is_ours: impl Fn(&str) -> bool) -> Engine {
+    let engine = Engine::in_memory(Options::default()).unwrap();
+    trestle::apply::<M>(&engine).unwrap();
+    let models = Binding::open(engine.clone(), engine.clock().clone()).unwrap();
+    models.remove(M::definition().name()).unwrap();
+    let rows: Vec<Value> = serde_json::from_str(include_str!("../rows.json")).unwrap();
+    assert_eq!(rows.len(), 23);
+    for row in rows.iter().filter(|row| is_ours(row["pk"].as_str().unwrap())) {
+        let AttributeValue::M(item) = value(row) else {
+            panic!("{row} is no row")
+        };
+        engine
+            .run(PutItem {
+                table_name: table.into(),
+                item,
+                ..PutItem::default()
+            })
+            .unwrap();
+    }
+    let options = ApplyOptions {
+        fill: true,
+        ..ApplyOptions::default()
+    };
+    let report = models
+        .apply(M::definition().text(), options, &mut Nobody)
+        .unwrap();
+    assert!(!report.is_refused(), "{report}");
+    engine
+}
+
+fn value(json: &Value) -> AttributeValue {
+    match json {
+        Value::String(text) => text.as_str().into(),
+        Value::Number(number) => number.as_i64().unwrap().into(),
+        Value::Array(list) => AttributeValue::L(list.iter().map(value).collect()),
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(name, member)| (name.as_str(), value(member)));
+            AttributeValue::M(members.collect::<Item>())
+        }
+        other => panic!("{other} is not in the file"),
+    }
+}
+
+fn is_new_layout(pk: &str) -> bool {
+    pk.contains(':') || pk.starts_with("cnfg#")
+}
+
+fn sorted<T: Ord>(mut texts: Vec<T>) -> Vec<T> {
+    texts.sort();
+    texts
+}
+
+#[tokio::test]
+async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
+    let engine = imported::<KlayersModel>(TABLE, is_new_layout);
+    let db = Klayers::on(engine).model_applied();
+
+    let (region, package, python_version) = ("eu-west-1", "tinylib", PY39);
+    let latest = db.latest_layer(LatestLayerWhere {
+        region,
+        package,
+        python_version,
+    });
+    assert_eq!(latest.await.unwrap().unwrap().arn, "arn:new:tinylib:2");
+
+    let everywhere = db.latest_of_package(package).collect().await.unwrap();
+    let everywhere = everywhere
+        .into_iter()
+        .map(|layer| (layer.rgn, layer.lyr_vrsn))
+        .collect();
+    assert_eq!(
+        sorted(everywhere),
+        [("eu-west-1".to_owned(), 2), ("us-east-1".to_owned(), 1)]
+    );
+
+    let deployed = db.deployed_in_region(region).collect().await.unwrap();
+    let deployed = deployed.into_iter().map(|layer| layer.arn).collect();
+    assert_eq!(
+        sorted::<String>(deployed),
+        ["arn:new:bigmath:2", "arn:new:tinylib:1", "arn:new:tinylib:2"]
+    );
+
+    let build = db
+        .latest_build(LatestBuildWhere {
+            python_version,
+            package,
+        })
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((build.blt_vrsn, build.rqrmnts_hsh.as_deref()), (2, Some("t3")));
+
+    let builds = db.latest_builds(PY39).collect().await.unwrap();
+    let builds = builds
+        .into_iter()
+        .map(|build| (build.pckg, build.blt_vrsn))
+        .collect();
+    assert_eq!(
+        sorted(builds),
+        [("bigmath".to_owned(), 1), ("tinylib".to_owned(), 2)]
+    );
+
+    let same = db.with_requirements("b2").gather().await.unwrap();
+    assert_eq!((same.build.len(), same.layer.len()), (1, 1));
+    let regions = db.config(ConfigKind::Rgns, "all").await.unwrap().unwrap();
+    assert_eq!(regions.cnfg.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
+    let engine = imported::<seed::KlayersSeedModel>("kl.db", |pk| !is_new_layout(pk));
+    let db = seed::KlayersSeed::on(engine).model_applied();
+
+    let (region, package) = ("eu-west-1", "tinylib");
+    let latest = db.latest_layer(seed::LatestLayerWhere { region, package });
+    assert_eq!(latest.await.unwrap().unwrap().arn, "arn:old:tinylib:2");
+
+    let everywhere = db.latest_of_package(package).collect().await.unwrap();
+    let everywhere = everywhere
+        .into_iter()
+        .map(|layer| (layer.rgn, layer.lyr_vrsn))
+        .collect();
+    assert_eq!(
+        sorted(everywhere),
+        [("eu-west-1".to_owned(), 2), ("us-east-1".to_owned(), 1)]
+    );
+
+    let deployed = db.deployed_in_region(region).collect().await.unwrap();
+    let deployed = deployed.into_iter().map(|layer| layer.arn).collect();
+    assert_eq!(
+        sorted::<String>(deployed),
+        ["arn:old:bigmath:2", "arn:old:tinylib:1", "arn:old:tinylib:2"]
+    );
+    assert_eq!(db.latest_in_region(region).collect().await.unwrap().len(), 2);
+
+    let build = db.latest_build(package).await.unwrap().unwrap();
+    assert_eq!(
+        (build.blt_vrsn, build.rqrmnts_txt.as_deref()),
+        (2, Some("tinylib==0.2"))
+    );
+
+    let builds = db.latest_builds().collect().await.unwrap();
+    let builds = builds
+        .into_iter()
+        .map(|build| (build.pckg, build.blt_vrsn))
+        .collect();
+    assert_eq!(
+        sorted(builds),
+        [("bigmath".to_owned(), 1), ("tinylib".to_owned(), 2)]
+    );
+}
+
+/// Every row of an index: the attributes it shows, and the keys.
+fn scan(engine: &Engine, index: &str) -> Vec<Item> {
+    let scanned = engine.run(Scan {
+        table_name: TABLE.into(),
+        index_name: Some(index.into()),
+        ..Scan::default()
+    });
+    scanned.unwrap().items.unwrap()
+}
+
+#[tokio::test]
+async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project() {
+    let engine = imported::<KlayersModel>(TABLE, is_new_layout);
+    let in_region = ["arn", "dplySts", "pckg", "pckgVrsn", "pk", "rgn", "sk"];
+    let of_package = ["dplySts", "pckg", "pk", "rgn", "rqrmntsHsh", "sk"];
+    let with = |shown: &[&'static str], more: &'static str, less: &str| -> BTreeSet<&'static str> {
+        shown
+            .iter()
+            .copied()
+            .filter(|name| *name != less)
+            .chain([more])
+            .collect()
+    };
+    let indexes = [
+        ("deployed_in_region", in_region.into()),
+        (
+            "deployed_in_region_by_python_version",
+            with(&in_region, "rgn#PyVrsn", "rgn"),
+        ),
+        ("package_global", of_package.into()),
+        (
+            "package_global_by_python_version",
+            with(&of_package, "pckg#PyVrsn", "pckg"),
+        ),
+    ];
+    for (index, shown) in indexes {
+        let rows = scan(&engine, index);
+        assert_eq!(
+            rows.len(),
+            4,
+            "{index}: neither heads, nor the tombstone, nor builds, nor lists"
+        );
+        for row in rows {
+            let text = |name: &str| row.get(name).and_then(AttributeValue::as_s).unwrap_or_default();
+            assert!(
+                text("pk").starts_with("lyr#") && text("sk").starts_with("lyrVrsn#v"),
+                "{row:?}"
+            );
+            let names = row.iter().map(|(name, _)| name.as_str());
+            let names: BTreeSet<&str> = names.filter(|name| *name != "exDt").collect();
+            assert_eq!(names, shown, "{index}");
+            let expires = text("dplySts") == "deprecated" && index.starts_with("deployed");
+            assert_eq!(row.contains_key("exDt"), expires, "{index}: {row:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn point_06_a_region_has_latest_and_deprecated_layers_and_the_latest_alone_when_asked() {
+    let world = World::new();
+    world
+        .deploy_versions("requests", REGION, &["1.0", "2.0", "3.0"])
+        .await;
+    world.deploy_versions("pandas", REGION, &["1.0"]).await;
+    world.deploy_versions("pandas", "us-east-1", &["1.0"]).await;
+    let db = world.app.db();
+    let all = db.deployed_in_region(REGION).collect().await.unwrap();
+    let all = all
+        .into_iter()
+        .map(|layer| format!("{} {}", layer.pckg, layer.pckg_vrsn))
+        .collect();
+    assert_eq!(
+        sorted::<String>(all),
+        ["pandas 1.0", "requests 1.0", "requests 2.0", "requests 3.0"]
+    );
+
+    let latest = db.latest_in_region(REGION).collect().await.unwrap();
+    let latest = latest
+        .into_iter()
+        .map(|layer| format!("{} {}", layer.pckg, layer.pckg_vrsn))
+        .collect();
+    assert_eq!(sorted::<String>(latest), ["pandas 1.0", "requests 3.0"]);
+
+    let of_python = |python_version| {
+        let latest = LatestInRegionByPythonVersionWhere {
+            region: REGION,
+            python_version,
+        };
+        db.latest_in_region_by_python_version(latest).collect()
+    };
+    assert_eq!(of_python(PYTHON).await.unwrap().len(), 2);
+    assert_eq!(of_python("p3.8").await.unwrap().len(), 0);
+}

@@ -1,0 +1,282 @@
+//! An application in memory, on a clock of its own, with a package index that can be changed and faults that can be had.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use klayers::model::{Layer, LayerDplySts, VersionsOfLayerWhere};
+use klayers::{App, Error, LayerArn, LayerStore, PackageIndex, Place, Release};
+use trestle::api::{Answer, Request};
+use trestle::{Database, Engine, MemoryStore, Options, Timestamp, VirtualClock};
+
+pub(crate) const REGION: &str = "eu-west-1";
+pub(crate) const PYTHON: &str = "p3.12";
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
+
+/// Everything a test needs.
+pub(crate) struct World {
+    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) engine: Engine,
+    pub(crate) database: Arc<Watched>,
+    pub(crate) index: Arc<Index>,
+    pub(crate) layers: Arc<Layers>,
+    pub(crate) app: App,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(START));
+        let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
+        klayers::model::Klayers::apply_to(&engine).unwrap();
+        let database = Arc::new(Watched::new(engine.clone()));
+        let index = Arc::new(Index::default());
+        let layers = Arc::new(Layers::default());
+        let app = App::on(database.clone(), clock.clone(), layers.clone(), index.clone());
+        Self {
+            clock,
+            engine,
+            database,
+            index,
+            layers,
+            app,
+        }
+    }
+
+    /// Deploys the newest release of a package to a region.
+    pub(crate) async fn deploy(&self, package: &str, region: &str) -> Result<klayers::Deployed, Error> {
+        let build = self.app.build(package, PYTHON).await?;
+        self.app.deploy(region, &build).await
+    }
+
+    /// Releases and deploys these versions of a package, one after another.
+    pub(crate) async fn deploy_versions(&self, package: &str, region: &str, versions: &[&str]) {
+        for version in versions {
+            self.index.release(package, version);
+            self.deploy(package, region).await.unwrap();
+        }
+    }
+
+    /// The deployed versions: number, status, expiry.
+    pub(crate) async fn versions(&self, package: &str, region: &str) -> Vec<Layer> {
+        let versions = self.app.db().versions_of_layer(VersionsOfLayerWhere {
+            region,
+            package,
+            python_version: PYTHON,
+        });
+        let mut versions = versions.collect().await.unwrap();
+        versions.sort_by_key(|layer| layer.lyr_vrsn);
+        versions
+    }
+
+    /// What must hold of a package in a region at every moment; gives the latest version, if there is one.
+    pub(crate) async fn check(&self, package: &str, region: &str) -> Option<String> {
+        check(&self.app, &*self.layers, package, region).await
+    }
+}
+
+/// Exactly one version is the latest, the head is its row, all others will expire, and every layer that is named is there.
+pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, region: &str) -> Option<String> {
+    let versions = app.db().versions_of_layer(VersionsOfLayerWhere {
+        region,
+        package,
+        python_version: PYTHON,
+    });
+    let versions = versions.collect().await.unwrap();
+    let place = Place {
+        region,
+        package,
+        python: PYTHON,
+    };
+    let head = app.latest(place).await.unwrap();
+    let is_latest = |layer: &&Layer| layer.dply_sts == Some(LayerDplySts::Latest);
+    let latest: Vec<&Layer> = versions.iter().filter(is_latest).collect();
+    assert_eq!(latest.len(), usize::from(!versions.is_empty()), "{versions:#?}");
+    assert_eq!(
+        head.as_ref().map(|head| (&head.arn, head.lyr_vrsn)),
+        latest.first().map(|layer| (&layer.arn, layer.lyr_vrsn)),
+        "{package} in {region}"
+    );
+    let stored = layers.list(region).unwrap();
+    for layer in &versions {
+        let arn: LayerArn = layer.arn.parse().unwrap();
+        assert!(stored.contains(&arn), "{arn} is named, and not there");
+        assert_eq!(layer.ex_dt.is_some(), !is_latest(&layer), "{layer:#?}");
+    }
+    head.map(|head| head.pckg_vrsn)
+}
+
+/// A package index that a test writes. Packages it has not heard of have a first release.
+#[derive(Default)]
+pub(crate) struct Index(Mutex<BTreeMap<String, String>>);
+
+impl Index {
+    pub(crate) fn release(&self, package: &str, version: &str) {
+        self.0
+            .lock()
+            .unwrap()
+            .insert(package.to_owned(), version.to_owned());
+    }
+}
+
+impl PackageIndex for Index {
+    fn latest(&self, package: &str, _: &str) -> Result<Release, Error> {
+        let known = self.0.lock().unwrap().get(package).cloned();
+        let version = known.unwrap_or_else(|| "1.0".to_owned());
+        Ok(Release {
+            requirements: format!("idna==3.10\n{package}=={version}"),
+            version,
+        })
+    }
+}
+
+/// Layers of which only the names are kept; which can be made to fail, and which counts.
+#[derive(Default)]
+pub(crate) struct Layers {
+    /// The newest version of each layer, and all that are there.
+    stored: Mutex<(BTreeMap<(String, String), i64>, BTreeSet<LayerArn>)>,
+    fault: Fault,
+    pub(crate) deleted: Mutex<Vec<LayerArn>>,
+}
+
+impl Layers {
+    pub(crate) fn fail_after(&self, calls: u64) {
+        self.fault.set(calls);
+    }
+
+    pub(crate) fn repair(&self) {
+        self.fault.set(u64::MAX);
+    }
+}
+
+impl LayerStore for Layers {
+    fn publish(&self, region: &str, layer: &str, _: &[u8]) -> io::Result<LayerArn> {
+        self.fault.next().map_err(io::Error::other)?;
+        let (newest, stored) = &mut *self.stored.lock().unwrap();
+        let version = newest.entry((region.to_owned(), layer.to_owned())).or_default();
+        *version += 1;
+        let arn = LayerArn {
+            region: region.to_owned(),
+            layer: layer.to_owned(),
+            version: *version,
+        };
+        stored.insert(arn.clone());
+        Ok(arn)
+    }
+
+    fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
+        self.fault.next().map_err(io::Error::other)?;
+        self.deleted.lock().unwrap().push(layer.clone());
+        Ok(self.stored.lock().unwrap().1.remove(layer))
+    }
+
+    fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
+        let stored = self.stored.lock().unwrap();
+        Ok(stored
+            .1
+            .iter()
+            .filter(|arn| arn.region == region)
+            .cloned()
+            .collect())
+    }
+}
+
+/// A database that can be made to fail, and which counts.
+pub(crate) struct Watched {
+    engine: Engine,
+    fault: Fault,
+    /// Whether a failing request is carried out nevertheless, and only its answer lost.
+    loses_answers: Mutex<bool>,
+    reads: AtomicU64,
+    writes: AtomicU64,
+}
+
+impl Watched {
+    fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            fault: Fault::default(),
+            loses_answers: Mutex::new(false),
+            reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+        }
+    }
+
+    /// Everything fails after so many requests, until it is repaired.
+    pub(crate) fn fail_after(&self, requests: u64, loses_answers: bool) {
+        *self.loses_answers.lock().unwrap() = loses_answers;
+        self.fault.set(requests);
+    }
+
+    pub(crate) fn repair(&self) {
+        self.fault.set(u64::MAX);
+    }
+
+    /// Reads and writes since the last time.
+    pub(crate) fn take(&self) -> (u64, u64) {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::SeqCst);
+        (take(&self.reads), take(&self.writes))
+    }
+}
+
+impl Database for Watched {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        let is_read = matches!(
+            request,
+            Request::GetItem(_) | Request::BatchGetItem(_) | Request::Query(_) | Request::Scan(_)
+        );
+        let count = if is_read { &self.reads } else { &self.writes };
+        count.fetch_add(1, Ordering::SeqCst);
+        let Err(fault) = self.fault.next() else {
+            return self.engine.execute(request);
+        };
+        let lost = *self.loses_answers.lock().unwrap();
+        Box::pin(async move {
+            if lost {
+                let _ = self.engine.execute(request).await;
+            }
+            Err(trestle::Error::internal(fault))
+        })
+    }
+}
+
+/// Calls that still succeed.
+struct Fault(AtomicU64);
+
+impl Default for Fault {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Fault {
+    fn set(&self, calls: u64) {
+        self.0.store(calls, Ordering::SeqCst);
+    }
+
+    fn next(&self) -> Result<(), &'static str> {
+        let left = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| match left {
+                u64::MAX => Some(u64::MAX),
+                left => left.checked_sub(1),
+            });
+        left.map(|_| ()).map_err(|_| "an injected fault")
+    }
+}
+
+/// Waits for something that happens elsewhere, moving the clock on by `step` again and again.
+pub(crate) async fn until<F: AsyncFnMut() -> bool>(
+    what: &str,
+    clock: &VirtualClock,
+    step: Duration,
+    mut done: F,
+) {
+    let patience = std::time::Instant::now() + Duration::from_secs(30);
+    while !done().await {
+        assert!(std::time::Instant::now() < patience, "still waiting for: {what}");
+        clock.advance(step);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
