@@ -1,7 +1,7 @@
 //! The messages of a queue since it was made or last purged: where they lie, and what memory knows of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ pub(crate) struct Lot {
     pub(crate) arrivals: Notify,
     /// The time until which somebody waits, or waited, in milliseconds: what is due later need not wake anybody.
     patience: AtomicU64,
+    /// The queue was purged or deleted: whatever lies here is being swept away.
+    closed: AtomicBool,
 }
 
 impl Lot {
@@ -42,6 +44,7 @@ impl Lot {
             index: Mutex::default(),
             arrivals: Notify::new(),
             patience: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -93,6 +96,30 @@ impl Lot {
     /// The place of a message sent now.
     pub(crate) fn next_sequence(&self, now: Timestamp) -> Sequence {
         self.index.lock().next_sequence(now)
+    }
+
+    /// Lets nobody in any more. Called before the sweep, so that it finds every row of those who came before.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.arrivals.notify_waiters();
+    }
+
+    /// Adds messages that were just stored; if the queue was purged meanwhile, deletes them again.
+    pub(crate) async fn arrive(
+        &self,
+        messages: Vec<(Sequence, Entry)>,
+        now: Timestamp,
+        storage: &Storage,
+    ) -> Result<(), QueueError> {
+        if !self.closed.load(Ordering::SeqCst) {
+            self.admit(messages, now);
+            return Ok(());
+        }
+        let taken = messages
+            .into_iter()
+            .map(|(sequence, entry)| Taken { sequence, entry });
+        let taken: Vec<Taken> = taken.collect();
+        storage.write(storage::deletes(&self.partition, &taken)).await
     }
 
     /// Adds messages that are stored, and wakes those who wait for them.

@@ -182,7 +182,7 @@ impl Queues {
             ];
             queues.inner.storage.transact(writes).await?;
             queues.inner.queues.write().remove(&queue.name);
-            lot.arrivals.notify_waiters();
+            lot.close();
             in_background(sweep(queues.inner.storage.clone(), partition)).await;
             Ok(())
         })
@@ -219,7 +219,7 @@ impl Queues {
             ];
             queues.inner.storage.transact(writes).await?;
             queue.replace(purged);
-            state.lot.arrivals.notify_waiters();
+            state.lot.close();
             in_background(sweep(queues.inner.storage.clone(), partition)).await;
             Ok(())
         })

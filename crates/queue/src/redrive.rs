@@ -161,9 +161,8 @@ async fn move_some(
     if !writes.is_empty() {
         storage.transact(writes).await?;
     }
-    to.admit(entries, now);
     taken.drain(..moved);
-    Ok(())
+    to.arrive(entries, now, storage).await
 }
 
 fn size(stored: &Stored) -> usize {

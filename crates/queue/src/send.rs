@@ -39,7 +39,7 @@ impl Queues {
         let (storage, lot) = (self.inner().storage.clone(), Arc::clone(&state.lot));
         finish(async move {
             storage.put_message(row, parts).await?;
-            lot.admit(vec![(sequence, entry)], now);
+            lot.arrive(vec![(sequence, entry)], now, &storage).await?;
             Ok(id)
         })
         .await
@@ -72,7 +72,7 @@ impl Queues {
                 storage.put_message(row, parts).await?;
             }
             storage.write(small).await?;
-            lot.admit(entries, now);
+            lot.arrive(entries, now, &storage).await?;
             Ok(answers)
         })
         .await

@@ -1,6 +1,7 @@
 //! Making, changing, listing, purging and deleting queues.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use trestle_api::{ListTables, PutItem};
 use trestle_item::Item;
@@ -115,6 +116,32 @@ async fn a_purge_removes_every_message_and_only_one_is_allowed_a_minute() {
     fixture.advance(60);
     fixture.queues.purge("work").await.unwrap();
     assert!(fixture.bodies("work").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_message_sent_while_its_queue_is_purged_leaves_no_row_behind() {
+    let fixture = Fixture::on_slow_database();
+    fixture.create("work", &[]).await;
+    let rows = fixture.rows();
+    for turns in 0..16 {
+        let queues = fixture.queues.clone();
+        let sending = tokio::spawn(async move { queues.send("work", "x").await });
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        fixture.queues.purge("work").await.unwrap();
+        sending.await.unwrap().unwrap();
+        fixture.advance(60);
+    }
+    fixture.queues.purge("work").await.unwrap();
+    let swept = async {
+        while fixture.rows() > rows {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), swept)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
