@@ -96,6 +96,6 @@ fn lines(text: Option<String>) -> Vec<String> {
 }
 
 fn date(at: EpochSeconds) -> String {
-    let at = Timestamp::from_millis(u64::try_from(at.0).unwrap_or(0) * 1_000);
+    let at = Timestamp::from_millis(at.0.saturating_mul(1_000));
     at.as_str().chars().take(SECONDS).collect()
 }

@@ -1,5 +1,7 @@
 //! The numbered acceptance points of the system, each by a test named after it; point 12 belongs to migrations.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
 mod api;
 mod crashes;
 mod deploying;

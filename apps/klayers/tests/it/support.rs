@@ -131,11 +131,13 @@ impl PackageIndex for Index {
     }
 }
 
+type Newest = BTreeMap<(String, String), i64>;
+
 /// Layers of which only the names are kept; which can be made to fail, and which counts.
 #[derive(Default)]
 pub(crate) struct Layers {
-    /// The newest version of each layer, and all that are there.
-    stored: Mutex<(BTreeMap<(String, String), i64>, BTreeSet<LayerArn>)>,
+    /// The newest version of each layer in each region, and all that are there.
+    stored: Mutex<(Newest, BTreeSet<LayerArn>)>,
     fault: Fault,
     pub(crate) deleted: Mutex<Vec<LayerArn>>,
 }

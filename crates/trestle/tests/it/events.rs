@@ -50,7 +50,7 @@ fn tell<T>(to: &UnboundedSender<T>, what: T) -> std::future::Ready<Result<(), St
 
 async fn next<T>(of: &mut UnboundedReceiver<T>) -> T {
     let soon = tokio::time::timeout(Duration::from_secs(30), of.recv());
-    soon.await.expect("something comes").expect("somebody speaks")
+    soon.await.unwrap().unwrap()
 }
 
 #[tokio::test]
