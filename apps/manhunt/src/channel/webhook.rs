@@ -1,5 +1,6 @@
 //! Notices as JSON, posted to a URL.
 
+use std::error::Error;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -39,11 +40,19 @@ impl Webhook {
             .body(Full::from(body))
             .map_err(|error| error.to_string())?;
         let answer = self.client.request(request).await;
-        let status = answer.map_err(|error| error.to_string())?.status();
+        let status = answer.map_err(|error| in_full(&error))?.status();
         match status.is_success() {
             true => Ok(()),
             false => Err(format!("the receiver answered {status}")),
         }
+    }
+}
+
+/// What went wrong, and why.
+fn in_full(error: &dyn Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", in_full(cause)),
+        None => error.to_string(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Searches from beginning to end.
 
+use std::time::Duration;
+
 use manhunt::model::*;
 use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, Step, trail};
 use trestle::queue::NewMessage;
@@ -214,24 +216,16 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
         })
         .await;
     assert_eq!(world.look(&search).await.1.len(), 1);
-    // Five times in all, each time later.
+    // It comes again, each time later, and then no more.
     let dead = format!("{STEPS}-dead");
-    let queues = world.service().queues();
-    for wait in [1, 2, 4, 8] {
-        world
-            .until("a failure", async || {
-                let counts = world.counts().await;
-                (counts.visible, counts.in_flight) == (0, 1)
-            })
-            .await;
-        assert_eq!(queues.counts(&dead).await.unwrap().visible, 0);
-        world.clock.advance(std::time::Duration::from_secs(wait));
-    }
     world
         .until("the dead letter", async || {
-            queues.counts(&dead).await.unwrap().visible == 1
+            world.clock.advance(Duration::from_secs(1));
+            let counts = world.service().queues().counts(&dead).await;
+            counts.unwrap().visible == 1
         })
         .await;
+    world.settle(0).await;
     let letters = world.dead().await;
     assert!(letters[0].body.contains("\"dead\""), "{}", letters[0].body);
     assert_eq!(
@@ -284,4 +278,58 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
         ]
     );
     assert_eq!((story.latency_ms_max, story.took_ms), (7000, Some(70_000)));
+}
+
+#[tokio::test]
+async fn point_05_after_a_restart_a_search_goes_on_where_it_was() {
+    let world = World::new().await;
+    let contact = world.contact(&[60, 60]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let world = world.restart().await;
+    assert_eq!(world.counts().await.delayed, 1);
+    world.advance(60).await;
+    world.advance(60).await;
+    assert_eq!(world.recorder.destinations(), ["+0", "+1"]);
+    assert_eq!(world.status(&search).await, SearchStatus::Failed);
+    assert_eq!(
+        world.running.router.status()[0].delivered,
+        0,
+        "the insert is not routed again"
+    );
+}
+
+#[tokio::test]
+async fn an_attempt_that_broke_off_before_it_was_sent_is_sent_by_the_same_message_and_by_no_other() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    world.method(&contact, text("breaks off once", 3600, 0)).await;
+    let search = world.begin(&contact).await;
+    let is_noted = async || world.look(&search).await.1.len() == 1;
+    world.until("the attempt", is_noted).await;
+    // Another message for the same attempt leaves it to the first, which comes again after a second.
+    let step = Step {
+        search: search.clone(),
+        number: 0,
+    };
+    let queues = world.service().queues();
+    queues.send(STEPS, NewMessage::job(&step).unwrap()).await.unwrap();
+    let is_alone = async || {
+        let counts = world.counts().await;
+        (counts.visible, counts.in_flight) == (0, 1)
+    };
+    world.until("the other message to be done", is_alone).await;
+    assert_eq!(world.look(&search).await.1[0].outcome, None);
+    let is_sent = async || {
+        world.clock.advance(Duration::from_secs(1));
+        world.look(&search).await.1[0].outcome.is_some()
+    };
+    world.until("the first to come again", is_sent).await;
+    world.settle(0).await;
+    let (_, attempts) = world.look(&search).await;
+    assert_eq!(
+        (attempts.len(), attempts[0].outcome),
+        (1, Some(SearchAttemptOutcome::Sent))
+    );
+    assert_eq!(world.recorder.sent().len(), 1);
 }

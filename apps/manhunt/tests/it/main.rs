@@ -1,4 +1,10 @@
 //! Every acceptance point of the application, on a clock that only the tests move.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod channels;
 mod http;

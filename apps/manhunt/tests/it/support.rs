@@ -1,6 +1,7 @@
 //! The application on a database in memory, a clock that only the test moves, and a channel that remembers.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Remembers every notice, and fails for destinations that say so.
+/// Remembers every notice. Destinations may say that they are unreachable, or that the first attempt breaks off.
 #[derive(Default)]
 pub(crate) struct Recorder {
     sent: Mutex<Vec<Notice>>,
+    broke_off: AtomicBool,
 }
 
 impl Recorder {
@@ -34,6 +36,9 @@ impl Recorder {
 
 impl Channel for Recorder {
     fn send<'a>(&'a self, notice: &'a Notice) -> Sending<'a> {
+        if notice.destination.contains("breaks off once") && !self.broke_off.swap(true, Ordering::SeqCst) {
+            panic!("as a program that dies");
+        }
         self.sent.lock().unwrap().push(notice.clone());
         let answer = match notice.destination.contains("unreachable") {
             true => Err("nobody there".to_owned()),
@@ -68,6 +73,16 @@ impl World {
             running,
             recorder,
         }
+    }
+
+    /// Ends the application and starts it again on the same database.
+    pub(crate) async fn restart(self) -> Self {
+        self.running.stop().await;
+        let channels = Channels::all(self.recorder.clone());
+        let running = Service::start(&self.engine, channels, "http://hunt")
+            .await
+            .unwrap();
+        Self { running, ..self }
     }
 
     pub(crate) fn service(&self) -> &Service {
