@@ -14,6 +14,7 @@ mod linearizable;
 mod models;
 mod power_cut;
 mod queues;
+mod routes;
 
 /// How many rounds a test runs: a few by default, more when the variable says so.
 fn rounds(variable: &str, default: u64) -> u64 {
