@@ -1,7 +1,8 @@
-//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model.
+//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model, queues.
 
 mod embedded;
 mod model;
+mod queues;
 mod scale;
 mod start;
 mod tables;
@@ -29,6 +30,7 @@ pub(crate) fn measure(
     match what {
         Alone::Embedded => embedded::measure(&run, progress),
         Alone::Model => model::measure(&run, progress),
+        Alone::Queues => queues::measure(&run, progress),
         Alone::Start => start::measure(&run, progress),
         Alone::Tables => tables::measure(&run, progress),
         Alone::Scale => scale::measure(&run, progress),

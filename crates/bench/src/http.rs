@@ -4,4 +4,4 @@ mod answer;
 mod request;
 
 pub(crate) use answer::{Answer, read_answer};
-pub(crate) use request::{Builder, Template, plain_request};
+pub(crate) use request::{Builder, Template, plain_request, queue_request};

@@ -61,6 +61,8 @@ pub enum Alone {
     Embedded,
     /// Writes with a model, compared with the same writes without, in the same process.
     Model,
+    /// Messages sent, received and deleted, compared with moto's server.
+    Queues,
     /// Memory when idle and after loading, and the time from start to first answer.
     Start,
     /// Writes with many tables, compared with one.
@@ -71,9 +73,10 @@ pub enum Alone {
 
 impl Alone {
     /// All of them, the quick ones first.
-    pub const ALL: [Alone; 5] = [
+    pub const ALL: [Alone; 6] = [
         Alone::Embedded,
         Alone::Model,
+        Alone::Queues,
         Alone::Tables,
         Alone::Start,
         Alone::Scale,
@@ -84,6 +87,7 @@ impl Alone {
         match self {
             Alone::Embedded => "embedded",
             Alone::Model => "model",
+            Alone::Queues => "queues",
             Alone::Start => "start",
             Alone::Tables => "tables",
             Alone::Scale => "scale",

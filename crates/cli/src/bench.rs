@@ -12,7 +12,7 @@ is sent to one after the other, and in the end all are killed. Those that are no
 disk, with fsync before each answer. docs/benchmarks.md describes the method.
 
 Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection.
-Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), tables (writes with many tables), start (memory, and start with many \
+Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), tables (writes with many tables), start (memory, and start with many \
 rows), scale (reads from many rows).";
 
 /// Flags of `trestle bench`.
@@ -43,7 +43,7 @@ pub(crate) struct BenchFlags {
     /// Leave out the two limits: the constant answer over HTTP, and the bare storage engine
     #[arg(long)]
     no_limits: bool,
-    /// Measure Trestle alone, and nothing else unless --targets is given: embedded, model, tables, start, scale, or all
+    /// Measure Trestle alone, and nothing else unless --targets is given: embedded, model, queues, tables, start, scale, or all
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = alone)]
     alone: Vec<AloneChoice>,
     /// Tables for `--alone tables`
@@ -64,6 +64,9 @@ pub(crate) struct BenchFlags {
     /// The dynalite command [default: the one in PATH]
     #[arg(long, value_name = "FILE")]
     dynalite: Option<PathBuf>,
+    /// The moto_server command, for `--alone queues` [default: the one in PATH]
+    #[arg(long, value_name = "FILE")]
+    moto_server: Option<PathBuf>,
     /// Where data directories are made [default: /var/tmp, which is on disk where /tmp may be memory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -140,6 +143,7 @@ fn settings(flags: BenchFlags) -> Result<Settings, Failure> {
             dynamodb_local: flags.dynamodb_local,
             dynoxide: flags.dynoxide,
             dynalite: flags.dynalite,
+            moto: flags.moto_server,
         },
         targets: match flags.targets {
             _ if only_alone => Vec::new(),

@@ -83,8 +83,12 @@ impl Duel {
         for turn in 0..u64::from(TURNS) {
             // Versions go on where the turn before cannot have come to.
             let first = 1 + turn * 10_000_000;
-            best.0 = best.0.max(writes(&derived, self.with_model, first, run.settings.measured)?);
-            best.1 = best.1.max(writes(&given, self.without, first, run.settings.measured)?);
+            best.0 = best
+                .0
+                .max(writes(&derived, self.with_model, first, run.settings.measured)?);
+            best.1 = best
+                .1
+                .max(writes(&given, self.without, first, run.settings.measured)?);
         }
         let ratio = best.0 / best.1.max(1e-9);
         progress.done(&format!(
@@ -101,7 +105,8 @@ impl Duel {
     fn open(&self, data: &Path, enforced: bool) -> Result<Engine, BenchError> {
         let engine = Engine::open(data, StoreSettings::default(), Options::default());
         let engine = engine.doing("cannot open a database")?;
-        let binding = Binding::open(engine.clone(), Arc::new(SystemClock::new())).doing("cannot bind a model")?;
+        let binding =
+            Binding::open(engine.clone(), Arc::new(SystemClock::new())).doing("cannot bind a model")?;
         let report = binding
             .apply(self.model, ApplyOptions::default(), &mut Nobody)
             .doing("cannot apply a model")?;
@@ -134,7 +139,9 @@ fn writes(
     };
     let began = Instant::now();
     let done = std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| scope.spawn(move || write(writer)))
+            .collect();
         std::thread::sleep(measured);
         over.store(true, Ordering::Relaxed);
         let counts = writers.into_iter().map(|writer| match writer.join() {
@@ -170,7 +177,11 @@ fn search(row: u64) -> Request {
 }
 
 fn search_update(row: u64, turn: u64, given: bool) -> Request {
-    let status = if turn.is_multiple_of(2) { STATUSES[0] } else { STATUSES[1] };
+    let status = if turn.is_multiple_of(2) {
+        STATUSES[0]
+    } else {
+        STATUSES[1]
+    };
     let mut values = Item::from([(":s", text(status))]);
     if given {
         values.insert(":k", text(format!("{status}#c0")));
@@ -178,7 +189,14 @@ fn search_update(row: u64, turn: u64, given: bool) -> Request {
     let update = UpdateItem {
         table_name: "manhunt".to_owned(),
         key: Item::from([("PK", text(format!("{row:08x}"))), ("SK", text("search"))]),
-        update_expression: Some(if given { "SET #s = :s, GSI2PK = :k" } else { "SET #s = :s" }.to_owned()),
+        update_expression: Some(
+            if given {
+                "SET #s = :s, GSI2PK = :k"
+            } else {
+                "SET #s = :s"
+            }
+            .to_owned(),
+        ),
         expression_attribute_names: Some([("#s".to_owned(), "status".to_owned())].into()),
         expression_attribute_values: Some(values),
         ..UpdateItem::default()
@@ -193,7 +211,12 @@ fn layer(row: u64, version: u64) -> Item {
         ("pckg", text(format!("package{row:05}"))),
         ("pyVrsn", text("p3.12")),
         ("lyrVrsn", AttributeValue::from(version as i64)),
-        ("arn", text(format!("arn:aws:lambda:eu-north-1:layer:package{row:05}:{version}"))),
+        (
+            "arn",
+            text(format!(
+                "arn:aws:lambda:eu-north-1:layer:package{row:05}:{version}"
+            )),
+        ),
         ("pckgVrsn", text("1.0.0")),
         ("rqrmntsTxt", text("x".repeat(800))),
         ("rqrmntsHsh", text(format!("{row:064x}"))),

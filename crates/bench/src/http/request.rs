@@ -73,7 +73,7 @@ impl Builder {
     }
 
     pub(crate) fn finish(self, operation: &str) -> Template {
-        let mut bytes = head(operation, self.body.len()).into_bytes();
+        let mut bytes = head(DYNAMODB, operation, self.body.len()).into_bytes();
         let shift = bytes.len();
         bytes.extend_from_slice(&self.body);
         let moved = self.slots.into_iter().map(|slot| Slot {
@@ -89,17 +89,30 @@ impl Builder {
 
 /// A request that is sent once.
 pub(crate) fn plain_request(operation: &str, body: &str) -> Vec<u8> {
-    let mut bytes = head(operation, body.len()).into_bytes();
+    whole(DYNAMODB, operation, body)
+}
+
+/// A request of SQS's protocol.
+pub(crate) fn queue_request(operation: &str, body: &str) -> Vec<u8> {
+    whole(SQS, operation, body)
+}
+
+fn whole(service: (&str, &str), operation: &str, body: &str) -> Vec<u8> {
+    let mut bytes = head(service, operation, body.len()).into_bytes();
     bytes.extend_from_slice(body.as_bytes());
     bytes
 }
 
+/// What a service's operations are prefixed with, and its name in signatures.
+const DYNAMODB: (&str, &str) = ("DynamoDB_20120810", "dynamodb");
+const SQS: (&str, &str) = ("AmazonSQS", "sqs");
+
 /// What an SDK sends, without a signature that anybody could check: all targets accept any.
-fn head(operation: &str, length: usize) -> String {
+fn head((prefix, service): (&str, &str), operation: &str, length: usize) -> String {
     format!(
-        "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.{operation}\r\n\
+        "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {prefix}.{operation}\r\n\
          Content-Type: application/x-amz-json-1.0\r\nX-Amz-Date: 20260101T000000Z\r\n\
-         Authorization: AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, \
+         Authorization: AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/{service}/aws4_request, \
          SignedHeaders=host;x-amz-date;x-amz-target, \
          Signature=0000000000000000000000000000000000000000000000000000000000000000\r\n\
          Content-Length: {length}\r\n\r\n"

@@ -15,6 +15,8 @@ pub struct Places {
     pub dynoxide: Option<PathBuf>,
     /// The `dynalite` command.
     pub dynalite: Option<PathBuf>,
+    /// The `moto_server` command.
+    pub moto: Option<PathBuf>,
 }
 
 impl Places {
@@ -39,6 +41,13 @@ impl Places {
             program,
             version,
         })
+    }
+}
+
+impl Places {
+    /// Moto's server, whose queues are compared, or why there is none.
+    pub(crate) fn moto(&self) -> Result<PathBuf, String> {
+        command("moto_server", self.moto.as_deref())
     }
 }
 
