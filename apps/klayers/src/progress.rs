@@ -28,6 +28,6 @@ impl Progress {
     }
 
     pub(crate) fn end(&self) {
-        self.bar.finish_with_message("done");
+        self.bar.finish_and_clear();
     }
 }
