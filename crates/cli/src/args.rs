@@ -4,6 +4,7 @@ use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::exit::EXIT_CODES;
 use crate::model::ModelCommand;
 use crate::routes::RoutesCommand;
+use crate::tail::TailFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
     #[command(subcommand)]
     Routes(RoutesCommand),
+    /// Show the changes of a table as they happen, by entity, with what changed.
+    Tail(Box<TailFlags>),
     /// Measure this database and the servers it is compared with.
     #[command(after_help = BENCH_HELP)]
     Bench(Box<BenchFlags>),

@@ -5,15 +5,19 @@ mod args;
 mod backup;
 mod bench;
 mod config;
+mod database;
 mod exit;
 mod healthcheck;
+mod known;
 mod local_flags;
 mod logging;
 mod model;
+mod remote;
 mod restore;
 mod routes;
 mod serve;
 mod server_flags;
+mod tail;
 mod verify;
 
 use args::{Cli, Command};
@@ -42,6 +46,7 @@ fn run() -> Result<(), Failure> {
         Command::Restore(flags) => restore::restore(&flags),
         Command::Model(command) => model::model(&command),
         Command::Routes(command) => routes::routes(&command),
+        Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),
     }

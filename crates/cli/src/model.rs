@@ -1,7 +1,6 @@
 //! `trestle model`: checks model files, explains their access patterns, prints their schema; applies them to databases.
 
 mod apply;
-mod database;
 mod import;
 mod infer;
 pub(crate) mod keeper;

@@ -6,7 +6,7 @@ use clap::Args;
 use std::io::Read;
 
 /// Flags that say which server.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ServerFlags {
     /// The running server
     #[arg(

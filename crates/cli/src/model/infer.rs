@@ -1,17 +1,16 @@
 //! `trestle model infer`: a model proposed from the rows of a table.
 
-use super::database::Database;
 use super::place::PlaceFlags;
 use super::proposal::OutputFlags;
 use crate::args::LogFormat;
+use crate::database::Database;
 use crate::exit::Failure;
 use crate::logging;
 use clap::Args;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use trestle_api::{
-    DescribeTable, DescribeTableOutput, DescribeTimeToLive, ErrorKind, KeySchemaElement, KeyType, ListTables,
-    ProjectionType, Scan, StreamViewType, TableDescription,
+    DescribeTimeToLive, KeySchemaElement, KeyType, ProjectionType, Scan, StreamViewType, TableDescription,
 };
 use trestle_discover::TableFacts;
 use trestle_model::{Index, KeyAttribute, KeySchema, Projection, StreamView};
@@ -39,47 +38,16 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     logging::start("warn", LogFormat::Text)?;
     flags.output.check()?;
     let database = flags.place.database()?;
-    let described = describe(&database, &flags.table)?;
+    let described = database.describe(&flags.table)?;
     let ttl = database.run(DescribeTimeToLive {
         table_name: flags.table.clone(),
     })?;
-    let facts = facts(&described.table, ttl.time_to_live_description.attribute_name);
+    let facts = facts(&described, ttl.time_to_live_description.attribute_name);
     let most = usize::try_from(flags.rows).unwrap_or(usize::MAX);
-    let mut rows = Rows::of(&database, &flags.table, described.table.item_count, most);
+    let mut rows = Rows::of(&database, &flags.table, described.item_count, most);
     let proposal = trestle_discover::infer(&facts, &mut rows);
     rows.end()?;
     flags.output.give(&proposal)
-}
-
-fn describe(database: &Database<'_>, table: &str) -> Result<DescribeTableOutput, Failure> {
-    let described = database.try_run(DescribeTable {
-        table_name: table.to_owned(),
-    })?;
-    match described {
-        Ok(described) => Ok(described),
-        Err(error) if error.kind() == ErrorKind::ResourceNotFound => Err(no_table(database, table)?),
-        Err(error) => Err(database.refused::<DescribeTable>(&error)),
-    }
-}
-
-/// Says which tables there are; a page of them, which is a hundred, is enough to find a slip of the pen.
-fn no_table(database: &Database<'_>, table: &str) -> Result<Failure, Failure> {
-    let listed = database.run(ListTables::default())?;
-    let more = if listed.last_evaluated_table_name.is_some() {
-        " and more"
-    } else {
-        ""
-    };
-    Ok(Failure::usage(if listed.table_names.is_empty() {
-        format!(
-            "there is no table {table}, nor any other; `trestle model apply FILE` creates those of a model"
-        )
-    } else {
-        format!(
-            "there is no table {table}; there is {}{more}",
-            listed.table_names.join(", ")
-        )
-    }))
 }
 
 /// The rows of a table, page by page. An error ends them, and is told at the end.

@@ -1,9 +1,9 @@
 //! Where models are: with a running server, or in a directory that no server has open.
 
-use super::database::Database;
 use super::keeper::Keeper;
 use super::progress::Progress;
 use super::waiting;
+use crate::database::Database;
 use crate::exit::Failure;
 use crate::server_flags::{ServerFlags, encoded};
 use crate::verify::cannot_open;

@@ -1,18 +1,18 @@
 //! Routes on a running server: from a file, from a model, applied while it runs; dead letters, metrics and restarts.
 
-use crate::running::{Running, run, start};
+use crate::running::{Running, start};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+pub(crate) const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST",
     "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}"#;
 
 /// Appends what it gets to a file, unless there is a file that says it must not.
-const ROUTES: &str = r#"
+pub(crate) const ROUTES: &str = r#"
 [route.saved]
 table = "things"
 pattern = { keys = { pk = [{ anything-but = "quiet" }] } }
@@ -20,7 +20,7 @@ target = { command = ["sh", "-c", "test ! -e closed && cat >> saved"] }
 maximum_retry_attempts = 0
 "#;
 
-fn put(server: &Running, pk: &str) {
+pub(crate) fn put(server: &Running, pk: &str) {
     let answer = server.call(
         "PutItem",
         &format!(r#"{{"TableName":"things","Item":{{"pk":{{"S":"{pk}"}}}}}}"#),
@@ -43,7 +43,7 @@ fn admin(server: &Running, method: &str, path: &str, body: &str) -> (u16, String
     (head[9..12].parse().unwrap(), body.to_owned())
 }
 
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
         assert!(
@@ -54,11 +54,11 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn saved(directory: &Path) -> String {
+pub(crate) fn saved(directory: &Path) -> String {
     std::fs::read_to_string(directory.join("saved")).unwrap_or_default()
 }
 
-fn status(server: &Running, of: &str) -> u64 {
+pub(crate) fn status(server: &Running, of: &str) -> u64 {
     let (_, body) = admin(server, "GET", "/_trestle/routes", "");
     let status: Value = serde_json::from_str(&body).unwrap();
     status["routes"][0][of].as_u64().unwrap()
@@ -206,80 +206,4 @@ target = { command = ["sh", "-c", "cat >> saved"] }
         admin(&server, "GET", "/_trestle/routes", "").1,
         r#"{"routes":[]}"#
     );
-}
-
-/// What `trestle routes …` printed on a server; it must have ended with `code`.
-fn said(server: &Running, directory: &Path, code: i32, args: &[&str]) -> String {
-    let endpoint = format!("http://{}", server.address);
-    let output = run(
-        directory,
-        &[&["routes"], args, &["--endpoint", &endpoint]].concat(),
-    );
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
-    text
-}
-
-#[test]
-fn the_commands_apply_routes_and_list_show_replay_and_drop_what_was_given_up() {
-    let home = tempfile::tempdir().unwrap();
-    let directory = home.path();
-    let server = start(directory, &["serve", "--in-memory", "--port", "0"]);
-    server.call("CreateTable", TABLE);
-    std::fs::write(directory.join("routes.toml"), ROUTES).unwrap();
-    let checked = run(directory, &["routes", "check", "routes.toml"]);
-    assert_eq!(checked.status.code(), Some(0));
-    let said = |code, args: &[&str]| said(&server, directory, code, args);
-    assert_eq!(said(0, &["status"]), "no routes\n");
-    assert!(said(0, &["apply", "routes.toml", "--dry-run"]).contains("nothing was changed"));
-    assert!(said(0, &["apply", "routes.toml"]).starts_with("saved (things): "));
-
-    std::fs::write(directory.join("closed"), "").unwrap();
-    for item in ["one", "two", "three"] {
-        put(&server, item);
-    }
-    until("the dead letters", || status(&server, "dead") == 3);
-    assert!(said(0, &["status"]).contains("3 dead letters\n  last error: "));
-    let listed = said(0, &["dead-letters", "--route", "saved"]);
-    let ids: Vec<&str> = listed
-        .lines()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
-    assert_eq!(ids.len(), 3, "{listed}");
-    assert!(
-        listed.contains(r#"insert of {"pk":"one"}, 1 attempts"#),
-        "{listed}"
-    );
-    let shown: Value = serde_json::from_str(&said(0, &["dead-letters", ids[1]])).unwrap();
-    assert_eq!(shown["id"], ids[1]);
-    assert!(said(1, &["replay", ids[0]]).contains("0 delivered, 1 refused again"));
-    std::fs::remove_file(directory.join("closed")).unwrap();
-    assert_eq!(said(0, &["replay", ids[0]]), "1 delivered, 0 refused again\n");
-    assert_eq!(said(0, &["drop", ids[1]]), "1 dropped\n");
-    assert_eq!(said(0, &["replay", "--all"]), "1 delivered, 0 refused again\n");
-    assert_eq!(saved(directory).lines().count(), 2);
-    assert_eq!(said(0, &["dead-letters", "--json"]), "");
-    assert!(said(1, &["dead-letters", ids[1]]).contains("There is no dead letter"));
-    assert!(
-        said(2, &["replay"]).contains("required"),
-        "what to replay is never guessed"
-    );
-}
-
-#[test]
-fn a_route_file_is_checked_without_a_server() {
-    let home = tempfile::tempdir().unwrap();
-    let wrong = "[route.a]\ntable = \"things\"\ntarget = { webhook = 7 }\n[route.b]\nevent = \"gone\"\n";
-    std::fs::write(home.path().join("wrong.toml"), wrong).unwrap();
-    let output = run(home.path(), &["routes", "check", "wrong.toml"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(7), "{text}");
-    for says in [
-        "wrong.toml:3:10: error: route `a`: target: webhook",
-        "wrong.toml:4:8: error: route `b`: it has no target",
-        "wrong.toml:4:8: error: route `b`: it has no table",
-        "wrong.toml:5:9: error: route `b`: there is no event `gone`",
-    ] {
-        assert!(text.contains(says), "{says}\n{text}");
-    }
 }

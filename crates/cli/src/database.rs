@@ -2,31 +2,28 @@
 
 use crate::admin_call::Caller;
 use crate::exit::Failure;
+use crate::remote;
 use crate::server_flags::signing_hint;
 use crate::verify::cannot_open;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use trestle_api::{Error, Operation};
+use trestle_api::{DescribeTable, Error, ErrorKind, ListTables, Operation, TableDescription};
 use trestle_engine::{Engine, Options};
 use trestle_env::SystemClock;
 use trestle_store::FjallStore;
-
-/// More than any page, whose items are at most 1 MB.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Whoever looks at rows does not want them to vanish meanwhile.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where operations are sent.
-pub(super) enum Database<'a> {
+pub(crate) enum Database<'a> {
     Server(Caller<'a>),
     Directory(Engine),
 }
 
 impl<'a> Database<'a> {
-    pub(super) fn in_directory(directory: &Path) -> Result<Self, Failure> {
+    pub(crate) fn in_directory(directory: &Path) -> Result<Self, Failure> {
         let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
         let store = store.map_err(|error| cannot_open(directory, &error))?;
         let options = Options {
@@ -39,21 +36,53 @@ impl<'a> Database<'a> {
     }
 
     /// Carries out an operation.
-    pub(super) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Failure> {
+    pub(crate) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Failure> {
         let answered = self.try_run(operation)?;
         answered.map_err(|error| self.refused::<O>(&error))
     }
 
     /// Carries out an operation that the database may refuse: the outer error is of the way there.
-    pub(super) fn try_run<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
+    fn try_run<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
         match self {
             Database::Directory(engine) => Ok(engine.run(operation)),
             Database::Server(caller) => ask(caller, operation),
         }
     }
 
+    /// Describes a table; without it, says which tables there are.
+    pub(crate) fn describe(&self, table: &str) -> Result<TableDescription, Failure> {
+        let described = self.try_run(DescribeTable {
+            table_name: table.to_owned(),
+        })?;
+        match described {
+            Ok(described) => Ok(*described.table),
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => Err(self.no_table(table)?),
+            Err(error) => Err(self.refused::<DescribeTable>(&error)),
+        }
+    }
+
+    /// A page of tables, which is a hundred, is enough to find a slip of the pen.
+    fn no_table(&self, table: &str) -> Result<Failure, Failure> {
+        let listed = self.run(ListTables::default())?;
+        let more = if listed.last_evaluated_table_name.is_some() {
+            " and more"
+        } else {
+            ""
+        };
+        Ok(Failure::usage(if listed.table_names.is_empty() {
+            format!(
+                "there is no table {table}, nor any other; `trestle model apply FILE` creates those of a model"
+            )
+        } else {
+            format!(
+                "there is no table {table}; there is {}{more}",
+                listed.table_names.join(", ")
+            )
+        }))
+    }
+
     /// Says that the database refused an operation, and what to do about it.
-    pub(super) fn refused<O: Operation>(&self, error: &Error) -> Failure {
+    fn refused<O: Operation>(&self, error: &Error) -> Failure {
         let hint = match self {
             Database::Server(caller) => signing_hint(caller, &error.to_string()),
             Database::Directory(_) => "",
@@ -64,17 +93,7 @@ impl<'a> Database<'a> {
 
 /// The outer error is of the way there, the inner one of the database.
 fn ask<O: Operation>(caller: &Caller<'_>, operation: O) -> Result<Result<O::Output, Error>, Failure> {
-    let request = operation.into_request();
-    let target = trestle_wire::target_of(&request);
-    let answered = caller.call_operation(&target, &trestle_wire::encode_request(&request))?;
-    let mut body = Vec::new();
-    let read = answered.body.take(ANSWER_BYTES_MAX).read_to_end(&mut body);
-    read.map_err(|error| Failure::failed(format!("the answer of {} broke off: {error}", caller.endpoint)))?;
-    if answered.status != "200" {
-        let status = answered.status.parse().unwrap_or_default();
-        return Ok(Err(trestle_wire::decode_error(status, &body)));
-    }
-    let response = trestle_wire::decode_response(O::NAME, &body);
+    let response = remote::ask(caller, &operation.into_request())?;
     let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
     Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
 }

@@ -1,0 +1,99 @@
+//! `trestle routes apply` and `remove`: the route file of a running server.
+
+use super::check::{bad_routes, is_model};
+use super::{PAGE, ROUTES, ask, line, read, section, status};
+use crate::exit::Failure;
+use crate::known;
+use crate::server_flags::ServerFlags;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Flags of `trestle routes apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyFlags {
+    /// The route file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only let the server check it
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Flags of `trestle routes remove`.
+#[derive(Debug, Args)]
+pub(crate) struct RemoveFlags {
+    /// The route
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Lets a file take the place of the one that was applied before.
+pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
+    let (server, shown) = (&flags.server, flags.file.display());
+    let text = read(&flags.file)?;
+    if is_model(&text) {
+        return Err(Failure::usage(format!(
+            "{shown} is a model; `trestle model apply {shown}` applies it together with its routes"
+        )));
+    }
+    let path = format!("{ROUTES}?dry-run={}", flags.dry_run);
+    let caller = server.caller(PAGE);
+    let said = server.ask(&caller, "POST", &path, &text)?;
+    match said.status.as_str() {
+        "200" if flags.dry_run => line(&format!("{shown}: nothing is wrong; nothing was changed")),
+        "200" => status::show(&said.text)?,
+        // The problems of the file, each with its place.
+        "400" if !said.text.starts_with('{') => {
+            for problem in said.text.lines() {
+                line(&if problem.starts_with(' ') {
+                    problem.to_owned()
+                } else {
+                    format!("{shown}:{problem}")
+                });
+            }
+            return Err(bad_routes(&shown.to_string()));
+        }
+        _ => return Err(Failure::failed(server.refusal(&caller, &said))),
+    }
+    Ok(())
+}
+
+/// Applies the file again without one of its routes.
+pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
+    let (server, name) = (&flags.server, &flags.name);
+    let models = known::models(server)?;
+    let (routes, file) = known::routes(server, &models)?;
+    let Some(found) = routes.iter().find(|known| known.route.name == *name) else {
+        return Err(no_route(name, &routes));
+    };
+    if let Some(model) = &found.of_model {
+        return Err(Failure::usage(format!(
+            "route {name} is in model {model}: take it out of the model's file and run `trestle model apply`"
+        )));
+    }
+    let Some(rest) = section::without(&file, name) else {
+        return Err(Failure::failed(format!(
+            "route {name} cannot be taken out of the file as it is written; `trestle routes list --text` prints it: take \
+             the route out by hand and run `trestle routes apply`"
+        )));
+    };
+    ask(server, "POST", ROUTES, &rest)?;
+    line(&format!(
+        "route {name} is gone; its dead letters, if any, stay until they are dropped"
+    ));
+    Ok(())
+}
+
+/// Says which routes there are.
+pub(super) fn no_route(name: &str, routes: &[known::KnownRoute]) -> Failure {
+    let names: Vec<&str> = routes.iter().map(|known| known.route.name.as_str()).collect();
+    Failure::usage(if names.is_empty() {
+        format!("there is no route {name}, nor any other; `trestle routes apply FILE` applies a route file")
+    } else {
+        format!("there is no route {name}; there is {}", names.join(", "))
+    })
+}

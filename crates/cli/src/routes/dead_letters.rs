@@ -1,0 +1,191 @@
+//! `trestle routes dead-letters` and `replay`: what was given up.
+
+use super::{DEAD_LETTERS, ask, line};
+use crate::exit::Failure;
+use crate::server_flags::{ServerFlags, encoded};
+use clap::{ArgGroup, Args, Subcommand};
+use serde_json::Value;
+
+/// Dead letters asked for at once.
+const PAGE: usize = 100;
+
+/// Flags of `trestle routes dead-letters`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DeadLettersFlags {
+    #[command(subcommand)]
+    command: Option<DeadLettersCommand>,
+    #[command(flatten)]
+    list: ListFlags,
+}
+
+/// What can be done with dead letters, besides listing and replaying them.
+#[derive(Debug, Subcommand)]
+enum DeadLettersCommand {
+    /// Show one, whole
+    Show(ShowFlags),
+    /// Forget some for good
+    Drop(DropFlags),
+}
+
+#[derive(Debug, Args)]
+struct ListFlags {
+    /// Only those of this route
+    #[arg(value_name = "ROUTE")]
+    route: Option<String>,
+    /// List no more than this
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Debug, Args)]
+struct ShowFlags {
+    /// The dead letter
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Debug, Args)]
+struct DropFlags {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Flags of `trestle routes replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFlags {
+    #[command(flatten)]
+    which: Which,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Which dead letters; everything only by that word.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["id", "route", "all"]))]
+struct Which {
+    /// This one
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Those of this route
+    #[arg(long, value_name = "NAME")]
+    route: Option<String>,
+    /// All of them
+    #[arg(long)]
+    all: bool,
+}
+
+impl Which {
+    fn path(&self) -> String {
+        match (&self.id, &self.route) {
+            (Some(id), _) => format!("{DEAD_LETTERS}?id={}", encoded(id)),
+            (None, Some(route)) => format!("{DEAD_LETTERS}?route={}", encoded(route)),
+            (None, None) => format!("{DEAD_LETTERS}?all"),
+        }
+    }
+}
+
+pub(super) fn dead_letters(flags: &DeadLettersFlags) -> Result<(), Failure> {
+    match &flags.command {
+        None => list(&flags.list),
+        Some(DeadLettersCommand::Show(flags)) => show(flags),
+        Some(DeadLettersCommand::Drop(flags)) => forget(flags),
+    }
+}
+
+fn list(flags: &ListFlags) -> Result<(), Failure> {
+    let route = flags
+        .route
+        .as_ref()
+        .map(|route| format!("&route={}", encoded(route)));
+    let route = route.unwrap_or_default();
+    let (mut after, mut listed) = (String::new(), 0);
+    while listed < flags.limit {
+        let limit = PAGE.min(flags.limit - listed);
+        let page = ask(
+            &flags.server,
+            "GET",
+            &format!("{DEAD_LETTERS}?limit={limit}{route}{after}"),
+            "",
+        )?;
+        for letter in page["dead_letters"].as_array().into_iter().flatten() {
+            print(letter, flags.json);
+            listed += 1;
+        }
+        let Some(next) = page["next"].as_str() else {
+            if listed == 0 && !flags.json {
+                line("no dead letters");
+            }
+            return Ok(());
+        };
+        after = format!("&after={}", encoded(next));
+    }
+    if !flags.json {
+        line("… and more; --limit N lists more");
+    }
+    Ok(())
+}
+
+fn print(letter: &Value, as_json: bool) {
+    if as_json {
+        return line(&letter.to_string());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let change = &letter["change"];
+    let attempts = match letter["attempts"].as_u64() {
+        Some(1) => "1 attempt".to_owned(),
+        attempts => format!("{} attempts", attempts.unwrap_or_default()),
+    };
+    line(&format!(
+        "{}  {} {} {}, {attempts}, last at {}: {}",
+        text(&letter["id"]),
+        text(&change["event"]),
+        change["entity"].as_str().unwrap_or("of"),
+        change["keys"],
+        text(&letter["last"]),
+        text(&letter["error"]),
+    ));
+}
+
+fn show(flags: &ShowFlags) -> Result<(), Failure> {
+    let path = format!("{DEAD_LETTERS}?id={}", encoded(&flags.id));
+    line(&format!("{:#}", ask(&flags.server, "GET", &path, "")?));
+    Ok(())
+}
+
+fn forget(flags: &DropFlags) -> Result<(), Failure> {
+    let answer = ask(&flags.server, "DELETE", &flags.which.path(), "")?;
+    line(&format!("{} dropped", answer["dropped"]));
+    Ok(())
+}
+
+/// Tries dead letters again. Those that are refused again stay, with the new reason.
+pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
+    let answer = ask(&flags.server, "POST", &flags.which.path(), "")?;
+    if flags.json {
+        line(&answer.to_string());
+    } else {
+        line(&format!(
+            "{} delivered, {} refused again",
+            answer["delivered"], answer["failed"]
+        ));
+    }
+    match answer["failed"].as_u64() {
+        Some(0) => Ok(()),
+        _ => Err(Failure::failed(
+            "some dead letters were refused again; they stay, and `trestle routes dead-letters` says why",
+        )),
+    }
+}

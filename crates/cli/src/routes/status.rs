@@ -1,0 +1,117 @@
+//! `trestle routes status`: how each route is doing.
+
+use super::{ROUTES, ask, line, table};
+use crate::exit::Failure;
+use crate::server_flags::ServerFlags;
+use clap::Args;
+use serde_json::Value;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+use tokio::runtime::Builder;
+use trestle_server::termination;
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Flags of `trestle routes status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusFlags {
+    /// Look again every second, until told to stop
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
+    if !flags.watch {
+        return look(flags);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+    runtime.block_on(async {
+        let mut told_to_stop = std::pin::pin!(termination());
+        loop {
+            if io::stdout().is_terminal() && !flags.json {
+                let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
+            }
+            look(flags)?;
+            tokio::select! {
+                () = &mut told_to_stop => return Ok(()),
+                () = tokio::time::sleep(INTERVAL) => {}
+            }
+        }
+    })
+}
+
+fn look(flags: &StatusFlags) -> Result<(), Failure> {
+    let answer = ask(&flags.server, "GET", ROUTES, "")?;
+    if flags.json {
+        line(&answer.to_string());
+    } else {
+        print(&answer);
+    }
+    Ok(())
+}
+
+/// Shows a status as the server answered it.
+pub(super) fn show(answer: &str) -> Result<(), Failure> {
+    let answer = serde_json::from_str(answer);
+    print(&answer.map_err(|error| Failure::failed(format!("the answer is no JSON: {error}")))?);
+    Ok(())
+}
+
+fn print(answer: &Value) {
+    let routes = answer["routes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if routes.is_empty() {
+        return line("no routes; `trestle routes apply FILE` applies a route file");
+    }
+    let head = [
+        "ROUTE",
+        "TABLE",
+        "STATE",
+        "WAITING",
+        "LAG",
+        "DELIVERED",
+        "RETRIED",
+        "PARKED",
+        "DEAD",
+        "LAST ERROR",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(routes.iter().map(row));
+    for text in table::lines(&rows) {
+        line(&text);
+    }
+}
+
+fn row(route: &Value) -> [String; 10] {
+    let text = |name: &str| route[name].as_str().unwrap_or_default().to_owned();
+    let number = |name: &str| route[name].as_u64().unwrap_or_default().to_string();
+    let error = route["last_error"]["message"].as_str().unwrap_or("-");
+    [
+        text("route"),
+        text("table"),
+        text("state"),
+        number("waiting"),
+        lag(route["lag_ms"].as_u64().unwrap_or_default()),
+        number("delivered"),
+        number("retried"),
+        number("parked"),
+        number("dead"),
+        error.lines().next().unwrap_or_default().to_owned(),
+    ]
+}
+
+/// A time in its largest unit.
+fn lag(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{}s", ms / 1_000),
+        60_000..3_600_000 => format!("{}m", ms / 60_000),
+        _ => format!("{}h", ms / 3_600_000),
+    }
+}

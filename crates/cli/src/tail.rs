@@ -1,0 +1,93 @@
+//! `trestle tail`: the changes of a table as they happen, by entity, with what changed.
+
+mod follow;
+mod show;
+
+pub(crate) use follow::{FollowFlags, follow};
+pub(crate) use show::Show;
+
+use crate::args::LogFormat;
+use crate::exit::Failure;
+use crate::known;
+use crate::logging;
+use clap::Args;
+use std::path::PathBuf;
+use std::sync::Arc;
+use trestle_events::{ChangeEvent, Destination, ModelTyper, Route};
+use trestle_model::Model;
+
+/// Flags of `trestle tail`.
+#[derive(Debug, Args)]
+pub(crate) struct TailFlags {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    table: String,
+    /// Only changes of this entity; may be given more than once
+    #[arg(long = "entity", value_name = "NAME")]
+    entities: Vec<String>,
+    /// Only these events: insert, modify, remove, expire; may be given more than once
+    #[arg(long = "event", value_name = "EVENT", value_parser = event)]
+    events: Vec<ChangeEvent>,
+    /// A model that knows the entities, instead of those of the server; may be given more than once
+    #[arg(long = "model", value_name = "FILE")]
+    models: Vec<PathBuf>,
+    /// Print each change as a JSON object in a line, as a route's target gets it
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    follow: FollowFlags,
+}
+
+fn event(name: &str) -> Result<ChangeEvent, String> {
+    let known = || ChangeEvent::ALL.map(ChangeEvent::name).join(", ");
+    ChangeEvent::from_name(name).ok_or_else(|| format!("there is {}", known()))
+}
+
+/// Shows changes until told to stop.
+pub(crate) fn tail(flags: &TailFlags) -> Result<(), Failure> {
+    logging::start("warn", LogFormat::Text)?;
+    let models = models(flags)?;
+    let route = Route {
+        entities: flags.entities.clone(),
+        events: flags.events.clone(),
+        starting_position: flags.follow.since,
+        ..Route::new("tail", &flags.table, Destination::default())
+    };
+    let show = Show::new(flags.json);
+    follow(
+        &flags.follow,
+        &route,
+        Arc::new(ModelTyper::new(models)),
+        &mut |delivery| show.change(&delivery.change),
+    )
+}
+
+/// The models that say what an item is. Whoever asks for an entity has to have one that knows it.
+fn models(flags: &TailFlags) -> Result<Vec<Arc<Model>>, Failure> {
+    let models: Vec<Arc<Model>> = if flags.models.is_empty() {
+        let known = known::models(&flags.follow.server)?;
+        known.into_iter().map(|known| known.model).collect()
+    } else {
+        let files = flags.models.iter();
+        files
+            .map(|file| known::model_file(file))
+            .collect::<Result<_, _>>()?
+    };
+    let entities = || {
+        models
+            .iter()
+            .flat_map(|model| model.entities())
+            .map(|entity| entity.name())
+    };
+    for wanted in &flags.entities {
+        if !entities().any(|entity| entity == wanted) {
+            let known: Vec<&str> = entities().collect();
+            return Err(Failure::usage(if known.is_empty() {
+                format!("there is no entity {wanted}: the server knows no model; give one with --model FILE")
+            } else {
+                format!("there is no entity {wanted}; there is {}", known.join(", "))
+            }));
+        }
+    }
+    Ok(models)
+}

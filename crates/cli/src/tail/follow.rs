@@ -1,0 +1,124 @@
+//! Reads a table's stream until there is enough, or until told to stop.
+
+use crate::database::Database;
+use crate::exit::Failure;
+use crate::remote::Remote;
+use crate::server_flags::ServerFlags;
+use clap::Args;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Builder;
+use trestle_env::{Clock, SystemClock, parse_iso_8601};
+use trestle_events::{Delivery, Route, StartingPosition, Tail, Typer, parse_duration};
+use trestle_server::termination;
+
+/// Between two looks at a stream in which nothing happens.
+const POLL: Duration = Duration::from_millis(200);
+
+const TLS_PAGE: &str = "docs/events.md";
+
+/// Flags that say from where to read, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct FollowFlags {
+    /// Where to begin: latest, trim-horizon, a time (2026-11-15T07:00:00Z), or how long ago (10m)
+    #[arg(long, value_name = "WHEN", default_value = "latest", value_parser = since)]
+    pub(crate) since: StartingPosition,
+    /// End after so many changes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// End after so many seconds
+    #[arg(long = "for", value_name = "SECONDS")]
+    seconds: Option<u64>,
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
+}
+
+fn since(text: &str) -> Result<StartingPosition, String> {
+    let ago = |duration| SystemClock::new().now().minus(duration);
+    match text {
+        "latest" => Ok(StartingPosition::Latest),
+        "trim-horizon" => Ok(StartingPosition::TrimHorizon),
+        time => parse_iso_8601(time)
+            .or_else(|| parse_duration(time).map(ago))
+            .map(StartingPosition::At)
+            .ok_or_else(|| {
+                "write latest, trim-horizon, a time such as 2026-11-15T07:00:00Z, or 10m".to_owned()
+            }),
+    }
+}
+
+/// Shows what a route would take. Being told to stop is a good end, and so is a reader who has seen enough.
+pub(crate) fn follow(
+    flags: &FollowFlags,
+    route: &Route,
+    typer: Arc<dyn Typer>,
+    show: &mut dyn FnMut(&Delivery) -> io::Result<()>,
+) -> Result<(), Failure> {
+    Database::Server(flags.server.caller(TLS_PAGE)).describe(&route.table)?;
+    let remote = Remote::new(flags.server.clone(), TLS_PAGE);
+    let tail = Tail::new(Arc::new(remote), typer, route).map_err(Failure::usage)?;
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(async {
+        tokio::select! {
+            () = termination() => Ok(()),
+            () = over(flags.seconds) => Ok(()),
+            result = read(tail, &route.table, flags.count, show) => result,
+        }
+    });
+    // A call that is under way must not hold up the end.
+    runtime.shutdown_background();
+    result
+}
+
+/// Ends after so many seconds; without a number, never.
+async fn over(seconds: Option<u64>) {
+    match seconds {
+        Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn read(
+    mut tail: Tail,
+    table: &str,
+    count: Option<u64>,
+    show: &mut dyn FnMut(&Delivery) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut left = count;
+    let mut is_begun = false;
+    loop {
+        let read = tail.next().await;
+        let deliveries =
+            read.map_err(|error| Failure::failed(format!("the stream of {table} cannot be read: {error}")))?;
+        if !std::mem::replace(&mut is_begun, true) {
+            begun(&tail, table)?;
+        }
+        for delivery in &deliveries {
+            if show(delivery).is_err() {
+                return Ok(());
+            }
+            left = left.map(|left| left.saturating_sub(1));
+            if left == Some(0) {
+                return Ok(());
+            }
+        }
+        if deliveries.is_empty() {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+/// Says that whatever is written from now on will be shown; or that nothing will be.
+fn begun(tail: &Tail, table: &str) -> Result<(), Failure> {
+    if tail.has_stream() {
+        let _ = writeln!(io::stderr(), "reading the changes of {table}; Ctrl-C ends it");
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "table {table} has no stream; give it one with `stream = \"new-and-old-images\"` in its model, or with `aws dynamodb \
+         update-table --table-name {table} --stream-specification \
+         StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES`"
+    )))
+}

@@ -1,0 +1,203 @@
+//! `trestle routes …` as a user meets it.
+
+use crate::routes::{ROUTES, TABLE, put, saved, status, until};
+use crate::running::{Running, run, start};
+use serde_json::Value;
+use std::path::Path;
+
+const MODEL: &str = r#"
+model = "shop"
+[table.things]
+key = ["pk"]
+stream = "new-and-old-images"
+[entity.order]
+table = "things"
+key = { pk = "ORDER#{id}" }
+attributes = { id = "string" }
+[route.orders]
+entity = "order"
+input = '{"order": <new.id>}'
+target = { command = ["true"] }
+"#;
+
+/// What `trestle routes …` printed on a server; it must have ended with `code`.
+fn said(server: &Running, directory: &Path, code: i32, args: &[&str]) -> String {
+    let endpoint = format!("http://{}", server.address);
+    let output = run(
+        directory,
+        &[&["routes"], args, &["--endpoint", &endpoint]].concat(),
+    );
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+    text
+}
+
+#[test]
+fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    let server = start(directory, &["serve", "--in-memory", "--port", "0"]);
+    server.call("CreateTable", TABLE);
+    std::fs::write(directory.join("routes.toml"), ROUTES).unwrap();
+    let said = |code, args: &[&str]| said(&server, directory, code, args);
+    assert!(said(0, &["status"]).starts_with("no routes; "));
+    assert_eq!(said(0, &["dead-letters"]), "no dead letters\n");
+    assert!(said(0, &["apply", "routes.toml", "--dry-run"]).contains("nothing was changed"));
+    assert!(said(0, &["apply", "routes.toml"]).contains("\nsaved  things  "));
+
+    std::fs::write(directory.join("closed"), "").unwrap();
+    for item in ["one", "two", "three"] {
+        put(&server, item);
+    }
+    until("the dead letters", || status(&server, "dead") == 3);
+    let table = said(0, &["status"]);
+    let (head, row) = table.split_once('\n').unwrap();
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns[..4], ["ROUTE", "TABLE", "STATE", "WAITING"]);
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!((cells[0], cells[8]), ("saved", "3"), "{table}");
+    let status: Value = serde_json::from_str(&said(0, &["status", "--json"])).unwrap();
+    assert_eq!(status["routes"][0]["dead"], 3);
+
+    let listed = said(0, &["dead-letters", "saved"]);
+    let ids: Vec<&str> = listed
+        .lines()
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 3, "{listed}");
+    assert!(
+        listed.contains(r#"insert of {"pk":"one"}, 1 attempt, last at "#),
+        "{listed}"
+    );
+    assert_eq!(said(0, &["dead-letters", "another"]), "no dead letters\n");
+    let some = said(0, &["dead-letters", "--limit", "2"]);
+    assert!(
+        some.lines().count() == 3 && some.ends_with("… and more; --limit N lists more\n"),
+        "{some}"
+    );
+    let shown: Value = serde_json::from_str(&said(0, &["dead-letters", "show", ids[1]])).unwrap();
+    assert_eq!(shown["id"], ids[1]);
+
+    assert!(said(1, &["replay", "--id", ids[0]]).contains("0 delivered, 1 refused again"));
+    std::fs::remove_file(directory.join("closed")).unwrap();
+    assert_eq!(
+        said(0, &["replay", "--id", ids[0]]),
+        "1 delivered, 0 refused again\n"
+    );
+    assert_eq!(said(0, &["dead-letters", "drop", "--id", ids[1]]), "1 dropped\n");
+    assert_eq!(
+        said(0, &["replay", "--route", "saved"]),
+        "1 delivered, 0 refused again\n"
+    );
+    assert_eq!(saved(directory).lines().count(), 2);
+    assert_eq!(said(0, &["dead-letters", "--json"]), "");
+    assert!(said(1, &["dead-letters", "show", ids[1]]).contains("There is no dead letter"));
+    for guess in [&["replay"][..], &["dead-letters", "drop"]] {
+        assert!(said(2, guess).contains("required"), "which is never guessed");
+    }
+}
+
+#[test]
+fn routes_are_listed_with_where_they_come_from_and_removed_one_by_one() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    std::fs::write(directory.join("shop.toml"), MODEL).unwrap();
+    let server = start(
+        directory,
+        &["serve", "--in-memory", "--port", "0", "--model", "shop.toml"],
+    );
+    let said = |code, args: &[&str]| said(&server, directory, code, args);
+    let text = format!(
+        "# Ours.\n{ROUTES}\n[route.other]\nentity = \"order\"\nevent = \"remove\"\ntarget = {{ queue = \"q\" }}\n"
+    );
+    std::fs::write(directory.join("routes.toml"), &text).unwrap();
+    said(0, &["apply", "routes.toml"]);
+    let listed = said(0, &["list"]);
+    for says in [
+        "orders  things  every change of order",
+        "command [\"true\"]",
+        "model shop",
+        "other   things  remove of order",
+        "queue q",
+        "saved   things  every change by pattern",
+        "route file",
+    ] {
+        assert!(listed.contains(says), "{says}\n{listed}");
+    }
+    assert_eq!(said(0, &["list", "--text"]), text);
+    assert!(said(0, &["list", "--json"]).contains(r#""events":["remove"]"#));
+
+    assert!(said(0, &["remove", "saved"]).starts_with("route saved is gone"));
+    let left = said(0, &["list", "--text"]);
+    assert!(
+        left.starts_with("# Ours.\n") && left.contains("[route.other]") && !left.contains("saved"),
+        "{left}"
+    );
+    assert!(said(2, &["remove", "saved"]).contains("there is no route saved; there is orders, other"));
+    assert!(said(2, &["remove", "orders"]).contains("route orders is in model shop"));
+    assert!(said(2, &["apply", "shop.toml"]).contains("`trestle model apply shop.toml`"));
+}
+
+#[test]
+fn the_problems_of_a_file_are_told_with_their_places_and_change_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    std::fs::write(home.path().join("wrong.toml"), "[route.a]\ntabel = \"things\"\n").unwrap();
+    let said = |code, args: &[&str]| said(&server, home.path(), code, args);
+    let told = said(7, &["apply", "wrong.toml"]);
+    for says in [
+        "wrong.toml:2:1: error: route `a`: unknown field `tabel`\n  help: ",
+        "the routes cannot be used: wrong.toml; docs/events.md",
+    ] {
+        assert!(told.contains(says), "{says}\n{told}");
+    }
+    assert!(said(0, &["list"]).starts_with("no routes"));
+    assert!(said(2, &["tail", "a"]).contains("there is no route a, nor any other"));
+}
+
+#[test]
+fn a_route_file_is_checked_without_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let check = |code: i32, args: &[&str]| {
+        let output = run(home.path(), &[&["routes", "check"], args].concat());
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        text
+    };
+    let wrong = "[route.a]\ntable = \"things\"\ntarget = { webhook = 7 }\n[route.b]\nevent = \"gone\"\n";
+    std::fs::write(home.path().join("wrong.toml"), wrong).unwrap();
+    let text = check(7, &["wrong.toml"]);
+    for says in [
+        "wrong.toml:3:10: error: route `a`: target: webhook",
+        "wrong.toml:4:8: error: route `b`: it has no target",
+        "wrong.toml:4:8: error: route `b`: it has no table",
+        "wrong.toml:5:9: error: route `b`: there is no event `gone`",
+    ] {
+        assert!(text.contains(says), "{says}\n{text}");
+    }
+
+    // A secret is where the routes run; the model beside the file says where an entity is.
+    let routes = "[route.a]\nentity = \"order\"\ntarget = { webhook = \"http://h/\", secret = { env = \"NO_SUCH\" } }\n";
+    std::fs::write(home.path().join("routes.toml"), routes).unwrap();
+    std::fs::write(home.path().join("shop.toml"), MODEL).unwrap();
+    assert!(check(7, &["routes.toml"]).contains("routes.toml:1:8: error: route `a`: it has no table"));
+    assert_eq!(
+        check(0, &["routes.toml", "--model", "shop.toml"]),
+        "routes.toml: 1 route is sound; 0 problems\n"
+    );
+    let summary = check(0, &["routes.toml", "shop.toml", "--json"]);
+    assert_eq!(
+        summary.lines().last().unwrap(),
+        r#"{"file":"shop.toml","summary":{"routes":1,"sound":true}}"#
+    );
+    std::fs::write(
+        home.path().join("shop.toml"),
+        MODEL.replace("\"ORDER#{id}\"", "\"ORDER#{ix}\""),
+    )
+    .unwrap();
+    assert!(
+        check(7, &["shop.toml"]).contains("shop.toml:8:"),
+        "the model's own problems, too"
+    );
+    assert!(check(2, &["nowhere.toml"]).contains("cannot read nowhere.toml"));
+}
