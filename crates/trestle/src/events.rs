@@ -1,7 +1,7 @@
 //! What follows a write, in the same program: functions that are called with the changes of an entity, as structs.
 //!
 //! A handler is called at least once for each change that its route takes, in order for each item, also for what happened
-//! while the program was not running. When it fails it is called again, later and later; a change that is given up
+//! while the program was not running. When it fails or panics it is called again, later and later; a change that is given up
 //! becomes a dead letter, which can be looked at and replayed. What a handler does must therefore bear repeating.
 //!
 //! ```
@@ -90,7 +90,7 @@ impl Events {
     where
         E: Entity + 'static,
         F: Fn(Changed<E>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<(), X>> + Send + 'static,
+        R: Future<Output = Result<(), X>> + Send,
         X: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let door = Door::Target(Arc::new(Handler::new(handler)));

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use trestle_events::{Batch, Deliver, Delivery, Outcome, Target};
 use trestle_typed::Entity;
@@ -10,36 +11,42 @@ use super::Changed;
 
 /// Calls a function with each change of a batch.
 pub(super) struct Handler<E, F> {
-    function: F,
+    function: Arc<F>,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E, F> Handler<E, F> {
     pub(super) fn new(function: F) -> Self {
         Self {
-            function,
+            function: Arc::new(function),
             entity: PhantomData,
         }
     }
 
     async fn take<R, X>(&self, delivery: &Delivery) -> Result<(), String>
     where
-        E: Entity,
-        F: Fn(Changed<E>) -> R,
-        R: Future<Output = Result<(), X>>,
+        E: Entity + 'static,
+        F: Fn(Changed<E>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), X>> + Send,
         X: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let change = Changed::read(delivery).map_err(|error| error.to_string())?;
-        let done = (self.function)(change).await;
-        done.map_err(|error| error.into().to_string())
+        let function = Arc::clone(&self.function);
+        // In a task of its own, a panic is a failure like any other and does not end the route.
+        let done = tokio::spawn(async move {
+            let done = function(change).await;
+            done.map_err(|error| error.into().to_string())
+        });
+        done.await
+            .unwrap_or_else(|error| Err(format!("the handler broke off: {error}")))
     }
 }
 
 impl<E, F, R, X> Target for Handler<E, F>
 where
     E: Entity + 'static,
-    F: Fn(Changed<E>) -> R + Send + Sync,
-    R: Future<Output = Result<(), X>> + Send + 'static,
+    F: Fn(Changed<E>) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), X>> + Send,
     X: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {

@@ -53,6 +53,18 @@ async fn next<T>(of: &mut UnboundedReceiver<T>) -> T {
     soon.await.unwrap().unwrap()
 }
 
+/// The next, while time passes.
+async fn later<T>(clock: &VirtualClock, of: &mut UnboundedReceiver<T>) -> T {
+    for _ in 0..100_000 {
+        if let Ok(told) = of.try_recv() {
+            return told;
+        }
+        clock.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+    }
+    panic!("nothing came")
+}
+
 #[tokio::test]
 async fn a_handler_gets_rows_before_and_after_of_its_entity_only() {
     let (_, engine) = engine();
@@ -113,13 +125,7 @@ async fn what_follows_a_failure_on_the_same_item_waits_and_is_replayed_in_order(
     db.transaction().put(&config(None)).commit().await.unwrap();
     db.put(&config(Some(Vec::new()))).await.unwrap();
     assert_eq!(next(&mut of).await, (ChangeEvent::Insert, 1, true));
-    let second = loop {
-        clock.advance(Duration::from_secs(1));
-        if let Ok(second) = of.try_recv() {
-            break second;
-        }
-        tokio::task::yield_now().await;
-    };
+    let second = later(&clock, &mut of).await;
     assert_eq!(second, (ChangeEvent::Insert, 2, true), "the later change waits");
     assert_eq!(
         next(&mut of).await.0,
@@ -143,6 +149,28 @@ async fn what_follows_a_failure_on_the_same_item_waits_and_is_replayed_in_order(
             .letters
             .is_empty()
     );
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_has_failed_and_is_called_again() {
+    let (clock, engine) = engine();
+    let db = Klayers::apply_to(&engine).unwrap();
+    let (to, mut of) = unbounded_channel();
+    let handler = move |change: Changed<Layer>| {
+        let told = tell(&to, change.attempt);
+        assert!(change.attempt > 1, "the first attempt panics");
+        told
+    };
+    let router = Events::of(&engine)
+        .on("layers", |all| all, handler)
+        .start()
+        .await
+        .unwrap();
+    db.put(&layer()).await.unwrap();
+    assert_eq!(next(&mut of).await, 1);
+    assert_eq!(later(&clock, &mut of).await, 2);
+    let error = router.status()[0].last_error.clone().unwrap();
+    assert!(error.message.contains("the first attempt panics"), "{error:?}");
 }
 
 #[tokio::test]

@@ -187,6 +187,7 @@ fn every_snippet_of_the_guide_stands_in_a_file_that_is_compiled() {
         read("tests/it/guide.rs"),
         read("examples/manhunt.rs"),
         read("examples/shop.toml"),
+        read("../../apps/klayers/src/expiry.rs"),
     ]
     .map(|source| trimmed(&source));
     let mut snippets = 0;
