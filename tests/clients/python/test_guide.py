@@ -1,8 +1,8 @@
-"""docs/model-in-ten-minutes.md, followed to the letter: every command is run, and what it says it prints is looked for.
+"""The guides in docs/, followed to the letter: every command is run, and what it says it prints is looked for.
 
-A fence names what its block is: `sh` is run, in one shell from the first to the last; `sh serve` runs beside it; `sh setup`
-is what this test has done already; `toml NAME` is a file; `text` is what the block before it prints, where `…` stands for
-anything.
+A fence names what its block is: `sh` is run, in one shell from the first to the last; `sh serve` runs beside it, as does
+`sh serve PORT`, at which the guide expects it (8000 unless given); `sh setup` is what this test has done already; `toml NAME`
+and `python NAME` are files; `text` is what the block before it prints, where `…` stands for anything.
 """
 
 import os
@@ -15,7 +15,6 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-GUIDE = ROOT / "docs" / "model-in-ten-minutes.md"
 PROGRAM = pathlib.Path(os.environ.get("TRESTLE_PROGRAM", ROOT / "target" / "debug" / "trestle"))
 MARK = "@@ block"
 
@@ -27,7 +26,7 @@ def blocks(text):
 
 def lines(text):
     """Lines without what is only there for the eye."""
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
+    return [re.sub(" +", " ", line.rstrip()) for line in text.splitlines() if line.strip()]
 
 
 def pattern(line):
@@ -46,10 +45,12 @@ class Guide(unittest.TestCase):
         aws = shutil.which("aws", path=os.path.dirname(sys.executable)) or shutil.which("aws")
         (bin_folder / "aws").symlink_to(aws)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "TRESTLE_"))}
-        self.environment = {**kept, "PATH": f"{bin_folder}:{os.environ['PATH']}", "TRESTLE__SERVER__PORT": "0"}
+        self.environment = {**kept, "PATH": f"{bin_folder}:{os.environ['PATH']}", "TRESTLE__SERVER__PORT": "0", "PORT": "0"}
+        # The addresses that the guide has, and those that were free.
+        self.addresses = {}
 
-    def serve(self, command):
-        """Starts what the guide starts in a second terminal; the address it was given."""
+    def serve(self, command, port):
+        """Starts what the guide starts in another terminal, where it finds a free port."""
         server = subprocess.Popen(
             ["sh", "-c", f"exec {command}"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True,
@@ -59,29 +60,40 @@ class Guide(unittest.TestCase):
         self.addCleanup(server.kill)
         announced = server.stdout.readline()
         self.assertRegex(announced, "http://127.0.0.1:[0-9]+")
-        return re.search("http://127.0.0.1:[0-9]+", announced).group()
+        self.addresses[f"http://127.0.0.1:{port}"] = re.search("http://127.0.0.1:[0-9]+", announced).group()
 
-    def test_every_command_prints_what_the_guide_says(self):
-        script, promised, address = [], [], None
-        for name, text in blocks(GUIDE.read_text()):
+    def at_home(self, text):
+        """The text with the addresses that were free."""
+        for expected, found in self.addresses.items():
+            text = text.replace(expected, found)
+        return text
+
+    def test_every_command_of_a_model_in_ten_minutes_prints_what_it_says(self):
+        self.follow("model-in-ten-minutes.md")
+
+    def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
+        self.follow("events-guide.md")
+
+    def follow(self, guide):
+        script, promised = [], []
+        for name, text in blocks((ROOT / "docs" / guide).read_text()):
             match name.split():
-                case ["toml", file]:
-                    (self.folder / file).write_text(text)
+                case ["toml" | "python", file]:
+                    (self.folder / file).write_text(self.at_home(text))
                 case ["sh"]:
                     script.append(f"echo '{MARK}'\n{text}")
                     promised.append([])
-                case ["sh", "serve"]:
-                    address = self.serve(text.strip())
+                case ["sh", "serve", *port]:
+                    self.serve(text.strip(), *port or ["8000"])
                 case ["text"]:
-                    promised[-1] = lines(text)
+                    promised[-1] = lines(self.at_home(text))
                 case other:
                     self.assertEqual(["sh", "setup"], other)
         # A command may fail where the guide shows how; where it shows nothing, all is well.
         checked = [text if said else f"{text}\n[ $? -eq 0 ] || exit 1" for text, said in zip(script, promised)]
         whole = "\n".join(["set -u", "exec 2>&1", *checked, "exit 0"])
-        whole = whole.replace("http://127.0.0.1:8000", address)
         done = subprocess.run(
-            ["bash", "-c", whole], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120
+            ["bash", "-c", self.at_home(whole)], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120
         )
         self.assertEqual(0, done.returncode, done.stdout)
         printed = [lines(part) for part in done.stdout.split(MARK)[1:]]
