@@ -10,7 +10,7 @@ use trestle_model::Model;
 
 const MODELS: &str = "/_trestle/models";
 const ROUTES: &str = "/_trestle/routes";
-const PAGE: &str = "docs/events.md";
+const PAGE: &str = "docs/routes.md";
 
 /// A model of a server.
 pub(crate) struct KnownModel {

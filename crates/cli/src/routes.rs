@@ -22,7 +22,7 @@ use std::path::Path;
 const ROUTES: &str = "/_trestle/routes";
 const DEAD_LETTERS: &str = "/_trestle/dead-letters";
 /// Where routes and calls over TLS are described.
-const PAGE: &str = "docs/events.md";
+const PAGE: &str = "docs/routes.md";
 
 /// What can be done with routes.
 #[derive(Debug, Subcommand)]

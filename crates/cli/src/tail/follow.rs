@@ -16,7 +16,7 @@ use trestle_server::termination;
 /// Between two looks at a stream in which nothing happens.
 const POLL: Duration = Duration::from_millis(200);
 
-const TLS_PAGE: &str = "docs/events.md";
+const TLS_PAGE: &str = "docs/routes.md";
 
 /// Flags that say from where to read, and for how long.
 #[derive(Debug, Args)]
