@@ -248,8 +248,8 @@ fn newest(database: &dyn Database, model: &Model, table: &Table) -> Result<Vec<I
 fn group(model: &Model, head: &Head, row: &Item) -> Option<String> {
     let of_head = model.entity(&head.entity)?.identity();
     let values: Vec<&AttributeValue> = of_head.iter().filter_map(|name| row.get(name)).collect();
-    let takes_part = head.newest_by.iter().all(|name| row.contains_key(name));
-    takes_part.then(|| format!("{} {values:?}", head.entity))
+    head.takes_part(row)
+        .then(|| format!("{} {values:?}", head.entity))
 }
 
 /// Writes that change nothing, several under way together.

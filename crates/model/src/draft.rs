@@ -78,6 +78,7 @@ pub(crate) struct DraftHead {
     pub(crate) table: Option<Name>,
     pub(crate) key: Vec<(Name, Name)>,
     pub(crate) newest_by: Vec<Name>,
+    pub(crate) retired_by: Vec<Name>,
     pub(crate) omit: Vec<Name>,
     /// The head's attribute, and the predecessor's.
     pub(crate) previous: Vec<(Name, Name)>,

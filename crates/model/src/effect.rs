@@ -24,6 +24,8 @@ pub struct Head {
     pub entity: String,
     /// The row with the greatest values is the newest; compared in this order.
     pub newest_by: Vec<String>,
+    /// A row that has one of these attributes takes no part.
+    pub retired_by: Vec<String>,
     /// Attributes that the head does not have.
     pub omit: Vec<String>,
     /// What the head remembers of its predecessor.

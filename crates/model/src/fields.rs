@@ -346,6 +346,11 @@ pub(crate) const HEAD: &[Field] = &[
         Shape::TextOrList,
         "The attributes that decide which row is the newest.",
     ),
+    field(
+        "retired_by",
+        Shape::TextOrList,
+        "Attributes that a row gets when it is out of use; a row that has one takes no part.",
+    ),
     field("omit", Shape::TextList, "Attributes that the head does not have."),
     field(
         "previous",

@@ -29,10 +29,12 @@ impl Builder<'_, '_, '_> {
         for (_, of) in &draft.previous {
             self.attribute_of(entity, of, &what);
         }
+        self.check_retired_by(draft, entity, &what);
         self.check_needed(draft, entity, &what);
         Some(Head {
             entity: format!("{}.head", entity.name),
             newest_by: draft.newest_by.iter().map(|name| name.value.clone()).collect(),
+            retired_by: draft.retired_by.iter().map(|name| name.value.clone()).collect(),
             omit: draft.omit.iter().map(|name| name.value.clone()).collect(),
             previous: draft
                 .previous
@@ -45,6 +47,22 @@ impl Builder<'_, '_, '_> {
             promote: self.edit(&draft.promote, draft, entity, &what),
             demote: self.edit(&draft.demote, draft, entity, &what),
         })
+    }
+
+    /// Rows can have what retires them, and lack it.
+    fn check_retired_by(&mut self, draft: &DraftHead, entity: &Entity, what: &str) {
+        for name in &draft.retired_by {
+            let required = self
+                .attribute_of(entity, name, what)
+                .is_some_and(|attribute| !attribute.optional);
+            if required {
+                self.problems.error(
+                    name.at,
+                    format!("{what}: `retired_by` is `{}`, which every row has", name.value),
+                    "use an optional attribute that only retired rows have",
+                );
+            }
+        }
     }
 
     /// From a head, its row can be found, and compared with others.

@@ -379,6 +379,13 @@ fn effects_that_name_what_is_not_there() {
         "there is",
     );
     check(
+        "newest_by = \"version\"",
+        "newest_by = \"version\"\nretired_by = \"customer\"",
+        22,
+        "`retired_by` is `customer`, which every row has",
+        "an optional attribute",
+    );
+    check(
         "key.sk = \"head\"",
         "key.sk = \"head#{version:06}\"",
         19,

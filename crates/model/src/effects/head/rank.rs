@@ -9,8 +9,8 @@ use crate::effect::Head;
 use crate::entity::Entity;
 
 impl Head {
-    /// Whether one row of `entity` is newer than another. A row that lacks an attribute of [`Head::newest_by`] takes no
-    /// part: it is newer than none, and any that takes part is newer than it.
+    /// Whether one row of `entity` is newer than another. A row that takes no part is newer than none, and any that takes
+    /// part is newer than it.
     #[must_use]
     pub fn is_newer(&self, entity: &Entity, one: &Item, two: &Item) -> bool {
         let (Some(one), Some(two)) = (self.rank(one), self.rank(two)) else {
@@ -21,8 +21,17 @@ impl Head {
         decided.find(|ordering| ordering.is_ne()) == Some(Ordering::Greater)
     }
 
+    /// Whether a row can be the newest: it has all of [`Head::newest_by`] and none of [`Head::retired_by`].
+    #[must_use]
+    pub fn takes_part(&self, item: &Item) -> bool {
+        self.rank(item).is_some()
+    }
+
     /// What decides which row is the newest; `None` for a row that takes no part.
     pub(crate) fn rank<'i>(&self, item: &'i Item) -> Option<Vec<&'i AttributeValue>> {
+        if self.retired_by.iter().any(|name| item.contains_key(name)) {
+            return None;
+        }
         self.newest_by.iter().map(|name| item.get(name)).collect()
     }
 }

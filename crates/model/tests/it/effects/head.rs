@@ -131,6 +131,26 @@ fn a_row_without_a_rank_takes_no_part_until_it_has_one() {
 }
 
 #[test]
+fn a_retired_row_is_never_the_newest_and_no_head_goes_back_to_it() {
+    let with_retired = TOGETHER.replace(
+        "[entity.doc.head]\n",
+        "gone = { type = \"string\", optional = true }\n[entity.doc.head]\nretired_by = \"gone\"\n",
+    );
+    let mut database = versions(&with_retired, &[(1, 5), (2, 6), (3, 7)]);
+    database
+        .put("rows", "kind=doc name=a version:=9 rank:=9 gone=now")
+        .unwrap();
+    assert_eq!(state(&database), "3<2 [1:old! 2:old! 3:live 9:-]");
+    // Retired, it steps down; and once retired, it is no successor.
+    let row = |version: u32| format!("name=a version:={version} kind=doc");
+    database.update("rows", &row(3), "gone=now", &[]).unwrap();
+    assert_eq!(state(&database), "2<- [1:old! 2:live 3:old! 9:-]");
+    database.update("rows", &row(1), "gone=now", &[]).unwrap();
+    database.delete("rows", &row(2)).unwrap();
+    assert_eq!(state(&database), "none [1:old! 3:old! 9:-]");
+}
+
+#[test]
 fn the_head_follows_every_change_of_its_row() {
     let mut database = versions(TOGETHER, &[(1, 5), (2, 6)]);
     database.now_ms += 5_000;
