@@ -10,7 +10,7 @@ use trestle_item::{Item, codec};
 use crate::draft::{Draft, PreparedWrite, key};
 use crate::handle::Handle;
 use crate::row::{key_of, read_in};
-use crate::{Entity, Error};
+use crate::{Entity, Error, pause};
 
 /// DynamoDB's bound for reads.
 const READS_MAX: usize = 100;
@@ -41,6 +41,9 @@ pub(crate) async fn get_many<E: Entity>(
             found.insert(codec::encode(&key_of(table, &row)), row);
         }
         idle = rounds(idle, asked, undone.len(), undone.len() + rest.len())?;
+        if idle > 0 {
+            pause::after(idle - 1).await;
+        }
         left = undone;
         left.extend(rest);
     }
@@ -93,6 +96,9 @@ pub(crate) async fn write_many(handle: Handle<'_>, drafts: Vec<Draft>) -> Result
         let asked = left.len();
         let undone = write_batch(handle, left).await?;
         idle = rounds(idle, asked, undone.len(), undone.len() + rest.len())?;
+        if idle > 0 {
+            pause::after(idle - 1).await;
+        }
         left = undone;
         left.extend(rest);
     }

@@ -20,6 +20,7 @@ mod get;
 mod handle;
 mod index_keys;
 mod page;
+mod pause;
 mod request;
 mod row;
 mod rows;

@@ -9,7 +9,7 @@ use trestle_item::Item;
 use crate::draft::{Draft, Prepared, PreparedWrite, Presence};
 use crate::handle::Handle;
 use crate::request::Placeholders;
-use crate::{Error, Failed};
+use crate::{Error, Failed, pause};
 
 /// How often a write is tried that others overtake. Each time, one of them got further.
 pub(crate) const ATTEMPTS_MAX: usize = 32;
@@ -19,7 +19,7 @@ const SHOW: Option<ReturnValuesOnConditionCheckFailure> = Some(ReturnValuesOnCon
 /// Sends a write. The answer is the row: for an update as it is now, for a delete as it was.
 pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item>, Error> {
     let mut row = look(handle, &draft).await?;
-    for _ in 0..ATTEMPTS_MAX {
+    for attempt in 0..ATTEMPTS_MAX {
         let prepared = draft.prepare(handle, row.as_ref())?;
         let guarded = prepared.guarded;
         match call(handle, prepared).await {
@@ -31,7 +31,7 @@ pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item
                 }
                 row = found;
             }
-            Err(error) if error.kind() == ErrorKind::TransactionConflict => {}
+            Err(error) if error.kind() == ErrorKind::TransactionConflict => pause::after(attempt).await,
             Err(error) => return Err(error.into()),
         }
     }

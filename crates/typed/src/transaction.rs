@@ -11,7 +11,7 @@ use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::send::{ATTEMPTS_MAX, failed, look, part};
 use crate::write::{Check, Delete, Put};
-use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write};
+use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write, pause};
 
 /// Something that can be a part of a transaction of the model `M`.
 #[diagnostic::on_unimplemented(
@@ -119,7 +119,7 @@ async fn commit(
         rows.push(row.map_err(|error| canceled_by_absence(drafts.len(), at, error))?);
     }
     let mut last = None;
-    for _ in 0..ATTEMPTS_MAX {
+    for attempt in 0..ATTEMPTS_MAX {
         let mut guarded = Vec::with_capacity(drafts.len());
         let mut transact_items = Vec::with_capacity(drafts.len() + further.len());
         for (draft, row) in drafts.iter().zip(&rows) {
@@ -154,6 +154,10 @@ async fn commit(
                 }
                 _ => return Err(canceled(handle, &drafts, reasons)),
             }
+        }
+        let met = |reason: &CancellationReason| reason.code == CancellationCode::TransactionConflict;
+        if error.reasons().iter().any(met) {
+            pause::after(attempt).await;
         }
     }
     last.map_or(Ok(()), Err)

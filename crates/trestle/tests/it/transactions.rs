@@ -4,9 +4,10 @@ use crate::manhunt::{ARIAN, ZAVIER, contact, search, seed};
 use crate::models::manhunt::*;
 use crate::models::members::{Members, NewMember};
 use crate::support::{Counted, engine, plain};
-use trestle::api::CancellationCode;
+use std::time::{Duration, Instant};
+use trestle::api::{Answer, CancellationCode, CancellationReason, Request};
 use trestle::typed::Error;
-use trestle::{Database, Wait};
+use trestle::{Database, Engine, Wait};
 
 /// Ends one search and begins another, as long as there is the contact.
 fn story<D: Database>(db: &Manhunt<D>) {
@@ -130,4 +131,55 @@ fn a_part_that_takes_a_unique_value_is_told_so() {
     let error = db.transaction().put(&member(2)).commit().wait().unwrap_err();
     assert!(error.is_taken() && !error.is_condition(), "{error}");
     assert!(error.to_string().contains("a@b"), "{error}");
+}
+
+/// A database in which a transaction of somebody else's holds everything for a while.
+#[derive(Clone)]
+struct Held {
+    engine: Engine,
+    until: Instant,
+}
+
+impl Database for Held {
+    fn execute(&self, request: Request) -> Answer<'_> {
+        if Instant::now() >= self.until {
+            return self.engine.execute(request);
+        }
+        let conflict = || CancellationReason {
+            code: CancellationCode::TransactionConflict,
+            message: None,
+            item: None,
+        };
+        let error = match request {
+            Request::TransactWriteItems(request) => trestle::Error::transaction_canceled(
+                request.transact_items.iter().map(|_| conflict()).collect(),
+            ),
+            _ => trestle::Error::transaction_conflict(),
+        };
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+#[test]
+fn writes_wait_for_a_transaction_of_somebody_elses_as_long_as_a_commit_takes() {
+    let engine = engine();
+    Manhunt::apply_to(&engine).unwrap();
+    let held = || {
+        let until = Instant::now() + Duration::from_millis(40);
+        Manhunt::on(Held {
+            engine: engine.clone(),
+            until,
+        })
+        .model_applied()
+    };
+    let new = contact(ZAVIER, "db3280c", "Zavier Curtis");
+    held().put(&new).if_not_exists().wait().unwrap();
+    let other = contact(ARIAN, "6f7ad1b", "Arian Mellor");
+    held()
+        .transaction()
+        .check(ContactKey::new(ZAVIER), Contact::NAME.exists())
+        .put(&other)
+        .commit()
+        .wait()
+        .unwrap();
 }
