@@ -66,3 +66,24 @@ async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
     assert_eq!((counts.visible, counts.in_flight, counts.delayed), (0, 0, 0));
     assert_eq!(world.dead().await, []);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_that_ends_while_a_step_is_under_way_gets_no_further_attempt() {
+    let world = World::new().await;
+    let contact = world.contact(&[0, 0, 0, 0, 0, 0, 0, 0]).await;
+    let mut ended = Vec::new();
+    for _ in 0..100 {
+        let search = world.begin(&contact).await;
+        let has_begun = async || !world.look(&search).await.1.is_empty();
+        world.until("the first attempt", has_begun).await;
+        // Some are exhausted before they can be called off.
+        if world.service().cancel(DOMAIN, &search, "").await.is_ok() {
+            let (_, attempts) = world.look(&search).await;
+            ended.push((search, attempts.len()));
+        }
+    }
+    world.settle(100).await;
+    for (search, made) in ended {
+        assert_eq!(world.look(&search).await.1.len(), made);
+    }
+}

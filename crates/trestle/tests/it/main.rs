@@ -13,6 +13,7 @@ mod littlehorse;
 mod manhunt;
 mod models;
 mod paging;
+mod queues;
 mod reindexer;
 mod support;
 mod transactions;
