@@ -18,16 +18,16 @@ pub async fn watch(app: &App, engine: &Engine) -> Result<Router, ApplyError> {
         async move { app.bury(change).await }
     };
     Events::of(engine)
-        .on(ROUTE, deprecated_layers, bury)
+        .on(ROUTE, deployed_layers, bury)
         .start()
         .await
 }
 
 /// Heads, builds and lists are other entities, and tombstones have no status.
-fn deprecated_layers(all: Route) -> Route {
+fn deployed_layers(all: Route) -> Route {
     Route {
         events: vec![ChangeEvent::Expire, ChangeEvent::Remove],
-        pattern: Some(json!({"old": {"dplySts": ["deprecated"]}})),
+        pattern: Some(json!({"old": {"dplySts": [{"exists": true}]}})),
         starting_position: StartingPosition::TrimHorizon,
         ..all
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use klayers::model::{Layer, LayerKey};
+use klayers::model::{Layer, LayerHeadKey, LayerKey};
 use klayers::{LayerStore as _, watch};
 use serde_json::json;
 use trestle::events::{ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
@@ -225,5 +225,41 @@ async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_lett
     assert_eq!(router.replay(Selection::All).await.unwrap().delivered, 1);
     assert!(tombstone(&world).await.is_some());
     assert_eq!(world.layers.list(REGION).unwrap().len(), 1);
+    router.stop().await;
+}
+
+#[tokio::test]
+async fn point_07_a_tombstone_is_never_the_latest_again() {
+    let world = World::new();
+    let router = watch(&world.app, &world.engine).await.unwrap();
+    expire(&world).await;
+    let second = Duration::from_secs(1);
+    until("the tombstone", &world.clock, second, async || {
+        tombstone(&world).await.is_some()
+    })
+    .await;
+    // Deleted by hand, the latest goes the same way.
+    world.app.db().delete(key(2)).await.unwrap();
+    until("its tombstone", &world.clock, NO_TIME, async || {
+        world.app.db().get(key(2)).await.unwrap().is_some()
+    })
+    .await;
+    assert_eq!(world.check("requests", REGION).await, None);
+    assert_eq!(world.layers.list(REGION).unwrap(), []);
+
+    world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
+    let head = LayerHeadKey {
+        rgn: REGION.into(),
+        pckg: "requests".into(),
+        py_vrsn: PYTHON.into(),
+    };
+    world.app.db().point_layer_head(head, 3).await.unwrap();
+    world.clock.advance(YEAR);
+    until("the second tombstone", &world.clock, second, async || {
+        let row = world.app.db().get(key(4)).await.unwrap();
+        row.is_some_and(|layer| layer.dltd_dt.is_some())
+    })
+    .await;
+    assert_eq!(world.check("requests", REGION).await.as_deref(), Some("3.0"));
     router.stop().await;
 }
