@@ -15,6 +15,9 @@ const HEAD_BYTES_MAX: u64 = 64 * 1024;
 /// A server of ours accepts any region; this one is as good as another.
 const REGION: &str = "us-east-1";
 
+/// For commands that can do without a server.
+pub(crate) const USE_DATA: &str = "for a database that is not running, use --data";
+
 /// The server that is called, and as whom.
 #[derive(Debug)]
 pub(crate) struct Caller<'a> {
@@ -25,6 +28,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) patience: Option<Duration>,
     /// The page that shows how to do the same over TLS.
     pub(crate) tls_page: &'static str,
+    /// What to do if there is no server.
+    pub(crate) without_server: &'static str,
 }
 
 /// The beginning of an answer: its status, and where to read the rest.
@@ -69,9 +74,8 @@ impl Caller<'_> {
         let host = self.host()?;
         let failed = |error: io::Error| Failure::failed(format!("the call to {endpoint} failed: {error}"));
         let stream = TcpStream::connect(&host).map_err(|error| {
-            Failure::failed(format!(
-                "no server at {endpoint}: {error}; for a database that is not running, use --data"
-            ))
+            let instead = self.without_server;
+            Failure::failed(format!("no server at {endpoint}: {error}; {instead}"))
         })?;
         stream.set_read_timeout(self.patience).map_err(failed)?;
         stream.set_write_timeout(self.patience).map_err(failed)?;
@@ -173,6 +177,7 @@ mod tests {
             secret_key: None,
             patience: None,
             tls_page: "a page",
+            without_server: "start one",
         };
         caller.host()
     }

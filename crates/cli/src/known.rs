@@ -47,7 +47,12 @@ pub(crate) fn routes(
     models: &[KnownModel],
 ) -> Result<(Vec<KnownRoute>, String), Failure> {
     let known: Vec<Arc<Model>> = models.iter().map(|known| Arc::clone(&known.model)).collect();
-    let file = asked(server, &format!("{ROUTES}?text"))?.unwrap_or_default();
+    let caller = server.caller(PAGE);
+    let said = server.ask(&caller, "GET", &format!("{ROUTES}?text"), "")?;
+    if said.status != "200" {
+        return Err(Failure::failed(server.refusal(&caller, &said)));
+    }
+    let file = said.text;
     let read = |text: &str, of_model: Option<&str>| {
         let found = read_routes(text, &known, &|_| Vec::new()).routes.into_iter();
         let route = |route| KnownRoute {

@@ -44,6 +44,7 @@ impl ServerFlags {
             secret_key: self.secret_key.as_deref(),
             patience: None,
             tls_page,
+            without_server: "start one with `trestle serve`, or say where it is with --endpoint",
         }
     }
 

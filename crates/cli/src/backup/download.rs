@@ -1,6 +1,6 @@
 //! The archive from a running server. Whether it is whole, the archive itself tells.
 
-use crate::admin_call::{Answered, Caller};
+use crate::admin_call::{Answered, Caller, USE_DATA};
 use crate::args::BackupFlags;
 use crate::exit::Failure;
 use std::fs::File;
@@ -27,6 +27,7 @@ impl Download {
             secret_key: flags.secret_key.as_deref(),
             patience: Some(TIMEOUT),
             tls_page: "docs/backup.md",
+            without_server: USE_DATA,
         };
         let answered = caller.call("GET", PATH, b"")?;
         if answered.status != "200" {

@@ -3,6 +3,7 @@
 use super::keeper::Keeper;
 use super::progress::Progress;
 use super::waiting;
+use crate::admin_call::{Caller, USE_DATA};
 use crate::database::Database;
 use crate::exit::Failure;
 use crate::server_flags::{ServerFlags, encoded};
@@ -41,7 +42,14 @@ impl PlaceFlags {
     pub(super) fn database(&self) -> Result<Database<'_>, Failure> {
         match &self.data {
             Some(directory) => Database::in_directory(directory),
-            None => Ok(Database::Server(self.server.caller("docs/discover.md"))),
+            None => Ok(Database::Server(self.caller("docs/discover.md"))),
+        }
+    }
+
+    fn caller(&self, tls_page: &'static str) -> Caller<'_> {
+        Caller {
+            without_server: USE_DATA,
+            ..self.server.caller(tls_page)
         }
     }
 
@@ -60,7 +68,7 @@ impl PlaceFlags {
 
     fn ask_server(&self, call: &ModelCall) -> Result<ModelAnswer, Failure> {
         let server = &self.server;
-        let caller = server.caller("docs/model.md");
+        let caller = self.caller("docs/model.md");
         let (method, query, body) = as_request(call);
         let path = format!("{PATH}{query}");
         let said = waiting::shown(&server.endpoint, || server.ask(&caller, method, &path, body))?;

@@ -34,15 +34,17 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
         let mut told_to_stop = std::pin::pin!(termination());
+        let mut turns = tokio::time::interval(INTERVAL);
         loop {
+            tokio::select! {
+                biased;
+                () = &mut told_to_stop => return Ok(()),
+                _ = turns.tick() => {}
+            }
             if io::stdout().is_terminal() && !flags.json {
                 let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
             }
             look(flags)?;
-            tokio::select! {
-                () = &mut told_to_stop => return Ok(()),
-                () = tokio::time::sleep(INTERVAL) => {}
-            }
         }
     })
 }

@@ -9,12 +9,16 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Builder;
+use trestle_api::{Error, ErrorKind};
 use trestle_env::{Clock, SystemClock, parse_iso_8601};
 use trestle_events::{Delivery, Route, StartingPosition, Tail, Typer, parse_duration};
 use trestle_server::termination;
 
 /// Between two looks at a stream in which nothing happens.
 const POLL: Duration = Duration::from_millis(200);
+
+/// Before a call that failed is made again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 const TLS_PAGE: &str = "docs/routes.md";
 
@@ -87,11 +91,24 @@ async fn read(
     show: &mut dyn FnMut(&Delivery) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let mut left = count;
-    let mut is_begun = false;
+    let (mut is_begun, mut is_failing) = (false, false);
     loop {
-        let read = tail.next().await;
-        let deliveries =
-            read.map_err(|error| Failure::failed(format!("the stream of {table} cannot be read: {error}")))?;
+        let deliveries = match tail.next().await {
+            Ok(deliveries) => deliveries,
+            Err(error) if is_begun && may_pass(&error) => {
+                if !std::mem::replace(&mut is_failing, true) {
+                    let _ = writeln!(io::stderr(), "{error}; trying again");
+                }
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            Err(error) => {
+                return Err(Failure::failed(format!(
+                    "the stream of {table} cannot be read: {error}"
+                )));
+            }
+        };
+        is_failing = false;
         if !std::mem::replace(&mut is_begun, true) {
             begun(&tail, table)?;
         }
@@ -108,6 +125,18 @@ async fn read(
             tokio::time::sleep(POLL).await;
         }
     }
+}
+
+/// Whether the same call may succeed later: a server that is being restarted, or has too much to do.
+fn may_pass(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InternalServerError
+            | ErrorKind::ProvisionedThroughputExceeded
+            | ErrorKind::RequestLimitExceeded
+            | ErrorKind::Throttling
+            | ErrorKind::LimitExceeded
+    )
 }
 
 /// Says that whatever is written from now on will be shown; or that nothing will be.

@@ -1,9 +1,11 @@
 //! `trestle routes …` as a user meets it.
 
 use crate::routes::{ROUTES, TABLE, put, saved, status, until};
-use crate::running::{Running, run, start};
+use crate::running::{Running, run, start, trestle};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const MODEL: &str = r#"
 model = "shop"
@@ -200,4 +202,59 @@ fn a_route_file_is_checked_without_a_server() {
         "the model's own problems, too"
     );
     assert!(check(2, &["nowhere.toml"]).contains("cannot read nowhere.toml"));
+}
+
+#[test]
+fn a_status_that_is_watched_is_shown_again_until_interrupted() {
+    let home = tempfile::tempdir().unwrap();
+    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let endpoint = format!("http://{}", server.address);
+    let mut child = trestle(home.path())
+        .args(["routes", "status", "--watch", "--endpoint", &endpoint])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..2 {
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(line.starts_with("no routes; "), "{line}");
+    }
+    let interrupted = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupted.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_server_that_wants_signatures_gets_them_and_says_so_without() {
+    let home = tempfile::tempdir().unwrap();
+    let keys = ["--access-key", "somebody", "--secret-key", "secret"];
+    let server = start(
+        home.path(),
+        &[&["serve", "--in-memory", "--port", "0"], &keys[..]].concat(),
+    );
+    for args in [&["status"][..], &["list"], &["dead-letters"], &["tail", "saved"]] {
+        let signed = [args, &keys].concat();
+        let refused = said(&server, home.path(), 1, args);
+        assert!(
+            refused.contains("give --access-key and --secret-key"),
+            "{refused}"
+        );
+        if args[0] != "tail" {
+            assert!(said(&server, home.path(), 0, &signed).starts_with("no "));
+        }
+    }
+    drop(server);
+    let output = run(
+        home.path(),
+        &["routes", "status", "--endpoint", "http://127.0.0.1:1"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("start one with `trestle serve`")
+    );
 }

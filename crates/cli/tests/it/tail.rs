@@ -220,3 +220,23 @@ fn a_tail_that_cannot_be_says_what_to_do() {
         assert!(text.contains(says), "{says}\n{text}");
     }
 }
+
+#[test]
+fn a_tail_goes_on_when_the_server_comes_back() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("shop.toml"), MODEL).unwrap();
+    let serve = ["serve", "--data", "data", "--model", "shop.toml", "--port"];
+    let server = start(home.path(), &[&serve[..], &["0"]].concat());
+    let mut tail = Tail::of(&server, home.path(), &["tail", "things", "--event", "insert"]);
+    let port = server.port().to_owned();
+    order(&server, "new");
+    assert!(tail.line().ends_with("insert order pk=\"ORDER#7\""));
+    server.stop();
+    let server = start(home.path(), &[&serve[..], &[&port]].concat());
+    put(&server, r#"{"id":{"S":"1"},"pk":{"S":"USER#1"}}"#);
+    let expected = ["  + id: \"7\"", "  + state: \"new\"", "insert user pk=\"USER#1\""];
+    for says in expected {
+        let line = tail.line();
+        assert!(line.ends_with(says), "{says}: {line}");
+    }
+}

@@ -38,6 +38,8 @@ pub struct Tail {
     has_stream: bool,
     /// A shard has ended since the last look at what comes next.
     has_news: bool,
+    /// What was read and not given yet: a read that fails must not lose what was read before it.
+    taken: Vec<Delivery>,
 }
 
 impl Tail {
@@ -64,6 +66,7 @@ impl Tail {
             iterators: HashMap::new(),
             has_stream: false,
             has_news: false,
+            taken: Vec::new(),
         })
     }
 
@@ -74,7 +77,7 @@ impl Tail {
     }
 
     /// What has come since the last call; nothing if there is nothing for now. The first call finds the beginning:
-    /// whatever is written after it is shown.
+    /// whatever is written after it is shown. After an error it can be called again, and nothing is lost.
     pub async fn next(&mut self) -> Result<Vec<Delivery>, Error> {
         self.go_on().await?;
         let open = self.spots.iter().filter(|(_, spot)| **spot != Spot::End);
@@ -82,23 +85,16 @@ impl Tail {
             .map(|(shard, spot)| (Arc::clone(shard), spot.clone()))
             .collect();
         open.sort_unstable();
-        let mut taken = Vec::new();
         for (shard, spot) in open {
             if let Some(page) = self.page(&shard, &spot).await? {
-                self.take(&shard, spot, page, &mut taken);
+                self.take(&shard, spot, page);
             }
         }
-        Ok(taken)
+        Ok(std::mem::take(&mut self.taken))
     }
 
     /// Keeps of a page what is for the route, and goes on behind it.
-    fn take(
-        &mut self,
-        shard: &Arc<ShardName>,
-        spot: Spot,
-        page: GetRecordsOutput,
-        taken: &mut Vec<Delivery>,
-    ) {
+    fn take(&mut self, shard: &Arc<ShardName>, spot: Spot, page: GetRecordsOutput) {
         let last = page
             .records
             .last()
@@ -107,7 +103,8 @@ impl Tail {
             let change = record::change(record, &self.table, &shard.shard, &*self.typer);
             let typed = Typed::new(Arc::new(change));
             if typed.change.at >= self.from && self.matcher.takes(&typed) {
-                taken.push(Delivery::of(&self.route, &typed, 1, self.template.as_ref()));
+                let delivery = Delivery::of(&self.route, &typed, 1, self.template.as_ref());
+                self.taken.push(delivery);
             }
         }
         let next = match (&page.next_shard_iterator, last) {
