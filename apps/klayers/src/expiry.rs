@@ -17,10 +17,7 @@ pub async fn watch(app: &App, engine: &Engine) -> Result<Router, ApplyError> {
         let app = app.clone();
         async move { app.bury(change).await }
     };
-    Events::of(engine)
-        .on(ROUTE, deployed_layers, bury)
-        .start()
-        .await
+    Events::of(engine).on(ROUTE, deployed_layers, bury).start().await
 }
 
 /// Heads, builds and lists are other entities, and tombstones have no status.

@@ -68,6 +68,31 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
     router.stop().await;
 }
 
+#[tokio::test]
+async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
+    let world = World::new();
+    let router = watch(&world.app, &world.engine).await.unwrap();
+    world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
+    // The handler looks for the tombstone; then nothing can be written.
+    world.database.fail_after(1, false);
+    world.clock.advance(YEAR);
+    until("the failure", &world.clock, NO_TIME, async || {
+        router.status()[0].parked == 1
+    })
+    .await;
+    assert_eq!(world.layers.list(REGION).unwrap().len(), 1, "the file is gone");
+    world.database.repair();
+    until(
+        "the tombstone",
+        &world.clock,
+        Duration::from_secs(1),
+        async || tombstone(&world).await.is_some(),
+    )
+    .await;
+    assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
+    router.stop().await;
+}
+
 /// A route of another name knows no place; applied once, it makes the router forget the first one's.
 async fn forget_places(world: &World) {
     let nobody = |_: Changed<Layer>| std::future::ready(Ok::<(), String>(()));
