@@ -1,7 +1,7 @@
 //! The attribute that names the kind of each row, if the table has one.
 //!
-//! It is found by evidence: few values, in nearly every row, and rows of different values have different attributes or
-//! keys of different shapes. A name that is usual for it lowers the bar, but does not replace the evidence.
+//! It is found by evidence: few values, in every row, and rows of different values have keys of different shapes. A name
+//! that is usual for it lowers the bar, and a few rows may lack it then; but the name does not replace the evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,12 +98,16 @@ fn weigh(facts: &TableFacts, rows: &[Item], name: &str) -> Option<(usize, usize,
         .map(|rows| Profile::of(rows.iter().copied(), ignored))
         .collect();
     let attributes = pairs_that_differ(&profiles);
-    let shapes = shapes_that_differ(facts, name, by_value.values());
-    // Without a usual name, one row for each value proves nothing: an id would look like that. And different attributes
-    // alone prove nothing, either: an order that was sent has a date that an open one lacks.
+    let shapes_by_value = shapes(facts, name, by_value.values());
+    let shapes = shapes_that_differ(&shapes_by_value);
+    // Without a usual name, one row for each value or each shape proves nothing: an id would look like that. Nor does
+    // it name the kind of a row that lacks it. And different attributes alone prove nothing, either: an order that was
+    // sent has a date that an open one lacks.
     let told_apart = if usual { 25 } else { 75 };
-    let enough_rows = usual || rows.len() >= values * 2;
-    let accepted = certain || (values >= 2 && enough_rows && shapes >= told_apart);
+    let different: BTreeSet<&String> = shapes_by_value.iter().flatten().collect();
+    let repeated = rows.len() >= values.max(different.len()) * 2;
+    let convincing = usual || (repeated && tagged == rows.len());
+    let accepted = certain || (values >= 2 && convincing && shapes >= told_apart);
     let strength = shapes.max(attributes) / 4 + if certain { 50 } else { 0 } + if usual { 25 } else { 0 };
     accepted.then(|| {
         let mut evidence = format!("in {tagged} of {} rows", rows.len());
@@ -134,15 +138,19 @@ fn is_tag(value: &str) -> bool {
     value.len() <= 64 && value.split(['.', ' ', ':', '/']).all(is_word)
 }
 
-/// How many pairs of values have keys of different shapes, in percent.
-fn shapes_that_differ<'r>(
+/// The shapes that the keys of each value's rows have.
+fn shapes<'r>(
     facts: &TableFacts,
     tag: &str,
     groups: impl Iterator<Item = &'r Vec<&'r Item>>,
-) -> usize {
-    let shapes: Vec<BTreeSet<String>> = groups
+) -> Vec<BTreeSet<String>> {
+    groups
         .map(|rows| rows.iter().map(|row| coarse_shape(facts, tag, row)).collect())
-        .collect();
+        .collect()
+}
+
+/// How many pairs of values have keys of different shapes, in percent.
+fn shapes_that_differ(shapes: &[BTreeSet<String>]) -> usize {
     let (mut pairs, mut different) = (0, 0);
     for (at, one) in shapes.iter().enumerate() {
         for other in shapes.iter().skip(at + 1) {

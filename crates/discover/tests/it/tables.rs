@@ -117,6 +117,48 @@ fn a_closed_set_is_proposed_for_a_status_but_not_for_what_identifies_a_row() {
     assert_eq!((values("status"), values("username")), (2, 0));
 }
 
+/// Events of a build, each with an id of its own; `typed` says which of them tell their type.
+fn events(typed: impl Fn(usize) -> bool) -> Model {
+    let ids = [
+        "amber", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "iris", "jade", "kelp", "lark",
+    ];
+    let rows = ids.iter().enumerate().map(|(at, id)| {
+        let mut event = row(&[("pk", "BUILD#1".to_owned()), ("sk", (*id).to_owned())]);
+        if typed(at) {
+            event.insert("eventType", ["queued", "error", "complete"][at % 3]);
+        }
+        event
+    });
+    loaded(&trestle_discover::infer(&facts("events", &[]), rows))
+}
+
+#[test]
+fn what_varies_among_rows_with_ids_of_their_own_is_no_tag() {
+    for model in [events(|_| true), events(|at| at > 0)] {
+        assert_eq!(model.tables()[0].entity_attribute(), None);
+        assert_eq!(model.entities().len(), 1);
+    }
+}
+
+/// Users and teams, whose attribute `sort` has no name that is usual for a tag; the first `untagged` lack it.
+fn members(untagged: usize) -> Model {
+    let rows = (0..20).map(|n| {
+        let (sort, word) = if n % 2 == 0 { ("user", "U") } else { ("team", "T") };
+        let mut member = row(&[("pk", format!("{word}#{n}")), ("sk", word.to_owned())]);
+        if n >= untagged {
+            member.insert("sort", sort);
+        }
+        member
+    });
+    loaded(&trestle_discover::infer(&facts("members", &[]), rows))
+}
+
+#[test]
+fn an_attribute_of_any_name_is_the_tag_if_no_row_lacks_it() {
+    assert_eq!(members(0).tables()[0].entity_attribute(), Some("sort"));
+    assert_eq!(members(1).tables()[0].entity_attribute(), None);
+}
+
 /// Workflow runs that have nothing but their keys and a body.
 fn runs() -> Proposal {
     let mut rows = Vec::new();
