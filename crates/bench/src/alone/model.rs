@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trestle_api::{Operation, Put, PutItem, Request, TransactWriteItem, TransactWriteItems, UpdateItem};
+use trestle_api::{Put, PutItem, Request, TransactWriteItem, TransactWriteItems, Update, UpdateItem};
 use trestle_binding::{ApplyOptions, Binding, Nobody};
 use trestle_engine::{Engine, Options, StoreSettings};
 use trestle_env::SystemClock;
@@ -18,6 +18,34 @@ use trestle_item::{AttributeValue, Item};
 
 const MANHUNT: &str = include_str!("../../../../models/manhunt.toml");
 const KLAYERS: &str = include_str!("../../../../models/klayers.toml");
+
+/// Versions of documents, in a table without an index.
+const DOCUMENTS: &str = r#"
+model = "documents"
+
+[table.documents]
+key = ["pk", "sk"]
+ttl = "expires"
+stream = "new-and-old-images"
+
+[entity.document]
+table = "documents"
+key = { pk = "doc#{doc}", sk = "v#{version:010}" }
+
+[entity.document.attributes]
+doc = "string"
+version = "integer"
+state = { type = "string", one_of = ["latest", "old"], optional = true }
+expires = { type = "epoch-seconds", optional = true }
+
+[entity.document.head]
+key.sk = "head"
+newest_by = "version"
+omit = ["state", "expires"]
+promote = { set = { state = "latest" } }
+demote = { set = { state = "old" }, expire_after = "365d" }
+"#;
+const LAYERS: &str = "kl.db-ver2";
 
 /// Threads that write at the same time, so that commits are groups.
 const WRITERS: u64 = 16;
@@ -30,7 +58,7 @@ const LOADS: usize = 21;
 
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
     let mut figures = Vec::new();
-    for duel in [&UPDATE, &HEAD] {
+    for duel in [&UPDATE, &HEAD, &HEAD_AMONG_INDEXES, &HEAD_BY_HAND] {
         let ratio = duel.fight(run, progress)?;
         figures.push(AloneFigure::new(duel.claim, ratio * 100.0, "%"));
     }
@@ -60,25 +88,46 @@ static UPDATE: Duel = Duel {
 
 static HEAD: Duel = Duel {
     claim: "put of a version with head and demotion, of a transaction of two puts",
+    model: DOCUMENTS,
+    before: |_| None,
+    with_model: |row, turn| Request::from(put("documents", document(row, turn))),
+    without: |row, turn| {
+        let keyed = |sk: String| with(document(row, turn), [("pk", format!("doc#{row:08}")), ("sk", sk)]);
+        let newest = with(keyed(format!("v#{turn:010}")), [("state", "latest".to_owned())]);
+        transaction(vec![
+            written("documents", newest),
+            written("documents", keyed("head".to_owned())),
+        ])
+    },
+};
+
+static HEAD_AMONG_INDEXES: Duel = Duel {
+    claim: "the same in a table with five indexes, four of which the demotion changes",
     model: KLAYERS,
     before: |_| None,
-    with_model: |row, turn| {
-        let put = PutItem {
-            table_name: "kl.db-ver2".to_owned(),
-            item: layer(row, turn),
-            ..PutItem::default()
-        };
-        put.into_request()
+    with_model: |row, turn| Request::from(put(LAYERS, layer(row, turn))),
+    without: |row, turn| transaction(version_and_head(row, turn)),
+};
+
+static HEAD_BY_HAND: Duel = Duel {
+    claim: "the same there, of a transaction that also demotes the version before",
+    model: KLAYERS,
+    before: |_| None,
+    with_model: HEAD_AMONG_INDEXES.with_model,
+    without: |row, turn| {
+        let mut writes = version_and_head(row, turn);
+        writes.push(demoted(row, turn - 1));
+        transaction(writes)
     },
-    without: version_and_head,
 };
 
 impl Duel {
     /// Writes per second with the model, of those without.
     fn fight(&self, run: &Run<'_>, progress: &mut dyn Progress) -> Result<f64, BenchError> {
         progress.doing(self.claim);
-        let derived = self.open(&run.directory.join("derived"), true)?;
-        let given = self.open(&run.directory.join("given"), false)?;
+        let directory = tempfile::tempdir_in(run.directory).doing("cannot make a directory")?;
+        let derived = self.open(&directory.path().join("derived"), true)?;
+        let given = self.open(&directory.path().join("given"), false)?;
         let mut best = (0.0_f64, 0.0_f64);
         for turn in 0..u64::from(TURNS) {
             // Versions go on where the turn before cannot have come to.
@@ -161,19 +210,15 @@ const STATUSES: [&str; 2] = ["active", "failed"];
 const STARTED: &str = "2026-11-15T12:00:00Z";
 
 fn search(row: u64) -> Request {
-    let put = PutItem {
-        table_name: "manhunt".to_owned(),
-        item: Item::from([
-            ("entityType", text("search")),
-            ("searchId", text(format!("{row:08x}"))),
-            ("contactId", text("c0")),
-            ("domainId", text("d0")),
-            ("startedDatetime", text(STARTED)),
-            ("note", text("x".repeat(800))),
-        ]),
-        ..PutItem::default()
-    };
-    put.into_request()
+    let search = Item::from([
+        ("entityType", text("search")),
+        ("searchId", text(format!("{row:08x}"))),
+        ("contactId", text("c0")),
+        ("domainId", text("d0")),
+        ("startedDatetime", text(STARTED)),
+        ("note", text("x".repeat(800))),
+    ]);
+    Request::from(put("manhunt", search))
 }
 
 fn search_update(row: u64, turn: u64, given: bool) -> Request {
@@ -201,7 +246,7 @@ fn search_update(row: u64, turn: u64, given: bool) -> Request {
         expression_attribute_values: Some(values),
         ..UpdateItem::default()
     };
-    update.into_request()
+    Request::from(update)
 }
 
 /// A version of a layer, without keys.
@@ -224,31 +269,86 @@ fn layer(row: u64, version: u64) -> Item {
 }
 
 /// What a client writes that keeps the newest row by itself: the version and the head, with all their keys.
-fn version_and_head(row: u64, version: u64) -> Request {
+fn version_and_head(row: u64, version: u64) -> Vec<TransactWriteItem> {
     let keyed = |sk: String| {
-        let mut item = layer(row, version);
         let package = format!("package{row:05}");
-        item.insert("pk", text(format!("lyr#eu-north-1:{package}:p3.12")));
-        item.insert("sk", text(sk));
-        item.insert("rgn#PyVrsn", text("eu-north-1:p3.12"));
-        item.insert("pckg#PyVrsn", text(format!("{package}:p3.12")));
-        item
+        let keys = [
+            ("pk", format!("lyr#eu-north-1:{package}:p3.12")),
+            ("sk", sk),
+            ("rgn#PyVrsn", "eu-north-1:p3.12".to_owned()),
+            ("pckg#PyVrsn", format!("{package}:p3.12")),
+        ];
+        with(layer(row, version), keys)
     };
-    let put = |item: Item| TransactWriteItem {
+    let newest = keyed(format!("lyrVrsn#v{version}"));
+    let newest = with(newest, [("dplySts", "latest".to_owned())]);
+    vec![
+        written(LAYERS, newest),
+        written(LAYERS, keyed("lyrVrsn0#".to_owned())),
+    ]
+}
+
+/// And the version before, which is the latest no more.
+fn demoted(row: u64, version: u64) -> TransactWriteItem {
+    let key = [
+        ("pk", format!("lyr#eu-north-1:package{row:05}:p3.12")),
+        ("sk", format!("lyrVrsn#v{version}")),
+    ];
+    TransactWriteItem {
+        update: Some(Box::new(Update {
+            table_name: LAYERS.to_owned(),
+            key: with(Item::new(), key),
+            update_expression: "SET dplySts = :d, exDt = :e".to_owned(),
+            expression_attribute_values: Some(Item::from([
+                (":d", text("deprecated")),
+                (":e", AttributeValue::from(2_000_000_000_i64)),
+            ])),
+            ..Update::default()
+        })),
+        ..TransactWriteItem::default()
+    }
+}
+
+/// A version of a document, without keys.
+fn document(row: u64, version: u64) -> Item {
+    Item::from([
+        ("doc", text(format!("{row:08}"))),
+        ("version", AttributeValue::from(version as i64)),
+        ("body", text("x".repeat(900))),
+    ])
+}
+
+fn with<const N: usize>(mut item: Item, texts: [(&str, String); N]) -> Item {
+    for (name, value) in texts {
+        item.insert(name, text(value));
+    }
+    item
+}
+
+fn put(table: &str, item: Item) -> PutItem {
+    PutItem {
+        table_name: table.to_owned(),
+        item,
+        ..PutItem::default()
+    }
+}
+
+fn written(table: &str, item: Item) -> TransactWriteItem {
+    TransactWriteItem {
         put: Some(Box::new(Put {
-            table_name: "kl.db-ver2".to_owned(),
+            table_name: table.to_owned(),
             item,
             ..Put::default()
         })),
         ..TransactWriteItem::default()
-    };
-    let mut newest = keyed(format!("lyrVrsn#v{version}"));
-    newest.insert("dplySts", text("latest"));
-    let transaction = TransactWriteItems {
-        transact_items: vec![put(newest), put(keyed("lyrVrsn0#".to_owned()))],
+    }
+}
+
+fn transaction(transact_items: Vec<TransactWriteItem>) -> Request {
+    Request::from(TransactWriteItems {
+        transact_items,
         ..TransactWriteItems::default()
-    };
-    transaction.into_request()
+    })
 }
 
 /// Milliseconds, the median of some.
