@@ -14,13 +14,16 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use trestle_api::Database;
 
 /// A pause after a failed accept, so that running out of file handles does not become a busy loop.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// Clients that may wait to be accepted. Whoever comes in a crowd beyond that is sent away to try again in a second.
+const WAITING_MAX: u32 = 4096;
 
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -95,9 +98,7 @@ impl Server {
             return Err(StartError::Unprotected { address: wanted });
         }
         let tls = settings.tls.as_ref().map(tls::acceptor).transpose()?;
-        let listener = TcpListener::bind(wanted)
-            .await
-            .map_err(|source| listen_error(wanted, source))?;
+        let listener = listen(wanted).map_err(|source| listen_error(wanted, source))?;
         let address = listener
             .local_addr()
             .map_err(|source| listen_error(wanted, source))?;
@@ -204,6 +205,18 @@ async fn serve_tls(
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake took too long"),
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A server that comes back must not wait for the connections of the one before; on Windows it would share the port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
 }
 
 async fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartError> {
