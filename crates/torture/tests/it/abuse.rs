@@ -10,7 +10,7 @@ use trestle_torture::server::Server;
 use trestle_torture::workload::{TABLE, create_table};
 
 /// The longest that somebody who behaves may wait, with two busy cores shared by everyone.
-const PATIENCE: Duration = Duration::from_secs(6);
+const PATIENCE: Duration = Duration::from_secs(2);
 const HEAD: &str = "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n\
     Content-Type: application/x-amz-json-1.0\r\n";
 
