@@ -70,7 +70,7 @@ impl Service {
 
     /// Searches for a contact of this domain.
     pub async fn searches(&self, domain: &str, filter: SearchFilter) -> Result<Page<Search>, Error> {
-        let contact = self.db.contact(&filter.contact).await?;
+        let contact = self.db.contact(&filter.contact).first().await?;
         contact
             .filter(|contact| contact.domain_id == domain)
             .ok_or(Error::NotFound("contact"))?;

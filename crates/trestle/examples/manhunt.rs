@@ -69,7 +69,11 @@ async fn register(db: &Manhunt<impl Database>) -> Result<(), typed::Error> {
 }
 
 async fn begin(db: &Manhunt<impl Database>, id: &str) -> Result<Search, Box<dyn Error>> {
-    let contact: Contact = db.contact("89fa8f8").await?.ok_or("there is no such contact")?;
+    let contact: Contact = db
+        .contact("89fa8f8")
+        .first()
+        .await?
+        .ok_or("there is no such contact")?;
     let search = NewSearch {
         search_id: id.into(),
         contact_id: contact.contact_id,

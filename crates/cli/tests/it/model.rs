@@ -78,7 +78,7 @@ fn one_access_pattern_or_all_of_them_are_explained() {
         models(),
         &["model", "explain", "manhunt.toml", "contact", "--json"],
     ));
-    assert!(json.contains("\"operation\":\"GetItem\""), "{json}");
+    assert!(json.contains("\"operation\":\"Query\""), "{json}");
     let unknown = run(models(), &["model", "explain", "manhunt.toml", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
 }

@@ -1,6 +1,5 @@
 //! What an access pattern costs, about: read capacity from the size of a typical row.
 
-use crate::access::Operation;
 use crate::attribute::AttributeKind;
 use crate::entity::Entity;
 use crate::model::{Index, Projection, Table};
@@ -12,7 +11,7 @@ pub struct Cost {
     pub row_bytes: u64,
     /// Rows of a full page: the limit, or what fits into one megabyte.
     pub rows_per_page: u64,
-    /// Read capacity units of a Get, or of a full page.
+    /// Read capacity units of one row, or of a full page.
     pub read_units: f64,
 }
 
@@ -20,7 +19,7 @@ const PAGE_BYTES: u64 = 1024 * 1024;
 const UNIT_BYTES: u64 = 4096;
 
 pub(crate) fn estimate(
-    operation: Operation,
+    is_one_row: bool,
     entities: &[&Entity],
     table: &Table,
     index: Option<&Index>,
@@ -29,9 +28,9 @@ pub(crate) fn estimate(
 ) -> Cost {
     let sizes = entities.iter().map(|entity| row_bytes(entity, table, index));
     let row_bytes = (sizes.sum::<u64>() / (entities.len() as u64).max(1)).max(1);
-    let rows_per_page = match operation {
-        Operation::GetItem => 1,
-        _ => (PAGE_BYTES / row_bytes).clamp(1, limit.map_or(u64::MAX, u64::from)),
+    let rows_per_page = match is_one_row {
+        true => 1,
+        false => (PAGE_BYTES / row_bytes).clamp(1, limit.map_or(u64::MAX, u64::from)),
     };
     let units = (rows_per_page * row_bytes).div_ceil(UNIT_BYTES);
     let price = if consistent { 1.0 } else { 0.5 };

@@ -157,8 +157,8 @@ impl Explained<'_> {
         } else {
             "eventually consistent"
         };
-        match self.operation {
-            Operation::GetItem => format!("{read_units} RCU, {kind} (a row of about {row_bytes} B)"),
+        match rows_per_page {
+            1 => format!("{read_units} RCU, {kind} (a row of about {row_bytes} B)"),
             _ => format!(
                 "at most {read_units} RCU for a page of {rows_per_page} rows, {kind} (about {row_bytes} B each)"
             ),

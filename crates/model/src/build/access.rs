@@ -64,9 +64,11 @@ impl Builder<'_, '_, '_> {
         let filter = self.filter(draft, &target, &selection, operation, &what)?;
         let consistent = self.consistency(draft, &target, &what);
         let (strays, tags) = self.strays(draft, &target, &selection.tests, operation, &what);
+        let is_one_row = selection.is_one_row(&target);
+        let sorted_by = target.key().range.iter().filter(|_| !is_one_row);
         let entities: Vec<&Entity> = target.entities.iter().collect();
         let cost = estimate(
-            operation,
+            is_one_row,
             &entities,
             &target.table,
             target.index.as_ref(),
@@ -79,7 +81,7 @@ impl Builder<'_, '_, '_> {
             operation,
             table_name: target.table.table_name.clone(),
             index: target.index.as_ref().map(|index| index.name.clone()),
-            sorted_by: target.key().range.iter().map(|key| key.name.clone()).collect(),
+            sorted_by: sorted_by.map(|key| key.name.clone()).collect(),
             key: selection.tests,
             filter,
             tags,
@@ -377,13 +379,7 @@ impl Builder<'_, '_, '_> {
         selection: &Selection,
         what: &str,
     ) -> Option<Operation> {
-        let known = selection
-            .tests
-            .iter()
-            .filter(|test| matches!(test.op, KeyTestOp::Eq(_)))
-            .count();
-        let wanted = target.key().attributes().count();
-        if selection.missing.is_empty() && known == wanted {
+        if selection.is_one_row(target) {
             return Some(Operation::GetItem);
         }
         let entity = target.entities.first()?;

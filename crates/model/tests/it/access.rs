@@ -200,3 +200,17 @@ fn explained_as_data_it_says_the_same() {
         serde_json::json!({ "name": "t", "kind": "string" })
     );
 }
+
+#[test]
+fn a_whole_key_is_one_row_whether_it_is_got_or_queried() {
+    let known = "where = { tenant = \"{t}\", day = \"{d}\", at = \"{n}\" }";
+    let got = events(&format!("get = \"event\"\n{known}"));
+    let Bound::Get { key, .. } = got.access("it").unwrap().bind(&parameters()).unwrap() else {
+        panic!("it is no Get")
+    };
+    assert_eq!(key, row(&[("pk", "t#x"), ("sk", "e#2020-01-01#0000000007")]));
+    let queried = events(&format!("query = \"events\"\nreturns = \"event\"\n{known}"));
+    let (got, queried) = (got.access("it").unwrap(), queried.access("it").unwrap());
+    assert_eq!((queried.cost().rows_per_page, queried.cost()), (1, got.cost()));
+    assert!(!queried.explain().to_string().contains("order"));
+}

@@ -59,7 +59,7 @@ fn an_update_changes_no_row_that_is_not_there() {
         .wait()
         .unwrap_err();
     assert!(matches!(error, Error::NotFound(_)), "{error}");
-    assert_eq!(db.contact("0000000").wait().unwrap(), None);
+    assert_eq!(db.contact("0000000").first().wait().unwrap(), None);
 }
 
 #[test]

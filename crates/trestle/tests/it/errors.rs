@@ -31,7 +31,7 @@ fn a_value_that_does_not_fit_is_refused_before_anything_is_sent() {
     assert!(matches!(error, Error::Refused(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("contact") && text.contains("contactId"), "{text}");
-    let error = db.search("not hex").wait().unwrap_err();
+    let error = db.search("not hex").first().wait().unwrap_err();
     assert!(error.to_string().contains("searchId"), "{error}");
 }
 
@@ -51,7 +51,7 @@ fn what_the_databases_model_refuses_is_invalid() {
 #[test]
 fn a_database_without_the_tables_says_what_to_do() {
     let db = Manhunt::on(engine());
-    let error = db.search("a271244").wait().unwrap_err();
+    let error = db.search("a271244").first().wait().unwrap_err();
     assert!(matches!(error, Error::NoTable(_)), "{error}");
     assert!(
         error
@@ -62,7 +62,7 @@ fn a_database_without_the_tables_says_what_to_do() {
 
 #[test]
 fn a_database_with_too_much_to_do_is_asked_again_later() {
-    let error = Manhunt::on(Nobody).search("a271244").wait().unwrap_err();
+    let error = Manhunt::on(Nobody).search("a271244").first().wait().unwrap_err();
     assert!(matches!(error, Error::Throttled(_)), "{error}");
     assert!(error.is_transient() && !error.is_condition() && !error.is_taken());
 }
@@ -89,7 +89,7 @@ fn a_row_that_is_not_what_the_model_says_is_named() {
         ..PutItem::default()
     };
     db.database().run(put).unwrap();
-    let error = db.search("a1").wait().unwrap_err();
+    let error = db.search("a1").first().wait().unwrap_err();
     let Error::Misfit(misfit) = &error else {
         panic!("{error}")
     };

@@ -79,10 +79,17 @@ fn ids(searches: Vec<Search>) -> Vec<String> {
 
 /// Everything that can be asked of the ten rows.
 fn queries<D: Database>(db: &Manhunt<D>) {
-    let search = db.search("a271244").wait().unwrap().unwrap();
+    let search = db.search("a271244").first().wait().unwrap().unwrap();
     assert_eq!(search.status, SearchStatus::Active);
-    assert_eq!(db.search(ZAVIER).wait().unwrap(), None, "an id of a contact");
-    assert_eq!(db.contact(ARIAN).wait().unwrap().unwrap().name, "Arian Mellor");
+    assert_eq!(
+        db.search(ZAVIER).first().wait().unwrap(),
+        None,
+        "an id of a contact"
+    );
+    assert_eq!(
+        db.contact(ARIAN).first().wait().unwrap().unwrap().name,
+        "Arian Mellor"
+    );
 
     let found = db.contact_with_methods(ZAVIER).gather().wait().unwrap();
     assert_eq!(found.contact.unwrap().name, "Zavier Curtis");
@@ -188,11 +195,11 @@ fn each_access_pattern_is_one_request() {
     let database = Counted::new(engine);
     let db = Manhunt::on(database.clone()).model_applied();
     let count = || database.take();
-    db.search("a271244").wait().unwrap();
+    db.search("a271244").first().wait().unwrap();
     assert_eq!(count(), 1);
     db.search_with_attempts("a271244").collect().wait().unwrap();
     assert_eq!(count(), 1);
-    db.contact(ZAVIER).wait().unwrap();
+    db.contact(ZAVIER).first().wait().unwrap();
     assert_eq!(count(), 1);
     db.contact_with_methods(ZAVIER).gather().wait().unwrap();
     assert_eq!(count(), 1);

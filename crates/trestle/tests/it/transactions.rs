@@ -93,8 +93,8 @@ fn rows_of_a_transaction_are_put_and_deleted_together() {
         .commit()
         .wait()
         .unwrap();
-    assert!(db.contact("0000001").wait().unwrap().is_some());
-    assert_eq!(db.contact(ARIAN).wait().unwrap(), None);
+    assert!(db.contact("0000001").first().wait().unwrap().is_some());
+    assert_eq!(db.contact(ARIAN).first().wait().unwrap(), None);
 }
 
 #[test]

@@ -23,6 +23,19 @@ pub(super) struct Selection {
     pub(super) used: Vec<String>,
 }
 
+impl Selection {
+    /// Whether the whole key is known. In an index, several rows may share one.
+    pub(super) fn is_one_row(&self, target: &Target) -> bool {
+        let equal = self
+            .tests
+            .iter()
+            .filter(|test| matches!(test.op, KeyTestOp::Eq(_)));
+        target.index.is_none()
+            && self.missing.is_empty()
+            && equal.count() == target.key().attributes().count()
+    }
+}
+
 /// Why conditions cannot become one key condition.
 struct Fault {
     message: String,
