@@ -277,6 +277,16 @@ impl<'r> Reader<'r, '_> {
             self.error(field.value_at, "the target is not one destination", help);
             return None;
         }
+        if let Some(("queue" | "handler", value)) = destination.kind() {
+            let is_named = value.as_str().is_some_and(|name| !name.is_empty());
+            if !is_named || settings.len() > 1 {
+                self.wrong(
+                    field,
+                    "a name and nothing else: `{ queue = \"name\" }` or `{ handler = \"name\" }`",
+                );
+                return None;
+            }
+        }
         for fault in check(&destination) {
             self.error(
                 field.value_at,

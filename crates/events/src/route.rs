@@ -80,6 +80,12 @@ impl Destination {
     pub fn queue(&self) -> Option<&str> {
         self.0.get("queue")?.as_str()
     }
+
+    /// The name of the handler, if it is one.
+    #[must_use]
+    pub fn handler(&self) -> Option<&str> {
+        self.0.get("handler")?.as_str()
+    }
 }
 
 /// How long to wait between attempts: twice as long each time, from the first to the longest, and a random part less,

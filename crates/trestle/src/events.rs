@@ -36,11 +36,52 @@
 //! # async fn send_mail(_: &str) -> std::io::Result<()> { Ok(()) }
 //! ```
 //!
+//! # Routes in a file
+//!
+//! Which changes go where can also stand in the model file, or in a file of routes; the program then says what the names in
+//! it mean. `docs/routes.md` has all settings.
+//!
+//! ```
+//! # use trestle::events::{Changed, Events};
+//! # use trestle::{Engine, Options};
+//! # mod shop { trestle::model!("examples/shop.toml"); }
+//! # use shop::{Order, Shop};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let engine = Engine::in_memory(Options::default())?;
+//! let db = Shop::apply_to(&engine)?;
+//! let router = Events::of(&engine)
+//!     .routes_of(&db) // Those in the model file: here are none.
+//!     .routes_in(
+//!         r#"
+//!         [route.mail_the_customer]
+//!         entity = "order"
+//!         event = "insert"
+//!         target = { handler = "mail" }
+//!         "#,
+//!     )
+//!     .handler("mail", |change: Changed<Order>| async move {
+//!         match change.new {
+//!             Some(order) => send_mail(&order.customer).await,
+//!             None => Ok(()),
+//!         }
+//!     })
+//!     .start()
+//!     .await?;
+//! # router.stop().await;
+//! # Ok(())
+//! # }
+//! # async fn send_mail(_: &str) -> std::io::Result<()> { Ok(()) }
+//! ```
+//!
+//! # Streams
+//!
 //! The table needs a stream, and a handler that looks at the row before needs one that shows it: `stream =
 //! "new-and-old-images"` in the model.
 
 mod changed;
 mod handler;
+mod named;
 
 pub use changed::Changed;
 pub use trestle_events::{
@@ -55,9 +96,10 @@ use std::time::Duration;
 use trestle_engine::Engine;
 use trestle_events::{ModelTyper, QueueDoor, Setup};
 use trestle_queue::Queues;
-use trestle_typed::{Definition, Entity, FromRow, Model};
+use trestle_typed::{Client, Definition, Entity, FromRow, Model};
 
 use handler::Handler;
+use named::{Connected, Named};
 
 /// How often to look for changes that no bell announced.
 const POLL: Duration = Duration::from_secs(1);
@@ -69,6 +111,7 @@ pub struct Events {
     routes: Vec<Route>,
     doors: BTreeMap<String, Door>,
     definitions: BTreeMap<&'static str, &'static Definition>,
+    named: Named,
     faults: Vec<String>,
 }
 
@@ -80,8 +123,53 @@ impl Events {
             routes: Vec::new(),
             doors: BTreeMap::new(),
             definitions: BTreeMap::new(),
+            named: Named::default(),
             faults: Vec::new(),
         }
+    }
+
+    /// The routes that the file of a client's model declares: `[route.*]`. Their handlers are connected with
+    /// [`Events::handler`], and their queues are those of [`Events::queues`].
+    pub fn routes_of<D, M: Model>(mut self, _client: &Client<D, M>) -> Self {
+        let definition = M::definition();
+        self.definitions.insert(definition.name(), definition);
+        let origin = format!("model `{}`", definition.name());
+        self.named.read(origin, definition.text().to_owned());
+        self
+    }
+
+    /// The routes of a route file, given as its text. Entities are looked up in the models of clients and handlers.
+    pub fn routes_in(mut self, text: &str) -> Self {
+        self.named.read("route file".to_owned(), text.to_owned());
+        self
+    }
+
+    /// Connects the name in `target = { handler = "name" }` with a function. The routes to it must take this entity
+    /// alone. A name without a function, and a function that no route names, are errors of [`Events::start`].
+    pub fn handler<E, F, R, X>(mut self, name: &str, handler: F) -> Self
+    where
+        E: Entity + 'static,
+        F: Fn(Changed<E>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), X>> + Send,
+        X: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let definition = <E as FromRow>::Model::definition();
+        self.definitions.insert(definition.name(), definition);
+        let connected = definition.table_of::<E>().map(|table| Connected {
+            door: Door::Target(Arc::new(Handler::new(handler))),
+            entity: E::NAME,
+            table: table.to_owned(),
+        });
+        let connected = connected.map_err(|error| format!("handler `{name}`: {error}"));
+        let done = connected.and_then(|connected| self.named.connect(name, connected));
+        self.faults.extend(done.err());
+        self
+    }
+
+    /// The queues that `target = { queue = "name" }` means. They must be in the same database.
+    pub fn queues(mut self, queues: &Queues) -> Self {
+        self.named.queues = Some(queues.clone());
+        self
     }
 
     /// Calls `handler` with the changes of an entity. The route is given all of them from now on, and `narrow` says
@@ -133,20 +221,29 @@ impl Events {
 
     /// Starts delivering, on the Tokio runtime of the caller. When this returns, later changes are delivered. Routes of
     /// an earlier start that are not among these are forgotten.
-    pub async fn start(self) -> Result<Router, ApplyError> {
-        let mut faults = self.faults;
-        let runtime = tokio::runtime::Handle::try_current();
-        let runtime = runtime.map_err(|error| faults.push(error.to_string())).ok();
-        let (Some(runtime), true) = (runtime, faults.is_empty()) else {
-            return Err(ApplyError::Routes(faults));
-        };
+    pub async fn start(mut self) -> Result<Router, ApplyError> {
         let models = self.definitions.values();
         let models = models.filter_map(|definition| trestle_model::load(definition.text()).model);
+        let models: Vec<Arc<trestle_model::Model>> = models.map(Arc::new).collect();
+        match self.named.routes(&models) {
+            Ok(named) => {
+                for (route, door) in named {
+                    self.doors.insert(route.name.clone(), door);
+                    self.routes.push(route);
+                }
+            }
+            Err(faults) => self.faults.extend(faults),
+        }
+        let runtime = tokio::runtime::Handle::try_current();
+        let runtime = runtime.map_err(|error| self.faults.push(error.to_string())).ok();
+        let (Some(runtime), true) = (runtime, self.faults.is_empty()) else {
+            return Err(ApplyError::Routes(self.faults));
+        };
         let doors = self.doors;
         let router = Router::start(Setup {
             clock: Arc::clone(self.engine.clock()),
             bell: Some(self.engine.changes()),
-            typer: Arc::new(ModelTyper::new(models.map(Arc::new))),
+            typer: Arc::new(ModelTyper::new(models)),
             doors: Arc::new(move |route: &Route| {
                 doors
                     .get(&route.name)

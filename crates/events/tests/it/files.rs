@@ -125,6 +125,22 @@ fn a_file_of_its_own_needs_only_a_table_and_a_target() {
 }
 
 #[test]
+fn a_queue_and_a_handler_are_a_name_and_nothing_else() {
+    for target in [
+        "{ queue = 7 }",
+        "{ handler = \"\" }",
+        "{ queue = \"q\", delay = \"5s\" }",
+    ] {
+        let file = read(&format!("[route.a]\ntable = \"T\"\ntarget = {target}"), &[]);
+        assert_eq!(file.problems.len(), 1, "{target}");
+        assert!(
+            file.problems[0].help.contains("a name and nothing else"),
+            "{target}"
+        );
+    }
+}
+
+#[test]
 fn everything_that_is_wrong_is_said_at_once_with_its_place() {
     let text = r#"colour = "red"
 [route.a]

@@ -12,6 +12,7 @@ mod klayers;
 mod littlehorse;
 mod manhunt;
 mod models;
+mod named_routes;
 mod paging;
 mod queues;
 mod reindexer;

@@ -24,3 +24,7 @@ pub(crate) mod reindexer {
 pub(crate) mod members {
     trestle::model!("tests/models/members.toml");
 }
+/// Routes in the model's own file.
+pub(crate) mod tickets {
+    trestle::model!("tests/models/tickets.toml");
+}

@@ -1,0 +1,132 @@
+//! Routes that a file declares, and what this program has for the names in it: handlers and queues.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trestle_events::{Destination, Door, QueueDoor, Route, read_routes};
+use trestle_model::{Model, Severity};
+use trestle_queue::Queues;
+
+/// Files of routes, and what is there for the names in them.
+#[derive(Default)]
+pub(super) struct Named {
+    files: Vec<File>,
+    handlers: BTreeMap<String, Connected>,
+    pub(super) queues: Option<Queues>,
+}
+
+struct File {
+    /// Where the text is from, for whoever reads its problems.
+    origin: String,
+    text: String,
+}
+
+/// A handler, and the rows it takes.
+pub(super) struct Connected {
+    pub(super) door: Door,
+    pub(super) entity: &'static str,
+    pub(super) table: String,
+}
+
+impl Named {
+    /// The routes of this text; a second one from the same place says nothing new.
+    pub(super) fn read(&mut self, origin: String, text: String) {
+        if !self
+            .files
+            .iter()
+            .any(|file| file.origin == origin && file.text == text)
+        {
+            self.files.push(File { origin, text });
+        }
+    }
+
+    /// Connects a handler; or says that there is another of its name.
+    pub(super) fn connect(&mut self, name: &str, handler: Connected) -> Result<(), String> {
+        match self.handlers.insert(name.to_owned(), handler) {
+            None => Ok(()),
+            Some(_) => Err(format!("handler `{name}` is connected twice; rename one of them")),
+        }
+    }
+
+    /// The routes of all files, each with its door; or everything that is wrong.
+    pub(super) fn routes(&self, models: &[Arc<Model>]) -> Result<Vec<(Route, Door)>, Vec<String>> {
+        let mut faults = Vec::new();
+        let mut routes = Vec::new();
+        for file in &self.files {
+            let check = |target: &Destination| self.door(target).err().into_iter().collect();
+            let read = read_routes(&file.text, models, &check);
+            let errors = read.problems.iter().filter(|p| p.severity == Severity::Error);
+            faults.extend(errors.map(|problem| format!("{}: {problem}", file.origin)));
+            routes.extend(read.routes);
+        }
+        faults.extend(routes.iter().filter_map(|route| self.misfit(route)));
+        faults.extend(self.unused(&routes));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        // What has no door is among the faults.
+        let opened = |route: Route| self.door(&route.target).ok().map(|door| (route, door));
+        Ok(routes.into_iter().filter_map(opened).collect())
+    }
+
+    fn door(&self, target: &Destination) -> Result<Door, String> {
+        match target.kind() {
+            Some(("handler", _)) => {
+                let name = target.handler().unwrap_or_default();
+                let connected = self.handlers.get(name).map(|handler| handler.door.clone());
+                connected.ok_or_else(|| {
+                    let known = list(self.handlers.keys().map(String::as_str));
+                    format!("no handler `{name}` is connected; connected are: {known}")
+                })
+            }
+            Some(("queue", _)) => {
+                let queues = self
+                    .queues
+                    .clone()
+                    .ok_or("give `Events` the queues: `.queues(&queues)`")?;
+                let name = target.queue().unwrap_or_default();
+                Ok(Door::Enlist(Arc::new(QueueDoor::new(queues, name))))
+            }
+            kind => {
+                let kind = kind.map_or("this", |(kind, _)| kind);
+                Err(format!(
+                    "{kind} is a target of `trestle serve`; a program has handlers and queues"
+                ))
+            }
+        }
+    }
+
+    /// What a handler takes must be what its route brings.
+    fn misfit(&self, route: &Route) -> Option<String> {
+        let handler = self.handlers.get(route.target.handler()?)?;
+        let (entity, table) = (handler.entity, &handler.table);
+        let fits = route.entities == [entity] && route.table == *table;
+        (!fits).then(|| {
+            let name = &route.name;
+            format!("route `{name}`: its handler takes rows of `{entity}`; write `entity = \"{entity}\"`")
+        })
+    }
+
+    /// A handler that nothing reaches has a wrong name, or its route has.
+    fn unused(&self, routes: &[Route]) -> Option<String> {
+        let named: BTreeSet<&str> = routes.iter().filter_map(|route| route.target.handler()).collect();
+        let unused = self.handlers.keys().map(String::as_str);
+        let unused: Vec<&str> = unused.filter(|name| !named.contains(name)).collect();
+        (!unused.is_empty()).then(|| {
+            format!(
+                "no route goes to these handlers: {}; the routes name: {}",
+                list(unused.into_iter()),
+                list(named.into_iter())
+            )
+        })
+    }
+}
+
+fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
