@@ -7,12 +7,14 @@ mod canonical;
 mod hash;
 mod key;
 mod moment;
+mod region;
 mod signer;
 
 pub use canonical::{query_parameters, string_to_sign};
 pub use hash::{equal_in_constant_time, hex, keyed_hash, sha256, signature};
 pub use key::{AccessKey, Scope};
 pub use moment::Moment;
+pub use region::region_of_host;
 pub use signer::{SignError, Signer};
 
 /// The name of the algorithm, first in every signature.

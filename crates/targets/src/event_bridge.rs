@@ -1,13 +1,14 @@
 //! Batches as events on a bus of EventBridge.
 
 use crate::aws::{self, Failure, Protocol, Service, ServiceKind};
-use crate::http::{Client, Endpoint, Roots};
+use crate::limits;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use trestle_events::{Batch, Deliver, Delivery, Target};
+use trestle_http_client::{Client, Endpoint, Roots};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -55,7 +56,7 @@ fn open_table(settings: &mut Settings<'_>, surroundings: &Surroundings) -> Optio
         }
     };
     let signer = aws::identity(settings, surroundings, &endpoint, "events");
-    let client = Client::new(endpoint, Roots::System, timeout)
+    let client = Client::new(endpoint, Roots::System, limits(timeout))
         .map_err(|message| settings.complain("endpoint", message))
         .ok()?;
     Some(EventBridge {

@@ -17,7 +17,6 @@ mod aws;
 mod batch;
 mod command;
 mod event_bridge;
-mod http;
 mod partial;
 mod secret;
 mod settings;
@@ -30,7 +29,12 @@ pub use surroundings::Surroundings;
 
 use settings::Settings;
 use std::sync::Arc;
+use std::time::Duration;
 use trestle_events::{Destination, Target};
+use trestle_http_client::Limits;
+
+/// Partial results of the largest batch fit in.
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The kinds of destination that [`open`] knows. The others stay inside the process.
 pub const KINDS: [&str; 4] = ["webhook", "command", "sqs", "event_bridge"];
@@ -54,4 +58,12 @@ pub fn open(destination: &Destination, surroundings: &Surroundings) -> Result<Ar
         }
     };
     settings.finish(target)
+}
+
+/// What a call to a target may take.
+fn limits(time: Duration) -> Limits {
+    Limits {
+        time: Some(time),
+        answer_bytes: ANSWER_BYTES_MAX,
+    }
 }

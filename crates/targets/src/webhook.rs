@@ -6,7 +6,7 @@
 mod signature;
 
 use crate::batch::{self, Record};
-use crate::http::{Answer, Client, Endpoint, Roots};
+use crate::limits;
 use crate::partial;
 use crate::secret::{self, Secret};
 use crate::settings::Settings;
@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trestle_env::Clock;
 use trestle_events::{Batch, Deliver, Outcome, Target};
+use trestle_http_client::{Answer, Client, Endpoint, Repeat, Roots};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -51,7 +52,7 @@ pub(crate) fn open(settings: &mut Settings<'_>, surroundings: &Surroundings) -> 
     let headers = headers(settings, surroundings);
     let client = Endpoint::parse(url?)
         .map_err(str::to_owned)
-        .and_then(|endpoint| Client::new(endpoint, roots, timeout));
+        .and_then(|endpoint| Client::new(endpoint, roots, limits(timeout)));
     match client {
         Ok(client) => Some(Webhook {
             client,
@@ -110,9 +111,9 @@ impl Target for Webhook {
                 Ok(request) => request,
                 Err(error) => return Outcome::Refused(error),
             };
-            match self.client.call(request).await {
+            match self.client.call(request, Repeat::Allowed).await {
                 Ok(answer) => outcome(batch, &answer),
-                Err(error) => Outcome::Unavailable(error),
+                Err(failure) => Outcome::Unavailable(failure.message),
             }
         })
     }
@@ -125,7 +126,7 @@ impl Webhook {
             records: batch.deliveries.iter().map(Record::of).collect(),
         };
         let body = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
-        let endpoint = &self.client.endpoint;
+        let endpoint = self.client.endpoint();
         let mut request = Request::post(&endpoint.path)
             .header(HOST, &endpoint.authority)
             .header(USER_AGENT, "trestle")

@@ -1,9 +1,9 @@
 //! Who calls, and which region is called.
 
-use crate::http::Endpoint;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
-use trestle_sigv4::{AccessKey, Signer};
+use trestle_http_client::Endpoint;
+use trestle_sigv4::{AccessKey, Signer, region_of_host};
 
 /// Good enough for a server on this machine, which rarely minds.
 const LOCAL_REGION: &str = "us-east-1";
@@ -41,7 +41,7 @@ fn region(settings: &mut Settings<'_>, surroundings: &Surroundings, endpoint: &E
     let found = settings
         .optional_text("region")
         .map(str::to_owned)
-        .or_else(|| region_of_host(&endpoint.host))
+        .or_else(|| region_of_host(&endpoint.host).map(str::to_owned))
         .or_else(|| surroundings.variable("AWS_REGION"))
         .or_else(|| surroundings.variable("AWS_DEFAULT_REGION"));
     found.unwrap_or_else(|| {
@@ -53,40 +53,4 @@ fn region(settings: &mut Settings<'_>, surroundings: &Surroundings, endpoint: &E
         }
         LOCAL_REGION.to_owned()
     })
-}
-
-/// `sqs.eu-west-1.amazonaws.com`, and the older `eu-west-1.queue.amazonaws.com`.
-fn region_of_host(host: &str) -> Option<String> {
-    let (name, _) = host.split_once(".amazonaws.com")?;
-    let mut parts = name.split('.');
-    let region = match (parts.next()?, parts.next()) {
-        (region, Some("queue")) => region,
-        (_, Some(region)) => region,
-        (_, None) => return None,
-    };
-    Some(region.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_of_aws_tell_their_region() {
-        let region = |host: &str| region_of_host(host);
-        assert_eq!(
-            region("sqs.eu-west-1.amazonaws.com").as_deref(),
-            Some("eu-west-1")
-        );
-        assert_eq!(
-            region("events.cn-north-1.amazonaws.com.cn").as_deref(),
-            Some("cn-north-1")
-        );
-        assert_eq!(
-            region("eu-west-2.queue.amazonaws.com").as_deref(),
-            Some("eu-west-2")
-        );
-        assert_eq!(region("queue.amazonaws.com"), None);
-        assert_eq!(region("localhost"), None);
-    }
 }

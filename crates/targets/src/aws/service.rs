@@ -1,14 +1,13 @@
 //! One operation of one service.
 
-use crate::http::{Answer, Client, Endpoint};
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use http::{HeaderName, Request, StatusCode};
+use http::{Request, StatusCode};
 use http_body_util::Full;
 use serde_json::Value;
 use std::sync::Arc;
 use trestle_env::Clock;
 use trestle_events::Outcome;
+use trestle_http_client::{Answer, Client, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
 
 /// How an operation is named on the wire.
@@ -48,7 +47,8 @@ impl Service {
     pub(crate) async fn call(&self, body: &Value) -> Result<Value, Trouble> {
         let body = body.to_string().into_bytes();
         let request = self.request(body).map_err(Trouble::Refused)?;
-        let answer = self.client.call(request).await.map_err(Trouble::Unavailable)?;
+        let answer = self.client.call(request, Repeat::Allowed).await;
+        let answer = answer.map_err(|failure| Trouble::Unavailable(failure.message))?;
         if !answer.status.is_success() {
             return Err(trouble(&answer));
         }
@@ -57,34 +57,23 @@ impl Service {
     }
 
     fn request(&self, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {
-        let Endpoint { authority, .. } = &self.client.endpoint;
         let headers = [
             ("content-type", self.kind.content_type),
             ("x-amz-target", self.kind.target),
         ];
-        let mut all = HeaderMap::new();
-        all.insert(HOST, header_value(authority)?);
-        all.insert(CONTENT_TYPE, header_value(self.kind.content_type)?);
-        all.insert("x-amz-target", header_value(self.kind.target)?);
-        if let Some(signer) = &self.signer {
-            let signed = signer
-                .sign(("POST", "/"), authority, &headers, &body, self.clock.now())
-                .map_err(|error| error.to_string())?;
-            for (name, value) in signed {
-                all.insert(HeaderName::from_static(name), header_value(&value)?);
-            }
-        }
-        let mut request = Request::post("/")
-            .body(Full::from(body))
-            .map_err(|error| error.to_string())?;
-        *request.headers_mut() = all;
-        Ok(request)
+        let outgoing = Outgoing {
+            method: "POST",
+            path: "/",
+            headers: &headers,
+            body: &body.into(),
+        };
+        request(
+            self.client.endpoint(),
+            outgoing,
+            self.signer.as_ref(),
+            self.clock.now(),
+        )
     }
-}
-
-fn header_value(text: &str) -> Result<HeaderValue, String> {
-    text.parse()
-        .map_err(|_| "a setting or a credential holds letters that a header cannot".to_owned())
 }
 
 /// Errors that say something about the entries of a call. All others are about the caller, the queue or the bus, and

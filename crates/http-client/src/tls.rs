@@ -8,14 +8,14 @@ use tokio_rustls::TlsConnector;
 
 /// The certificate authorities that a client believes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Roots<'a> {
+pub enum Roots<'a> {
     /// Those of the system.
     System,
     /// Those in a PEM file alone.
     File(&'a str),
 }
 
-pub(super) fn connector(roots: Roots<'_>) -> Result<TlsConnector, String> {
+pub(crate) fn connector(roots: Roots<'_>) -> Result<TlsConnector, String> {
     let store = match roots {
         Roots::System => system_roots()?,
         Roots::File(path) => file_roots(path)?,

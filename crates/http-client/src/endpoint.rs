@@ -4,19 +4,22 @@ use http::Uri;
 
 /// A server, and a path on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Endpoint {
-    pub(crate) is_https: bool,
+pub struct Endpoint {
+    /// Whether TLS is spoken.
+    pub is_https: bool,
     /// Without the brackets of an IPv6 address.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub host: String,
+    /// The port, told or usual.
+    pub port: u16,
     /// What the `Host` header says.
-    pub(crate) authority: String,
+    pub authority: String,
     /// With the query.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 impl Endpoint {
-    pub(crate) fn parse(url: &str) -> Result<Endpoint, &'static str> {
+    /// Reads a URL; an error says what it must be.
+    pub fn parse(url: &str) -> Result<Endpoint, &'static str> {
         const FORM: &str = "must be a URL that begins with http:// or https://";
         let uri: Uri = url.parse().map_err(|_| FORM)?;
         let is_https = match uri.scheme_str() {

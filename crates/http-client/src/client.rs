@@ -1,0 +1,229 @@
+//! Requests and answers.
+
+use crate::connection::{self, Connection};
+use crate::download::Download;
+use crate::endpoint::Endpoint;
+use crate::failure::{Failure, FailureKind};
+use crate::tls::{self, Roots};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+
+/// More calls than this are rarely on their way to one endpoint at once.
+const IDLE_MAX: usize = 16;
+
+/// Servers close connections on which nothing happens. One that was idle for long is not worth the risk.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Whoever is there says so in this time, however long the answer may take.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How much a call may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From the call to the end of the answer; without it, as long as the server likes once it is connected.
+    pub time: Option<Duration>,
+    /// Bytes of an answer.
+    pub answer_bytes: usize,
+}
+
+/// Whether a request may be sent a second time if nobody knows what became of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// It changes nothing, or changes it to the same, or is recognised when it comes again.
+    Allowed,
+    /// Twice is not the same as once.
+    Never,
+}
+
+/// Sends requests to one endpoint.
+pub struct Client {
+    endpoint: Endpoint,
+    tls: Option<TlsConnector>,
+    limits: Limits,
+    idle: Mutex<Vec<Kept>>,
+}
+
+/// A connection that waits for its next request.
+struct Kept {
+    connection: Connection,
+    since: Instant,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// All of the body.
+    pub body: Bytes,
+}
+
+/// What came of using a connection that was kept.
+enum Attempt<T> {
+    Done(Result<T, Failure>),
+    /// Nothing was sent on it, or it may be sent again; or there was no such connection.
+    New(Request<Full<Bytes>>),
+}
+
+impl Client {
+    /// A client for an endpoint; an error says why its certificate could not be checked.
+    pub fn new(endpoint: Endpoint, roots: Roots<'_>, limits: Limits) -> Result<Self, String> {
+        let tls = endpoint.is_https.then(|| tls::connector(roots)).transpose()?;
+        Ok(Client {
+            endpoint,
+            tls,
+            limits,
+            idle: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Where requests go.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Sends a request and waits for the whole answer.
+    pub async fn call(&self, request: Request<Full<Bytes>>, repeat: Repeat) -> Result<Answer, Failure> {
+        // The time is real time: the server at the other end does not follow our clock.
+        let deadline = self.limits.time.map(|time| Instant::now() + time);
+        let request = match self.call_again(request, repeat, deadline).await {
+            Attempt::Done(result) => return result,
+            Attempt::New(request) => request,
+        };
+        let mut connection = self.connect(deadline).await?;
+        self.in_time(deadline, async {
+            let response = connection.send_request(request).await;
+            let response = response.map_err(|error| Failure::of_exchange(&self.endpoint, &error))?;
+            let answer = self.collect(response).await?;
+            self.keep(connection);
+            Ok(answer)
+        })
+        .await
+    }
+
+    /// Uses connections that were kept. A server may close one at any time, even while it is being used again.
+    async fn call_again(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        repeat: Repeat,
+        deadline: Option<Instant>,
+    ) -> Attempt<Answer> {
+        while let Some(mut connection) = self.kept() {
+            if connection.ready().await.is_err() {
+                continue;
+            }
+            let again = (repeat == Repeat::Allowed).then(|| request.clone());
+            let sent = async { Ok(connection.try_send_request(request).await) };
+            let response = match self.in_time(deadline, sent).await {
+                Err(late) => return Attempt::Done(Err(late)),
+                Ok(Ok(response)) => response,
+                Ok(Err(mut error)) => match (error.take_message(), again) {
+                    // It never left.
+                    (Some(unsent), _) => {
+                        request = unsent;
+                        continue;
+                    }
+                    (None, Some(again)) => return Attempt::New(again),
+                    (None, None) => {
+                        let error = error.into_error();
+                        return Attempt::Done(Err(Failure::of_exchange(&self.endpoint, &error)));
+                    }
+                },
+            };
+            let answer = self.in_time(deadline, self.collect(response)).await;
+            if answer.is_ok() {
+                self.keep(connection);
+            }
+            return Attempt::Done(answer);
+        }
+        Attempt::New(request)
+    }
+
+    /// Sends a request on a connection of its own; its answer, of any length, is read piece by piece. The limit of
+    /// time is that of each piece.
+    pub async fn download(&self, request: Request<Full<Bytes>>) -> Result<Download, Failure> {
+        let deadline = self.limits.time.map(|time| Instant::now() + time);
+        let mut connection = self.connect(deadline).await?;
+        let response = self
+            .in_time(deadline, async {
+                let response = connection.send_request(request).await;
+                response.map_err(|error| Failure::of_exchange(&self.endpoint, &error))
+            })
+            .await?;
+        Ok(Download::new(self.endpoint.clone(), self.limits.time, response))
+    }
+
+    async fn connect(&self, deadline: Option<Instant>) -> Result<Connection, Failure> {
+        let latest = Instant::now() + CONNECT_TIME_MAX;
+        let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
+        let connected = timeout_at(deadline, connection::open(&self.endpoint, self.tls.as_ref())).await;
+        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, &"nobody answered in time")))
+    }
+
+    async fn in_time<T>(
+        &self,
+        deadline: Option<Instant>,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let Some(deadline) = deadline else {
+            return work.await;
+        };
+        timeout_at(deadline, work).await.unwrap_or_else(|_| {
+            let seconds = self.limits.time.unwrap_or_default().as_secs_f64();
+            Err(Failure {
+                kind: FailureKind::Lost,
+                message: format!("no answer from {} within {seconds} s", self.endpoint.authority),
+            })
+        })
+    }
+
+    async fn collect(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
+        let most = self.limits.answer_bytes;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, most).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                Failure::too_large(&self.endpoint, most)
+            } else {
+                Failure::lost(&self.endpoint, &error)
+            }
+        })?;
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body: body.to_bytes(),
+        })
+    }
+
+    fn kept(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock();
+        idle.retain(|kept| !kept.connection.is_closed() && kept.since.elapsed() < IDLE_TIME_MAX);
+        idle.pop().map(|kept| kept.connection)
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_MAX && !connection.is_closed() {
+            idle.push(Kept {
+                connection,
+                since: Instant::now(),
+            });
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
