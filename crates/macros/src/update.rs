@@ -73,6 +73,14 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
             pub fn only_if(self, condition: #typed::If<#row>) -> Self {
                 Self(self.0.only_if(condition))
             }
+
+            /// Changes more if there is a value to change it to.
+            pub fn when<V>(self, value: ::core::option::Option<V>, set: impl FnOnce(Self, V) -> Self) -> Self {
+                match value {
+                    ::core::option::Option::Some(value) => set(self, value),
+                    ::core::option::Option::None => self,
+                }
+            }
         }
 
         impl<'d> ::core::future::IntoFuture for #update<'d> {

@@ -9,7 +9,7 @@
 
 use std::error::Error;
 
-use trestle::typed::{self, Timestamp};
+use trestle::typed::{self, Held, Timestamp};
 use trestle::{Database, Engine, Options, StoreSettings, Wait};
 
 use model::{
@@ -96,10 +96,9 @@ async fn attempt(
         return Ok(None);
     };
     let new = new_attempt(search, method, position);
-    match db.put(&new).if_not_exists().await {
-        Ok(()) => println!("tried {}: {}", method.r#type, method.destination),
-        Err(error) if error.is_condition() => println!("{} was tried already", method.r#type),
-        Err(error) => return Err(error),
+    match db.put(&new).if_not_exists().await.held()? {
+        Some(()) => println!("tried {}: {}", method.r#type, method.destination),
+        None => println!("{} was tried already", method.r#type),
     }
     // Type and destination were copied from the method, by the database, in the same commit.
     db.get(new.key()).await
@@ -133,11 +132,7 @@ async fn answer(
         .with(ending(db, &attempt.search_id, SearchStatus::Successful))
         .commit()
         .await;
-    match done {
-        Ok(()) => Ok(true),
-        Err(error) if error.is_condition() => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(done.held()?.is_some())
 }
 
 async fn cancel(db: &Manhunt<impl Database>, search: &Search) -> Result<bool, typed::Error> {

@@ -63,6 +63,12 @@ impl<'d, T: FromRow, How> Rows<'d, T, How> {
         self
     }
 
+    /// Goes on behind the bookmark that a caller brought, or begins where there is none.
+    pub fn continued(mut self, after: Option<impl Into<Bookmark>>) -> Self {
+        self.after = after.map(Into::into);
+        self
+    }
+
     /// Sees every write that was finished before. Not for a global index.
     pub fn consistent(mut self) -> Self {
         self.consistent = true;

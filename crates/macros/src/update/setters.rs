@@ -10,7 +10,7 @@ use crate::types;
 
 /// The methods for these attributes. Plain setters get their names first, so that what else there is gives way.
 pub(super) fn of<'n>(fields: impl Iterator<Item = &'n Field<'n>> + Clone) -> Vec<TokenStream> {
-    let mut names = Names(Taken::of(&["only_if"]));
+    let mut names = Names(Taken::of(&["only_if", "when"]));
     let mut methods: Vec<TokenStream> = fields.clone().map(|field| set(&mut names, field)).collect();
     for field in fields {
         methods.extend(more(&mut names, field));

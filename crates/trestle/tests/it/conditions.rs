@@ -5,7 +5,7 @@ use crate::models::manhunt::*;
 use crate::models::reindexer::{NewShard, Reindexer, Shard, ShardKey};
 use crate::support::engine;
 use trestle::Wait;
-use trestle::typed::Error;
+use trestle::typed::{Error, Held};
 
 fn manhunt() -> Manhunt<trestle::Engine> {
     let db = Manhunt::apply_to(&engine()).unwrap();
@@ -114,4 +114,27 @@ fn numbers_are_compared_and_added_by_the_database() {
         }
     });
     assert_eq!(db.shard("a").wait().unwrap().unwrap().current_version, writers);
+}
+
+#[test]
+fn whoever_is_second_learns_it_without_an_error_and_other_errors_stay_errors() {
+    let db = manhunt();
+    let new = contact("0000001", "6f7ad1b", "First");
+    assert_eq!(db.put(&new).if_not_exists().wait().held().unwrap(), Some(()));
+    assert_eq!(db.put(&new).if_not_exists().wait().held().unwrap(), None);
+    let absent = db.update_contact(ContactKey::new("0000000")).set_name("Nobody");
+    assert_eq!(absent.wait().held().unwrap(), None);
+    let refused = db.put(&contact("not hex", "6f7ad1b", "X")).wait();
+    assert!(matches!(refused.held(), Err(Error::Refused(_))));
+}
+
+#[test]
+fn an_update_changes_what_there_is_a_value_for() {
+    let db = manhunt();
+    let rename = |name: Option<&'static str>| {
+        let update = db.update_contact(ContactKey::new(ARIAN));
+        update.when(name, |update, name| update.set_name(name)).wait()
+    };
+    assert_eq!(rename(None).unwrap().name, "Arian Mellor");
+    assert_eq!(rename(Some("Arian M.")).unwrap().name, "Arian M.");
 }

@@ -31,13 +31,11 @@ fn pages_follow_one_another_by_bookmark_and_the_last_has_none() {
     let (db, _) = seven();
     let mut ids = Vec::new();
     let mut sizes = Vec::new();
-    let mut next: Option<Bookmark> = None;
+    let mut next = None;
     loop {
-        let mut rows = db.searches_of_contact(ZAVIER).page_size(3);
-        if let Some(bookmark) = next {
-            // A bookmark travels as text: through a URL, say.
-            rows = rows.after(bookmark.to_string());
-        }
+        // A bookmark travels as text: through a URL, say.
+        let after = next.map(|bookmark: Bookmark| bookmark.to_string());
+        let rows = db.searches_of_contact(ZAVIER).page_size(3).continued(after);
         let page = rows.page().wait().unwrap();
         sizes.push(page.rows.len());
         ids.extend(page.rows.into_iter().map(|search| search.search_id));
