@@ -166,7 +166,7 @@ impl Client {
         let latest = Instant::now() + CONNECT_TIME_MAX;
         let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
         let connected = timeout_at(deadline, connection::open(&self.endpoint, self.tls.as_ref())).await;
-        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, &"nobody answered in time")))
+        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "nobody answered in time")))
     }
 
     async fn in_time<T>(
@@ -179,10 +179,10 @@ impl Client {
         };
         timeout_at(deadline, work).await.unwrap_or_else(|_| {
             let seconds = self.limits.time.unwrap_or_default().as_secs_f64();
-            Err(Failure {
-                kind: FailureKind::Lost,
-                message: format!("no answer from {} within {seconds} s", self.endpoint.authority),
-            })
+            Err(Failure::lost(
+                &self.endpoint,
+                format_args!("none within {seconds} s"),
+            ))
         })
     }
 
@@ -191,9 +191,13 @@ impl Client {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, most).collect().await.map_err(|error| {
             if error.is::<LengthLimitError>() {
-                Failure::too_large(&self.endpoint, most)
+                Failure::new(
+                    FailureKind::TooLarge,
+                    &self.endpoint,
+                    format_args!("it is longer than {most} bytes"),
+                )
             } else {
-                Failure::lost(&self.endpoint, &error)
+                Failure::lost(&self.endpoint, error)
             }
         })?;
         Ok(Answer {

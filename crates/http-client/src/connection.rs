@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 pub(crate) type Connection = SendRequest<Full<Bytes>>;
 
 pub(crate) async fn open(endpoint: &Endpoint, tls: Option<&TlsConnector>) -> Result<Connection, Failure> {
-    let refused = |error: std::io::Error| Failure::no_connection(endpoint, &error);
+    let refused = |error: std::io::Error| Failure::no_connection(endpoint, error);
     let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port))
         .await
         .map_err(refused)?;
@@ -23,7 +23,7 @@ pub(crate) async fn open(endpoint: &Endpoint, tls: Option<&TlsConnector>) -> Res
         return speak(endpoint, TokioIo::new(stream)).await;
     };
     let name = ServerName::try_from(endpoint.host.clone())
-        .map_err(|error| Failure::no_connection(endpoint, &error))?;
+        .map_err(|error| Failure::no_connection(endpoint, error))?;
     let stream = tls
         .connect(name, stream)
         .await
@@ -37,7 +37,7 @@ async fn speak(
 ) -> Result<Connection, Failure> {
     let (sender, connection) = handshake(stream)
         .await
-        .map_err(|error| Failure::no_connection(endpoint, &error))?;
+        .map_err(|error| Failure::no_connection(endpoint, error))?;
     // It ends with its sender, or with the server's side.
     tokio::spawn(async move {
         if let Err(error) = connection.await {

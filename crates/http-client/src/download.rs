@@ -41,7 +41,7 @@ impl Download {
                     Ok(frame) => frame,
                     Err(_) => {
                         let why = format!("nothing more came within {} s", patience.as_secs_f64());
-                        return Err(Failure::lost(&self.endpoint, &why));
+                        return Err(Failure::lost(&self.endpoint, why));
                     }
                 },
             };

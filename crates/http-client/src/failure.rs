@@ -2,17 +2,18 @@
 
 use crate::endpoint::Endpoint;
 use std::error::Error as _;
-use std::fmt::Display;
+use std::fmt;
 use std::io;
 
 /// Why there is no answer, in words and for code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
 pub struct Failure {
     /// What to make of it.
     pub kind: FailureKind,
-    /// In words, with the endpoint.
-    pub message: String,
+    /// The host that was called, with its port.
+    pub authority: String,
+    /// The reason, without the host.
+    pub why: String,
 }
 
 /// What a failure means for the request.
@@ -22,7 +23,7 @@ pub enum FailureKind {
     NoConnection,
     /// Whoever is there could not prove to be who was meant. Nothing was sent.
     Untrusted,
-    /// Whoever is there does not speak this protocol.
+    /// Whoever is there does not speak this protocol, and will not have understood.
     NotHttp,
     /// The request was sent, or may have been, and the answer did not arrive.
     Lost,
@@ -31,63 +32,63 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the request may have arrived.
+    /// Whether the request may have been carried out.
     pub fn may_have_arrived(self) -> bool {
         matches!(self, FailureKind::Lost | FailureKind::TooLarge)
+    }
+
+    /// Whether it may be over the next time.
+    pub fn is_passing(self) -> bool {
+        matches!(self, FailureKind::NoConnection | FailureKind::Lost)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let beginning = match self.kind {
+            FailureKind::NoConnection => "no connection to",
+            FailureKind::Untrusted => "no trust in the certificate of",
+            FailureKind::NotHttp | FailureKind::Lost | FailureKind::TooLarge => "no answer from",
+        };
+        write!(f, "{beginning} {}: {}", self.authority, self.why)
     }
 }
 
 impl Failure {
-    pub(crate) fn no_connection(endpoint: &Endpoint, why: &dyn Display) -> Self {
+    pub(crate) fn new(kind: FailureKind, endpoint: &Endpoint, why: impl fmt::Display) -> Self {
         Failure {
-            kind: FailureKind::NoConnection,
-            message: format!("no connection to {}: {why}", endpoint.authority),
+            kind,
+            authority: endpoint.authority.clone(),
+            why: why.to_string(),
         }
     }
 
-    pub(crate) fn lost(endpoint: &Endpoint, why: &dyn Display) -> Self {
-        Failure {
-            kind: FailureKind::Lost,
-            message: format!("no answer from {}: {why}", endpoint.authority),
-        }
+    pub(crate) fn no_connection(endpoint: &Endpoint, why: impl fmt::Display) -> Self {
+        Failure::new(FailureKind::NoConnection, endpoint, why)
     }
 
-    pub(crate) fn too_large(endpoint: &Endpoint, bytes: usize) -> Self {
-        Failure {
-            kind: FailureKind::TooLarge,
-            message: format!(
-                "no answer from {}: it is longer than {bytes} bytes",
-                endpoint.authority
-            ),
-        }
+    pub(crate) fn lost(endpoint: &Endpoint, why: impl fmt::Display) -> Self {
+        Failure::new(FailureKind::Lost, endpoint, why)
     }
 
-    fn not_http(endpoint: &Endpoint, why: &dyn Display) -> Self {
+    fn not_http(endpoint: &Endpoint, why: impl fmt::Display) -> Self {
         let (spoken, other) = if endpoint.is_https {
             ("HTTPS", "http://")
         } else {
             ("HTTP", "https://")
         };
-        Failure {
-            kind: FailureKind::NotHttp,
-            message: format!(
-                "what answers at {} does not speak {spoken}: {why}; should the URL begin with {other}?",
-                endpoint.authority
-            ),
-        }
+        let why = format!("it does not speak {spoken} ({why}); should the URL begin with {other}?");
+        Failure::new(FailureKind::NotHttp, endpoint, why)
     }
 
     /// A handshake that failed.
     pub(crate) fn of_tls(endpoint: &Endpoint, error: &io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
-            Some(rustls::Error::InvalidCertificate(why)) => Failure {
-                kind: FailureKind::Untrusted,
-                message: format!("the certificate of {} is not trusted: {why}", endpoint.authority),
-            },
-            Some(rustls::Error::InvalidMessage(why)) => {
-                Failure::not_http(endpoint, &format_args!("{why:?} instead of TLS"))
+            Some(rustls::Error::InvalidCertificate(why)) => {
+                Failure::new(FailureKind::Untrusted, endpoint, why)
             }
+            Some(rustls::Error::InvalidMessage(_)) => Failure::not_http(endpoint, error),
             _ => Failure::no_connection(endpoint, error),
         }
     }
@@ -98,7 +99,7 @@ impl Failure {
             return Failure::not_http(endpoint, error);
         }
         match error.source() {
-            Some(source) => Failure::lost(endpoint, &format_args!("{error}: {source}")),
+            Some(source) => Failure::lost(endpoint, format_args!("{error}: {source}")),
             None => Failure::lost(endpoint, error),
         }
     }

@@ -113,7 +113,7 @@ impl Target for Webhook {
             };
             match self.client.call(request, Repeat::Allowed).await {
                 Ok(answer) => outcome(batch, &answer),
-                Err(failure) => Outcome::Unavailable(failure.message),
+                Err(failure) => Outcome::Unavailable(failure.to_string()),
             }
         })
     }

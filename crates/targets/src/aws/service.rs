@@ -48,7 +48,7 @@ impl Service {
         let body = body.to_string().into_bytes();
         let request = self.request(body).map_err(Trouble::Refused)?;
         let answer = self.client.call(request, Repeat::Allowed).await;
-        let answer = answer.map_err(|failure| Trouble::Unavailable(failure.message))?;
+        let answer = answer.map_err(|failure| Trouble::Unavailable(failure.to_string()))?;
         if !answer.status.is_success() {
             return Err(trouble(&answer));
         }

@@ -163,7 +163,7 @@ async fn silence_is_given_up() {
     let server = Server::start(|_| None).await;
     let target = open(json!({"webhook": server.url("/"), "timeout": "50ms"}));
     let outcome = target.deliver(&batch(1)).await;
-    let expected = format!("no answer from {} within 0.05 s", server.address);
+    let expected = format!("no answer from {}: none within 0.05 s", server.address);
     assert_eq!(outcome, Outcome::Unavailable(expected));
     assert_eq!(server.received().len(), 1);
 }

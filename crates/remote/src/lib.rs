@@ -1,0 +1,21 @@
+//! A remote endpoint as a [`Database`](trestle_api::Database): Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
+//! a Trestle server.
+//!
+//! [`Remote`] sends each request over HTTP or HTTPS, signed if there is an access key, on connections that are kept.
+//!
+//! What fails is tried again a few times, but only where that is safe (`repeat.rs`): if nothing was sent, if the endpoint
+//! had too much to do, or if a second time is the same as once. *Invariant*: a write of which that cannot be said is
+//! sent once; if its answer is lost, the error says that nobody knows whether it was made.
+
+mod lost;
+mod remote;
+mod repeat;
+mod retry;
+mod settings;
+mod streams;
+
+pub use lost::NoAnswer;
+pub use remote::Remote;
+pub use settings::{BadSettings, Settings};
+pub use trestle_http_client::FailureKind;
+pub use trestle_sigv4::AccessKey;

@@ -1,0 +1,191 @@
+//! Requests there and answers back.
+
+use crate::lost::{NoAnswer, unknown};
+use crate::repeat::{recognisable, repeat};
+use crate::retry::{TRIES_MAX, is_throttled, pause};
+use crate::settings::{BadSettings, Settings};
+use bytes::Bytes;
+use std::sync::Arc;
+use trestle_api::{Database, Error, Family, Request, Response};
+use trestle_http_client::{Answer, Client, Failure, Outgoing, Repeat, request};
+use trestle_sigv4::Signer;
+
+const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
+
+/// A remote endpoint. Cloning it gives another handle with the same connections.
+///
+/// Requests are made in a Tokio runtime with time and network.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    client: Client,
+    /// Where the streams are, if elsewhere.
+    streams: Option<Client>,
+    signer: Option<Signer>,
+}
+
+/// A request, ready to be sent as often as it takes.
+struct Call<'a> {
+    operation: &'static str,
+    client: &'a Client,
+    target: String,
+    body: Bytes,
+    repeat: Repeat,
+}
+
+/// What one try came to.
+enum Tried {
+    Answered(Result<Response, Error>),
+    /// The endpoint did not carry it out now; later it may.
+    Refused(Error),
+    /// Something broke there.
+    Broken(Error),
+    Lost(Failure),
+}
+
+impl Remote {
+    /// The database of an endpoint. Nothing is sent yet: an endpoint that is not there shows at the first request.
+    pub fn new(settings: Settings) -> Result<Self, BadSettings> {
+        Ok(Remote {
+            inner: Arc::new(Inner {
+                client: settings.client()?,
+                streams: settings.streams_client()?,
+                signer: settings.signer(),
+                settings,
+            }),
+        })
+    }
+
+    /// The endpoint's URL.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.inner.settings.endpoint
+    }
+
+    /// Sends a request: the outer error is of the way there, the inner one of the database.
+    pub async fn ask(&self, request: Request) -> Result<Result<Response, Error>, NoAnswer> {
+        let call = self.inner.prepare(request);
+        let mut tries = 1;
+        loop {
+            let tried = self.inner.attempt(&call).await;
+            let may_repeat = match &tried {
+                Tried::Answered(_) => false,
+                Tried::Refused(_) => true,
+                Tried::Broken(_) => call.repeat == Repeat::Allowed,
+                Tried::Lost(failure) => failure.kind.is_passing() && call.may_follow(failure),
+            };
+            if !may_repeat || tries == TRIES_MAX {
+                return self.inner.result(&call, tried, tries);
+            }
+            tracing::debug!(operation = call.operation, tries, "trying again");
+            // The time is real time: the endpoint does not follow our clock.
+            tokio::time::sleep(pause(tries)).await;
+            tries += 1;
+        }
+    }
+}
+
+impl Database for Remote {
+    fn execute(&self, request: Request) -> trestle_api::Answer<'_> {
+        Box::pin(async move { self.ask(request).await.unwrap_or_else(|lost| Err(lost.into())) })
+    }
+}
+
+impl Call<'_> {
+    /// Whether it may be sent again after a failure.
+    fn may_follow(&self, failure: &Failure) -> bool {
+        !failure.kind.may_have_arrived() || self.repeat == Repeat::Allowed
+    }
+}
+
+impl Inner {
+    fn prepare(&self, request: Request) -> Call<'_> {
+        let request = recognisable(request);
+        Call {
+            operation: request.name(),
+            client: match (request.family(), &self.streams) {
+                (Family::Streams, Some(streams)) => streams,
+                _ => &self.client,
+            },
+            target: trestle_wire::target_of(&request),
+            body: trestle_wire::encode_request(&request).into(),
+            repeat: repeat(&request),
+        }
+    }
+
+    async fn attempt(&self, call: &Call<'_>) -> Tried {
+        let endpoint = call.client.endpoint();
+        let headers = [
+            ("x-amz-target", call.target.as_str()),
+            ("content-type", CONTENT_TYPE),
+        ];
+        let outgoing = Outgoing {
+            method: "POST",
+            path: &endpoint.path,
+            headers: &headers,
+            body: &call.body,
+        };
+        let now = self.settings.clock.now();
+        let request = match request(endpoint, outgoing, self.signer.as_ref(), now) {
+            Ok(request) => request,
+            Err(why) => return Tried::Answered(Err(Error::validation(why))),
+        };
+        match call.client.call(request, call.repeat).await {
+            Ok(answer) => read(call.operation, &answer),
+            Err(failure) => Tried::Lost(failure),
+        }
+    }
+
+    /// What whoever asked is told.
+    fn result(&self, call: &Call<'_>, tried: Tried, tries: u32) -> Result<Result<Response, Error>, NoAnswer> {
+        let url = &self.settings.endpoint;
+        Ok(match tried {
+            Tried::Answered(Err(error)) => match self.settings.way_out(&error) {
+                Some(way_out) => Err(Error::new(error.kind(), format!("{error}; {way_out}"))),
+                None => Err(error),
+            },
+            Tried::Answered(answer) => answer,
+            Tried::Refused(error) => Err(Error::new(
+                error.kind(),
+                format!("{error}; {url} was asked {tries} times and has too much to do: ask more slowly"),
+            )),
+            Tried::Broken(error) if call.repeat == Repeat::Never => Err(Error::new(
+                error.kind(),
+                format!("{error}{}", unknown(call.operation)),
+            )),
+            Tried::Broken(error) => Err(error),
+            Tried::Lost(failure) => return Err(NoAnswer::to(call.operation, url, &failure, call.repeat)),
+        })
+    }
+}
+
+fn read(operation: &str, answer: &Answer) -> Tried {
+    if !is_whole(answer) {
+        let why = Error::internal("The answer did not arrive as it was sent: its checksum differs");
+        return Tried::Broken(why);
+    }
+    let status = answer.status;
+    if status.is_success() {
+        return Tried::Answered(trestle_wire::decode_response(operation, &answer.body));
+    }
+    let error = trestle_wire::decode_error(status.as_u16(), &answer.body);
+    if is_throttled(&error) {
+        Tried::Refused(error)
+    } else if status.is_server_error() {
+        Tried::Broken(error)
+    } else {
+        Tried::Answered(Err(error))
+    }
+}
+
+/// Whether the body is the one that its checksum was made of, where there is one.
+fn is_whole(answer: &Answer) -> bool {
+    let told = answer.headers.get("x-amz-crc32");
+    let told = told.and_then(|told| told.to_str().ok()?.parse::<u32>().ok());
+    told.is_none_or(|told| told == trestle_wire::crc32(&answer.body))
+}

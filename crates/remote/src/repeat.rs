@@ -1,0 +1,122 @@
+//! Which requests may be sent a second time if nobody knows what became of the first.
+
+use trestle_api::{DeleteItem, PutItem, Request, ReturnValue};
+use trestle_env::ids::uuid;
+use trestle_http_client::Repeat;
+
+/// Gives transactions a token, by which the endpoint recognises one that comes again.
+pub(crate) fn recognisable(mut request: Request) -> Request {
+    let token = match &mut request {
+        Request::TransactWriteItems(request) => &mut request.client_request_token,
+        Request::ExecuteTransaction(request) => &mut request.client_request_token,
+        _ => return request,
+    };
+    token.get_or_insert_with(uuid);
+    request
+}
+
+/// Whether a request that is recognisable may be repeated.
+pub(crate) fn repeat(request: &Request) -> Repeat {
+    let is_safe = match request {
+        Request::DescribeTable(_)
+        | Request::ListTables(_)
+        | Request::GetItem(_)
+        | Request::Query(_)
+        | Request::Scan(_)
+        | Request::BatchGetItem(_)
+        | Request::TransactGetItems(_)
+        | Request::DescribeTimeToLive(_)
+        | Request::ListTagsOfResource(_)
+        | Request::DescribeLimits(_)
+        | Request::DescribeEndpoints(_)
+        | Request::DescribeContinuousBackups(_)
+        | Request::ListStreams(_)
+        | Request::DescribeStream(_)
+        | Request::GetShardIterator(_)
+        | Request::GetRecords(_) => true,
+        // Recognised by their token.
+        Request::TransactWriteItems(_) | Request::ExecuteTransaction(_) => true,
+        // To the same, as often as it comes.
+        Request::BatchWriteItem(_) | Request::TagResource(_) | Request::UntagResource(_) => true,
+        Request::PutItem(put) => is_plain_put(put),
+        Request::DeleteItem(delete) => is_plain_delete(delete),
+        Request::ExecuteStatement(execute) => is_select(&execute.statement),
+        Request::BatchExecuteStatement(batch) => batch
+            .statements
+            .iter()
+            .all(|statement| is_select(&statement.statement)),
+        // It may count, and a table that is made or deleted twice is an error.
+        Request::UpdateItem(_)
+        | Request::CreateTable(_)
+        | Request::UpdateTable(_)
+        | Request::DeleteTable(_)
+        | Request::UpdateTimeToLive(_) => false,
+    };
+    if is_safe { Repeat::Allowed } else { Repeat::Never }
+}
+
+/// Without a condition, which its own first time might break, and without a question about what was there before.
+fn is_plain_put(put: &PutItem) -> bool {
+    put.condition_expression.is_none() && put.expected.is_none() && shows_nothing(put.return_values)
+}
+
+fn is_plain_delete(delete: &DeleteItem) -> bool {
+    delete.condition_expression.is_none() && delete.expected.is_none() && shows_nothing(delete.return_values)
+}
+
+fn shows_nothing(values: Option<ReturnValue>) -> bool {
+    values.is_none_or(|values| values == ReturnValue::None)
+}
+
+fn is_select(statement: &str) -> bool {
+    let word = statement.trim_start().get(..6);
+    word.is_some_and(|word| word.eq_ignore_ascii_case("select"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trestle_api::{ExecuteStatement, TransactWriteItems, UpdateItem};
+
+    #[test]
+    fn a_write_is_repeated_only_if_twice_is_the_same_as_once() {
+        let plain = PutItem::default();
+        assert_eq!(repeat(&Request::PutItem(plain.clone())), Repeat::Allowed);
+        let conditional = PutItem {
+            condition_expression: Some("attribute_not_exists(pk)".into()),
+            ..plain.clone()
+        };
+        assert_eq!(repeat(&Request::PutItem(conditional)), Repeat::Never);
+        let curious = PutItem {
+            return_values: Some(ReturnValue::AllOld),
+            ..plain
+        };
+        assert_eq!(repeat(&Request::PutItem(curious)), Repeat::Never);
+        assert_eq!(repeat(&Request::UpdateItem(UpdateItem::default())), Repeat::Never);
+        let statement = |text: &str| {
+            Request::ExecuteStatement(ExecuteStatement {
+                statement: text.into(),
+                ..ExecuteStatement::default()
+            })
+        };
+        assert_eq!(repeat(&statement(" select * from t")), Repeat::Allowed);
+        assert_eq!(repeat(&statement("UPDATE t SET n = n + 1")), Repeat::Never);
+    }
+
+    #[test]
+    fn a_transaction_is_given_a_token_and_keeps_its_own() {
+        let token = |request: Request| match recognisable(request) {
+            Request::TransactWriteItems(request) => request.client_request_token,
+            _ => None,
+        };
+        let anonymous = || Request::TransactWriteItems(TransactWriteItems::default());
+        let first = token(anonymous());
+        assert!(first.is_some());
+        assert_ne!(first, token(anonymous()));
+        let named = TransactWriteItems {
+            client_request_token: Some("mine".into()),
+            ..TransactWriteItems::default()
+        };
+        assert_eq!(token(Request::TransactWriteItems(named)).as_deref(), Some("mine"));
+    }
+}

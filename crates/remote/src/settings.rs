@@ -1,0 +1,229 @@
+//! Which endpoint, and as whom.
+
+use crate::streams::streams_host;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use trestle_api::{Error, ErrorKind};
+use trestle_env::{Clock, SystemClock};
+use trestle_http_client::{Client, Endpoint, Limits, Roots};
+use trestle_sigv4::{AccessKey, Signer, region_of_host};
+
+/// For endpoints that do not mind, as those on one's own machine.
+const DEFAULT_REGION: &str = "us-east-1";
+
+/// A large page takes its time; more than this is no answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// More than any answer: items are at most 16 MB, and JSON makes them longer.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Settings that cannot work; the text says which, and what they must be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadSettings(String);
+
+/// Which endpoint is called, and as whom.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `https://dynamodb.eu-west-1.amazonaws.com`, `http://127.0.0.1:8000`.
+    pub endpoint: String,
+    /// Where the change streams are; without it, at the endpoint, or beside it if it is one of AWS.
+    pub streams_endpoint: Option<String>,
+    /// Without it, the region that the host tells, and else `us-east-1`.
+    pub region: Option<String>,
+    /// Signs requests; without it they are not signed.
+    pub access_key: Option<AccessKey>,
+    /// What belongs to an access key that lives for a while only.
+    pub session_token: Option<String>,
+    /// A PEM file with the certificate authorities that are believed, instead of those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// How long a single try may take.
+    pub timeout: Option<Duration>,
+    /// Dates signatures.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Settings {
+    /// An endpoint without an access key.
+    #[must_use]
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Settings {
+            endpoint: endpoint.into(),
+            streams_endpoint: None,
+            region: None,
+            access_key: None,
+            session_token: None,
+            ca_file: None,
+            timeout: Some(TIMEOUT),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
+    /// An endpoint, with what the variables of this process say as AWS names them: `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`,
+    /// `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`.
+    #[must_use]
+    pub fn from_environment(endpoint: impl Into<String>) -> Self {
+        Settings::from_variables(endpoint, |name| std::env::var(name).ok())
+    }
+
+    /// The same with variables of the caller's choice; one that is empty counts as not set.
+    #[must_use]
+    pub fn from_variables(endpoint: impl Into<String>, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let key = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
+        let mut settings = Settings {
+            streams_endpoint: variable("AWS_ENDPOINT_URL_DYNAMODB_STREAMS"),
+            access_key: key.map(|(id, secret)| AccessKey { id, secret }),
+            session_token: variable("AWS_SESSION_TOKEN"),
+            ca_file: variable("AWS_CA_BUNDLE").map(PathBuf::from),
+            ..Settings::new(endpoint)
+        };
+        // What the host tells is surer than what happens to be set.
+        if settings.region_of_host().is_none() {
+            settings.region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
+        }
+        settings
+    }
+
+    /// Signs requests to this endpoint, if there is an access key.
+    #[must_use]
+    pub fn signer(&self) -> Option<Signer> {
+        let region = self.region.clone().or_else(|| self.region_of_host());
+        Some(Signer {
+            key: self.access_key.clone()?,
+            session_token: self.session_token.clone(),
+            region: region.unwrap_or_else(|| DEFAULT_REGION.to_owned()),
+            service: "dynamodb".to_owned(),
+        })
+    }
+
+    /// A client for the endpoint.
+    pub fn client(&self) -> Result<Client, BadSettings> {
+        self.client_for(&self.endpoint)
+    }
+
+    /// A client for the streams, if they are elsewhere.
+    pub(crate) fn streams_client(&self) -> Result<Option<Client>, BadSettings> {
+        let url = self.streams_endpoint.clone().or_else(|| {
+            let endpoint = Endpoint::parse(&self.endpoint).ok()?;
+            let host = streams_host(&endpoint.host)?;
+            Some(self.endpoint.replacen(&endpoint.host, &host, 1))
+        });
+        match url {
+            Some(url) if url != self.endpoint => self.client_for(&url).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn client_for(&self, url: &str) -> Result<Client, BadSettings> {
+        let endpoint = Endpoint::parse(url)
+            .map_err(|message| BadSettings(format!("cannot use the endpoint {url}: it {message}")))?;
+        let ca_file = self.ca_file.as_ref().map(|path| path.to_string_lossy());
+        let limits = Limits {
+            time: self.timeout,
+            answer_bytes: ANSWER_BYTES_MAX,
+        };
+        let roots = ca_file.as_deref().map_or(Roots::System, Roots::File);
+        Client::new(endpoint, roots, limits)
+            .map_err(|message| BadSettings(format!("cannot use the endpoint {url}: {message}")))
+    }
+
+    fn region_of_host(&self) -> Option<String> {
+        let endpoint = Endpoint::parse(&self.endpoint).ok()?;
+        region_of_host(&endpoint.host).map(str::to_owned)
+    }
+
+    /// What to do about an error of the endpoint's, if it is about who asks.
+    #[must_use]
+    pub fn way_out(&self, error: &Error) -> Option<String> {
+        let is_about_signatures = matches!(
+            error.kind(),
+            ErrorKind::MissingAuthenticationToken
+                | ErrorKind::UnrecognizedClient
+                | ErrorKind::IncompleteSignature
+                | ErrorKind::InvalidSignature
+        );
+        if !is_about_signatures {
+            return None;
+        }
+        Some(match self.signer() {
+            None => "the server wants signed requests: give an access key and its secret, or set AWS_ACCESS_KEY_ID and \
+                     AWS_SECRET_ACCESS_KEY"
+                .to_owned(),
+            Some(signer) => format!(
+                "check the access key {} and its secret, the region {}, and this machine's clock",
+                signer.key.id, signer.region
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(endpoint: &str, variables: &[(&str, &str)]) -> Settings {
+        Settings::from_variables(endpoint, |name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    const KEY: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+
+    #[test]
+    fn the_region_is_told_by_the_host_or_the_environment() {
+        let region = |endpoint: &str, region: &str| {
+            let variables = [KEY[0], KEY[1], ("AWS_DEFAULT_REGION", region)];
+            with(endpoint, &variables).signer().unwrap().region
+        };
+        assert_eq!(
+            region("https://dynamodb.eu-west-1.amazonaws.com", "us-west-2"),
+            "eu-west-1"
+        );
+        assert_eq!(region("http://localhost:8000", "us-west-2"), "us-west-2");
+        assert_eq!(region("http://localhost:8000", ""), "us-east-1");
+    }
+
+    #[test]
+    fn without_both_halves_of_a_key_nothing_is_signed() {
+        assert!(with("http://localhost:8000", &KEY[..1]).signer().is_none());
+        assert!(with("http://localhost:8000", &[]).signer().is_none());
+        assert!(with("http://localhost:8000", &KEY).signer().is_some());
+    }
+
+    #[test]
+    fn streams_are_where_they_are_said_to_be_or_beside_aws() {
+        let streams = |settings: Settings| {
+            let client = settings.streams_client().unwrap();
+            client.map(|client| client.endpoint().authority.clone())
+        };
+        let aws = Settings::new("http://dynamodb.eu-west-1.amazonaws.com");
+        assert_eq!(
+            streams(aws).as_deref(),
+            Some("streams.dynamodb.eu-west-1.amazonaws.com")
+        );
+        assert_eq!(streams(Settings::new("http://localhost:8000")), None);
+        let told = with(
+            "http://localhost:8000",
+            &[("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "http://localhost:8001")],
+        );
+        assert_eq!(streams(told).as_deref(), Some("localhost:8001"));
+        let same = with(
+            "http://localhost:8000",
+            &[("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "http://localhost:8000")],
+        );
+        assert_eq!(streams(same), None);
+    }
+
+    #[test]
+    fn what_cannot_be_called_says_what_it_must_be() {
+        let error = Settings::new("localhost:8000").client().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot use the endpoint localhost:8000: it must be a URL that begins with http:// or https://"
+        );
+    }
+}
