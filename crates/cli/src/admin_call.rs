@@ -1,194 +1,152 @@
-//! A call to a running server, to `/_trestle/…` or in DynamoDB's protocol, over plain HTTP.
-//!
-//! The request is of HTTP/1.0, so that the answer comes unwrapped and ends with the connection.
+//! Calls to `/_trestle/…` of a running server.
 
 use crate::exit::Failure;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use crate::runtime;
+use crate::server_flags::ServerFlags;
+use bytes::Bytes;
+use std::io::{self, Read};
 use std::time::Duration;
-use trestle_env::{Clock, SystemClock};
-use trestle_sigv4::{AccessKey, Signer};
-
-/// Far more than the head of any answer of ours, or the text of any refusal.
-const HEAD_BYTES_MAX: u64 = 64 * 1024;
-
-/// A server of ours accepts any region; this one is as good as another.
-const REGION: &str = "us-east-1";
+use tokio::runtime::Runtime;
+use trestle_http_client::{Client, Download, Outgoing, Prepared, Repeat, request};
+use trestle_remote::{FailureKind, NoAnswer, Settings};
 
 /// For commands that can do without a server.
 pub(crate) const USE_DATA: &str = "for a database that is not running, use --data";
 
-/// The server that is called, and as whom.
-#[derive(Debug)]
-pub(crate) struct Caller<'a> {
-    pub(crate) endpoint: &'a str,
-    pub(crate) access_key: Option<&'a str>,
-    pub(crate) secret_key: Option<&'a str>,
-    /// How long the server may be silent; without it, as long as it likes.
-    pub(crate) patience: Option<Duration>,
-    /// The page that shows how to do the same over TLS.
-    pub(crate) tls_page: &'static str,
-    /// What to do if there is no server.
-    pub(crate) without_server: &'static str,
+/// For commands that cannot.
+pub(crate) const START_ONE: &str = "start one with `trestle serve`, or say where it is with --endpoint";
+
+/// A running server, and as whom it is called.
+pub(crate) struct Caller {
+    settings: Settings,
+    client: Client,
+    without_server: &'static str,
+    runtime: Runtime,
 }
 
-/// The beginning of an answer: its status, and where to read the rest.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) status: String,
-    pub(crate) body: BufReader<TcpStream>,
+/// An answer: its status and its text.
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) text: String,
 }
 
-impl Answered {
-    /// What an answer that is no success says.
-    pub(crate) fn why(self) -> String {
-        let mut why = String::new();
-        let _ = self.body.take(HEAD_BYTES_MAX).read_to_string(&mut why);
-        why.trim().to_owned()
-    }
-}
-
-impl Caller<'_> {
-    /// Sends a request and waits for the head of its answer.
-    pub(crate) fn call(&self, method: &str, path: &str, body: &[u8]) -> Result<Answered, Failure> {
-        self.send(method, path, &[], body)
+impl Caller {
+    /// A caller that waits as long as the server needs; building an index takes as long as it takes.
+    pub(crate) fn new(server: &ServerFlags, without_server: &'static str) -> Result<Self, Failure> {
+        Caller::with_patience(server, without_server, None)
     }
 
-    /// Sends a request of DynamoDB's protocol.
-    pub(crate) fn call_operation(&self, target: &str, body: &[u8]) -> Result<Answered, Failure> {
-        let headers = [
-            ("X-Amz-Target", target),
-            ("Content-Type", "application/x-amz-json-1.0"),
-        ];
-        self.send("POST", "/", &headers, body)
-    }
-
-    fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<Answered, Failure> {
-        let endpoint = self.endpoint;
-        let host = self.host()?;
-        let failed = |error: io::Error| Failure::failed(format!("the call to {endpoint} failed: {error}"));
-        let stream = TcpStream::connect(&host).map_err(|error| {
-            let instead = self.without_server;
-            Failure::failed(format!("no server at {endpoint}: {error}; {instead}"))
-        })?;
-        stream.set_read_timeout(self.patience).map_err(failed)?;
-        stream.set_write_timeout(self.patience).map_err(failed)?;
-        let head = self.request((method, path), headers, body, &host)? + "\r\n";
-        (&stream).write_all(head.as_bytes()).map_err(failed)?;
-        (&stream).write_all(body).map_err(failed)?;
-        let mut body = BufReader::new(stream);
-        let status = read_head(&mut body).map_err(failed)?;
-        Ok(Answered { status, body })
-    }
-
-    /// `host:port` of the endpoint.
-    fn host(&self) -> Result<String, Failure> {
-        let Some(rest) = self.endpoint.strip_prefix("http://") else {
-            return Err(Failure::usage(format!(
-                "cannot use the endpoint {}: it must begin with http://; {} shows how to do it over TLS with curl",
-                self.endpoint, self.tls_page
-            )));
+    /// A caller for whom the server may not be silent for longer than that.
+    pub(crate) fn with_patience(
+        server: &ServerFlags,
+        without_server: &'static str,
+        patience: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let settings = Settings {
+            timeout: patience,
+            ..server.settings()
         };
-        let host = rest.trim_end_matches('/');
-        // The colon of an IPv6 address in brackets is not that of a port.
-        let has_port = host
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        Ok(if has_port {
-            host.to_owned()
-        } else {
-            format!("{host}:80")
+        Ok(Caller {
+            client: settings.client().map_err(Failure::usage)?,
+            settings,
+            without_server,
+            runtime: runtime::on_this_thread()?,
         })
     }
 
-    /// The head of a request, but for its end.
-    fn request(
-        &self,
-        (method, path): (&str, &str),
-        headers: &[(&str, &str)],
-        body: &[u8],
-        host: &str,
-    ) -> Result<String, Failure> {
-        let mut request = format!("{method} {path} HTTP/1.0\r\nHost: {host}\r\n");
-        if !body.is_empty() {
-            request += &format!("Content-Length: {}\r\n", body.len());
-        }
-        for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
-        }
-        if let Some(signer) = self.signer() {
-            let signed = signer.sign((method, path), host, headers, body, SystemClock::new().now());
-            for (name, value) in signed.map_err(|error| Failure::usage(error.to_string()))? {
-                request += &format!("{name}: {value}\r\n");
+    /// Makes a call and reads its whole answer.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Result<Said, Failure> {
+        let request = self.request(method, path, body)?;
+        // Nobody knows whether the server did what it did not answer.
+        let call = self.client.call(request, Repeat::Never);
+        let answer = self.runtime.block_on(call).map_err(|error| self.lost(&error))?;
+        Ok(Said {
+            status: answer.status.as_u16(),
+            text: String::from_utf8_lossy(&answer.body).into_owned(),
+        })
+    }
+
+    /// Asks for what may be of any length.
+    pub(crate) fn download(self, path: &str) -> Result<Reader, Failure> {
+        let request = self.request("GET", path, "")?;
+        let download = self.runtime.block_on(self.client.download(request));
+        Ok(Reader {
+            download: download.map_err(|error| self.lost(&error))?,
+            runtime: self.runtime,
+            piece: Bytes::new(),
+        })
+    }
+
+    fn request(&self, method: &str, path: &str, body: &str) -> Result<Prepared, Failure> {
+        let outgoing = Outgoing {
+            method,
+            path,
+            headers: &[],
+            body: &Bytes::copy_from_slice(body.as_bytes()),
+        };
+        let signer = self.settings.signer();
+        let now = self.settings.clock.now();
+        request(self.client.endpoint(), outgoing, signer.as_ref(), now).map_err(Failure::usage)
+    }
+
+    fn lost(&self, failure: &trestle_http_client::Failure) -> Failure {
+        no_answer(
+            &NoAnswer::at(&self.settings.endpoint, failure),
+            self.without_server,
+        )
+    }
+
+    /// What the server said, in words: its own errors are JSON.
+    pub(crate) fn refusal(&self, said: &Said) -> String {
+        let Said { status, text } = said;
+        let mut words = text.trim().to_owned();
+        if words.starts_with('{') {
+            let error = trestle_wire::decode_error(*status, words.as_bytes());
+            words = error.to_string();
+            if let Some(way_out) = self.settings.way_out(&error) {
+                words += &format!("; {way_out}");
             }
         }
-        Ok(request)
-    }
-
-    fn signer(&self) -> Option<Signer> {
-        let (Some(id), Some(secret)) = (self.access_key, self.secret_key) else {
-            return None;
-        };
-        Some(Signer {
-            key: AccessKey {
-                id: id.to_owned(),
-                secret: secret.to_owned(),
-            },
-            session_token: None,
-            region: REGION.to_owned(),
-            service: "dynamodb".to_owned(),
-        })
+        format!("{} answered {status}: {words}", self.settings.endpoint)
     }
 }
 
-/// Reads up to the end of the head; the status.
-fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
-    let mut head = stream.take(HEAD_BYTES_MAX);
-    let mut first = String::new();
-    head.read_line(&mut first)?;
-    let status = first.split(' ').nth(1).filter(|_| first.starts_with("HTTP/"));
-    let Some(status) = status.map(|status| status.trim().to_owned()) else {
-        return Err(io::Error::other("what answers does not speak HTTP"));
-    };
-    let mut line = Vec::new();
-    while head.read_until(b'\n', &mut line)? > 0 {
-        if line.trim_ascii().is_empty() {
-            return Ok(status);
+/// Says that there is no answer, and what to do without a server.
+pub(crate) fn no_answer(lost: &NoAnswer, without_server: &str) -> Failure {
+    Failure::failed(match lost.kind {
+        FailureKind::NoConnection => format!("{lost}; {without_server}"),
+        _ => lost.to_string(),
+    })
+}
+
+/// An answer that is read while it arrives.
+pub(crate) struct Reader {
+    download: Download,
+    runtime: Runtime,
+    /// What has arrived and was not read yet.
+    piece: Bytes,
+}
+
+impl Reader {
+    pub(crate) fn status(&self) -> u16 {
+        self.download.status.as_u16()
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            let next = self.runtime.block_on(self.download.next());
+            match next.map_err(io::Error::other)? {
+                Some(piece) => self.piece = piece,
+                None => return Ok(0),
+            }
         }
-        line.clear();
-    }
-    Err(io::Error::other("the answer ended too early"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn host(endpoint: &str) -> Result<String, Failure> {
-        let caller = Caller {
-            endpoint,
-            access_key: None,
-            secret_key: None,
-            patience: None,
-            tls_page: "a page",
-            without_server: "start one",
-        };
-        caller.host()
-    }
-
-    #[test]
-    fn an_endpoint_is_a_host_and_perhaps_a_port() {
-        assert_eq!(host("http://127.0.0.1:8000").unwrap(), "127.0.0.1:8000");
-        assert_eq!(host("http://db/").unwrap(), "db:80");
-        assert_eq!(host("http://[::1]:8000").unwrap(), "[::1]:8000");
-        assert_eq!(host("http://[::1]").unwrap(), "[::1]:80");
-        assert!(host("https://db").is_err());
-        assert!(host("127.0.0.1:8000").is_err());
+        let length = self.piece.len().min(into.len());
+        let (read, place) = (self.piece.split_to(length), into.get_mut(..length));
+        if let Some(place) = place {
+            place.copy_from_slice(&read);
+        }
+        Ok(length)
     }
 }

@@ -4,6 +4,7 @@ use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::exit::EXIT_CODES;
 use crate::model::ModelCommand;
 use crate::routes::RoutesCommand;
+use crate::server_flags::ServerFlags;
 use crate::tail::TailFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub(crate) enum Command {
     /// Check that everything in a data directory agrees: items, indexes, change log, expiry, counts.
     Verify(VerifyFlags),
     /// Write everything into one file, from a running server or from a directory.
-    Backup(BackupFlags),
+    Backup(Box<BackupFlags>),
     /// Make a data directory from a backup, and verify it.
     Restore(RestoreFlags),
     /// The application's model: check it, explain it, apply it to a database.
@@ -174,31 +175,14 @@ pub(crate) struct VerifyFlags {
 /// Flags of `trestle backup`.
 #[derive(Debug, Args)]
 pub(crate) struct BackupFlags {
-    /// The running server to back up
-    #[arg(
-        long,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8000",
-        conflicts_with = "data"
-    )]
-    pub(crate) endpoint: String,
-    /// A data directory to back up that no server has open
+    /// A data directory to back up that no server has open; then no server is asked
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// The file to write, or a directory in which it is named after the time
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
-    /// Access key, if the server asks for one
-    #[arg(long, value_name = "ID", env = "AWS_ACCESS_KEY_ID", requires = "secret_key")]
-    pub(crate) access_key: Option<String>,
-    /// The secret of the access key
-    #[arg(
-        long,
-        value_name = "SECRET",
-        env = "AWS_SECRET_ACCESS_KEY",
-        hide_env_values = true
-    )]
-    pub(crate) secret_key: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
 }
 
 /// Flags of `trestle restore`.

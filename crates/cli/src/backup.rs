@@ -71,7 +71,7 @@ fn from_server(flags: &BackupFlags, file: File) -> Result<BackupTotals, Failure>
     let totals = checked.map_err(|error| {
         Failure::failed(format!(
             "the backup from {} did not arrive whole: {error}; see the server's log, then try again",
-            flags.endpoint
+            flags.server.endpoint
         ))
     })?;
     written.map_err(|error| Failure::failed(format!("cannot write the backup: {error}")))?;

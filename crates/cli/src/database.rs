@@ -1,28 +1,46 @@
 //! A database to read from: a running server, or a directory that no server has open.
 
-use crate::admin_call::Caller;
+use crate::admin_call::no_answer;
 use crate::exit::Failure;
-use crate::remote;
-use crate::server_flags::signing_hint;
+use crate::runtime;
+use crate::server_flags::ServerFlags;
 use crate::verify::cannot_open;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 use trestle_api::{DescribeTable, Error, ErrorKind, ListTables, Operation, TableDescription};
 use trestle_engine::{Engine, Options};
 use trestle_env::SystemClock;
+use trestle_remote::Remote;
 use trestle_store::FjallStore;
 
 /// Whoever looks at rows does not want them to vanish meanwhile.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where operations are sent.
-pub(crate) enum Database<'a> {
-    Server(Caller<'a>),
+pub(crate) enum Database {
+    Server(Server),
     Directory(Engine),
 }
 
-impl<'a> Database<'a> {
+/// A running server that is asked on this thread, one request after the other.
+pub(crate) struct Server {
+    remote: Remote,
+    runtime: Runtime,
+    without_server: &'static str,
+}
+
+impl Database {
+    /// The database of a running server; without one, whoever waits is told what to do.
+    pub(crate) fn of_server(server: &ServerFlags, without_server: &'static str) -> Result<Self, Failure> {
+        Ok(Database::Server(Server {
+            remote: server.remote()?,
+            runtime: runtime::on_this_thread()?,
+            without_server,
+        }))
+    }
+
     pub(crate) fn in_directory(directory: &Path) -> Result<Self, Failure> {
         let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
         let store = store.map_err(|error| cannot_open(directory, &error))?;
@@ -38,14 +56,14 @@ impl<'a> Database<'a> {
     /// Carries out an operation.
     pub(crate) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Failure> {
         let answered = self.try_run(operation)?;
-        answered.map_err(|error| self.refused::<O>(&error))
+        answered.map_err(|error| refused::<O>(&error))
     }
 
     /// Carries out an operation that the database may refuse: the outer error is of the way there.
     fn try_run<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
         match self {
             Database::Directory(engine) => Ok(engine.run(operation)),
-            Database::Server(caller) => ask(caller, operation),
+            Database::Server(server) => server.ask(operation),
         }
     }
 
@@ -57,7 +75,7 @@ impl<'a> Database<'a> {
         match described {
             Ok(described) => Ok(*described.table),
             Err(error) if error.kind() == ErrorKind::ResourceNotFound => Err(self.no_table(table)?),
-            Err(error) => Err(self.refused::<DescribeTable>(&error)),
+            Err(error) => Err(refused::<DescribeTable>(&error)),
         }
     }
 
@@ -80,20 +98,20 @@ impl<'a> Database<'a> {
             )
         }))
     }
-
-    /// Says that the database refused an operation, and what to do about it.
-    fn refused<O: Operation>(&self, error: &Error) -> Failure {
-        let hint = match self {
-            Database::Server(caller) => signing_hint(caller, &error.to_string()),
-            Database::Directory(_) => "",
-        };
-        Failure::failed(format!("{} was refused: {error}{hint}", O::NAME))
-    }
 }
 
-/// The outer error is of the way there, the inner one of the database.
-fn ask<O: Operation>(caller: &Caller<'_>, operation: O) -> Result<Result<O::Output, Error>, Failure> {
-    let response = remote::ask(caller, &operation.into_request())?;
-    let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
-    Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
+/// Says that the database refused an operation.
+fn refused<O: Operation>(error: &Error) -> Failure {
+    Failure::failed(format!("{} was refused: {error}", O::NAME))
+}
+
+impl Server {
+    /// The outer error is of the way there, the inner one of the database.
+    fn ask<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
+        let asked = self.remote.ask(operation.into_request());
+        let response = self.runtime.block_on(asked);
+        let response = response.map_err(|lost| no_answer(&lost, self.without_server))?;
+        let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
+        Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
+    }
 }

@@ -1,5 +1,6 @@
 //! What a server knows: the models that were applied, and the routes in them and in its route file.
 
+use crate::admin_call::{Caller, START_ONE};
 use crate::exit::{Code, Failure};
 use crate::server_flags::{ServerFlags, encoded};
 use serde_json::Value;
@@ -10,7 +11,6 @@ use trestle_model::Model;
 
 const MODELS: &str = "/_trestle/models";
 const ROUTES: &str = "/_trestle/routes";
-const PAGE: &str = "docs/routes.md";
 
 /// A model of a server.
 pub(crate) struct KnownModel {
@@ -27,14 +27,15 @@ pub(crate) struct KnownRoute {
 
 /// The models of a server; none where whoever answers is no server of ours.
 pub(crate) fn models(server: &ServerFlags) -> Result<Vec<KnownModel>, Failure> {
-    let Some(listed) = asked(server, MODELS)? else {
+    let caller = Caller::new(server, START_ONE)?;
+    let Some(listed) = asked(&caller, MODELS)? else {
         return Ok(Vec::new());
     };
     let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
     let mut models = Vec::new();
     for listed in listed["models"].as_array().into_iter().flatten() {
         let name = listed["name"].as_str().unwrap_or_default();
-        let text = asked(server, &format!("{MODELS}?name={}", encoded(name)))?.unwrap_or_default();
+        let text = asked(&caller, &format!("{MODELS}?name={}", encoded(name)))?.unwrap_or_default();
         let model = trestle_model::load(&text).model.map(Arc::new);
         models.extend(model.map(|model| KnownModel { text, model }));
     }
@@ -47,10 +48,10 @@ pub(crate) fn routes(
     models: &[KnownModel],
 ) -> Result<(Vec<KnownRoute>, String), Failure> {
     let known: Vec<Arc<Model>> = models.iter().map(|known| Arc::clone(&known.model)).collect();
-    let caller = server.caller(PAGE);
-    let said = server.ask(&caller, "GET", &format!("{ROUTES}?text"), "")?;
-    if said.status != "200" {
-        return Err(Failure::failed(server.refusal(&caller, &said)));
+    let caller = Caller::new(server, START_ONE)?;
+    let said = caller.ask("GET", &format!("{ROUTES}?text"), "")?;
+    if said.status != 200 {
+        return Err(Failure::failed(caller.refusal(&said)));
     }
     let file = said.text;
     let read = |text: &str, of_model: Option<&str>| {
@@ -84,7 +85,7 @@ pub(crate) fn model_file(file: &Path) -> Result<Arc<Model>, Failure> {
 }
 
 /// The answer to a question, if it is one.
-fn asked(server: &ServerFlags, path: &str) -> Result<Option<String>, Failure> {
-    let said = server.ask(&server.caller(PAGE), "GET", path, "")?;
-    Ok((said.status == "200").then_some(said.text))
+fn asked(caller: &Caller, path: &str) -> Result<Option<String>, Failure> {
+    let said = caller.ask("GET", path, "")?;
+    Ok((said.status == 200).then_some(said.text))
 }

@@ -10,10 +10,11 @@ mod status;
 mod table;
 mod tail;
 
+use crate::admin_call::{Caller, START_ONE};
 use crate::args::LogFormat;
 use crate::exit::Failure;
 use crate::logging;
-use crate::server_flags::{Said, ServerFlags};
+use crate::server_flags::ServerFlags;
 use clap::Subcommand;
 use serde_json::Value;
 use std::io::Write;
@@ -21,7 +22,7 @@ use std::path::Path;
 
 const ROUTES: &str = "/_trestle/routes";
 const DEAD_LETTERS: &str = "/_trestle/dead-letters";
-/// Where routes and calls over TLS are described.
+/// Where routes are described.
 const PAGE: &str = "docs/routes.md";
 
 /// What can be done with routes.
@@ -72,11 +73,11 @@ fn read(file: &Path) -> Result<String, Failure> {
 
 /// Makes an admin call that must succeed; its answer is JSON.
 fn ask(server: &ServerFlags, method: &str, path: &str, body: &str) -> Result<Value, Failure> {
-    let caller = server.caller(PAGE);
-    let said: Said = server.ask(&caller, method, path, body)?;
-    match said.status.as_str() {
-        "200" => serde_json::from_str(&said.text)
+    let caller = Caller::new(server, START_ONE)?;
+    let said = caller.ask(method, path, body)?;
+    match said.status {
+        200 => serde_json::from_str(&said.text)
             .map_err(|error| Failure::failed(format!("the answer is no JSON: {error}"))),
-        _ => Err(Failure::failed(server.refusal(&caller, &said))),
+        _ => Err(Failure::failed(caller.refusal(&said))),
     }
 }

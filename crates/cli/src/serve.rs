@@ -8,7 +8,7 @@ mod settings;
 use crate::args::LogFormat;
 use crate::config::Config;
 use crate::exit::{Code, Failure};
-use crate::logging;
+use crate::{logging, runtime};
 use routes::{RoutedModels, Routes};
 use settings::Storage;
 use std::io::{self, Write};
@@ -52,10 +52,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
         ..hooks
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+    let runtime = runtime::on_this_thread()?;
     let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
     drop(runtime);
     workers.block_on(routes.stop());

@@ -1,14 +1,14 @@
 //! Which running server is asked, and as whom.
 
-use crate::admin_call::Caller;
 use crate::exit::Failure;
 use clap::Args;
-use std::io::Read;
+use std::path::PathBuf;
+use trestle_remote::{AccessKey, Remote, Settings};
 
 /// Flags that say which server.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerFlags {
-    /// The running server
+    /// The running server; http:// or https://
     #[arg(
         long,
         value_name = "URL",
@@ -27,71 +27,33 @@ pub(crate) struct ServerFlags {
         hide_env_values = true
     )]
     secret_key: Option<String>,
-}
-
-/// An answer of an admin call: its status and its text.
-pub(crate) struct Said {
-    pub(crate) status: String,
-    pub(crate) text: String,
+    /// The region that requests are signed for [default: as the host says, AWS_REGION, us-east-1]
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+    /// Certificate authorities to believe instead of the system's
+    #[arg(long, value_name = "PEM", env = "AWS_CA_BUNDLE")]
+    ca_file: Option<PathBuf>,
 }
 
 impl ServerFlags {
-    /// A caller that waits as long as the server needs; building an index takes as long as it takes.
-    pub(crate) fn caller(&self, tls_page: &'static str) -> Caller<'_> {
-        Caller {
-            endpoint: &self.endpoint,
-            access_key: self.access_key.as_deref(),
-            secret_key: self.secret_key.as_deref(),
-            patience: None,
-            tls_page,
-            without_server: "start one with `trestle serve`, or say where it is with --endpoint",
+    /// What the flags say, and the environment where they say nothing.
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::from_environment(&self.endpoint);
+        let key = self.access_key.clone().zip(self.secret_key.clone());
+        let key = key.map(|(id, secret)| AccessKey { id, secret });
+        if key != settings.access_key {
+            // It belongs to the key of the environment.
+            settings.session_token = None;
+            settings.access_key = key;
         }
+        settings.region = self.region.clone().or(settings.region);
+        settings.ca_file = self.ca_file.clone().or(settings.ca_file);
+        settings
     }
 
-    /// Makes an admin call and reads its whole answer.
-    pub(crate) fn ask(
-        &self,
-        caller: &Caller<'_>,
-        method: &str,
-        path: &str,
-        body: &str,
-    ) -> Result<Said, Failure> {
-        let mut answered = caller.call(method, path, body.as_bytes())?;
-        let mut text = String::new();
-        answered.body.read_to_string(&mut text).map_err(|error| {
-            Failure::failed(format!("the answer of {} broke off: {error}", self.endpoint))
-        })?;
-        Ok(Said {
-            status: answered.status,
-            text,
-        })
-    }
-
-    /// What the server said, in words: its own errors are JSON.
-    pub(crate) fn refusal(&self, caller: &Caller<'_>, said: &Said) -> String {
-        let Said { status, text } = said;
-        let text = text.trim();
-        let said = if text.starts_with('{') {
-            let status = status.parse().unwrap_or_default();
-            trestle_wire::decode_error(status, text.as_bytes()).to_string()
-        } else {
-            text.to_owned()
-        };
-        let hint = signing_hint(caller, &said);
-        format!("{} answered {status}: {said}{hint}", self.endpoint)
-    }
-}
-
-/// The way out for a caller without a key whom the server wants to know.
-pub(crate) fn signing_hint(caller: &Caller<'_>, message: &str) -> &'static str {
-    let is_about_signatures = ["Authentication", "security token", "signature"]
-        .iter()
-        .any(|word| message.contains(word));
-    if caller.access_key.is_none() && is_about_signatures {
-        "; the server wants signed requests: give --access-key and --secret-key, or set AWS_ACCESS_KEY_ID and \
-         AWS_SECRET_ACCESS_KEY"
-    } else {
-        ""
+    /// The server's database, for those who wait for many answers at once.
+    pub(crate) fn remote(&self) -> Result<Remote, Failure> {
+        Remote::new(self.settings()).map_err(Failure::usage)
     }
 }
 

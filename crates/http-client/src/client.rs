@@ -4,10 +4,11 @@ use crate::connection::{self, Connection};
 use crate::download::Download;
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, FailureKind};
+use crate::request::Prepared;
 use crate::tls::{self, Roots};
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 use std::future::Future;
@@ -71,7 +72,7 @@ pub struct Answer {
 enum Attempt<T> {
     Done(Result<T, Failure>),
     /// Nothing was sent on it, or it may be sent again; or there was no such connection.
-    New(Request<Full<Bytes>>),
+    New(Prepared),
 }
 
 impl Client {
@@ -92,7 +93,7 @@ impl Client {
     }
 
     /// Sends a request and waits for the whole answer.
-    pub async fn call(&self, request: Request<Full<Bytes>>, repeat: Repeat) -> Result<Answer, Failure> {
+    pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<Answer, Failure> {
         // The time is real time: the server at the other end does not follow our clock.
         let deadline = self.limits.time.map(|time| Instant::now() + time);
         let request = match self.call_again(request, repeat, deadline).await {
@@ -113,7 +114,7 @@ impl Client {
     /// Uses connections that were kept. A server may close one at any time, even while it is being used again.
     async fn call_again(
         &self,
-        mut request: Request<Full<Bytes>>,
+        mut request: Prepared,
         repeat: Repeat,
         deadline: Option<Instant>,
     ) -> Attempt<Answer> {
@@ -150,7 +151,7 @@ impl Client {
 
     /// Sends a request on a connection of its own; its answer, of any length, is read piece by piece. The limit of
     /// time is that of each piece.
-    pub async fn download(&self, request: Request<Full<Bytes>>) -> Result<Download, Failure> {
+    pub async fn download(&self, request: Prepared) -> Result<Download, Failure> {
         let deadline = self.limits.time.map(|time| Instant::now() + time);
         let mut connection = self.connect(deadline).await?;
         let response = self

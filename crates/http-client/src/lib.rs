@@ -15,5 +15,5 @@ pub use client::{Answer, Client, Limits, Repeat};
 pub use download::Download;
 pub use endpoint::Endpoint;
 pub use failure::{Failure, FailureKind};
-pub use request::{Outgoing, request};
+pub use request::{Outgoing, Prepared, request};
 pub use tls::Roots;

@@ -21,13 +21,16 @@ pub struct Outgoing<'a> {
     pub body: &'a Bytes,
 }
 
+/// A request that is ready to be sent.
+pub type Prepared = Request<Full<Bytes>>;
+
 /// A request that is ready to be sent to an endpoint; signed, if somebody signs. An error says what is no HTTP.
 pub fn request(
     endpoint: &Endpoint,
     outgoing: Outgoing<'_>,
     signer: Option<&Signer>,
     now: Timestamp,
-) -> Result<Request<Full<Bytes>>, String> {
+) -> Result<Prepared, String> {
     let Outgoing {
         method,
         path,

@@ -62,7 +62,7 @@ impl Settings {
 
     /// An endpoint, with what the variables of this process say as AWS names them: `AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`,
-    /// `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`.
+    /// and `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, if the endpoint is that of `AWS_ENDPOINT_URL_DYNAMODB`.
     #[must_use]
     pub fn from_environment(endpoint: impl Into<String>) -> Self {
         Settings::from_variables(endpoint, |name| std::env::var(name).ok())
@@ -74,12 +74,15 @@ impl Settings {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let key = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
         let mut settings = Settings {
-            streams_endpoint: variable("AWS_ENDPOINT_URL_DYNAMODB_STREAMS"),
             access_key: key.map(|(id, secret)| AccessKey { id, secret }),
             session_token: variable("AWS_SESSION_TOKEN"),
             ca_file: variable("AWS_CA_BUNDLE").map(PathBuf::from),
             ..Settings::new(endpoint)
         };
+        // Streams of another endpoint would be those of other tables.
+        if variable("AWS_ENDPOINT_URL_DYNAMODB").as_ref() == Some(&settings.endpoint) {
+            settings.streams_endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB_STREAMS");
+        }
         // What the host tells is surer than what happens to be set.
         if settings.region_of_host().is_none() {
             settings.region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
@@ -206,16 +209,20 @@ mod tests {
             Some("streams.dynamodb.eu-west-1.amazonaws.com")
         );
         assert_eq!(streams(Settings::new("http://localhost:8000")), None);
-        let told = with(
-            "http://localhost:8000",
-            &[("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "http://localhost:8001")],
+        let told = |endpoint: &str, elsewhere: &str| {
+            let variables = [
+                ("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:8000"),
+                ("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", elsewhere),
+            ];
+            streams(with(endpoint, &variables))
+        };
+        let elsewhere = "http://localhost:8001";
+        assert_eq!(
+            told("http://localhost:8000", elsewhere).as_deref(),
+            Some("localhost:8001")
         );
-        assert_eq!(streams(told).as_deref(), Some("localhost:8001"));
-        let same = with(
-            "http://localhost:8000",
-            &[("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "http://localhost:8000")],
-        );
-        assert_eq!(streams(same), None);
+        assert_eq!(told("http://localhost:9000", elsewhere), None);
+        assert_eq!(told("http://localhost:8000", "http://localhost:8000"), None);
     }
 
     #[test]

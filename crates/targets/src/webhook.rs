@@ -11,7 +11,6 @@ use crate::partial;
 use crate::secret::{self, Secret};
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
 use http_body_util::Full;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trestle_env::Clock;
 use trestle_events::{Batch, Deliver, Outcome, Target};
-use trestle_http_client::{Answer, Client, Endpoint, Repeat, Roots};
+use trestle_http_client::{Answer, Client, Endpoint, Prepared, Repeat, Roots};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -120,7 +119,7 @@ impl Target for Webhook {
 }
 
 impl Webhook {
-    fn request(&self, batch: &Batch) -> Result<Request<Full<Bytes>>, String> {
+    fn request(&self, batch: &Batch) -> Result<Prepared, String> {
         let body = Body {
             route: &batch.route,
             records: batch.deliveries.iter().map(Record::of).collect(),

@@ -1,43 +1,39 @@
 //! The archive from a running server. Whether it is whole, the archive itself tells.
 
-use crate::admin_call::{Answered, Caller, USE_DATA};
+use crate::admin_call::{Caller, Reader, USE_DATA};
 use crate::args::BackupFlags;
 use crate::exit::Failure;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, BufWriter, Read, Write};
 use std::time::Duration;
 
 const PATH: &str = "/_trestle/backup";
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// More than the text of any refusal.
+const WHY_BYTES_MAX: u64 = 64 * 1024;
+
 /// Passes on what arrives and keeps a copy in the file.
 pub(super) struct Download {
-    stream: BufReader<TcpStream>,
+    stream: Reader,
     file: BufWriter<File>,
 }
 
 impl Download {
     /// Asks for a backup; everything but an archive becomes a failure.
     pub(super) fn start(flags: &BackupFlags, file: File) -> Result<Self, Failure> {
-        let endpoint = &flags.endpoint;
-        let caller = Caller {
-            endpoint,
-            access_key: flags.access_key.as_deref(),
-            secret_key: flags.secret_key.as_deref(),
-            patience: Some(TIMEOUT),
-            tls_page: "docs/backup.md",
-            without_server: USE_DATA,
-        };
-        let answered = caller.call("GET", PATH, b"")?;
-        if answered.status != "200" {
-            let status = answered.status.clone();
+        let endpoint = &flags.server.endpoint;
+        let caller = Caller::with_patience(&flags.server, USE_DATA, Some(TIMEOUT))?;
+        let stream = caller.download(PATH)?;
+        let status = stream.status();
+        if status != 200 {
+            let mut why = String::new();
+            let _ = stream.take(WHY_BYTES_MAX).read_to_string(&mut why);
+            let why = why.trim();
             return Err(Failure::failed(format!(
-                "{endpoint} gives no backup: it answered {status} {}",
-                answered.why()
+                "{endpoint} gives no backup: it answered {status} {why}"
             )));
         }
-        let Answered { body: stream, .. } = answered;
         Ok(Download {
             stream,
             file: BufWriter::new(file),

@@ -52,7 +52,7 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
 
 /// The rows of a table, page by page. An error ends them, and is told at the end.
 struct Rows<'d> {
-    database: &'d Database<'d>,
+    database: &'d Database,
     scan: Option<Scan>,
     page: std::vec::IntoIter<trestle_item::Item>,
     left: usize,
@@ -64,7 +64,7 @@ struct Rows<'d> {
 }
 
 impl<'d> Rows<'d> {
-    fn of(database: &'d Database<'d>, table: &str, all: u64, most: usize) -> Self {
+    fn of(database: &'d Database, table: &str, all: u64, most: usize) -> Self {
         Rows {
             database,
             scan: Some(Scan {

@@ -39,17 +39,10 @@ impl PlaceFlags {
     }
 
     /// The database there, for reading.
-    pub(super) fn database(&self) -> Result<Database<'_>, Failure> {
+    pub(super) fn database(&self) -> Result<Database, Failure> {
         match &self.data {
             Some(directory) => Database::in_directory(directory),
-            None => Ok(Database::Server(self.caller("docs/discover.md"))),
-        }
-    }
-
-    fn caller(&self, tls_page: &'static str) -> Caller<'_> {
-        Caller {
-            without_server: USE_DATA,
-            ..self.server.caller(tls_page)
+            None => Database::of_server(&self.server, USE_DATA),
         }
     }
 
@@ -68,17 +61,17 @@ impl PlaceFlags {
 
     fn ask_server(&self, call: &ModelCall) -> Result<ModelAnswer, Failure> {
         let server = &self.server;
-        let caller = self.caller("docs/model.md");
+        let caller = Caller::new(server, USE_DATA)?;
         let (method, query, body) = as_request(call);
         let path = format!("{PATH}{query}");
-        let said = waiting::shown(&server.endpoint, || server.ask(&caller, method, &path, body))?;
+        let said = waiting::shown(&server.endpoint, || caller.ask(method, &path, body))?;
         let is_text = matches!(call, ModelCall::Text { .. });
-        Ok(match said.status.as_str() {
-            "200" if is_text => ModelAnswer::Text(said.text),
-            "200" => ModelAnswer::Done(said.text),
-            "409" => ModelAnswer::Refused(said.text),
-            "404" => ModelAnswer::Unknown(said.text.trim().to_owned()),
-            _ => ModelAnswer::Failed(server.refusal(&caller, &said)),
+        Ok(match said.status {
+            200 if is_text => ModelAnswer::Text(said.text),
+            200 => ModelAnswer::Done(said.text),
+            409 => ModelAnswer::Refused(said.text),
+            404 => ModelAnswer::Unknown(said.text.trim().to_owned()),
+            _ => ModelAnswer::Failed(caller.refusal(&said)),
         })
     }
 }

@@ -1,7 +1,8 @@
 //! `trestle routes apply` and `remove`: the route file of a running server.
 
 use super::check::{bad_routes, is_model};
-use super::{PAGE, ROUTES, ask, line, read, section, status};
+use super::{ROUTES, ask, line, read, section, status};
+use crate::admin_call::{Caller, START_ONE};
 use crate::exit::Failure;
 use crate::known;
 use crate::server_flags::ServerFlags;
@@ -41,13 +42,13 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
         )));
     }
     let path = format!("{ROUTES}?dry-run={}", flags.dry_run);
-    let caller = server.caller(PAGE);
-    let said = server.ask(&caller, "POST", &path, &text)?;
-    match said.status.as_str() {
-        "200" if flags.dry_run => line(&format!("{shown}: nothing is wrong; nothing was changed")),
-        "200" => status::show(&said.text)?,
+    let caller = Caller::new(server, START_ONE)?;
+    let said = caller.ask("POST", &path, &text)?;
+    match said.status {
+        200 if flags.dry_run => line(&format!("{shown}: nothing is wrong; nothing was changed")),
+        200 => status::show(&said.text)?,
         // The problems of the file, each with its place.
-        "400" if !said.text.starts_with('{') => {
+        400 if !said.text.starts_with('{') => {
             for problem in said.text.lines() {
                 line(&if problem.starts_with(' ') {
                     problem.to_owned()
@@ -57,7 +58,7 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
             }
             return Err(bad_routes(&shown.to_string()));
         }
-        _ => return Err(Failure::failed(server.refusal(&caller, &said))),
+        _ => return Err(Failure::failed(caller.refusal(&said))),
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::{ROUTES, ask, line, table};
 use crate::exit::Failure;
+use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
-use tokio::runtime::Builder;
 use trestle_server::termination;
 
 /// Between two looks.
@@ -30,23 +30,23 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     if !flags.watch {
         return look(flags);
     }
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
-    runtime.block_on(async {
-        let mut told_to_stop = std::pin::pin!(termination());
-        let mut turns = tokio::time::interval(INTERVAL);
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut told_to_stop => return Ok(()),
-                _ = turns.tick() => {}
-            }
-            if io::stdout().is_terminal() && !flags.json {
-                let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
-            }
-            look(flags)?;
+    let runtime = runtime::on_this_thread()?;
+    let mut told_to_stop = std::pin::pin!(termination());
+    loop {
+        if io::stdout().is_terminal() && !flags.json {
+            let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
         }
-    })
+        look(flags)?;
+        let wait = async {
+            tokio::select! {
+                () = &mut told_to_stop => true,
+                () = tokio::time::sleep(INTERVAL) => false,
+            }
+        };
+        if runtime.block_on(wait) {
+            return Ok(());
+        }
+    }
 }
 
 fn look(flags: &StatusFlags) -> Result<(), Failure> {
@@ -94,12 +94,13 @@ fn row(route: &Value) -> [String; 10] {
     let text = |name: &str| route[name].as_str().unwrap_or_default().to_owned();
     let number = |name: &str| route[name].as_u64().unwrap_or_default().to_string();
     let error = route["last_error"]["message"].as_str().unwrap_or("-");
+    let [waiting, lag] = behind(route);
     [
         text("route"),
         text("table"),
         text("state"),
-        number("waiting"),
-        lag(route["lag_ms"].as_u64().unwrap_or_default()),
+        waiting,
+        lag,
         number("delivered"),
         number("retried"),
         number("parked"),
@@ -108,8 +109,19 @@ fn row(route: &Value) -> [String; 10] {
     ]
 }
 
+/// How far a route is behind, in records and in time. Of a route that is switched off, nobody knows.
+fn behind(route: &Value) -> [String; 2] {
+    if route["state"] == "disabled" {
+        return ["-", "-"].map(str::to_owned);
+    }
+    let records = route["lag_records"].as_u64().unwrap_or_default();
+    let more = if route["lag_at_least"] == true { "+" } else { "" };
+    let ms = route["lag_ms"].as_u64().unwrap_or_default();
+    [format!("{records}{more}"), time(ms)]
+}
+
 /// A time in its largest unit.
-fn lag(ms: u64) -> String {
+fn time(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
         1_000..60_000 => format!("{}s", ms / 1_000),

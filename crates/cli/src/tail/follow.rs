@@ -1,14 +1,14 @@
 //! Reads a table's stream until there is enough, or until told to stop.
 
+use crate::admin_call::START_ONE;
 use crate::database::Database;
 use crate::exit::Failure;
-use crate::remote::Remote;
+use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Builder;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::{Clock, SystemClock, parse_iso_8601};
 use trestle_events::{Delivery, Route, StartingPosition, Tail, Typer, parse_duration};
@@ -19,8 +19,6 @@ const POLL: Duration = Duration::from_millis(200);
 
 /// Before a call that failed is made again.
 const PAUSE: Duration = Duration::from_secs(1);
-
-const TLS_PAGE: &str = "docs/routes.md";
 
 /// Flags that say from where to read, and for how long.
 #[derive(Debug, Args)]
@@ -59,21 +57,16 @@ pub(crate) fn follow(
     typer: Arc<dyn Typer>,
     show: &mut dyn FnMut(&Delivery) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    Database::Server(flags.server.caller(TLS_PAGE)).describe(&route.table)?;
-    let remote = Remote::new(flags.server.clone(), TLS_PAGE);
+    Database::of_server(&flags.server, START_ONE)?.describe(&route.table)?;
+    let remote = flags.server.remote()?;
     let tail = Tail::new(Arc::new(remote), typer, route).map_err(Failure::usage)?;
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
-    let result = runtime.block_on(async {
+    runtime::on_this_thread()?.block_on(async {
         tokio::select! {
             () = termination() => Ok(()),
             () = over(flags.seconds) => Ok(()),
             result = read(tail, &route.table, flags.count, show) => result,
         }
-    });
-    // A call that is under way must not hold up the end.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 /// Ends after so many seconds; without a number, never.

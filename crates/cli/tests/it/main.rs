@@ -11,6 +11,7 @@ mod models_in_database;
 mod route_commands;
 mod routes;
 mod running;
+mod secured;
 mod serving;
 mod tail;
 mod usage;

@@ -299,7 +299,7 @@ fn a_server_that_wants_signatures_says_so_to_those_without_a_key() {
     let complained = String::from_utf8(refused.stderr).unwrap();
     assert!(
         complained.contains(
-            "Request is missing Authentication Token; the server wants signed requests: give --access-key"
+            "Request is missing Authentication Token; the server wants signed requests: give an access key"
         ),
         "{complained}"
     );

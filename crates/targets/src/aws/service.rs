@@ -1,13 +1,11 @@
 //! One operation of one service.
 
-use bytes::Bytes;
-use http::{Request, StatusCode};
-use http_body_util::Full;
+use http::StatusCode;
 use serde_json::Value;
 use std::sync::Arc;
 use trestle_env::Clock;
 use trestle_events::Outcome;
-use trestle_http_client::{Answer, Client, Outgoing, Repeat, request};
+use trestle_http_client::{Answer, Client, Outgoing, Prepared, Repeat, request};
 use trestle_sigv4::Signer;
 
 /// How an operation is named on the wire.
@@ -56,7 +54,7 @@ impl Service {
             .map_err(|error| Trouble::Unavailable(format!("the answer is no JSON: {error}")))
     }
 
-    fn request(&self, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {
+    fn request(&self, body: Vec<u8>) -> Result<Prepared, String> {
         let headers = [
             ("content-type", self.kind.content_type),
             ("x-amz-target", self.kind.target),
