@@ -185,6 +185,11 @@ pub(crate) fn parameters(_: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     };
     let doc = format!("What the access pattern `{}` is told.", planned.pattern.name());
     let lifetime = planned.lifetime();
+    let copy = planned
+        .arguments
+        .iter()
+        .all(|argument| argument.borrowed)
+        .then(|| quote!(Copy,));
     let fields = planned.arguments.iter().map(|argument| {
         let doc = format!(
             "`{}`: {}.",
@@ -197,7 +202,7 @@ pub(crate) fn parameters(_: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     });
     quote! {
         #[doc = #doc]
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, #copy Debug, PartialEq)]
         pub struct #name #lifetime { #(#fields)* }
     }
 }

@@ -58,6 +58,15 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
                 Self { client: self.client.model_applied() }
             }
 
+            /// The same client, for code that does not care on which database it runs.
+            #[must_use]
+            pub fn shared(self) -> #client<::std::sync::Arc<dyn #typed::Database>>
+            where
+                D: 'static,
+            {
+                #client { client: self.client.shared() }
+            }
+
             #(#functions)*
             #(#updates)*
             #(#points)*

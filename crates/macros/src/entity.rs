@@ -14,7 +14,8 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     let attributes = attributes(names);
     let written = names.is_declared().then(|| written(plan, names));
     let removed = removed(plan, names);
-    quote!(#row #attributes #written #removed)
+    let head_key = head_key(plan, names);
+    quote!(#row #attributes #written #removed #head_key)
 }
 
 fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
@@ -72,6 +73,24 @@ fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// The way from a row to the head of its group, where the model keeps one.
+fn head_key(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
+    let head = plan.head_of(names.entity.name())?;
+    let (row, key) = (&names.row, &head.key);
+    let fields = identity(head).filter_map(|field| {
+        let (name, own) = (&field.name, &names.field(&field.attribute.name)?.name);
+        Some(quote!(#name: ::core::clone::Clone::clone(&self.#own),))
+    });
+    Some(quote! {
+        impl #row {
+            /// What identifies the head of this row's group.
+            pub fn head_key(&self) -> #key {
+                #key { #(#fields)* }
+            }
+        }
+    })
 }
 
 /// The fields that identify a row, in the order of the model.

@@ -31,6 +31,8 @@ const CLIENT: &[&str] = &[
     "handle",
     "definition",
     "database",
+    "now",
+    "shared",
     "with_clock",
     "model_applied",
     "clone",
@@ -145,6 +147,12 @@ impl<'m> Plan<'m> {
                     .take(&format!("{row}{}", pascal(&attribute.name)), "Value"),
             )
         })
+    }
+
+    /// The head that the model keeps of an entity.
+    pub(crate) fn head_of(&self, entity: &str) -> Option<&EntityNames<'m>> {
+        let mut all = self.entities.values();
+        all.find(|names| matches!(names.entity.role(), Role::Head { of } if of == entity))
     }
 
     pub(crate) fn entity(&self, name: &str) -> Option<&EntityNames<'m>> {

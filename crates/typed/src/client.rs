@@ -12,7 +12,7 @@ use crate::draft::{Draft, Presence, What};
 use crate::handle::Handle;
 use crate::transaction::check;
 use crate::write::{Check, Delete, Put, Update};
-use crate::{Definition, Entity, Error, Future, Get, Key, Model, Remove, Transaction, Write};
+use crate::{Definition, Entity, Error, Future, Get, Key, Model, Remove, Timestamp, Transaction, Write};
 
 /// A database, seen through the model `M`.
 pub struct Client<D, M> {
@@ -50,6 +50,24 @@ impl<D, M> Client<D, M> {
     /// The database.
     pub fn database(&self) -> &D {
         &self.database
+    }
+
+    /// The time by the client's clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now().into()
+    }
+}
+
+impl<D: Database + 'static, M> Client<D, M> {
+    /// The same client, for code that does not care on which database it runs.
+    #[must_use]
+    pub fn shared(self) -> Client<Arc<dyn Database>, M> {
+        Client {
+            database: Arc::new(self.database),
+            clock: self.clock,
+            applied: self.applied,
+            model: PhantomData,
+        }
     }
 }
 

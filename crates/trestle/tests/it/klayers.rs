@@ -156,11 +156,7 @@ fn configuration<D: Database>(db: &Klayers<D>) {
 
 /// Back to the first version, and on to the second again.
 fn rollback<D: Database>(db: &Klayers<D>) {
-    let head = LayerHeadKey {
-        rgn: REGION.into(),
-        pckg: "numpy".into(),
-        py_vrsn: PYTHON.into(),
-    };
+    let head = layer("numpy", 1).head_key();
     let back = db.point_layer_head(head.clone(), 1).wait().unwrap();
     assert_eq!(back.arn, "arn:numpy:1");
     let status = |version| db.get(key("numpy", version)).wait().unwrap().unwrap().dply_sts;
