@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::model::{Build, BuildHead, LatestBuildWhere, NewBuild};
+use crate::model::{Build, LatestBuildWhere, NewBuild};
 use crate::{App, Error, Release};
 
 /// The newest build of a package.
@@ -26,63 +26,45 @@ impl App {
     /// Builds the newest release of a package, unless that is the newest build already.
     pub async fn build(&self, package: &str, python: &str) -> Result<Built, Error> {
         let release = self.index.latest(package, python)?;
-        let hash = hash(&release.requirements);
-        let newest = self.newest_build(package, python).await?;
-        let number = newest.as_ref().map_or(0, |build| build.blt_vrsn) + 1;
-        if let Some(same) = newest.filter(|build| build.rqrmnts_hsh.as_deref() == Some(&hash)) {
-            return Ok(found(same));
-        }
-        let build = Build {
-            pckg_vrsn: Some(release.version.clone()),
-            rqrmnts_txt: Some(release.requirements.clone()),
-            rqrmnts_hsh: Some(hash.clone()),
-            crtd_dt: Some(self.now()),
-            ..NewBuild {
-                blt_vrsn: number,
-                py_vrsn: python.to_owned(),
-                pckg: package.to_owned(),
-            }
-            .into()
-        };
-        match self.db.put(&build).if_not_exists().await {
-            Ok(()) => {}
-            // Somebody else took the number; theirs is the newest now.
-            Err(error) if error.is_condition() => {
-                let newest = self.newest_build(package, python).await?;
-                return newest.map(found).ok_or(Error::Database(error));
-            }
-            Err(error) => return Err(error.into()),
-        }
-        Ok(Built {
-            package: build.pckg,
-            python: build.py_vrsn,
-            number,
-            release,
-            hash,
-            is_new: true,
-        })
-    }
-
-    async fn newest_build(&self, package: &str, python: &str) -> Result<Option<BuildHead>, Error> {
         let newest = LatestBuildWhere {
             python_version: python,
             package,
         };
-        Ok(self.db.latest_build(newest).consistent().await?)
+        let newest = self.db.latest_build(newest).consistent().await?;
+        let newest = newest.map_or((0, None), |build| (build.blt_vrsn, build.rqrmnts_hsh));
+        let mut build = Built {
+            package: package.to_owned(),
+            python: python.to_owned(),
+            number: newest.0,
+            hash: hash(&release.requirements),
+            release,
+            is_new: false,
+        };
+        if newest.1.as_ref() != Some(&build.hash) {
+            build.number += 1;
+            build.is_new = self.record(&build).await?;
+        }
+        Ok(build)
     }
-}
 
-fn found(build: BuildHead) -> Built {
-    Built {
-        package: build.pckg,
-        python: build.py_vrsn,
-        number: build.blt_vrsn,
-        release: Release {
-            version: build.pckg_vrsn.unwrap_or_default(),
-            requirements: build.rqrmnts_txt.unwrap_or_default(),
-        },
-        hash: build.rqrmnts_hsh.unwrap_or_default(),
-        is_new: false,
+    /// Says whether it was us: of those who find a release new at the same time, one takes the number.
+    async fn record(&self, build: &Built) -> Result<bool, Error> {
+        let row = Build {
+            pckg_vrsn: Some(build.release.version.clone()),
+            rqrmnts_txt: Some(build.release.requirements.clone()),
+            rqrmnts_hsh: Some(build.hash.clone()),
+            crtd_dt: Some(self.db.now().to_string()),
+            ..NewBuild {
+                blt_vrsn: build.number,
+                py_vrsn: build.python.clone(),
+                pckg: build.package.clone(),
+            }
+            .into()
+        };
+        match self.db.put(&row).if_not_exists().await {
+            Err(error) if error.is_condition() => Ok(false),
+            done => Ok(done.map(|()| true)?),
+        }
     }
 }
 

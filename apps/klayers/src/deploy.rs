@@ -1,27 +1,17 @@
 //! Deploying: a layer of the newest build in every region that lacks it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trestle::typed;
 
+use crate::config::ALL;
 use crate::model::{
-    LatestLayerWhere, LatestOfPackageByPythonVersionWhere, Layer, LayerHead, LayerHeadKey, NewLayer,
+    ConfigKind, LatestLayerWhere, LatestOfPackageByPythonVersionWhere, Layer, LayerHead, NewLayer,
 };
 use crate::{App, Built, Error, LayerArn};
 
 /// How many regions a page of the database's answer has.
 const REGIONS_PER_PAGE: u32 = 10;
-
-/// A package in a region, for a version of Python.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// The region.
-    pub region: &'a str,
-    /// The package.
-    pub package: &'a str,
-    /// The version of Python.
-    pub python: &'a str,
-}
 
 /// What a deployment came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +31,11 @@ impl App {
         build: &Built,
         regions: &'r [String],
     ) -> Result<Vec<&'r String>, Error> {
-        let latest = self
-            .db
-            .latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
-                package: &build.package,
-                python_version: &build.python,
-            });
+        let latest = LatestOfPackageByPythonVersionWhere {
+            package: &build.package,
+            python_version: &build.python,
+        };
+        let latest = self.db.latest_of_package_by_python_version(latest);
         let latest = latest.page_size(REGIONS_PER_PAGE).collect().await?;
         let hashes: BTreeMap<&str, Option<&str>> = latest
             .iter()
@@ -59,51 +48,36 @@ impl App {
     /// Makes the build the latest layer of a region. First the layer is stored, so that whatever the table names is
     /// there; then one row is put, from which the head, the only `latest` and the predecessor's expiry follow.
     pub async fn deploy(&self, region: &str, build: &Built) -> Result<Deployed, Error> {
-        let place = Place {
+        let latest = LatestLayerWhere {
             region,
             package: &build.package,
-            python: &build.python,
+            python_version: &build.python,
         };
-        let before = self.latest(place).await?;
+        let before = self.db.latest_layer(latest).consistent().await?;
         if before.as_ref().and_then(|layer| layer.rqrmnts_hsh.as_ref()) == Some(&build.hash) {
             return Ok(Deployed::Unchanged);
         }
-        let arn = self.publish(place, build).await?;
-        let row = self.row(&arn, build);
-        match self.make_latest(place, before, &row).await {
+        let layer = LayerArn::layer_name(&build.package, &build.python);
+        let arn = self
+            .layers
+            .publish(region, &layer, &build.release.requirements)
+            .await?;
+        match self.make_latest(before, &self.row(&arn, build)).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
             // Whoever was given up has written nothing; somebody else has, or is about to.
             Err(error @ typed::Error::Canceled(_)) if error.is_condition() || error.is_transient() => {
-                self.with_layers(move |layers| layers.delete(&arn)).await?;
+                self.layers.delete(&arn).await?;
                 Ok(Deployed::Overtaken)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The latest layer of a package in a region.
-    pub async fn latest(&self, place: Place<'_>) -> Result<Option<LayerHead>, Error> {
-        let latest = LatestLayerWhere {
-            region: place.region,
-            package: place.package,
-            python_version: place.python,
-        };
-        Ok(self.db.latest_layer(latest).consistent().await?)
-    }
-
-    async fn publish(&self, place: Place<'_>, build: &Built) -> Result<LayerArn, Error> {
-        let region = place.region.to_owned();
-        let layer = LayerArn::layer_name(place.package, place.python);
-        let content = build.release.requirements.clone().into_bytes();
-        self.with_layers(move |layers| layers.publish(&region, &layer, &content))
-            .await
-    }
-
     fn row(&self, arn: &LayerArn, build: &Built) -> Layer {
         Layer {
             rqrmnts_txt: Some(build.release.requirements.clone()),
             rqrmnts_hsh: Some(build.hash.clone()),
-            crtd_dt: Some(self.now()),
+            crtd_dt: Some(self.db.now().to_string()),
             ..NewLayer {
                 rgn: arn.region.clone(),
                 pckg: build.package.clone(),
@@ -117,17 +91,8 @@ impl App {
     }
 
     /// Only if the latest layer is still the one that was seen: of two that deploy at once, one wins.
-    async fn make_latest(
-        &self,
-        place: Place<'_>,
-        before: Option<LayerHead>,
-        row: &Layer,
-    ) -> Result<(), typed::Error> {
-        let head = self.db.check(LayerHeadKey {
-            rgn: place.region.to_owned(),
-            pckg: place.package.to_owned(),
-            py_vrsn: place.python.to_owned(),
-        });
+    async fn make_latest(&self, before: Option<LayerHead>, row: &Layer) -> Result<(), typed::Error> {
+        let head = self.db.check(row.head_key());
         let unchanged = match before {
             Some(before) => head.only_if(LayerHead::LYR_VRSN.equals(before.lyr_vrsn)),
             None => head.is_absent(),
@@ -140,18 +105,14 @@ impl App {
     /// how many there were.
     pub async fn sweep(&self) -> Result<usize, Error> {
         let mut swept = 0;
-        for region in self.regions().await? {
+        for region in self.list(ConfigKind::Rgns, ALL).await? {
             let rows = self.db.deployed_in_region(&region).collect().await?;
-            let named: Vec<String> = rows.into_iter().map(|layer| layer.arn).collect();
-            swept += self
-                .with_layers(move |layers| {
-                    let stored = layers.list(&region)?.into_iter();
-                    let lost: Vec<LayerArn> =
-                        stored.filter(|arn| !named.contains(&arn.to_string())).collect();
-                    lost.iter().try_for_each(|arn| layers.delete(arn).map(drop))?;
-                    Ok(lost.len())
-                })
-                .await?;
+            let named: BTreeSet<String> = rows.into_iter().map(|layer| layer.arn).collect();
+            for stored in self.layers.list(&region).await? {
+                if !named.contains(&stored.to_string()) {
+                    swept += usize::from(self.layers.delete(&stored).await?);
+                }
+            }
         }
         Ok(swept)
     }

@@ -5,44 +5,29 @@
 mod table;
 mod view;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::model::{LatestInRegionByPythonVersionWhere, VersionsOfLayerWhere};
-use crate::{App, Error, Place};
-use view::{BuildView, HeadView, LatestView, VersionView};
-
-/// The version of Python that the first version of the API is about.
-pub const V1_PYTHON: &str = "p3.8";
-
-/// The lists that the configuration is loaded from.
-#[derive(Clone, Debug, Default)]
-pub struct Lists {
-    /// The versions of Python.
-    pub pythons: Vec<String>,
-    /// The packages.
-    pub packages: Vec<String>,
-    /// The regions.
-    pub regions: Vec<String>,
-}
+use crate::config::{ALL, Files, V1_PYTHON};
+use crate::model::{ConfigKind, LatestInRegionByPythonVersionWhere, LatestLayerWhere, VersionsOfLayerWhere};
+use crate::{App, Error};
+use view::View;
 
 #[derive(Clone)]
 struct Served {
     app: App,
-    lists: Arc<Lists>,
+    files: Files,
 }
 
-/// The API of the application.
-pub fn routes(app: App, lists: Lists) -> Router {
+/// The API of the application. The lists are loaded from the files.
+pub fn routes(app: App, files: Files) -> Router {
     Router::new()
-        .route("/openapi.json", get(openapi))
         .route("/api/v2/{python}/layers/latest/{region}", get(latest))
         .route("/api/v2/{python}/layers/latest/{region}/{last}", get(latest))
         .route("/api/v2/{python}/layers/{region}/{package}", get(versions))
@@ -51,16 +36,25 @@ pub fn routes(app: App, lists: Lists) -> Router {
         .route("/api/v1/layers/latest/{region}/{last}", get(latest))
         .route("/api/v1/layers/{region}/{package}", get(versions))
         .route("/api/v1/builds/latest", get(builds))
+        .layer(map_response(cached))
         .route("/api/v1/python-versions", get(pythons))
         .route("/api/v1/config/{python}/{kind}", get(config))
+        .route("/api/v1/configS3/{python}/{kind}", get(config_of_files))
         .route("/api/v1/load-config", post(load_config))
-        .with_state(Served {
-            app,
-            lists: Arc::new(lists),
-        })
+        .route("/openapi.json", get(openapi))
+        .with_state(Served { app, files })
 }
 
-type Answer = Result<Response, Failure>;
+type Answer = Result<Response, Error>;
+
+/// What is public may be an hour old, as it was behind the original's CDN; a layer stays for a year after its successor.
+async fn cached(mut response: Response) -> Response {
+    if response.status().is_success() {
+        let hour = HeaderValue::from_static("public, max-age=3600");
+        response.headers_mut().insert(header::CACHE_CONTROL, hour);
+    }
+    response
+}
 
 async fn openapi() -> impl IntoResponse {
     let json = [(header::CONTENT_TYPE, "application/json")];
@@ -86,88 +80,94 @@ fn v1_python() -> String {
 }
 
 async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    let Asked {
-        python, region, last, ..
-    } = &asked;
-    if !last.is_empty() && !table::FORMATS.contains(&last.as_str()) {
-        let place = Place {
+    let (region, python_version, last) = (&asked.region, &asked.python, asked.last.as_str());
+    if !matches!(last, "" | "json" | "csv" | "html") {
+        let package = last;
+        let latest = LatestLayerWhere {
             region,
-            package: last,
-            python,
+            package,
+            python_version,
         };
-        let found = served.app.latest(place).await?.map(HeadView::from);
-        return Ok(found.map_or_else(
-            || Json(json!({})).into_response(),
-            |head| Json(head).into_response(),
-        ));
+        let head = served.app.db().latest_layer(latest).await?;
+        return Ok(Json(head.map(View::from).unwrap_or_default()).into_response());
     }
-    let rows = served
+    let latest = LatestInRegionByPythonVersionWhere {
+        region,
+        python_version,
+    };
+    let mut rows = served
         .app
         .db()
-        .latest_in_region_by_python_version(LatestInRegionByPythonVersionWhere {
-            region,
-            python_version: python,
-        });
-    let mut layers: Vec<LatestView> = rows.collect().await?.into_iter().map(LatestView::from).collect();
-    layers.sort_by(|one, two| one.package.cmp(&two.package));
-    table::answer(last, region, python, layers)
+        .latest_in_region_by_python_version(latest)
+        .collect()
+        .await?;
+    rows.sort_by(|one, two| one.pckg.cmp(&two.pckg));
+    Ok(match last {
+        "csv" => table::csv(region, python_version, &rows)?,
+        "html" => table::html(region, python_version, &rows),
+        _ => views(rows),
+    })
 }
 
 async fn versions(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    let rows = served.app.db().versions_of_layer(VersionsOfLayerWhere {
+    let versions = VersionsOfLayerWhere {
         region: &asked.region,
         package: &asked.package,
         python_version: &asked.python,
-    });
-    let mut rows = rows.collect().await?;
+    };
+    let mut rows = served.app.db().versions_of_layer(versions).collect().await?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
-    let views: Vec<VersionView> = rows.into_iter().map(VersionView::from).collect();
-    Ok(Json(views).into_response())
+    Ok(views(rows))
 }
 
 async fn builds(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    let builds = served.app.db().latest_builds(&asked.python).collect().await?;
-    let views: Vec<BuildView> = builds.into_iter().map(BuildView::from).collect();
-    Ok(Json(views).into_response())
+    Ok(views(
+        served.app.db().latest_builds(&asked.python).collect().await?,
+    ))
+}
+
+fn views<R: Into<View>>(rows: Vec<R>) -> Response {
+    let views: Vec<View> = rows.into_iter().map(Into::into).collect();
+    Json(views).into_response()
 }
 
 async fn pythons(State(served): State<Served>) -> Answer {
-    Ok(Json(served.app.pythons().await?).into_response())
+    Ok(Json(served.app.list(ConfigKind::PyVrsns, ALL).await?).into_response())
 }
 
+/// A list of the table.
 async fn config(State(served): State<Served>, Path((python, kind)): Path<(String, String)>) -> Answer {
-    let list = match kind.as_str() {
-        "pckgs" => served.app.packages(&python).await?,
-        "rgns" => served.app.regions().await?,
-        _ => Vec::new(),
+    let list = match kind.parse() {
+        Ok(kind) => served.app.list(kind, &python).await?,
+        Err(_) => Vec::new(),
     };
     Ok(Json(list).into_response())
 }
 
+/// The same as the files have it, which the table has only once it is loaded.
+async fn config_of_files(
+    State(served): State<Served>,
+    Path((python, kind)): Path<(String, String)>,
+) -> Answer {
+    let lists = served.files.lists()?;
+    let list = kind.parse().map_or(&[][..], |kind| lists.list(kind, &python));
+    Ok(Json(list).into_response())
+}
+
 async fn load_config(State(served): State<Served>) -> Answer {
-    let Lists {
-        pythons,
-        packages,
-        regions,
-    } = &*served.lists;
-    served.app.load_config(pythons, packages, regions).await?;
-    let loaded =
-        json!({"pythonVersions": pythons.len(), "packages": packages.len(), "regions": regions.len()});
+    let lists = served.files.lists()?;
+    served.app.load_config(&lists).await?;
+    let loaded = json!({
+        "pythonVersions": lists.pythons.len(),
+        "packages": lists.packages.len(),
+        "regions": lists.regions.len(),
+    });
     Ok(Json(loaded).into_response())
 }
 
-/// A request that could not be answered.
-struct Failure(Error);
-
-impl<E: Into<Error>> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.into())
-    }
-}
-
-impl IntoResponse for Failure {
+impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        tracing::error!(error = %self.0, "a request failed");
+        tracing::error!(error = %self, "a request failed");
         let message = Json(json!({"message": "The request could not be answered; see the log."}));
         (StatusCode::INTERNAL_SERVER_ERROR, message).into_response()
     }

@@ -1,7 +1,6 @@
 //! Which packages there are, and in which versions.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 
 use serde::Deserialize;
 
@@ -38,10 +37,10 @@ struct Line {
 }
 
 impl CsvIndex {
-    /// Reads the file.
-    pub fn read(file: impl Read) -> Result<Self, Error> {
+    /// Reads the text of the file.
+    pub fn read(file: &str) -> Result<Self, Error> {
         let mut releases = BTreeMap::new();
-        for line in csv::Reader::from_reader(file).deserialize() {
+        for line in csv::Reader::from_reader(file.as_bytes()).deserialize() {
             let line: Line = line?;
             if !is_prerelease(&line.version) {
                 releases.insert(line.package.clone(), release(line));

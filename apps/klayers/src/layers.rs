@@ -1,10 +1,18 @@
-//! Where layers are kept.
+//! Where layers are kept: in a directory or in a bucket, behind one trait.
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::{fmt, fs, io};
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode};
+
+use crate::model::Layer;
 
 /// The account that owns the layers, as part of their names.
 const ACCOUNT: &str = "000000000000";
@@ -24,171 +32,138 @@ impl LayerArn {
     /// What the layer of a package is called: `Klayers-p312-requests`.
     #[must_use]
     pub fn layer_name(package: &str, python: &str) -> String {
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || "-_".contains(c) {
-                c
-            } else {
-                '-'
-            }
-        };
-        let package: String = package.chars().map(plain).collect();
+        let package = package.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c), "-");
         format!("Klayers-{}-{package}", python.replace('.', ""))
+    }
+
+    /// The layer that a row is about.
+    #[must_use]
+    pub fn of(row: &Layer) -> Self {
+        Self {
+            region: row.rgn.clone(),
+            layer: Self::layer_name(&row.pckg, &row.py_vrsn),
+            version: row.lyr_vrsn,
+        }
     }
 }
 
 impl fmt::Display for LayerArn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            region,
-            layer,
-            version,
-        } = self;
+        let (region, layer, version) = (&self.region, &self.layer, self.version);
         write!(f, "arn:aws:lambda:{region}:{ACCOUNT}:layer:{layer}:{version}")
     }
 }
 
-impl FromStr for LayerArn {
-    type Err = io::Error;
-
-    fn from_str(text: &str) -> io::Result<Self> {
-        let wrong = || {
-            io::Error::new(
-                ErrorKind::InvalidInput,
-                format!("{text:?} is not the ARN of a layer"),
-            )
-        };
-        let parts: Vec<&str> = text.split(':').collect();
-        let ["arn", "aws", "lambda", region, _, "layer", layer, version] = parts[..] else {
-            return Err(wrong());
-        };
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
-        };
-        if !is_name(region) || !is_name(layer) {
-            return Err(wrong());
-        }
-        Ok(Self {
-            region: region.to_owned(),
-            layer: layer.to_owned(),
-            version: version.parse().map_err(|_| wrong())?,
-        })
-    }
-}
-
 /// Keeps layers, as Lambda does: it numbers the versions of a layer, and never gives a number twice.
+#[async_trait]
 pub trait LayerStore: Send + Sync {
     /// Stores the next version of a layer. When this returns, it is durable.
-    fn publish(&self, region: &str, layer: &str, content: &[u8]) -> io::Result<LayerArn>;
+    async fn publish(&self, region: &str, layer: &str, content: &str) -> io::Result<LayerArn>;
 
     /// Removes a version; says whether it was there.
-    fn delete(&self, layer: &LayerArn) -> io::Result<bool>;
+    async fn delete(&self, layer: &LayerArn) -> io::Result<bool>;
 
     /// Everything that is stored in a region.
-    fn list(&self, region: &str) -> io::Result<Vec<LayerArn>>;
+    async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>>;
 }
 
-/// Layers as files: `<region>/<layer>/<version>/layer.zip`. The folder of a version stays when its file goes, so that its
-/// number is never given again.
+/// Layers as objects: `<region>/<layer>/<version>.zip`. Beside each is `<version>.taken`, which only one can make and which
+/// stays when the layer goes, so that its number is never given again.
 #[derive(Clone, Debug)]
-pub struct Directory {
-    root: PathBuf,
-}
+pub struct Bucket(Arc<dyn ObjectStore>);
 
-const FILE: &str = "layer.zip";
-const UNFINISHED: &str = "layer.part";
+const CONTENT: &str = "zip";
+const TAKEN: &str = "taken";
 
-impl Directory {
-    /// Layers in this directory, which is made with the first of them.
-    #[must_use]
-    pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+impl Bucket {
+    /// Layers as files in this directory.
+    pub fn directory(root: &FilePath) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        let files = LocalFileSystem::new_with_prefix(root)?.with_fsync(true);
+        Ok(Self(Arc::new(files)))
     }
 
-    fn folder(&self, layer: &LayerArn) -> PathBuf {
-        let LayerArn {
-            region,
-            layer,
-            version,
-        } = layer;
-        self.root.join(region).join(layer).join(version.to_string())
+    /// Layers in a bucket of S3, or of whatever speaks its protocol at this endpoint. The environment says as whom:
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and so on.
+    pub fn s3(bucket: &str, prefix: &str, endpoint: Option<&str>) -> io::Result<Self> {
+        // That there is one already is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut bucket = AmazonS3Builder::from_env().with_bucket_name(bucket);
+        if let Some(endpoint) = endpoint {
+            bucket = bucket.with_endpoint(endpoint).with_allow_http(true);
+        }
+        Ok(Self(Arc::new(PrefixStore::new(bucket.build()?, prefix))))
     }
 
-    /// Takes the next number by making its folder, which only one can.
-    fn claim(&self, region: &str, layer: &str) -> io::Result<LayerArn> {
-        let folder = self.root.join(region).join(layer);
-        fs::create_dir_all(&folder)?;
-        let newest = numbers(&folder)?.into_iter().max().unwrap_or(0);
+    /// Takes the next number.
+    async fn claim(&self, region: &str, layer: &str) -> io::Result<LayerArn> {
+        let taken = self.files(Path::from_iter([region, layer]), TAKEN).await?;
         let mut claimed = LayerArn {
             region: region.to_owned(),
             layer: layer.to_owned(),
-            version: newest,
+            version: taken.iter().map(|layer| layer.version).max().unwrap_or(0),
         };
         loop {
             claimed.version += 1;
-            match fs::create_dir(self.folder(&claimed)) {
-                Ok(()) => return Ok(claimed),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+            let mark = path(&claimed, TAKEN);
+            match self.0.put_opts(&mark, "".into(), PutMode::Create.into()).await {
+                // Somebody was faster; or it was us, and only the answer was lost.
+                Err(Error::AlreadyExists { .. }) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(claimed),
             }
         }
     }
+
+    async fn files(&self, folder: Path, kind: &str) -> io::Result<Vec<LayerArn>> {
+        let files: Vec<_> = self.0.list(Some(&folder)).try_collect().await?;
+        Ok(files
+            .iter()
+            .filter_map(|file| named(&file.location, kind))
+            .collect())
+    }
 }
 
-impl LayerStore for Directory {
-    fn publish(&self, region: &str, layer: &str, content: &[u8]) -> io::Result<LayerArn> {
-        let claimed = self.claim(region, layer)?;
-        let folder = self.folder(&claimed);
-        let mut file = File::create(folder.join(UNFINISHED))?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(folder.join(UNFINISHED), folder.join(FILE))?;
-        // The file's name is in its folder, and the folder's in the one above.
-        for folder in folder.ancestors().take(2) {
-            File::open(folder)?.sync_all()?;
-        }
+#[async_trait]
+impl LayerStore for Bucket {
+    async fn publish(&self, region: &str, layer: &str, content: &str) -> io::Result<LayerArn> {
+        let claimed = self.claim(region, layer).await?;
+        let content = content.to_owned().into();
+        self.0.put(&path(&claimed, CONTENT), content).await?;
         Ok(claimed)
     }
 
-    fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
-        match fs::remove_file(self.folder(layer).join(FILE)) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+    async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
+        let path = path(layer, CONTENT);
+        // S3 deletes what is not there without a word, so it is asked before.
+        match self.0.head(&path).await {
+            Err(Error::NotFound { .. }) => return Ok(false),
+            found => found?,
+        };
+        self.0.delete(&path).await?;
+        Ok(true)
     }
 
-    fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
-        let mut found = Vec::new();
-        for layer in names(&self.root.join(region))? {
-            let folder = self.root.join(region).join(&layer);
-            let versions = numbers(&folder)?.into_iter();
-            let stored = versions.filter(|version| folder.join(version.to_string()).join(FILE).exists());
-            found.extend(stored.map(|version| LayerArn {
-                region: region.to_owned(),
-                layer: layer.clone(),
-                version,
-            }));
-        }
-        Ok(found)
+    async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
+        self.files(Path::from(region), CONTENT).await
     }
 }
 
-/// What is in a folder; nothing if there is none.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+fn path(layer: &LayerArn, kind: &str) -> Path {
+    let file = format!("{}.{kind}", layer.version);
+    Path::from_iter([layer.region.as_str(), &layer.layer, &file])
+}
+
+/// The layer that a file of this kind belongs to.
+fn named(path: &Path, kind: &str) -> Option<LayerArn> {
+    let parts: Vec<_> = path.parts().collect();
+    let [region, layer, file] = parts.as_slice() else {
+        return None;
     };
-    entries
-        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-        .collect()
-}
-
-fn numbers(folder: &Path) -> io::Result<Vec<i64>> {
-    let names = names(folder)?;
-    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    let version = file.as_ref().strip_suffix(kind)?.strip_suffix('.')?;
+    Some(LayerArn {
+        region: region.as_ref().to_owned(),
+        layer: layer.as_ref().to_owned(),
+        version: version.parse().ok()?,
+    })
 }

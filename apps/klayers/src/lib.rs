@@ -2,7 +2,7 @@
 //!
 //! The monthly [`run`](App::run) asks a [`PackageIndex`] for what is new, builds it, and deploys it to every region that
 //! lacks it. The database keeps heads and deprecates what came before; when a deprecated layer expires, [`watch`] removes
-//! its file from the [`LayerStore`] and leaves a tombstone. [`http`] answers where the layers are.
+//! it from the [`LayerStore`] and leaves a tombstone. [`http`] answers where the layers are.
 //!
 //! There is no key, no retry and no reading of streams in here: the model file says what a row means.
 
@@ -19,13 +19,13 @@ mod layers;
 pub mod model {
     trestle::model!("../../models/klayers.toml");
 }
-mod progress;
 mod run;
 
 pub use app::{App, Db, Error};
 pub use build::Built;
-pub use deploy::{Deployed, Place};
-pub use expiry::{ROUTE, watch};
+pub use config::{Files, Lists};
+pub use deploy::Deployed;
+pub use expiry::watch;
 pub use index::{CsvIndex, PackageIndex, Release};
-pub use layers::{Directory, LayerArn, LayerStore};
+pub use layers::{Bucket, LayerArn, LayerStore};
 pub use run::Summary;

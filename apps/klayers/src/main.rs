@@ -1,123 +1,99 @@
 //! The binary `klayers`.
 
 use std::error::Error;
-use std::fs::File;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
-use clap::{Args, Parser, Subcommand};
-use klayers::http::{self, Lists, V1_PYTHON};
-use klayers::{App, CsvIndex, Directory, watch};
+use clap::{Parser, ValueEnum};
+use klayers::model::Klayers;
+use klayers::{App, Bucket, Files, http, watch};
 use trestle::{Engine, Options, StoreSettings};
-
-const PACKAGES: &str = include_str!("../packages.csv");
-const REGIONS: &str = include_str!("../regions.csv");
 
 /// Python packages as layers in every region, always with exactly one latest.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
-    #[command(subcommand)]
+    /// What to do
     command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Runs the pipeline twice with the packages and regions that come along, then serves them
-    Demo(Place),
-    /// Serves the API, and removes layers as they expire
-    Serve(Place),
-    /// Brings every package to its newest release in every region, once
-    Run(Place),
-}
-
-#[derive(Args)]
-struct Place {
-    /// Directory of the table and the layers; made if it is missing
+    /// Directory of the table; made if it is missing
     #[arg(long, default_value = "trestle-data/klayers")]
     data: PathBuf,
+    /// Where the layers go: a directory, or s3://BUCKET/PREFIX with the credentials of the environment [default: DATA/layers]
+    #[arg(long)]
+    layers: Option<String>,
+    /// What to call instead of AWS for s3://
+    #[arg(long, value_name = "URL")]
+    s3_endpoint: Option<String>,
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Packages to build, as CSV: package, version, requires
-    #[arg(long)]
-    packages: Option<PathBuf>,
-    /// Regions to deploy to, as CSV: region
-    #[arg(long)]
-    regions: Option<PathBuf>,
-    /// Versions of Python to build for
-    #[arg(long, value_delimiter = ',', default_values = [V1_PYTHON, "p3.12"])]
-    pythons: Vec<String>,
+    #[command(flatten)]
+    files: Files,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Command {
+    /// Runs the pipeline twice, with the packages and regions that come along, then serves them
+    Demo,
+    /// Serves the API, and removes layers as they expire
+    Serve,
+    /// Brings every package to its newest release in every region, once
+    Run,
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .init();
-    match Cli::parse().command {
-        Command::Demo(place) => {
-            let (engine, app, lists) = open(&place).await?;
-            run(&app, &lists).await?;
-            tracing::info!("once more: there should be nothing to do");
-            run(&app, &lists).await?;
-            serve(&engine, app, lists, place.port).await
-        }
-        Command::Serve(place) => {
-            let (engine, app, lists) = open(&place).await?;
-            serve(&engine, app, lists, place.port).await
-        }
-        Command::Run(place) => {
-            let (_engine, app, lists) = open(&place).await?;
-            run(&app, &lists).await
-        }
-    }
-}
-
-async fn open(place: &Place) -> Result<(Engine, App, Lists), Box<dyn Error>> {
-    let index = match &place.packages {
-        Some(path) => CsvIndex::read(open_file(path)?)?,
-        None => CsvIndex::read(PACKAGES.as_bytes())?,
-    };
-    let regions = match &place.regions {
-        Some(path) => std::fs::read_to_string(path)?,
-        None => REGIONS.to_owned(),
-    };
-    let lists = Lists {
-        pythons: place.pythons.clone(),
-        packages: index.packages(),
-        regions: regions
-            .lines()
-            .skip(1)
-            .map(|line| line.trim().to_owned())
-            .collect(),
-    };
+    let cli = Cli::parse();
     let engine = Engine::open(
-        &place.data.join("table"),
+        &cli.data.join("table"),
         StoreSettings::default(),
         Options::default(),
     )?;
-    let layers = Directory::new(place.data.join("layers"));
-    let app = App::open(&engine, Arc::new(layers), Arc::new(index))?;
+    let db = Klayers::apply_to(&engine)?.shared();
+    let app = App::new(db, Arc::new(cli.layers()?), Arc::new(cli.files.index()?));
     let swept = app.sweep().await?;
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");
     }
-    Ok((engine, app, lists))
+    if matches!(cli.command, Command::Demo | Command::Run) {
+        run(&app, &cli.files).await?;
+    }
+    if matches!(cli.command, Command::Demo) {
+        tracing::info!("once more: there should be nothing to do");
+        run(&app, &cli.files).await?;
+    }
+    if matches!(cli.command, Command::Demo | Command::Serve) {
+        serve(&engine, app, cli.files, cli.port).await?;
+    }
+    Ok(())
 }
 
-fn open_file(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|error| format!("{}: {error}", path.display()))
+impl Cli {
+    fn layers(&self) -> io::Result<Bucket> {
+        let Some(place) = &self.layers else {
+            return Bucket::directory(&self.data.join("layers"));
+        };
+        match place.strip_prefix("s3://") {
+            Some(bucket) => {
+                let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+                Bucket::s3(bucket, prefix, self.s3_endpoint.as_deref())
+            }
+            None => Bucket::directory(Path::new(place)),
+        }
+    }
 }
 
-async fn run(app: &App, lists: &Lists) -> Result<(), Box<dyn Error>> {
-    app.load_config(&lists.pythons, &lists.packages, &lists.regions)
-        .await?;
-    let begun = std::time::Instant::now();
+async fn run(app: &App, files: &Files) -> Result<(), Box<dyn Error>> {
+    app.load_config(&files.lists()?).await?;
+    let begun = Instant::now();
     let summary = app.run().await?;
     for failed in &summary.failed {
         tracing::warn!("{failed}");
@@ -130,10 +106,13 @@ async fn run(app: &App, lists: &Lists) -> Result<(), Box<dyn Error>> {
         took = ?begun.elapsed(),
         "the run is over"
     );
-    Ok(())
+    if summary.failed.is_empty() {
+        return Ok(());
+    }
+    Err("not everything was deployed; the next run tries again".into())
 }
 
-async fn serve(engine: &Engine, app: App, lists: Lists, port: u16) -> Result<(), Box<dyn Error>> {
+async fn serve(engine: &Engine, app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
     let router = watch(&app, engine).await?;
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let address = listener.local_addr()?;
@@ -143,7 +122,7 @@ async fn serve(engine: &Engine, app: App, lists: Lists, port: u16) -> Result<(),
         // Without signals there is nothing to wait for, and the process is ended another way.
         let _ = tokio::signal::ctrl_c().await;
     };
-    axum::serve(listener, http::routes(app, lists))
+    axum::serve(listener, http::routes(app, files))
         .with_graceful_shutdown(interrupted)
         .await?;
     router.stop().await;

@@ -1,10 +1,10 @@
 //! The monthly run: every package, every version of Python, every region.
 
-use std::sync::Arc;
+use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use indicatif::{ProgressBar, ProgressStyle};
 
-use tokio::task::JoinSet;
-
-use crate::progress::Progress;
+use crate::config::ALL;
+use crate::model::ConfigKind;
 use crate::{App, Deployed, Error};
 
 /// Packages at work at once. Each deploys to all regions at once, and writes that wait together commit together.
@@ -23,8 +23,62 @@ pub struct Summary {
     pub failed: Vec<String>,
 }
 
+impl App {
+    /// Brings every package of the lists to its newest release in every region. What is up to date is left alone, so that
+    /// a run can be repeated at any time, also after one that was cut off.
+    pub async fn run(&self) -> Result<Summary, Error> {
+        let regions = self.list(ConfigKind::Rgns, ALL).await?;
+        let mut units = Vec::new();
+        for python in self.list(ConfigKind::PyVrsns, ALL).await? {
+            let packages = self.list(ConfigKind::Pckgs, &python).await?;
+            units.extend(packages.into_iter().map(|package| (package, python.clone())));
+        }
+        let bar = progress_bar(units.len() * regions.len());
+        let run = async |(package, python): (String, String)| {
+            let done = self.run_package(&package, &python, &regions).await;
+            (format!("{package} for {python}"), done)
+        };
+        let mut runs = stream::iter(units).map(run).buffer_unordered(PACKAGES_AT_ONCE);
+        let mut summary = Summary::default();
+        while let Some((what, done)) = runs.next().await {
+            match done {
+                Ok(done) => summary.add(done),
+                Err(error) => summary.failed.push(format!("{what}: {error}")),
+            }
+            step(&bar, regions.len(), what);
+        }
+        bar.finish_and_clear();
+        Ok(summary)
+    }
+
+    /// Builds a package and deploys it to all regions at once.
+    async fn run_package(&self, package: &str, python: &str, regions: &[String]) -> Result<Summary, Error> {
+        let build = self.build(package, python).await?;
+        let missing = self.regions_to_deploy(&build, regions).await?;
+        let mut summary = Summary {
+            built: usize::from(build.is_new),
+            unchanged: regions.len() - missing.len(),
+            ..Summary::default()
+        };
+        let deploys = missing
+            .into_iter()
+            .map(async |region| (region, self.deploy(region, &build).await));
+        let mut deploys: FuturesUnordered<_> = deploys.collect();
+        while let Some((region, done)) = deploys.next().await {
+            match done {
+                Ok(Deployed::Latest(_)) => summary.deployed += 1,
+                Ok(Deployed::Unchanged | Deployed::Overtaken) => summary.unchanged += 1,
+                Err(error) => summary
+                    .failed
+                    .push(format!("{package} for {python} in {region}: {error}")),
+            }
+        }
+        Ok(summary)
+    }
+}
+
 impl Summary {
-    fn add(&mut self, other: Summary) {
+    fn add(&mut self, other: Self) {
         self.built += other.built;
         self.deployed += other.deployed;
         self.unchanged += other.unchanged;
@@ -32,82 +86,17 @@ impl Summary {
     }
 }
 
-impl App {
-    /// Brings every package of the lists to its newest release in every region. What is up to date is left alone, so that
-    /// a run can be repeated at any time, also after one that was cut off.
-    pub async fn run(&self) -> Result<Summary, Error> {
-        let regions: Arc<[String]> = self.regions().await?.into();
-        let mut units = Vec::new();
-        for python in self.pythons().await? {
-            let packages = self.packages(&python).await?;
-            units.extend(packages.into_iter().map(|package| (package, python.clone())));
-        }
-        let progress = Arc::new(Progress::begin((units.len() * regions.len()) as u64));
-        let mut summary = Summary::default();
-        let mut tasks = JoinSet::new();
-        for (package, python) in units {
-            if tasks.len() >= PACKAGES_AT_ONCE {
-                summary.add(next(&mut tasks).await);
-            }
-            let (app, regions, progress) = (self.clone(), Arc::clone(&regions), Arc::clone(&progress));
-            tasks.spawn(async move {
-                let done = app.run_package(&package, &python, &regions).await;
-                progress.step(regions.len() as u64, format!("{package} for {python}"));
-                done.unwrap_or_else(|error| failure(format!("{package} for {python}: {error}")))
-            });
-        }
-        while !tasks.is_empty() {
-            summary.add(next(&mut tasks).await);
-        }
-        progress.end();
-        Ok(summary)
-    }
-
-    /// Builds a package and deploys it to all regions at once.
-    async fn run_package(&self, package: &str, python: &str, regions: &[String]) -> Result<Summary, Error> {
-        let build = Arc::new(self.build(package, python).await?);
-        let missing = self.regions_to_deploy(&build, regions).await?;
-        let mut summary = Summary {
-            built: usize::from(build.is_new),
-            unchanged: regions.len() - missing.len(),
-            ..Summary::default()
-        };
-        let mut tasks = JoinSet::new();
-        for region in missing {
-            let (app, build, region) = (self.clone(), Arc::clone(&build), region.clone());
-            tasks.spawn(async move {
-                match app.deploy(&region, &build).await {
-                    Ok(deployed) => outcome(&deployed),
-                    Err(error) => failure(format!("{} in {region}: {error}", build.package)),
-                }
-            });
-        }
-        while !tasks.is_empty() {
-            summary.add(next(&mut tasks).await);
-        }
-        Ok(summary)
-    }
+fn progress_bar(layers: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} layers, {elapsed}  {msg}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(layers as u64).with_style(style)
 }
 
-async fn next(tasks: &mut JoinSet<Summary>) -> Summary {
-    match tasks.join_next().await {
-        None => Summary::default(),
-        Some(done) => done.unwrap_or_else(|error| failure(error.to_string())),
+/// So many more layers have been looked after. Where there is no terminal, the log says so.
+fn step(bar: &ProgressBar, layers: usize, what: String) {
+    bar.inc(layers as u64);
+    if bar.is_hidden() {
+        tracing::info!(done = bar.position(), of = bar.length(), "{what}");
     }
-}
-
-fn outcome(deployed: &Deployed) -> Summary {
-    let is_new = matches!(deployed, Deployed::Latest(_));
-    Summary {
-        deployed: usize::from(is_new),
-        unchanged: usize::from(!is_new),
-        ..Summary::default()
-    }
-}
-
-fn failure(what: String) -> Summary {
-    Summary {
-        failed: vec![what],
-        ..Summary::default()
-    }
+    bar.set_message(what);
 }

@@ -1,75 +1,50 @@
-//! A list of layers as JSON, CSV or HTML.
-
-use std::fmt::Write as _;
+//! A list of layers as CSV or HTML.
 
 use axum::http::header;
-use axum::response::{Html, IntoResponse, Json, Response};
+use axum::response::{Html, IntoResponse, Response};
 
-use super::Failure;
-use super::view::LatestView;
+use crate::model::LayerInDeployedInRegionByPythonVersion as Row;
 
-/// What a list can be asked for as.
-pub(super) const FORMATS: [&str; 3] = ["json", "csv", "html"];
+const COLUMNS: [&str; 3] = ["Package", "Package Version", "arn"];
 
-/// The list in this format; in JSON if there is no such format.
-pub(super) fn answer(
-    format: &str,
-    region: &str,
-    python: &str,
-    layers: Vec<LatestView>,
-) -> Result<Response, Failure> {
-    Ok(match format {
-        "csv" => {
-            let name = format!(
-                "attachment; filename=klayers-{}-{}.csv",
-                plain(region),
-                plain(python)
-            );
-            let headers = [
-                (header::CONTENT_TYPE, "text/csv".to_owned()),
-                (header::CONTENT_DISPOSITION, name),
-            ];
-            (headers, csv(&layers)?).into_response()
-        }
-        "html" => Html(html(region, python, &layers)).into_response(),
-        _ => Json(layers).into_response(),
-    })
+fn cells(row: &Row) -> [&str; 3] {
+    [&row.pckg, &row.pckg_vrsn, &row.arn]
+}
+
+pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Result<Response, csv::Error> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record(COLUMNS)?;
+    for row in rows {
+        out.write_record(cells(row))?;
+    }
+    let body = out.into_inner().map_err(|error| error.into_error())?;
+    let name = format!("klayers-{}-{}.csv", plain(region), plain(python));
+    let headers = [
+        (header::CONTENT_TYPE, "text/csv".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename={name}"),
+        ),
+    ];
+    Ok((headers, body).into_response())
 }
 
 /// What a client wrote goes into a header only as far as it can be part of a file's name.
 fn plain(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_ascii_alphanumeric() || "-.".contains(*c))
-        .collect()
+    text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-.".contains(c), "")
 }
 
-fn csv(layers: &[LatestView]) -> Result<Vec<u8>, csv::Error> {
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(["Package", "Package Version", "arn"])?;
-    for layer in layers {
-        out.write_record([&layer.package, &layer.package_version, &layer.arn])?;
-    }
-    out.into_inner()
-        .map_err(|error| csv::Error::from(error.into_error()))
-}
-
-fn html(region: &str, python: &str, layers: &[LatestView]) -> String {
+pub(super) fn html(region: &str, python: &str, rows: &[Row]) -> Response {
     let title = format!("Layers for {} in {}", escape(python), escape(region));
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title></head>\n<body>\n\
-         <h1>{title}</h1>\n<table>\n<tr><th>Package</th><th>Package Version</th><th>arn</th></tr>\n"
-    );
-    for layer in layers {
-        let cells = [&layer.package, &layer.package_version, &layer.arn].map(|cell| escape(cell));
-        let [package, version, arn] = cells;
-        // Writing to a text cannot fail.
-        let _ = writeln!(
-            page,
-            "<tr><td>{package}</td><td>{version}</td><td>{arn}</td></tr>"
-        );
-    }
-    page.push_str("</table>\n</body>\n</html>\n");
-    page
+    let header = line("th", COLUMNS);
+    let rows: String = rows.iter().map(|row| line("td", cells(row))).collect();
+    let page = include_str!("../../page.html").replace("{title}", &title);
+    Html(page.replace("{rows}", &(header + &rows))).into_response()
+}
+
+fn line(tag: &str, cells: [&str; 3]) -> String {
+    let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
+    format!("<tr>{}</tr>\n", cells.concat())
 }
 
 fn escape(text: &str) -> String {

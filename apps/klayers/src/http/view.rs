@@ -1,6 +1,7 @@
 //! Rows as clients see them: long names, lists for lines, and times that people read.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use trestle::typed::{EpochSeconds, Timestamp};
 
 use crate::model::{BuildHead, Layer, LayerDplySts, LayerHead, LayerInDeployedInRegionByPythonVersion};
@@ -8,91 +9,72 @@ use crate::model::{BuildHead, Layer, LayerDplySts, LayerHead, LayerInDeployedInR
 /// Times have this many characters: up to the second, without a zone.
 const SECONDS: usize = 19;
 
-#[derive(Debug, Serialize)]
+/// What is known of a layer or a build.
+#[skip_serializing_none]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct LatestView {
-    pub(super) package: String,
-    pub(super) package_version: String,
-    pub(super) arn: String,
-}
-
-impl From<LayerInDeployedInRegionByPythonVersion> for LatestView {
-    fn from(row: LayerInDeployedInRegionByPythonVersion) -> Self {
-        Self {
-            package: row.pckg,
-            package_version: row.pckg_vrsn,
-            arn: row.arn,
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct VersionView {
-    arn: String,
-    package_version: String,
-    deploy_status: Option<String>,
-    dependencies: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expiry_date: Option<String>,
-}
-
-impl From<Layer> for VersionView {
-    fn from(row: Layer) -> Self {
-        Self {
-            arn: row.arn,
-            package_version: row.pckg_vrsn,
-            deploy_status: row.dply_sts.as_ref().map(LayerDplySts::to_string),
-            dependencies: lines(row.rqrmnts_txt),
-            expiry_date: row.ex_dt.map(date),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct HeadView {
-    package: String,
-    package_version: String,
-    region: String,
-    arn: String,
-    dependencies: Vec<String>,
-}
-
-impl From<LayerHead> for HeadView {
-    fn from(row: LayerHead) -> Self {
-        Self {
-            package: row.pckg,
-            package_version: row.pckg_vrsn,
-            region: row.rgn,
-            arn: row.arn,
-            dependencies: lines(row.rqrmnts_txt),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BuildView {
-    package: String,
+pub(super) struct View {
+    package: Option<String>,
     package_version: Option<String>,
-    dependencies: Vec<String>,
+    region: Option<String>,
+    arn: Option<String>,
+    deploy_status: Option<String>,
+    dependencies: Option<Vec<String>>,
+    expiry_date: Option<String>,
     created_date_time: Option<String>,
 }
 
-impl From<BuildHead> for BuildView {
-    fn from(row: BuildHead) -> Self {
+impl From<LayerInDeployedInRegionByPythonVersion> for View {
+    fn from(row: LayerInDeployedInRegionByPythonVersion) -> Self {
         Self {
-            package: row.pckg,
-            package_version: row.pckg_vrsn,
-            dependencies: lines(row.rqrmnts_txt),
-            created_date_time: row.crtd_dt.map(|at| at.chars().take(SECONDS).collect()),
+            package: Some(row.pckg),
+            package_version: Some(row.pckg_vrsn),
+            arn: Some(row.arn),
+            ..Self::default()
         }
     }
 }
 
-fn lines(text: Option<String>) -> Vec<String> {
-    text.unwrap_or_default().lines().map(str::to_owned).collect()
+impl From<Layer> for View {
+    fn from(row: Layer) -> Self {
+        Self {
+            package_version: Some(row.pckg_vrsn),
+            arn: Some(row.arn),
+            deploy_status: row.dply_sts.as_ref().map(LayerDplySts::to_string),
+            dependencies: lines(row.rqrmnts_txt),
+            expiry_date: row.ex_dt.map(date),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<LayerHead> for View {
+    fn from(row: LayerHead) -> Self {
+        Self {
+            package: Some(row.pckg),
+            package_version: Some(row.pckg_vrsn),
+            region: Some(row.rgn),
+            arn: Some(row.arn),
+            dependencies: lines(row.rqrmnts_txt),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<BuildHead> for View {
+    fn from(row: BuildHead) -> Self {
+        Self {
+            package: Some(row.pckg),
+            package_version: row.pckg_vrsn,
+            dependencies: lines(row.rqrmnts_txt),
+            created_date_time: row.crtd_dt.map(|at| at.chars().take(SECONDS).collect()),
+            ..Self::default()
+        }
+    }
+}
+
+fn lines(text: Option<String>) -> Option<Vec<String>> {
+    Some(text.unwrap_or_default().lines().map(str::to_owned).collect())
 }
 
 fn date(at: EpochSeconds) -> String {

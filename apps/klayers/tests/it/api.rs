@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
-use klayers::http::{Lists, routes};
+use klayers::Files;
+use klayers::http::routes;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -17,12 +18,7 @@ async fn served() -> (World, Router) {
     world.deploy_versions("a<b", REGION, &["0,1"]).await;
     let old = world.app.build("idna", "p3.8").await.unwrap();
     world.app.deploy(REGION, &old).await.unwrap();
-    let lists = Lists {
-        pythons: vec![PYTHON.into()],
-        packages: vec!["requests".into()],
-        regions: vec![REGION.into()],
-    };
-    let api = routes(world.app.clone(), lists);
+    let api = routes(world.app.clone(), Files::default());
     (world, api)
 }
 
@@ -30,6 +26,7 @@ struct Answer {
     status: StatusCode,
     kind: String,
     disposition: Option<String>,
+    cache: Option<String>,
     body: String,
 }
 
@@ -47,12 +44,14 @@ async fn ask(api: &Router, method: Method, path: &str) -> Answer {
             .map(|value| value.to_str().unwrap().to_owned())
     };
     let (kind, disposition) = (head(header::CONTENT_TYPE), head(header::CONTENT_DISPOSITION));
+    let cache = head(header::CACHE_CONTROL);
     let status = response.status();
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
     Answer {
         status,
         kind: kind.unwrap_or_default(),
         disposition,
+        cache,
         body: String::from_utf8(body.to_vec()).unwrap(),
     }
 }
@@ -110,9 +109,9 @@ async fn point_10_versions_and_builds_with_their_long_names() {
     assert_eq!(
         versions.body,
         concat!(
-            r#"[{"arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:1","packageVersion":"1.0","#,
+            r#"[{"packageVersion":"1.0","arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:1","#,
             r#""deployStatus":"deprecated","dependencies":["idna==3.10","requests==1.0"],"expiryDate":"2028-01-15T08:00:00"},"#,
-            r#"{"arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2","packageVersion":"2.0","#,
+            r#"{"packageVersion":"2.0","arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2","#,
             r#""deployStatus":"latest","dependencies":["idna==3.10","requests==2.0"]}]"#,
         )
     );
@@ -161,26 +160,55 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
             "Package,Package Version,arn\n",
         ),
         ("/api/v1/config/p9.9/pckgs", "[]"),
+        ("/api/v1/config/p3.12/unknown", "[]"),
+        ("/api/v1/configS3/p9.9/pckgs", "[]"),
+        ("/api/v1/configS3/p3.12/unknown", "[]"),
     ] {
         assert_eq!(get(&api, path).await.body, body, "{path}");
     }
 }
 
 #[tokio::test]
-async fn the_lists_are_loaded_and_shown() {
-    let (_world, api) = served().await;
+async fn the_lists_are_those_of_the_files_and_in_the_table_once_they_are_loaded() {
+    let place = tempfile::tempdir().unwrap();
+    let files = Files {
+        packages: Some(place.path().join("packages.csv")),
+        regions: Some(place.path().join("regions.csv")),
+        pythons: vec![PYTHON.into()],
+    };
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("packages.csv", "package,version,requires\nrequests,1.0,\n");
+    write("regions.csv", "region\neu-west-1\n ap-east-1\n");
+    let api = routes(World::new().app, files);
+    let lists = async |config: &str| {
+        let packages = get(&api, &format!("/api/v1/{config}/p3.12/pckgs")).await.body;
+        let regions = get(&api, &format!("/api/v1/{config}/p3.12/rgns")).await.body;
+        (packages, regions)
+    };
+    let in_files = (
+        r#"["requests"]"#.to_owned(),
+        r#"["eu-west-1","ap-east-1"]"#.to_owned(),
+    );
+    let nothing = ("[]".to_owned(), "[]".to_owned());
+    assert_eq!(lists("configS3").await, in_files);
+    assert_eq!(lists("config").await, nothing);
     assert_eq!(get(&api, "/api/v1/python-versions").await.body, "[]");
+
     let loaded = ask(&api, Method::POST, "/api/v1/load-config").await;
-    assert_eq!(loaded.body, r#"{"packages":1,"pythonVersions":1,"regions":1}"#);
-    assert_eq!(get(&api, "/api/v1/python-versions").await.body, r#"["p3.12"]"#);
-    assert_eq!(
-        get(&api, "/api/v1/config/p3.12/pckgs").await.body,
-        r#"["requests"]"#
+    assert_eq!(loaded.body, r#"{"packages":1,"pythonVersions":1,"regions":2}"#);
+    assert_eq!(lists("config").await, in_files);
+    let pythons = get(&api, "/api/v1/python-versions").await;
+    assert_eq!((pythons.body.as_str(), pythons.cache), (r#"["p3.12"]"#, None));
+
+    // A package is added; no program is started anew.
+    write(
+        "packages.csv",
+        "package,version,requires\nidna,3.10,\nrequests,1.0,\n",
     );
-    assert_eq!(
-        get(&api, "/api/v1/config/p3.12/rgns").await.body,
-        r#"["eu-west-1"]"#
-    );
+    assert_eq!(lists("configS3").await.0, r#"["idna","requests"]"#);
+    assert_eq!(lists("config").await, in_files);
+    ask(&api, Method::POST, "/api/v1/load-config").await;
+    assert_eq!(lists("config").await.0, r#"["idna","requests"]"#);
 }
 
 #[tokio::test]

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use klayers::{App, CsvIndex, Directory, LayerStore as _};
+use klayers::model::Klayers;
+use klayers::{App, Bucket, CsvIndex, LayerStore as _};
 use trestle::{Engine, Options, StoreSettings};
 
-use crate::support::{REGION, World, check};
+use crate::support::{REGION, World, check, lists};
 
 /// More steps than a deployment has.
 const STEPS: u64 = 12;
@@ -48,11 +49,11 @@ async fn recover(world: &World) {
     assert!(matches!(latest.as_deref(), Some("1.0" | "2.0")), "{latest:?}");
     world.deploy("requests", REGION).await.unwrap();
     assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
-    let lists = ([REGION.to_owned()], ["requests".to_owned()]);
-    world.app.load_config(&[], &lists.1, &lists.0).await.unwrap();
+    let lists = lists(&["requests".to_owned()], &[REGION.to_owned()]);
+    world.app.load_config(&lists).await.unwrap();
     world.app.sweep().await.unwrap();
     let named = world.versions("requests", REGION).await.len();
-    assert_eq!((named, world.layers.list(REGION).unwrap().len()), (2, 2));
+    assert_eq!((named, world.layers.list(REGION).await.unwrap().len()), (2, 2));
 }
 
 const PACKAGES: usize = 12;
@@ -114,8 +115,9 @@ fn start(place: &Path) -> Child {
 /// Opens the database that the process left, and gives the latest version of every package in every region.
 async fn check_all(place: &Path) -> Vec<String> {
     let engine = Engine::open(&place.join("table"), StoreSettings::default(), Options::default()).unwrap();
-    let layers = Arc::new(Directory::new(place.join("layers")));
-    let app = App::open(&engine, layers.clone(), Arc::new(CsvIndex::default())).unwrap();
+    let layers = Arc::new(Bucket::directory(&place.join("layers")).unwrap());
+    let db = Klayers::apply_to(&engine).unwrap().shared();
+    let app = App::new(db, layers.clone(), Arc::new(CsvIndex::default()));
     app.sweep().await.unwrap();
     let mut newest = Vec::new();
     for region in REGIONS {
@@ -124,7 +126,11 @@ async fn check_all(place: &Path) -> Vec<String> {
             newest.push(latest.unwrap());
         }
         let named = app.db().deployed_in_region(region).collect().await.unwrap().len();
-        assert_eq!(layers.list(region).unwrap().len(), named, "every layer is named");
+        assert_eq!(
+            layers.list(region).await.unwrap().len(),
+            named,
+            "every layer is named"
+        );
     }
     newest
 }

@@ -93,7 +93,7 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
         world.check("requests", REGION).await;
         let versions = world.versions("requests", REGION).await.len();
         assert_eq!(
-            (versions, world.layers.list(REGION).unwrap().len()),
+            (versions, world.layers.list(REGION).await.unwrap().len()),
             (round, round)
         );
     }

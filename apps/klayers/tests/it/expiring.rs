@@ -9,7 +9,7 @@ use serde_json::json;
 use trestle::events::{ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
 use trestle::{DatabaseExt as _, api};
 
-use crate::support::{PYTHON, REGION, World, until};
+use crate::support::{PYTHON, REGION, World, lists, until};
 
 const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 const NO_TIME: Duration = Duration::ZERO;
@@ -52,7 +52,7 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
         (None, None, "1.0")
     );
     assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
-    assert_eq!(world.layers.list(REGION).unwrap().len(), 1);
+    assert_eq!(world.layers.list(REGION).await.unwrap().len(), 1);
     router.stop().await;
 
     // A process that died before it stored its place hears everything again.
@@ -80,7 +80,11 @@ async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
         router.status()[0].parked == 1
     })
     .await;
-    assert_eq!(world.layers.list(REGION).unwrap().len(), 1, "the file is gone");
+    assert_eq!(
+        world.layers.list(REGION).await.unwrap().len(),
+        1,
+        "the file is gone"
+    );
     world.database.repair();
     until(
         "the tombstone",
@@ -194,11 +198,8 @@ async fn point_08_only_what_the_pattern_matches_is_delivered() {
         .start()
         .await
         .unwrap();
-    world
-        .app
-        .load_config(&[PYTHON.into()], &["requests".into()], &[REGION.into()])
-        .await
-        .unwrap();
+    let lists = lists(&["requests".into()], &[REGION.into()]);
+    world.app.load_config(&lists).await.unwrap();
     world
         .deploy_versions("requests", "us-east-1", &["0.1", "0.2"])
         .await;
@@ -234,7 +235,7 @@ async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_lett
     )
     .await;
     let letters = router
-        .dead_letters(Some(klayers::ROUTE), None, 10)
+        .dead_letters(Some("layer-expired"), None, 10)
         .await
         .unwrap()
         .letters;
@@ -249,7 +250,7 @@ async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_lett
     world.layers.repair();
     assert_eq!(router.replay(Selection::All).await.unwrap().delivered, 1);
     assert!(tombstone(&world).await.is_some());
-    assert_eq!(world.layers.list(REGION).unwrap().len(), 1);
+    assert_eq!(world.layers.list(REGION).await.unwrap().len(), 1);
     router.stop().await;
 }
 
@@ -270,7 +271,7 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
     })
     .await;
     assert_eq!(world.check("requests", REGION).await, None);
-    assert_eq!(world.layers.list(REGION).unwrap(), []);
+    assert_eq!(world.layers.list(REGION).await.unwrap(), []);
 
     world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
     let head = LayerHeadKey {

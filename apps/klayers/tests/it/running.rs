@@ -1,20 +1,20 @@
 //! The monthly run.
 
-use crate::support::{PYTHON, World};
+use crate::support::{PYTHON, World, lists};
 use klayers::{CsvIndex, Summary};
 
 const PACKAGES: &str = include_str!("../../packages.csv");
 const REGIONS: &str = include_str!("../../regions.csv");
 
 fn packages() -> Vec<String> {
-    CsvIndex::read(PACKAGES.as_bytes()).unwrap().packages()
+    CsvIndex::read(PACKAGES).unwrap().packages()
 }
 
 #[test]
 fn the_files_have_64_packages_and_22_regions_and_no_prerelease() {
     assert_eq!(packages().len(), 64);
     assert_eq!(REGIONS.lines().skip(1).count(), 22);
-    let index = CsvIndex::read(PACKAGES.as_bytes()).unwrap();
+    let index = CsvIndex::read(PACKAGES).unwrap();
     let release = klayers::PackageIndex::latest(&index, "numpy", PYTHON).unwrap();
     assert_eq!(release.version, "2.1.2", "2.2.0rc1 is a pre-release");
     assert!(packages().contains(&"psycopg[binary,pool]".to_owned()));
@@ -44,22 +44,15 @@ async fn point_13_one_query_returns_the_latest_build_of_all_64_packages() {
 async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     let world = World::new();
     let regions: Vec<String> = REGIONS.lines().skip(1).map(str::to_owned).collect();
-    let (pythons, packages) = (vec![PYTHON.to_owned()], packages());
+    let packages = packages();
+    let lists = lists(&packages, &regions);
     let layers = packages.len() * regions.len();
-    world
-        .app
-        .load_config(&pythons, &packages, &regions)
-        .await
-        .unwrap();
+    world.app.load_config(&lists).await.unwrap();
     let first = world.app.run().await.unwrap();
     assert_eq!((first.built, first.deployed, first.failed), (64, layers, vec![]));
 
     world.database.take();
-    world
-        .app
-        .load_config(&pythons, &packages, &regions)
-        .await
-        .unwrap();
+    world.app.load_config(&lists).await.unwrap();
     let second = world.app.run().await.unwrap();
     let nothing = Summary {
         unchanged: layers,

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use klayers::model::{Layer, LayerDplySts, VersionsOfLayerWhere};
-use klayers::{App, Error, LayerArn, LayerStore, PackageIndex, Place, Release};
+use async_trait::async_trait;
+use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfLayerWhere};
+use klayers::{App, Error, LayerArn, LayerStore, Lists, PackageIndex, Release};
 use trestle::api::{Answer, Request};
 use trestle::{Database, Engine, MemoryStore, Options, Timestamp, VirtualClock};
 
@@ -29,11 +30,14 @@ impl World {
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
-        klayers::model::Klayers::apply_to(&engine).unwrap();
+        Klayers::apply_to(&engine).unwrap();
         let database = Arc::new(Watched::new(engine.clone()));
         let index = Arc::new(Index::default());
         let layers = Arc::new(Layers::default());
-        let app = App::on(database.clone(), clock.clone(), layers.clone(), index.clone());
+        let db = Klayers::on(database.clone() as Arc<dyn Database>)
+            .with_clock(clock.clone())
+            .model_applied();
+        let app = App::new(db, layers.clone(), index.clone());
         Self {
             clock,
             engine,
@@ -84,12 +88,12 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
         python_version: PYTHON,
     });
     let versions = versions.collect().await.unwrap();
-    let place = Place {
+    let latest = LatestLayerWhere {
         region,
         package,
-        python: PYTHON,
+        python_version: PYTHON,
     };
-    let head = app.latest(place).await.unwrap();
+    let head = app.db().latest_layer(latest).consistent().await.unwrap();
     let is_latest = |layer: &&Layer| layer.dply_sts == Some(LayerDplySts::Latest);
     let latest: Vec<&Layer> = versions.iter().filter(is_latest).collect();
     assert_eq!(latest.len(), usize::from(!versions.is_empty()), "{versions:#?}");
@@ -98,13 +102,23 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
         latest.first().map(|layer| (&layer.arn, layer.lyr_vrsn)),
         "{package} in {region}"
     );
-    let stored = layers.list(region).unwrap();
+    let stored = layers.list(region).await.unwrap();
     for layer in &versions {
-        let arn: LayerArn = layer.arn.parse().unwrap();
+        let arn = LayerArn::of(layer);
+        assert_eq!(arn.to_string(), layer.arn);
         assert!(stored.contains(&arn), "{arn} is named, and not there");
         assert_eq!(layer.ex_dt.is_some(), !is_latest(&layer), "{layer:#?}");
     }
     head.map(|head| head.pckg_vrsn)
+}
+
+/// Lists of one version of Python.
+pub(crate) fn lists(packages: &[String], regions: &[String]) -> Lists {
+    Lists {
+        packages: packages.to_vec(),
+        regions: regions.to_vec(),
+        pythons: vec![PYTHON.to_owned()],
+    }
 }
 
 /// A package index that a test writes. Packages it has not heard of have a first release.
@@ -152,8 +166,9 @@ impl Layers {
     }
 }
 
+#[async_trait]
 impl LayerStore for Layers {
-    fn publish(&self, region: &str, layer: &str, _: &[u8]) -> io::Result<LayerArn> {
+    async fn publish(&self, region: &str, layer: &str, _: &str) -> io::Result<LayerArn> {
         self.fault.next().map_err(io::Error::other)?;
         let (newest, stored) = &mut *self.stored.lock().unwrap();
         let version = newest.entry((region.to_owned(), layer.to_owned())).or_default();
@@ -167,13 +182,13 @@ impl LayerStore for Layers {
         Ok(arn)
     }
 
-    fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
+    async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
         self.fault.next().map_err(io::Error::other)?;
         self.deleted.lock().unwrap().push(layer.clone());
         Ok(self.stored.lock().unwrap().1.remove(layer))
     }
 
-    fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
+    async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
         let stored = self.stored.lock().unwrap();
         Ok(stored
             .1

@@ -188,6 +188,7 @@ fn every_snippet_of_the_guide_stands_in_a_file_that_is_compiled() {
         read("examples/manhunt.rs"),
         read("examples/shop.toml"),
         read("../../apps/klayers/src/expiry.rs"),
+        read("../../apps/klayers/routes.toml"),
     ]
     .map(|source| trimmed(&source));
     let mut snippets = 0;
