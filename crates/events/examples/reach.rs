@@ -110,6 +110,7 @@ fn start(
     };
     let router = Router::start(Setup {
         database: Arc::new(engine.clone()),
+        state: Arc::new(engine.clone()),
         clock: Arc::new(SystemClock::new()),
         bell: Some(engine.changes()),
         typer: Arc::new(Nothing),

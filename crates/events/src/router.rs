@@ -25,8 +25,10 @@ use running::Running;
 /// What a router works with.
 #[derive(Clone)]
 pub struct Setup {
-    /// Where the streams are, and the router's own rows.
+    /// Where the streams are.
     pub database: Arc<dyn Database>,
+    /// Where the router's own rows are: in the same database, unless nothing may be written there.
+    pub state: Arc<dyn Database>,
     /// The clock that everything follows.
     pub clock: Arc<dyn Clock>,
     /// Rings when there may be changes to read; without one, the router looks every [`Setup::poll`].
@@ -86,7 +88,7 @@ impl Router {
     /// A router without routes.
     #[must_use]
     pub fn start(setup: Setup) -> Self {
-        let rows = Arc::new(Rows::new(Arc::clone(&setup.database)));
+        let rows = Arc::new(Rows::new(Arc::clone(&setup.state)));
         Self {
             inner: Arc::new(Inner {
                 setup,

@@ -15,11 +15,12 @@ mod place;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt, DeleteRequest,
-    Error, ErrorKind, KeySchemaElement, KeyType, PutRequest, Query, TransactWriteItem, TransactWriteItems,
-    WriteRequest,
+    DescribeTable, Error, ErrorKind, KeySchemaElement, KeyType, PutRequest, Query, TableStatus,
+    TransactWriteItem, TransactWriteItems, WriteRequest,
 };
 use trestle_item::{AttributeValue, Item, ScalarType};
 
@@ -35,6 +36,12 @@ const ROUTES: &str = "routes";
 /// Where the route file lies.
 const FILES: &str = "files";
 const FILE: &str = "routes";
+
+/// Before a remote database that has too much to do is asked again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Looks at a table that is being created; together a minute.
+const MAKING_LOOKS_MAX: usize = 300;
 
 /// The most writes in one `BatchWriteItem`.
 const BATCH_MAX: usize = 25;
@@ -82,10 +89,24 @@ impl Rows {
         };
         match self.database.create_table(create).await {
             Err(error) if error.kind() != ErrorKind::ResourceInUse => return Err(error),
-            _ => {}
+            _ => self.wait_until_made().await?,
         }
         self.is_made.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// A remote database needs a moment until a table can be used. The time is real time: it is not ours.
+    async fn wait_until_made(&self) -> Result<(), Error> {
+        for _ in 0..MAKING_LOOKS_MAX {
+            let described = self.database.describe_table(DescribeTable {
+                table_name: TABLE.to_owned(),
+            });
+            match described.await?.table.table_status {
+                TableStatus::Creating => tokio::time::sleep(PAUSE).await,
+                _ => return Ok(()),
+            }
+        }
+        Err(Error::internal(format!("The table {TABLE} is still being created")))
     }
 
     /// Writes rows, in no particular order and not all at once. Repeating it changes nothing more.
@@ -100,6 +121,9 @@ impl Rows {
                 };
                 let mut answer = self.database.batch_write_item(request).await?;
                 left = answer.unprocessed_items.remove(TABLE).unwrap_or_default();
+                if !left.is_empty() {
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
         }
         Ok(())

@@ -252,6 +252,7 @@ impl Events {
             }),
             poll: POLL,
             runtime,
+            state: Arc::new(self.engine.clone()),
             database: Arc::new(self.engine),
         });
         router.apply(self.routes).await?;

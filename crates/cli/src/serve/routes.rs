@@ -49,6 +49,7 @@ impl Routes {
         });
         let router = Router::start(Setup {
             database: Arc::new(parts.engine.clone()),
+            state: Arc::new(parts.engine.clone()),
             clock: Arc::clone(parts.clock),
             bell: Some(parts.engine.changes()),
             typer: Arc::clone(&typer) as _,

@@ -145,6 +145,7 @@ impl World {
                 .ok_or_else(|| format!("there is no target `{name}`"))
         };
         let router = Router::start(Setup {
+            state: Arc::clone(&database),
             database,
             clock: self.clock.clone(),
             bell: Some(self.engine.changes()),
