@@ -4,7 +4,9 @@
 mod apply;
 mod check;
 mod dead_letters;
+pub(crate) mod doors;
 mod list;
+mod run;
 mod section;
 mod status;
 mod table;
@@ -36,6 +38,8 @@ pub(crate) enum RoutesCommand {
     List(list::ListFlags),
     /// Take a route out of the file that was applied; what waited for it becomes dead letters
     Remove(apply::RemoveFlags),
+    /// Run the routes of a file on the streams of any endpoint, DynamoDB's own included, until told to stop
+    Run(Box<run::RunFlags>),
     /// Show how the routes of a server are doing
     Status(status::StatusFlags),
     /// Show what a route takes, as it happens; nothing is delivered
@@ -54,6 +58,7 @@ pub(crate) fn routes(command: &RoutesCommand) -> Result<(), Failure> {
         RoutesCommand::Apply(flags) => apply::apply(flags),
         RoutesCommand::List(flags) => list::list(flags),
         RoutesCommand::Remove(flags) => apply::remove(flags),
+        RoutesCommand::Run(flags) => run::run(flags),
         RoutesCommand::Status(flags) => status::status(flags),
         RoutesCommand::Tail(flags) => tail::tail(flags),
         RoutesCommand::DeadLetters(flags) => dead_letters::dead_letters(flags),

@@ -2,16 +2,15 @@
 
 use crate::exit::{Code, Failure};
 use crate::model::keeper::Keeper;
+use crate::routes::doors::Openings;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use trestle_engine::Engine;
 use trestle_env::Clock;
-use trestle_events::{
-    ApplyError, Destination, Door, Doors, ModelTyper, QueueDoor, Route, Router, Setup, read_routes,
-};
-use trestle_model::{Model, Problem, Severity};
+use trestle_events::{ApplyError, ModelTyper, Route, Router, Setup};
+use trestle_model::Model;
 use trestle_queue::Queues;
 use trestle_server::{Applying, ModelAnswer, ModelCall, ModelKeeper, RouteKeeper, RoutesApplied};
 use trestle_targets::Surroundings;
@@ -44,7 +43,7 @@ impl Routes {
     pub(super) async fn open(parts: Parts<'_>, file: Option<&Path>) -> Result<Arc<Self>, Failure> {
         let typer = Arc::new(ModelTyper::default());
         let doors = Arc::new(Openings {
-            queues: parts.queues.clone(),
+            queues: Some(parts.queues.clone()),
             surroundings: Surroundings::of_process(Arc::clone(parts.clock)),
         });
         let router = Router::start(Setup {
@@ -133,23 +132,9 @@ impl Routes {
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
         let mut routes = Vec::new();
         for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
-            routes.extend(self.read(text, &known)?);
+            routes.extend(self.doors.read(text, &known)?);
         }
         Ok(routes)
-    }
-
-    fn read(&self, text: &str, models: &[Arc<Model>]) -> Result<Vec<Route>, String> {
-        let file = read_routes(text, models, &|destination| self.doors.faults(destination));
-        let errors: Vec<&Problem> = file
-            .problems
-            .iter()
-            .filter(|p| p.severity == Severity::Error)
-            .collect();
-        if errors.is_empty() {
-            return Ok(file.routes);
-        }
-        let lines: Vec<String> = errors.iter().map(|problem| problem.to_string()).collect();
-        Err(lines.join("\n"))
     }
 
     /// Stops the routes after the deliveries that are under way.
@@ -192,7 +177,7 @@ impl ModelKeeper for RoutedModels {
         let changes = match &call {
             ModelCall::Apply { text, dry_run, .. } => {
                 let model = trestle_model::load(text).model.map(Arc::new);
-                let unsound = model.and_then(|model| routes.read(text, &[model]).err());
+                let unsound = model.and_then(|model| routes.doors.read(text, &[model]).err());
                 if let Some(why) = unsound {
                     return ModelAnswer::Unsound(why);
                 }
@@ -206,36 +191,5 @@ impl ModelKeeper for RoutedModels {
             routes.workers.block_on(routes.resume());
         }
         answered
-    }
-}
-
-/// Opens the destinations of a server's routes.
-struct Openings {
-    queues: Queues,
-    surroundings: Surroundings,
-}
-
-impl Openings {
-    fn open(&self, destination: &Destination) -> Result<Door, Vec<String>> {
-        if let Some(queue) = destination.queue() {
-            return Ok(Door::Enlist(Arc::new(QueueDoor::new(self.queues.clone(), queue))));
-        }
-        if let Some(("handler", _)) = destination.kind() {
-            let why = "a handler is a function of a Rust program that embeds the database; a server has none";
-            return Err(vec![why.to_owned()]);
-        }
-        trestle_targets::open(destination, &self.surroundings)
-            .map(Door::Target)
-            .map_err(|faults| faults.iter().map(ToString::to_string).collect())
-    }
-
-    fn faults(&self, destination: &Destination) -> Vec<String> {
-        self.open(destination).err().unwrap_or_default()
-    }
-}
-
-impl Doors for Openings {
-    fn open(&self, route: &Route) -> Result<Door, String> {
-        Openings::open(self, &route.target).map_err(|faults| faults.join("; "))
     }
 }

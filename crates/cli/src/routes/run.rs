@@ -1,0 +1,226 @@
+//! `trestle routes run`: runs the routes of a file on the streams of an endpoint that does not run routes itself.
+
+mod report;
+
+use super::check::is_model;
+use super::doors::Openings;
+use super::{ROUTES, read};
+use crate::admin_call::{Caller, START_ONE};
+use crate::database::Database;
+use crate::exit::{Code, Failure};
+use crate::known;
+use crate::server_flags::ServerFlags;
+use crate::verify::cannot_open;
+use clap::Args;
+use report::{Report, say};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use trestle_engine::{Engine, Options};
+use trestle_env::{Clock, SystemClock};
+use trestle_events::{ModelTyper, Route, Router, Selection, Setup, parse_duration, read_routes};
+use trestle_model::Model;
+use trestle_server::termination;
+use trestle_store::FjallStore;
+use trestle_targets::Surroundings;
+
+/// Threads that read and deliver.
+const WORKERS: usize = 2;
+
+/// Between two looks at how routes are doing.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Flags of `trestle routes run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunFlags {
+    /// The route file, or a model with routes
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// A model whose entities the routes speak of; may be given more than once
+    #[arg(long = "model", value_name = "FILE")]
+    models: Vec<PathBuf>,
+    /// Keep places and dead letters in this directory, made if there is none, instead of at the endpoint
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Look for changes this often
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = poll)]
+    poll: Duration,
+    /// First try again what was given up
+    #[arg(long)]
+    replay: bool,
+    /// Forget routes that ran here before and are not in the file; what waits for them becomes dead letters
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+fn poll(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "write a time such as 500ms, 1s or 1m".to_owned())
+}
+
+/// Runs routes until told to stop.
+pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
+    let text = read(&flags.file)?;
+    let models = models(flags, &text)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let doors = Openings {
+        queues: None,
+        surroundings: Surroundings::of_process(Arc::clone(&clock)),
+    };
+    let routes = doors.read(&text, &models);
+    let shown = flags.file.display();
+    let routes = routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {why}")))?;
+    check(flags, &routes)?;
+    let database = Arc::new(flags.server.remote()?);
+    let workers = workers()?;
+    let setup = Setup {
+        state: match &flags.state {
+            Some(directory) => Arc::new(engine(directory, &clock)?),
+            None => Arc::clone(&database) as _,
+        },
+        database,
+        clock,
+        bell: None,
+        typer: Arc::new(ModelTyper::new(models)),
+        doors: Arc::new(doors),
+        poll: flags.poll,
+        runtime: workers.handle().clone(),
+    };
+    workers.block_on(at_work(flags, &text, routes, Router::start(setup)))
+}
+
+/// The models that say what an item is: those given, the file itself if it is one, or those of the endpoint.
+fn models(flags: &RunFlags, text: &str) -> Result<Vec<Arc<Model>>, Failure> {
+    let own = is_model(text).then_some(&flags.file);
+    let files: Vec<&PathBuf> = flags.models.iter().chain(own).collect();
+    if files.is_empty() {
+        let known = known::models(&flags.server)?.into_iter();
+        return Ok(known.map(|known| known.model).collect());
+    }
+    files.into_iter().map(|file| known::model_file(file)).collect()
+}
+
+/// What can be known to go wrong before anything is written.
+fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
+    let file = flags.file.display();
+    if routes.is_empty() {
+        return Err(Failure::usage(format!("{file} has no routes")));
+    }
+    if flags.state.is_none() && runs_routes(&flags.server)? {
+        return Err(Failure::usage(format!(
+            "the server at {} runs routes itself: `trestle routes apply {file}`; to run them here all the same, keep their \
+             places in a directory with --state DIR",
+            flags.server.endpoint
+        )));
+    }
+    let database = Database::of_server(&flags.server, START_ONE)?;
+    let tables: BTreeSet<&str> = routes.iter().map(|route| route.table.as_str()).collect();
+    for table in tables {
+        let described = database.describe(table)?;
+        if described.latest_stream_arn.is_none() {
+            say(&format!(
+                "table {table} has no stream: its routes wait until it has one"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the server is one of ours.
+fn runs_routes(server: &ServerFlags) -> Result<bool, Failure> {
+    let said = Caller::new(server, START_ONE)?.ask("GET", ROUTES, "")?;
+    let answer: Value = serde_json::from_str(&said.text).unwrap_or_default();
+    Ok(said.status == 200 && answer["routes"].is_array())
+}
+
+/// The directory in which places are kept. One process at a time has it open.
+fn engine(directory: &Path, clock: &Arc<dyn Clock>) -> Result<Engine, Failure> {
+    let store = FjallStore::open(directory, trestle_store::Settings::default());
+    let store = store.map_err(|error| cannot_open(directory, &error))?;
+    Engine::on(Arc::new(store), Arc::clone(clock), Options::default())
+        .map_err(|error| Failure::failed(format!("cannot open {}: {error}", directory.display())))
+}
+
+fn workers() -> Result<Runtime, Failure> {
+    Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
+}
+
+/// From the first route's beginning to the last one's end.
+async fn at_work(flags: &RunFlags, text: &str, routes: Vec<Route>, router: Router) -> Result<(), Failure> {
+    let endpoint = &flags.server.endpoint;
+    let place = match &flags.state {
+        Some(directory) => directory.display().to_string(),
+        None => endpoint.clone(),
+    };
+    let unusable = |error: &dyn std::fmt::Display| {
+        Failure::failed(format!(
+            "the places of the routes cannot be kept at {place}: {error}"
+        ))
+    };
+    if !flags.replace {
+        let before = router.file().await.map_err(|error| unusable(&error))?;
+        refuse_to_forget(before.as_deref(), &routes, &place)?;
+    }
+    let count = routes.len();
+    router.apply(routes).await.map_err(|error| unusable(&error))?;
+    router.set_file(text).await.map_err(|error| unusable(&error))?;
+    say(&format!(
+        "running {count} route{} on {endpoint}, with places kept in {place}; Ctrl-C ends it",
+        if count == 1 { "" } else { "s" }
+    ));
+    if flags.replay {
+        let replayed = router.replay(Selection::All).await;
+        let replayed = replayed.map_err(|error| Failure::failed(format!("cannot replay: {error}")))?;
+        say(&format!(
+            "replayed: {} delivered, {} refused again",
+            replayed.delivered, replayed.failed
+        ));
+    }
+    watch(&router).await;
+    Ok(())
+}
+
+/// Reports until told to stop; then lets deliveries under way finish.
+async fn watch(router: &Router) {
+    let mut told_to_stop = std::pin::pin!(termination());
+    let mut report = Report::default();
+    loop {
+        tokio::select! {
+            () = &mut told_to_stop => break,
+            () = tokio::time::sleep(REPORT_INTERVAL) => report.changes(&router.status()),
+        }
+    }
+    let last = router.status();
+    router.stop().await;
+    report.changes(&last);
+    say("stopped; the places are stored");
+}
+
+/// A file that lacks routes of the one before would make the router forget them.
+fn refuse_to_forget(before: Option<&str>, routes: &[Route], place: &str) -> Result<(), Failure> {
+    let before = before.map(|text| read_routes(text, &[], &|_| Vec::new()).routes);
+    let lost: Vec<String> = before
+        .into_iter()
+        .flatten()
+        .map(|route| route.name)
+        .filter(|name| routes.iter().all(|route| route.name != *name))
+        .collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "other routes ran with their places in {place}, and are not in the file: {}; --replace forgets them, --state DIR keeps \
+         these apart",
+        lost.join(", ")
+    )))
+}

@@ -1,0 +1,54 @@
+//! Lines on standard error: how routes are doing, when that changes.
+
+use std::collections::HashMap;
+use std::io::Write;
+use trestle_events::RouteStatus;
+
+/// With standard error closed there is nobody left to tell.
+pub(super) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// What was said last about each route.
+#[derive(Default)]
+pub(super) struct Report {
+    said: HashMap<String, String>,
+}
+
+impl Report {
+    /// Says of each route how it is doing, unless that was said last.
+    pub(super) fn changes(&mut self, statuses: &[RouteStatus]) {
+        for status in statuses {
+            let line = line(status);
+            if self.said.get(&status.route) != Some(&line) {
+                say(&line);
+                self.said.insert(status.route.clone(), line);
+            }
+        }
+    }
+}
+
+fn line(status: &RouteStatus) -> String {
+    let state = serde_json::to_value(status.state).unwrap_or_default();
+    let mut line = format!(
+        "{}: {}, {} delivered",
+        status.route,
+        state.as_str().unwrap_or_default(),
+        status.delivered
+    );
+    for (count, name) in [
+        (status.waiting, "waiting"),
+        (status.retried, "retried"),
+        (status.parked, "parked"),
+        (status.dead, "dead"),
+    ] {
+        if count > 0 {
+            line += &format!(", {count} {name}");
+        }
+    }
+    if let Some(error) = &status.last_error {
+        let first = error.message.lines().next().unwrap_or_default();
+        line += &format!("; last error: {first}");
+    }
+    line
+}
