@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, request};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, patch, post};
 use axum::{Json, Router};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use trestle::plain_json;
 use trestle::typed::{Page, Write};
@@ -21,31 +22,30 @@ const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
 
 type App = State<Arc<Service>>;
+type Domain = Path<String>;
+/// A domain, and the contact, search or attempt that is meant.
+type Ids = Path<(String, String)>;
+/// A domain, a contact, and its method.
+type MethodIds = Path<(String, String, String)>;
 type Answer = Result<Json<Value>, Error>;
 type Created = Result<(StatusCode, Json<Value>), Error>;
+type Removed = Result<StatusCode, Error>;
 
 /// Every path and what answers there.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
+    let openapi = get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI));
+    let contacts = get(list_contacts).post(add_contact);
+    let methods = get(get_contact).post(add_method);
+    let method = patch(change_method).delete(remove_method);
+    let searches = get(list_searches).post(begin_search);
     vec![
         ("/", get(async || Html(PAGE))),
-        (
-            "/openapi.json",
-            get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI)),
-        ),
-        ("/domains/{domain}/contacts", get(list_contacts).post(add_contact)),
+        ("/openapi.json", openapi),
+        ("/domains/{domain}/contacts", contacts),
         ("/domains/{domain}/contacts/{contact}", get(get_contact)),
-        (
-            "/domains/{domain}/contacts/{contact}/methods",
-            get(get_contact).post(add_method),
-        ),
-        (
-            "/domains/{domain}/contacts/{contact}/methods/{method}",
-            patch(change_method).delete(remove_method),
-        ),
-        (
-            "/domains/{domain}/searches",
-            get(list_searches).post(begin_search),
-        ),
+        ("/domains/{domain}/contacts/{contact}/methods", methods),
+        ("/domains/{domain}/contacts/{contact}/methods/{method}", method),
+        ("/domains/{domain}/searches", searches),
         ("/domains/{domain}/searches/{search}", get(get_search)),
         ("/domains/{domain}/searches/{search}/cancel", post(cancel_search)),
         ("/domains/{domain}/attempts/{attempt}/respond", post(respond)),
@@ -54,12 +54,9 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
 
 /// The API on a service.
 pub fn router(service: Arc<Service>) -> Router {
-    let routes = routes().into_iter();
-    routes
-        .fold(Router::new(), |router, (path, methods)| {
-            router.route(path, methods)
-        })
-        .with_state(service)
+    let router = Router::new();
+    let add = |router: Router<_>, (path, methods)| router.route(path, methods);
+    routes().into_iter().fold(router, add).with_state(service)
 }
 
 #[derive(Deserialize)]
@@ -91,99 +88,71 @@ struct Respond {
     response: String,
 }
 
-async fn list_contacts(
-    State(service): App,
-    Path(domain): Path<String>,
-    Query(After { after }): Query<After>,
-) -> Answer {
-    Ok(page(service.contacts(&domain, after).await?))
+async fn list_contacts(State(app): App, Path(domain): Domain, Asked(list): Asked<After>) -> Answer {
+    Ok(page(app.contacts(&domain, list.after).await?))
 }
 
-async fn add_contact(
-    State(service): App,
-    Path(domain): Path<String>,
-    Json(Named { name }): Json<Named>,
-) -> Created {
-    let contact = service.add_contact(&domain, &name).await?;
-    Ok((StatusCode::CREATED, Json(view(&contact))))
+async fn add_contact(State(app): App, Path(domain): Domain, Body(new): Body<Named>) -> Created {
+    created(&app.add_contact(&domain, &new.name).await?)
 }
 
-async fn get_contact(State(service): App, Path((domain, contact)): Path<(String, String)>) -> Answer {
-    let (contact, methods) = service.contact(&domain, &contact).await?;
-    Ok(Json(
-        json!({ "contact": view(&contact), "methods": views(&methods) }),
-    ))
+async fn get_contact(State(app): App, Path((domain, contact)): Ids) -> Answer {
+    let (contact, methods) = app.contact(&domain, &contact).await?;
+    let shown = json!({ "contact": view(&contact), "methods": views(&methods) });
+    Ok(Json(shown))
 }
 
 async fn add_method(
-    State(service): App,
-    Path((domain, contact)): Path<(String, String)>,
-    Json(draft): Json<MethodDraft>,
+    State(app): App,
+    Path((domain, contact)): Ids,
+    Body(draft): Body<MethodDraft>,
 ) -> Created {
-    let method = service.add_method(&domain, &contact, draft).await?;
-    Ok((StatusCode::CREATED, Json(view(&method))))
+    created(&app.add_method(&domain, &contact, draft).await?)
 }
 
 async fn change_method(
-    State(service): App,
-    Path((domain, contact_id, method_id)): Path<(String, String, String)>,
-    Json(change): Json<MethodChange>,
+    State(app): App,
+    Path((domain, contact, method)): MethodIds,
+    Body(change): Body<MethodChange>,
 ) -> Answer {
-    let key = ContactMethodKey {
-        contact_id,
-        method_id,
-    };
-    Ok(Json(view(&service.change_method(&domain, key, change).await?)))
+    let key = method_key(contact, method);
+    shown(&app.change_method(&domain, key, change).await?)
 }
 
-async fn remove_method(
-    State(service): App,
-    Path((domain, contact_id, method_id)): Path<(String, String, String)>,
-) -> Result<StatusCode, Error> {
-    let key = ContactMethodKey {
-        contact_id,
-        method_id,
-    };
-    service.remove_method(&domain, key).await?;
+async fn remove_method(State(app): App, Path((domain, contact, method)): MethodIds) -> Removed {
+    app.remove_method(&domain, method_key(contact, method)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list_searches(
-    State(service): App,
-    Path(domain): Path<String>,
-    Query(filter): Query<SearchFilter>,
-) -> Answer {
-    Ok(page(service.searches(&domain, filter).await?))
+async fn list_searches(State(app): App, Path(domain): Domain, Asked(filter): Asked<SearchFilter>) -> Answer {
+    Ok(page(app.searches(&domain, filter).await?))
 }
 
-async fn begin_search(State(service): App, Path(domain): Path<String>, Json(begin): Json<Begin>) -> Created {
-    let search = service.begin(&domain, &begin.contact_id, begin.metadata).await?;
-    Ok((StatusCode::CREATED, Json(view(&search))))
+async fn begin_search(State(app): App, Path(domain): Domain, Body(begin): Body<Begin>) -> Created {
+    created(&app.begin(&domain, &begin.contact_id, begin.metadata).await?)
 }
 
-async fn get_search(State(service): App, Path((domain, search)): Path<(String, String)>) -> Answer {
-    let (search, attempts) = service.search(&domain, &search).await?;
+async fn get_search(State(app): App, Path((domain, search)): Ids) -> Answer {
+    let (search, attempts) = app.search(&domain, &search).await?;
     let trail = trail(&search, &attempts);
-    Ok(Json(
-        json!({ "search": view(&search), "attempts": views(&attempts), "trail": trail }),
-    ))
+    let shown = json!({ "search": view(&search), "attempts": views(&attempts), "trail": trail });
+    Ok(Json(shown))
 }
 
-async fn cancel_search(
-    State(service): App,
-    Path((domain, search)): Path<(String, String)>,
-    Json(Cancel { reason }): Json<Cancel>,
-) -> Answer {
-    Ok(Json(view(&service.cancel(&domain, &search, &reason).await?)))
+async fn cancel_search(State(app): App, Path((domain, search)): Ids, Body(cancel): Body<Cancel>) -> Answer {
+    shown(&app.cancel(&domain, &search, &cancel.reason).await?)
 }
 
-async fn respond(
-    State(service): App,
-    Path((domain, attempt)): Path<(String, String)>,
-    Json(Respond { response }): Json<Respond>,
-) -> Answer {
-    let search = service.respond(&domain, &attempt.parse()?, &response).await?;
-    Ok(Json(view(&search)))
+async fn respond(State(app): App, Path((domain, attempt)): Ids, Body(answer): Body<Respond>) -> Answer {
+    let attempt = attempt.parse()?;
+    shown(&app.respond(&domain, &attempt, &answer.response).await?)
+}
+
+fn method_key(contact_id: String, method_id: String) -> ContactMethodKey {
+    ContactMethodKey {
+        contact_id,
+        method_id,
+    }
 }
 
 fn view<W: Write<ManhuntModel>>(row: &W) -> Value {
@@ -194,9 +163,43 @@ fn views<W: Write<ManhuntModel>>(rows: &[W]) -> Vec<Value> {
     rows.iter().map(view).collect()
 }
 
+fn shown<W: Write<ManhuntModel>>(row: &W) -> Answer {
+    Ok(Json(view(row)))
+}
+
+fn created<W: Write<ManhuntModel>>(row: &W) -> Created {
+    Ok((StatusCode::CREATED, Json(view(row))))
+}
+
 fn page<W: Write<ManhuntModel>>(page: Page<W>) -> Json<Value> {
     let next = page.next.map(|bookmark| bookmark.to_string());
     Json(json!({ "items": views(&page.rows), "next": next }))
+}
+
+/// A body of JSON. What is wrong with it is told as any other error is.
+struct Body<T>(T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let read = Json::from_request(request, state).await;
+        let Json(body) = read.map_err(|error| Error::Invalid(error.body_text()))?;
+        Ok(Self(body))
+    }
+}
+
+/// What stands behind the question mark.
+struct Asked<T>(T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut request::Parts, state: &S) -> Result<Self, Error> {
+        let read = Query::from_request_parts(parts, state).await;
+        let Query(asked) = read.map_err(|error| Error::Invalid(error.body_text()))?;
+        Ok(Self(asked))
+    }
 }
 
 impl IntoResponse for Error {

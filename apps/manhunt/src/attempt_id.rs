@@ -3,11 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
-use crate::model::{SearchAttemptKey, SearchKey};
+use serde::{Deserialize, Serialize};
 
-/// The id of an attempt. Its text leads back to the search.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::Error;
+use crate::model::SearchAttemptKey;
+
+/// The id of an attempt. Its text leads back to the search. As a message in the queue it asks for this attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptId {
     /// The search.
     pub search: String,
@@ -16,17 +18,11 @@ pub struct AttemptId {
 }
 
 impl AttemptId {
-    /// The attempt's key.
     pub(crate) fn key(&self) -> SearchAttemptKey {
         SearchAttemptKey {
             search_id: self.search.clone(),
             attempt_id: self.to_string(),
         }
-    }
-
-    /// The key of its search.
-    pub(crate) fn search_key(&self) -> SearchKey {
-        SearchKey::new(self.search.as_str())
     }
 }
 
@@ -40,11 +36,9 @@ impl FromStr for AttemptId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let (search, number) = text.rsplit_once('-').ok_or(Error::NotFound("attempt"))?;
-        let number = number.parse().map_err(|_| Error::NotFound("attempt"))?;
-        Ok(Self {
-            search: search.to_owned(),
-            number,
-        })
+        let parts = text.rsplit_once('-');
+        let id = parts.and_then(|(search, number)| Some((search.to_owned(), number.parse().ok()?)));
+        let (search, number) = id.ok_or(Error::NotFound("attempt"))?;
+        Ok(Self { search, number })
     }
 }

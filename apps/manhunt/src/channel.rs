@@ -4,25 +4,23 @@ mod email;
 mod log;
 mod webhook;
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use serde::Serialize;
 
-pub use email::{Email, EmailError};
+pub use email::Email;
 pub use log::Log;
 pub use webhook::Webhook;
 
 use crate::model::{Contact, Search, SearchAttempt, SearchAttemptType};
 
-/// A message on its way; fails with a reason for people.
-pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
-
 /// A way to reach people.
+#[async_trait]
 pub trait Channel: Send + Sync {
-    /// Sends a notice. After a crash it may be asked to send the same one again; [`Notice::attempt_id`] tells.
-    fn send<'a>(&'a self, notice: &'a Notice) -> Sending<'a>;
+    /// Sends a notice, or fails with a reason for people. After a crash it may be asked to send the same one again;
+    /// [`Notice::attempt_id`] tells.
+    async fn send(&self, notice: &Notice) -> Result<(), String>;
 }
 
 /// What a contact is told.
@@ -31,6 +29,9 @@ pub trait Channel: Send + Sync {
 pub struct Notice {
     /// The attempt, which an answer has to name.
     pub attempt_id: String,
+    /// The kind of method, if the attempt knows it.
+    #[serde(skip)]
+    pub kind: Option<SearchAttemptType>,
     /// The number, address or URL.
     pub destination: String,
     /// What it is about.
@@ -40,6 +41,9 @@ pub struct Notice {
     /// Where to answer.
     pub link: String,
 }
+
+/// How long a server may take. Real time: it is another machine that takes it.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const SUBJECT: &str = "{name}, you are needed";
 const TEXT: &str = "{name}, please answer: {link}";
@@ -60,6 +64,7 @@ impl Notice {
         };
         Self {
             attempt_id: attempt.attempt_id.clone(),
+            kind: attempt.r#type,
             destination: attempt.destination.clone().unwrap_or_default(),
             subject: fill(told("subject").unwrap_or(SUBJECT)),
             text: fill(told("text").unwrap_or(TEXT)),
@@ -68,50 +73,21 @@ impl Notice {
     }
 }
 
-/// The channel of each kind of method.
-#[derive(Clone)]
+/// All channels as one: each notice goes where its kind of method leads.
 pub struct Channels {
-    /// Automated calls.
-    pub call: Arc<dyn Channel>,
-    /// Text messages.
-    pub text: Arc<dyn Channel>,
-    /// Mail.
-    pub email: Arc<dyn Channel>,
+    /// Mail goes to the log without it.
+    pub email: Option<Email>,
     /// Webhooks.
-    pub webhook: Arc<dyn Channel>,
+    pub webhook: Webhook,
 }
 
-impl Channels {
-    /// Calls and texts go to the log, webhooks out; mail goes out if there is a server for it, else to the log.
-    #[must_use]
-    pub fn new(email: Option<Email>) -> Self {
-        let log: Arc<dyn Channel> = Arc::new(Log);
-        Self {
-            call: Arc::clone(&log),
-            text: Arc::clone(&log),
-            email: email.map_or(log, |email| Arc::new(email)),
-            webhook: Arc::new(Webhook::new()),
-        }
-    }
-
-    /// One channel for everything.
-    #[must_use]
-    pub fn all(channel: Arc<dyn Channel>) -> Self {
-        Self {
-            call: Arc::clone(&channel),
-            text: Arc::clone(&channel),
-            email: Arc::clone(&channel),
-            webhook: channel,
-        }
-    }
-
-    /// A method whose kind is not known can only be logged as a call.
-    pub(crate) fn of(&self, kind: Option<SearchAttemptType>) -> &dyn Channel {
-        match kind {
-            Some(SearchAttemptType::Text) => &*self.text,
-            Some(SearchAttemptType::Email) => &*self.email,
-            Some(SearchAttemptType::Webhook) => &*self.webhook,
-            Some(SearchAttemptType::Call) | None => &*self.call,
+#[async_trait]
+impl Channel for Channels {
+    async fn send(&self, notice: &Notice) -> Result<(), String> {
+        match (notice.kind, &self.email) {
+            (Some(SearchAttemptType::Email), Some(email)) => email.send(notice).await,
+            (Some(SearchAttemptType::Webhook), _) => self.webhook.send(notice).await,
+            _ => Log.send(notice).await,
         }
     }
 }

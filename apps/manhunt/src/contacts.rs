@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 use trestle::ids;
-use trestle::typed::{self, Page};
+use trestle::typed::{Held, Page, Part};
 
 use crate::model::{
-    Contact, ContactKey, ContactMethod, ContactMethodKey, ContactMethodType, NewContact, NewContactMethod,
+    Contact, ContactKey, ContactMethod, ContactMethodKey, ManhuntModel, NewContact, NewContactMethod,
+    UpdateContactMethod,
 };
 use crate::{Error, Service};
 
@@ -54,18 +55,14 @@ impl Service {
     /// A domain's contacts, by name.
     pub async fn contacts(&self, domain: &str, after: Option<String>) -> Result<Page<Contact>, Error> {
         let contacts = self.db.contacts_of_domain(domain);
-        let page = match after {
-            Some(bookmark) => contacts.after(bookmark).page().await,
-            None => contacts.page().await,
-        };
-        Ok(page?)
+        Ok(contacts.continued(after).page().await?)
     }
 
     /// A contact and its methods, in the order in which they are tried.
     pub async fn contact(&self, domain: &str, id: &str) -> Result<(Contact, Vec<ContactMethod>), Error> {
         let found = self.db.contact_with_methods(id).consistent().gather().await?;
         let mut methods = found.contact_method;
-        methods.sort_by(|a, b| position(a).cmp(&position(b)));
+        methods.sort_by_key(|method| method.order.unwrap_or(i64::MAX));
         match found.contact {
             Some(contact) if contact.domain_id == domain => Ok((contact, methods)),
             _ => Err(Error::NotFound("contact")),
@@ -79,33 +76,32 @@ impl Service {
         contact: &str,
         draft: MethodDraft,
     ) -> Result<ContactMethod, Error> {
-        let kind: ContactMethodType = draft
-            .r#type
-            .parse()
-            .map_err(|error: typed::NotOneOf| Error::Invalid(error.to_string()))?;
-        let new = NewContactMethod {
+        let mut method = ContactMethod::from(NewContactMethod {
             contact_id: contact.to_owned(),
             method_id: ids::uuid(),
             domain_id: domain.to_owned(),
-            r#type: kind,
+            r#type: draft.r#type.parse().map_err(Error::invalid)?,
             destination: draft.destination,
-        };
-        let mut method = ContactMethod::from(new);
+        });
         method.wait_seconds = draft.wait_seconds.map_or(method.wait_seconds, i64::from);
         method.enabled = draft.enabled.unwrap_or(method.enabled);
         method.order = draft.order;
-        let added = self
-            .db
-            .transaction()
-            .check(ContactKey::new(contact), Contact::DOMAIN_ID.equals(domain))
-            .with(self.db.put(&method).if_not_exists())
-            .commit()
-            .await;
-        match added {
-            Ok(()) => Ok(method),
-            Err(error) if error.is_condition() => Err(Error::NotFound("contact")),
-            Err(error) => Err(error.into()),
-        }
+        let put = self.db.put(&method).if_not_exists();
+        self.write_for(domain, contact, put).await?;
+        Ok(method)
+    }
+
+    /// Writes what belongs to a contact, if the contact belongs to the domain.
+    pub(crate) async fn write_for(
+        &self,
+        domain: &str,
+        contact: &str,
+        write: impl Part<ManhuntModel>,
+    ) -> Result<(), Error> {
+        let own = Contact::DOMAIN_ID.equals(domain);
+        let writes = self.db.transaction().check(ContactKey::new(contact), own);
+        let written = writes.with(write).commit().await;
+        written.held()?.ok_or(Error::NotFound("contact"))
     }
 
     /// Changes a method. Attempts that were made keep what they were made with.
@@ -115,42 +111,21 @@ impl Service {
         key: ContactMethodKey,
         change: MethodChange,
     ) -> Result<ContactMethod, Error> {
-        let mut update = self.db.update_contact_method(&key);
-        if let Some(destination) = change.destination {
-            update = update.set_destination(destination);
-        }
-        if let Some(seconds) = change.wait_seconds {
-            update = update.set_wait_seconds(i64::from(seconds));
-        }
-        if let Some(enabled) = change.enabled {
-            update = update.set_enabled(enabled);
-        }
-        if let Some(order) = change.order {
-            update = update.set_order(order);
-        }
-        let own = ContactMethod::DOMAIN_ID.equals(domain);
-        update.only_if(own).await.map_err(missing_method)
+        let wait_seconds = change.wait_seconds.map(i64::from);
+        let update = self.db.update_contact_method(&key);
+        let update = update
+            .when(change.destination, UpdateContactMethod::set_destination)
+            .when(wait_seconds, UpdateContactMethod::set_wait_seconds)
+            .when(change.enabled, UpdateContactMethod::set_enabled)
+            .when(change.order, UpdateContactMethod::set_order);
+        let changed = update.only_if(ContactMethod::DOMAIN_ID.equals(domain)).await;
+        changed.held()?.ok_or(Error::NotFound("method"))
     }
 
     /// Removes a method.
     pub async fn remove_method(&self, domain: &str, key: ContactMethodKey) -> Result<(), Error> {
         let own = ContactMethod::DOMAIN_ID.equals(domain);
-        let removed = self.db.delete(&key).only_if(own).await;
-        match removed.map_err(missing_method)? {
-            true => Ok(()),
-            false => Err(Error::NotFound("method")),
-        }
-    }
-}
-
-/// Where a method stands among those of its contact.
-fn position(method: &ContactMethod) -> (i64, &str) {
-    (method.order.unwrap_or(i64::MAX), &method.method_id)
-}
-
-fn missing_method(error: typed::Error) -> Error {
-    match error {
-        typed::Error::NotFound(_) | typed::Error::ConditionFailed(_) => Error::NotFound("method"),
-        error => error.into(),
+        let removed = self.db.delete(&key).if_exists().only_if(own).await;
+        removed.held()?.map(|_| ()).ok_or(Error::NotFound("method"))
     }
 }

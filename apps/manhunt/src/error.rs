@@ -23,11 +23,17 @@ pub enum Error {
     Queue(#[from] QueueError),
 }
 
+impl Error {
+    pub(crate) fn invalid(reason: impl ToString) -> Self {
+        Error::Invalid(reason.to_string())
+    }
+}
+
 impl From<typed::Error> for Error {
     fn from(error: typed::Error) -> Self {
         match error {
             typed::Error::Refused(_) | typed::Error::Invalid(_) | typed::Error::Bookmark { .. } => {
-                Error::Invalid(error.to_string())
+                Error::invalid(error)
             }
             error => Error::Database(error),
         }

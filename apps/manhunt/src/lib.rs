@@ -22,7 +22,6 @@ mod trail;
 pub use attempt_id::AttemptId;
 pub use contacts::{MethodChange, MethodDraft};
 pub use error::Error;
-pub use hunt::Step;
 pub use searches::SearchFilter;
 pub use service::{Running, STEPS, Service};
 pub use trail::{Entry, Trail, trail};

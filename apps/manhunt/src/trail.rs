@@ -1,5 +1,7 @@
 //! What happened in a search, told from its rows and nothing else.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use trestle::Timestamp;
 
@@ -21,7 +23,7 @@ pub struct Trail {
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// When.
+    /// When, to the millisecond.
     pub at: String,
     /// What.
     pub what: String,
@@ -33,42 +35,33 @@ pub struct Entry {
 /// The story of a search whose attempts are in order.
 pub fn trail(search: &Search, attempts: &[SearchAttempt]) -> Trail {
     let start = search.started_datetime.moment();
-    let mut told = vec![(start, "the search began".to_owned(), None)];
-    let mut due = start;
+    let mut entries = vec![entry(start, "the search began".to_owned(), None)];
+    let (mut due, mut latency_ms_max) = (start, 0);
     for attempt in attempts {
         let at = attempt.attempted_at.moment();
-        let latency = at.since(due).as_millis();
-        told.push((at, attempted(attempt), u64::try_from(latency).ok()));
+        let latency_ms = at.as_millis().saturating_sub(due.as_millis());
+        latency_ms_max = latency_ms_max.max(latency_ms);
+        entries.push(entry(at, attempted(attempt), Some(latency_ms)));
         due = next_due(attempt, at);
         if let Some(responded) = &attempt.responded_at {
             let response = attempt.response.as_deref().unwrap_or_default();
-            told.push((
-                responded.moment(),
-                format!("the contact answered: {response}"),
-                None,
-            ));
+            let what = format!("the contact answered: {response}");
+            entries.push(entry(responded.moment(), what, None));
         }
     }
-    if let Some(ended) = &search.ended_datetime {
-        told.push((ended.moment(), ending(search), None));
-    }
-    told.sort_by_key(|(at, ..)| *at);
-    let latency_ms_max = told.iter().filter_map(|(.., latency)| *latency).max();
-    let ended = search.ended_datetime.as_ref();
-    let took = ended.map(|ended| ended.moment().since(start).as_millis());
+    let ended = search.ended_datetime.as_ref().map(|at| at.moment());
+    entries.extend(ended.map(|at| entry(at, ending(search), None)));
+    entries.sort_by(|a, b| a.at.cmp(&b.at));
     Trail {
-        entries: told.into_iter().map(entry).collect(),
-        latency_ms_max: latency_ms_max.unwrap_or_default(),
-        took_ms: took.and_then(|took| u64::try_from(took).ok()),
+        latency_ms_max,
+        took_ms: ended.map(|at| at.as_millis().saturating_sub(start.as_millis())),
+        entries,
     }
 }
 
-fn entry((at, what, latency_ms): (Timestamp, String, Option<u64>)) -> Entry {
-    Entry {
-        at: trestle::typed::Timestamp::from(at).to_string(),
-        what,
-        latency_ms,
-    }
+fn entry(at: Timestamp, what: String, latency_ms: Option<u64>) -> Entry {
+    let at = trestle::typed::Timestamp::from(at).to_string();
+    Entry { at, what, latency_ms }
 }
 
 fn attempted(attempt: &SearchAttempt) -> String {
@@ -80,22 +73,18 @@ fn attempted(attempt: &SearchAttempt) -> String {
     }
 }
 
-/// When the attempt after this one should be made.
+/// When the attempt after this one should be made. Nobody waits for an answer to what failed.
 fn next_due(attempt: &SearchAttempt, at: Timestamp) -> Timestamp {
-    let wait = attempt
-        .wait_seconds
-        .and_then(|seconds| u64::try_from(seconds).ok());
-    match attempt.outcome {
-        Some(SearchAttemptOutcome::Failed) => at,
-        _ => at.plus(std::time::Duration::from_secs(wait.unwrap_or_default())),
-    }
+    let wait = match attempt.outcome {
+        Some(SearchAttemptOutcome::Failed) => 0,
+        _ => attempt.wait_seconds.unwrap_or_default(),
+    };
+    at.plus(Duration::from_secs(u64::try_from(wait).unwrap_or_default()))
 }
 
 fn ending(search: &Search) -> String {
-    let reason = search
-        .cancellation
-        .as_ref()
-        .and_then(|map| map.get("reason")?.as_s());
+    let canceled = search.cancellation.as_ref();
+    let reason = canceled.and_then(|map| map.get("reason")?.as_s());
     match (search.status, reason) {
         (SearchStatus::Failed, _) => "nothing was left to try: the search failed".to_owned(),
         (status, Some(reason)) if !reason.is_empty() => format!("the search was {status}: {reason}"),

@@ -1,20 +1,18 @@
 //! Calls and texts, written to the log: no line to the telephone network comes with an example.
 
-use super::{Channel, Notice, Sending};
+use async_trait::async_trait;
+
+use super::{Channel, Notice};
 
 /// Tells the log instead of a telephone.
 #[derive(Clone, Copy, Debug)]
 pub struct Log;
 
+#[async_trait]
 impl Channel for Log {
-    fn send<'a>(&'a self, notice: &'a Notice) -> Sending<'a> {
-        let Notice {
-            attempt_id,
-            destination,
-            text,
-            ..
-        } = notice;
-        tracing::info!(attempt_id, destination, text, "a notice");
-        Box::pin(std::future::ready(Ok(())))
+    async fn send(&self, notice: &Notice) -> Result<(), String> {
+        let (attempt, destination) = (&notice.attempt_id, &notice.destination);
+        tracing::info!(attempt, destination, text = notice.text, "a notice");
+        Ok(())
     }
 }

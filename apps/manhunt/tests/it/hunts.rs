@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use manhunt::model::*;
-use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, Step, trail};
+use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, trail};
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
 
@@ -28,12 +28,12 @@ async fn with_status(world: &World, contact: &str, status: &str) -> Vec<String> 
 
 /// Sends a step again, as a queue may.
 async fn repeat(world: &World, search: &str, number: u32) {
-    let step = Step {
+    let step = AttemptId {
         search: search.to_owned(),
         number,
     };
     let message = NewMessage::job(&step).unwrap();
-    world.service().queues().send(STEPS, message).await.unwrap();
+    world.service().queues.send(STEPS, message).await.unwrap();
     world.settle(0).await;
 }
 
@@ -208,7 +208,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
         domain_id: DOMAIN.into(),
         started_datetime: Timestamp::parse("2027-01-15T08:00:00Z").unwrap(),
     };
-    world.service().db().put(&lost).await.unwrap();
+    world.service().db.put(&lost).await.unwrap();
     let search = world.begin(&contact).await;
     world
         .until("the other search's attempt", async || {
@@ -221,7 +221,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
     world
         .until("the dead letter", async || {
             world.clock.advance(Duration::from_secs(1));
-            let counts = world.service().queues().counts(&dead).await;
+            let counts = world.service().queues.counts(&dead).await;
             counts.unwrap().visible == 1
         })
         .await;
@@ -308,12 +308,9 @@ async fn an_attempt_that_broke_off_before_it_was_sent_is_sent_by_the_same_messag
     let is_noted = async || world.look(&search).await.1.len() == 1;
     world.until("the attempt", is_noted).await;
     // Another message for the same attempt leaves it to the first, which comes again after a second.
-    let step = Step {
-        search: search.clone(),
-        number: 0,
-    };
-    let queues = world.service().queues();
-    queues.send(STEPS, NewMessage::job(&step).unwrap()).await.unwrap();
+    let queues = &world.service().queues;
+    let again = NewMessage::job(&first(&search)).unwrap();
+    queues.send(STEPS, again).await.unwrap();
     let is_alone = async || {
         let counts = world.counts().await;
         (counts.visible, counts.in_flight) == (0, 1)

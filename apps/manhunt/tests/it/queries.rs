@@ -189,10 +189,10 @@ async fn point_01_each_of_the_nine_queries_is_one_query_and_finds_the_figures_ro
 #[tokio::test]
 async fn point_02_rows_of_a_partition_are_told_apart_by_entity_and_not_by_their_place() {
     let world = World::new().await;
-    seed(world.service().db()).await;
+    seed(&world.service().db).await;
     let rows = world
         .service()
-        .db()
+        .db
         .contact_with_methods(ZAVIER)
         .collect()
         .await
@@ -207,7 +207,7 @@ async fn point_02_rows_of_a_partition_are_told_apart_by_entity_and_not_by_their_
     assert_eq!(shown, ["538235b", "800e613", "Zavier Curtis"]);
     let rows = world
         .service()
-        .db()
+        .db
         .contact_with_methods(ARIAN)
         .collect()
         .await
@@ -225,7 +225,7 @@ async fn point_02_rows_of_a_partition_are_told_apart_by_entity_and_not_by_their_
 async fn point_03_ids_of_something_else_and_of_another_domain_are_not_found() {
     let world = World::new().await;
     let service = world.service();
-    seed(service.db()).await;
+    seed(&service.db).await;
     let is_missing = |error: Error| matches!(error, Error::NotFound(_));
     assert!(service.search(DOMAIN, "a271244").await.is_ok());
     assert!(is_missing(service.search(DOMAIN, ZAVIER).await.unwrap_err()));
@@ -288,7 +288,7 @@ async fn pages(world: &World, status: Option<&str>, meanwhile: impl AsyncFn()) -
 #[tokio::test]
 async fn point_10_pages_of_all_searches_have_no_repeats_and_no_gaps_while_statuses_change() {
     let world = World::new().await;
-    let db = world.service().db();
+    let db = &world.service().db;
     seed(db).await;
     // The middle one has another status than its neighbours, and statuses change between the pages.
     for (id, started, status) in [
@@ -316,7 +316,7 @@ async fn point_10_pages_of_all_searches_have_no_repeats_and_no_gaps_while_status
 #[tokio::test]
 async fn point_11_before_a_date_means_before_also_with_a_status() {
     let world = World::new().await;
-    let db = world.service().db();
+    let db = &world.service().db;
     seed(db).await;
     for (id, started) in [("c1", "2019-12-30T19:32:13Z"), ("c2", "2019-12-31T00:00:00Z")] {
         put_search(db, id, ZAVIER, started, SearchStatus::Active).await;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use manhunt::channel::{Channel, Channels, Notice, Sending};
+use async_trait::async_trait;
+use manhunt::channel::{Channel, Notice};
 use manhunt::model::{Search, SearchAttempt, SearchStatus};
 use manhunt::{MethodDraft, Running, STEPS, Service};
 use trestle::queue::{Counts, Message, Receive};
@@ -34,17 +35,17 @@ impl Recorder {
     }
 }
 
+#[async_trait]
 impl Channel for Recorder {
-    fn send<'a>(&'a self, notice: &'a Notice) -> Sending<'a> {
+    async fn send(&self, notice: &Notice) -> Result<(), String> {
         if notice.destination.contains("breaks off once") && !self.broke_off.swap(true, Ordering::SeqCst) {
             panic!("as a program that dies");
         }
         self.sent.lock().unwrap().push(notice.clone());
-        let answer = match notice.destination.contains("unreachable") {
+        match notice.destination.contains("unreachable") {
             true => Err("nobody there".to_owned()),
             false => Ok(()),
-        };
-        Box::pin(std::future::ready(answer))
+        }
     }
 }
 
@@ -59,14 +60,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn new() -> Self {
         let recorder = Arc::new(Recorder::default());
-        Self::with(recorder.clone(), Channels::all(recorder)).await
+        Self::with(recorder.clone(), recorder).await
     }
 
-    pub(crate) async fn with(recorder: Arc<Recorder>, channels: Channels) -> Self {
+    pub(crate) async fn with(recorder: Arc<Recorder>, channel: Arc<dyn Channel>) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let store = Arc::new(MemoryStore::new());
         let engine = Engine::on(store, clock.clone(), Options::default()).unwrap();
-        let running = Service::start(&engine, channels, "http://hunt").await.unwrap();
+        let running = Service::start(&engine, channel, "http://hunt").await.unwrap();
         Self {
             clock,
             engine,
@@ -78,8 +79,7 @@ impl World {
     /// Ends the application and starts it again on the same database.
     pub(crate) async fn restart(self) -> Self {
         self.running.stop().await;
-        let channels = Channels::all(self.recorder.clone());
-        let running = Service::start(&self.engine, channels, "http://hunt")
+        let running = Service::start(&self.engine, self.recorder.clone(), "http://hunt")
             .await
             .unwrap();
         Self { running, ..self }
@@ -119,7 +119,7 @@ impl World {
     }
 
     pub(crate) async fn counts(&self) -> Counts {
-        self.service().queues().counts(STEPS).await.unwrap()
+        self.service().queues.counts(STEPS).await.unwrap()
     }
 
     /// Waits until so many searches have become first steps, and no step is due or under way.
@@ -156,7 +156,7 @@ impl World {
             max: 10,
             ..Receive::default()
         };
-        let queues = self.service().queues();
+        let queues = &self.service().queues;
         queues.receive(&format!("{STEPS}-dead"), ask).await.unwrap()
     }
 

@@ -107,6 +107,8 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
                 match (schema["properties"].get(name), &schema["additionalProperties"]) {
                     (Some(inner), _) => faults(inner, member, &here),
                     (None, Value::Bool(false)) => vec![format!("{here} is unknown")],
+                    // A schema that says nothing of further members takes any.
+                    (None, Value::Null) => Vec::new(),
                     (None, inner) => faults(inner, member, &here),
                 }
             });
