@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
@@ -98,6 +98,12 @@ pub(crate) struct Live {
     ahead: AtomicUsize,
     ahead_bytes: AtomicUsize,
     reading: AtomicU8,
+    /// Records that have been read, whether they are for this route or not.
+    read: AtomicU64,
+    /// When the last of them happened, in milliseconds.
+    read_up_to: AtomicU64,
+    /// What has been counted in the stream behind them, while the route is not at its end.
+    unread: Mutex<Option<Unread>>,
     lanes: Vec<mpsc::UnboundedSender<Handed>>,
     stop: watch::Receiver<bool>,
 }
@@ -121,6 +127,31 @@ pub(crate) enum Reading {
     AtTheEnd,
     Behind,
     NoStream,
+}
+
+/// Records that were counted in the stream from a place of the route on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unread {
+    pub(crate) counted: u64,
+    /// The records that had been read when counting began.
+    read_before: u64,
+    /// The count has come to the end of the stream.
+    pub(crate) is_complete: bool,
+}
+
+impl Unread {
+    pub(crate) fn since(read_before: u64) -> Self {
+        Self {
+            counted: 0,
+            read_before,
+            is_complete: false,
+        }
+    }
+
+    /// How many of them are left when so many records have been read; `None` if the route has overtaken the count.
+    pub(crate) fn after(&self, read: u64) -> Option<u64> {
+        self.counted.checked_sub(read.saturating_sub(self.read_before))
+    }
 }
 
 impl Live {
@@ -157,6 +188,9 @@ impl Live {
             ahead: AtomicUsize::new(0),
             ahead_bytes: AtomicUsize::new(0),
             reading: AtomicU8::new(Reading::Behind as u8),
+            read: AtomicU64::new(0),
+            read_up_to: AtomicU64::new(0),
+            unread: Mutex::default(),
             lanes: senders,
             stop: parts.stop,
             route,
@@ -210,6 +244,9 @@ impl Live {
         }
         if let Some(last) = changes.last() {
             tracker.passed(shard, &last.sequence);
+            let at = last.typed.change.at.as_millis();
+            self.read_up_to.store(at, Ordering::Relaxed);
+            self.read.fetch_add(changes.len() as u64, Ordering::Relaxed);
         }
         if has_ended {
             tracker.read(shard);
@@ -313,32 +350,71 @@ impl Live {
 
     pub(crate) fn set_reading(&self, reading: Reading) {
         self.reading.store(reading as u8, Ordering::Relaxed);
+        if reading != Reading::Behind {
+            *self.unread.lock() = None;
+        }
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        let reading = self.reading.load(Ordering::Relaxed);
+        [Reading::AtTheEnd, Reading::NoStream]
+            .into_iter()
+            .find(|known| *known as u8 == reading)
+            .unwrap_or(Reading::Behind)
+    }
+
+    /// The records that have been read, whether they are for this route or not.
+    pub(crate) fn read_count(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// So much has been counted; of no use any more if the route has come to the end meanwhile.
+    pub(crate) fn set_unread(&self, unread: Option<Unread>) {
+        let mut known = self.unread.lock();
+        *known = unread.filter(|_| self.reading() == Reading::Behind);
     }
 
     pub(crate) fn status(&self) -> RouteStatus {
-        let reading = self.reading.load(Ordering::Relaxed);
+        let reading = self.reading();
         let state = if self.counters.backing_off.load(Ordering::Relaxed) > 0 {
             RouteState::BackingOff
-        } else if reading == Reading::NoStream as u8 {
-            RouteState::NoStream
-        } else if reading == Reading::Behind as u8 {
-            RouteState::CatchingUp
         } else {
-            RouteState::Running
+            match reading {
+                Reading::NoStream => RouteState::NoStream,
+                Reading::Behind => RouteState::CatchingUp,
+                Reading::AtTheEnd => RouteState::Running,
+            }
         };
-        let oldest = self.tracker.lock().oldest();
-        let lag = oldest.map_or(0, |at| self.clock.now().since(at).as_millis());
+        let counted = *self.unread.lock();
+        let is_counted = counted.is_some_and(|unread| unread.is_complete);
+        let unread = counted.and_then(|unread| unread.after(self.read_count()));
+        let unread = unread.unwrap_or_default();
+        let waiting = self.ahead.load(Ordering::Relaxed) as u64;
+        let lag = self
+            .oldest(unread)
+            .map(|at| self.clock.now().since(at).as_millis());
         RouteStatus {
             route: self.route.name.clone(),
             table: self.route.table.clone(),
             state,
-            waiting: self.ahead.load(Ordering::Relaxed) as u64,
-            lag_ms: u64::try_from(lag).unwrap_or(u64::MAX),
+            waiting,
+            lag_records: waiting + unread,
+            lag_at_least: reading == Reading::Behind && !is_counted && waiting + unread > 0,
+            lag_ms: u64::try_from(lag.unwrap_or_default()).unwrap_or(u64::MAX),
             delivered: self.counters.delivered.load(Ordering::Relaxed),
             retried: self.counters.retried.load(Ordering::Relaxed),
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
             last_error: self.counters.last_error(),
         }
+    }
+
+    /// When the oldest change happened that is not done; of what has not been read, that is not known exactly.
+    fn oldest(&self, unread: u64) -> Option<Timestamp> {
+        let on_its_way = self.tracker.lock().oldest();
+        on_its_way.or_else(|| {
+            let read_up_to = self.read_up_to.load(Ordering::Relaxed);
+            (unread > 0).then(|| Timestamp::from_millis(read_up_to))
+        })
     }
 }

@@ -6,7 +6,9 @@
 
 mod follower;
 mod streams;
+mod survey;
 mod tail;
+mod walk;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use crate::tracker::ShardName;
 
 pub(crate) use follower::Follower;
 use streams::Streams;
+pub(crate) use survey::Survey;
+use survey::{Behind, Iterators};
 pub use tail::Tail;
 
 /// What a reader needs.
@@ -44,6 +48,8 @@ pub(crate) enum Command {
     Attach(Follower, oneshot::Sender<()>),
     /// A route goes; it gets nothing more once this is answered.
     Detach(Arc<str>, oneshot::Sender<()>),
+    /// Asks which routes are not at the end.
+    Behind(oneshot::Sender<Vec<Behind>>),
 }
 
 /// Where a route stands in a shard.
@@ -66,8 +72,10 @@ pub(crate) struct Reader {
     followers: Vec<Follower>,
     streams: Streams,
     /// Iterators by where they lead. A missing one is asked for again.
-    iterators: HashMap<(Arc<ShardName>, Spot), String>,
+    iterators: Iterators,
     bell: Arc<Notify>,
+    /// Rung when a route has no room, so that somebody counts what it leaves unread.
+    survey_bell: Arc<Notify>,
 }
 
 /// What a round came to.
@@ -80,7 +88,7 @@ enum Round {
 }
 
 impl Reader {
-    pub(crate) fn new(source: Source, table: Arc<str>, bell: Arc<Notify>) -> Self {
+    pub(crate) fn new(source: Source, table: Arc<str>, bell: Arc<Notify>, survey_bell: Arc<Notify>) -> Self {
         Self {
             source,
             table,
@@ -88,6 +96,7 @@ impl Reader {
             streams: Streams::default(),
             iterators: HashMap::new(),
             bell,
+            survey_bell,
         }
     }
 
@@ -127,9 +136,32 @@ impl Reader {
                     self.followers.retain(|follower| follower.live.name != name);
                     let _ = gone.send(());
                 }
-                None => return,
+                Some(Command::Behind(answer)) => {
+                    let _ = answer.send(self.behind());
+                }
+                None => {
+                    self.survey_bell.notify_one();
+                    return;
+                }
             }
         }
+    }
+
+    /// The routes that are not at the end, and where they are.
+    fn behind(&self) -> Vec<Behind> {
+        let is_behind = |follower: &&Follower| follower.live.reading() == Reading::Behind;
+        let behind = |follower: &Follower| Behind {
+            live: Arc::clone(&follower.live),
+            read: follower.live.read_count(),
+            walk: follower.walk(),
+            iterators: self
+                .iterators
+                .iter()
+                .filter(|((shard, spot), _)| follower.is_at(shard, spot))
+                .map(|(place, iterator)| (place.clone(), iterator.clone()))
+                .collect(),
+        };
+        self.followers.iter().filter(is_behind).map(behind).collect()
     }
 
     fn failed(&self, error: &Error) {
@@ -189,7 +221,10 @@ impl Reader {
         for (follower, has_read) in self.followers.iter().zip(has_read) {
             follower.live.set_reading(if follower.stream().is_none() {
                 Reading::NoStream
-            } else if has_read || !follower.live.has_room() {
+            } else if !follower.live.has_room() {
+                self.survey_bell.notify_one();
+                Reading::Behind
+            } else if has_read {
                 Reading::Behind
             } else {
                 Reading::AtTheEnd

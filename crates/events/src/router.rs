@@ -15,12 +15,12 @@ use trestle_env::{Clock, Signal};
 
 use crate::dead_letter::{self, Walk};
 use crate::live::Live;
-use crate::reader::{Command, Reader, Source};
+use crate::reader::{Command, Reader, Source, Survey};
 use crate::route::faults as route_faults;
 use crate::rows::Rows;
 use crate::target::Door;
-use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteState, RouteStatus, Selection, Typer};
-use running::Running;
+use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteStatus, Selection, Typer};
+use running::{Running, Work};
 
 /// What a router works with.
 #[derive(Clone)]
@@ -69,8 +69,8 @@ struct Inner {
     view: RwLock<BTreeMap<String, View>>,
 }
 
-/// A route, and its work if it is on.
-type View = (Route, Option<Arc<Live>>);
+/// A route, and what there is of it.
+type View = (Route, Work);
 
 #[derive(Default)]
 struct State {
@@ -134,7 +134,7 @@ impl Router {
                 inner
                     .view
                     .write()
-                    .insert(name.clone(), (route, running.live.clone()));
+                    .insert(name.clone(), (route, running.work.clone()));
                 state.running.insert(name, running);
             }
         }
@@ -178,7 +178,7 @@ impl Router {
     ) -> Result<Running, ApplyError> {
         let inner = &self.inner;
         let Some(door) = door else {
-            return Ok(Running::disabled(route));
+            return Ok(Running::disabled(&inner.rows, route).await?);
         };
         let reader = state
             .readers
@@ -203,7 +203,16 @@ impl Router {
             typer: Arc::clone(&setup.typer),
             poll: setup.poll,
         };
-        let reader = Reader::new(source, table.into(), Arc::clone(&bell));
+        let table: Arc<str> = table.into();
+        let survey_bell = Arc::new(Notify::new());
+        let survey = Survey::new(
+            source.clone(),
+            Arc::clone(&table),
+            commands.downgrade(),
+            Arc::clone(&survey_bell),
+        );
+        setup.runtime.spawn(survey.run());
+        let reader = Reader::new(source, table, Arc::clone(&bell), survey_bell);
         setup.runtime.spawn(reader.run(incoming));
         ReaderHandle { commands, bell }
     }
@@ -233,9 +242,9 @@ impl Router {
     #[must_use]
     pub fn status(&self) -> Vec<RouteStatus> {
         let view = self.inner.view.read();
-        let status = |(route, live): &View| match live {
-            Some(live) => live.status(),
-            None => disabled(route),
+        let status = |(route, work): &View| match work {
+            Work::On(live) => live.status(),
+            Work::Off(off) => off.status(route),
         };
         view.values().map(status).collect()
     }
@@ -283,7 +292,7 @@ impl Router {
                 if is_taken {
                     replayed.delivered += 1;
                     live.counters.delivered.fetch_add(1, Ordering::Relaxed);
-                    live.counters.dead.fetch_sub(1, Ordering::Relaxed);
+                    self.lost_dead(&route);
                 } else {
                     replayed.failed += 1;
                 }
@@ -303,15 +312,23 @@ impl Router {
             for (route, kept) in letters {
                 dead_letter::remove(&self.inner.rows, &route, &kept).await?;
                 dropped += 1;
-                if let Some(live) = self.live(&route) {
-                    live.counters.dead.fetch_sub(1, Ordering::Relaxed);
-                }
+                self.lost_dead(&route);
             }
         }
     }
 
     fn live(&self, route: &str) -> Option<Arc<Live>> {
-        self.inner.view.read().get(route)?.1.clone()
+        match &self.inner.view.read().get(route)?.1 {
+            Work::On(live) => Some(Arc::clone(live)),
+            Work::Off(_) => None,
+        }
+    }
+
+    /// A dead letter of a route is one no more.
+    fn lost_dead(&self, route: &str) {
+        if let Some((_, work)) = self.inner.view.read().get(route) {
+            work.dead().fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Stops all routes after the deliveries that are under way, and stores their places.
@@ -322,21 +339,6 @@ impl Router {
         for running in running.into_values() {
             running.stop(&readers).await;
         }
-    }
-}
-
-fn disabled(route: &Route) -> RouteStatus {
-    RouteStatus {
-        route: route.name.clone(),
-        table: route.table.clone(),
-        state: RouteState::Disabled,
-        waiting: 0,
-        lag_ms: 0,
-        delivered: 0,
-        retried: 0,
-        parked: 0,
-        dead: 0,
-        last_error: None,
     }
 }
 

@@ -106,7 +106,9 @@ impl Rows {
                 _ => return Ok(()),
             }
         }
-        Err(Error::internal(format!("The table {TABLE} is still being created")))
+        Err(Error::internal(format!(
+            "The table {TABLE} is still being created"
+        )))
     }
 
     /// Writes rows, in no particular order and not all at once. Repeating it changes nothing more.

@@ -17,6 +17,11 @@ pub struct RouteStatus {
     pub state: RouteState,
     /// Changes that have been read for it and are not done yet.
     pub waiting: u64,
+    /// How many records the route is behind the newest of the stream: those that wait, and those that have not been read
+    /// for it. Whether it takes the latter is not known before they are.
+    pub lag_records: u64,
+    /// The stream has not been counted to its end: the route is behind by `lag_records` at least.
+    pub lag_at_least: bool,
     /// How long ago the oldest change happened that is not done yet, in milliseconds; zero if there is none.
     pub lag_ms: u64,
     /// Changes delivered since the router started.

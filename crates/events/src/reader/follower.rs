@@ -8,6 +8,7 @@ use trestle_env::Timestamp;
 
 use super::Spot;
 use super::streams::{Shard, Stream, Streams};
+use super::walk::Walk;
 use crate::live::Live;
 use crate::rows::Position;
 use crate::tracker::{Mark, ShardName};
@@ -53,6 +54,11 @@ impl Follower {
     /// The places where it waits for records.
     pub(super) fn spots(&self) -> impl Iterator<Item = (&Arc<ShardName>, &Spot)> {
         self.spots.iter().filter(|(_, spot)| **spot != Spot::End)
+    }
+
+    /// The way on from where it is, for somebody else.
+    pub(super) fn walk(&self) -> Walk {
+        Walk::new(self.position.past.clone(), self.spots.clone())
     }
 
     pub(super) fn at_latest(&self) -> Vec<Arc<ShardName>> {

@@ -8,7 +8,8 @@ use trestle_env::Timestamp;
 use trestle_pattern::Template;
 
 use super::Spot;
-use super::streams::{Stream, Streams};
+use super::streams::Streams;
+use super::walk::Walk;
 use crate::matcher::{Matcher, Typed};
 use crate::record;
 use crate::sequence::Sequence;
@@ -31,13 +32,9 @@ pub struct Tail {
     /// It has not looked yet, and begins behind the newest record.
     begins_latest: bool,
     streams: Streams,
-    /// Streams up to this one have been read.
-    past: Option<Arc<str>>,
-    spots: HashMap<Arc<ShardName>, Spot>,
+    walk: Walk,
     iterators: HashMap<Arc<ShardName>, String>,
     has_stream: bool,
-    /// A shard has ended since the last look at what comes next.
-    has_news: bool,
     /// What was read and not given yet: a read that fails must not lose what was read before it.
     taken: Vec<Delivery>,
 }
@@ -61,11 +58,9 @@ impl Tail {
             },
             begins_latest: route.starting_position == StartingPosition::Latest,
             streams,
-            past: None,
-            spots: HashMap::new(),
+            walk: Walk::default(),
             iterators: HashMap::new(),
             has_stream: false,
-            has_news: false,
             taken: Vec::new(),
         })
     }
@@ -80,12 +75,7 @@ impl Tail {
     /// whatever is written after it is shown. After an error it can be called again, and nothing is lost.
     pub async fn next(&mut self) -> Result<Vec<Delivery>, Error> {
         self.go_on().await?;
-        let open = self.spots.iter().filter(|(_, spot)| **spot != Spot::End);
-        let mut open: Vec<_> = open
-            .map(|(shard, spot)| (Arc::clone(shard), spot.clone()))
-            .collect();
-        open.sort_unstable();
-        for (shard, spot) in open {
+        for (shard, spot) in self.walk.open() {
             if let Some(page) = self.page(&shard, &spot).await? {
                 self.take(&shard, spot, page);
             }
@@ -108,14 +98,11 @@ impl Tail {
             }
         }
         let next = match (&page.next_shard_iterator, last) {
-            (None, _) => {
-                self.has_news = true;
-                Spot::End
-            }
+            (None, _) => Spot::End,
             (Some(_), Some(last)) => Spot::After(last),
             (Some(_), None) => spot,
         };
-        self.spots.insert(Arc::clone(shard), next);
+        self.walk.move_to(shard, next);
         match page.next_shard_iterator {
             Some(next) => self.iterators.insert(Arc::clone(shard), next),
             None => self.iterators.remove(shard),
@@ -140,12 +127,12 @@ impl Tail {
         match error.kind() {
             ErrorKind::ExpiredIterator => Ok(None),
             ErrorKind::TrimmedDataAccess => {
-                self.spots.insert(Arc::clone(shard), Spot::Beginning);
+                self.walk.move_to(shard, Spot::Beginning);
                 Ok(None)
             }
             ErrorKind::ResourceNotFound => {
                 self.streams.look_again();
-                self.spots.insert(Arc::clone(shard), Spot::End);
+                self.walk.move_to(shard, Spot::End);
                 Ok(None)
             }
             _ => Err(error),
@@ -162,55 +149,15 @@ impl Tail {
 
     /// Goes on to the shards and streams whose turn has come.
     async fn go_on(&mut self) -> Result<(), Error> {
-        // Without an open shard, there must be another one soon, or the stream has been closed.
-        let is_at_the_end = self.spots.values().all(|spot| *spot == Spot::End);
-        let needs_shards = std::mem::take(&mut self.has_news) || is_at_the_end;
+        let needs_shards = self.walk.needs_shards();
         self.streams
             .refresh(&*self.database, &self.table, !self.has_stream, needs_shards)
             .await?;
         if std::mem::take(&mut self.begins_latest) {
-            self.begin_latest();
+            self.walk.begin_latest(&self.streams);
         }
-        loop {
-            let stream = self.streams.after(self.past.as_deref());
-            self.has_stream = stream.is_some();
-            let Some(stream) = stream else {
-                return Ok(());
-            };
-            enter(&mut self.spots, stream);
-            let is_read = |shard: &Arc<ShardName>| self.spots.get(shard) == Some(&Spot::End);
-            if !stream.is_closed || !stream.shards.iter().all(|shard| is_read(&shard.name)) {
-                return Ok(());
-            }
-            let label = Arc::clone(&stream.label);
-            self.spots.retain(|shard, _| shard.stream > label);
-            self.past = Some(label);
-        }
-    }
-
-    /// Skips the streams before the newest, and of that one what is closed.
-    fn begin_latest(&mut self) {
-        let Some(newest) = self.streams.newest() else {
-            return;
-        };
-        self.past = self
-            .streams
-            .before(newest)
-            .map(|stream| Arc::clone(&stream.label));
-        for shard in &newest.shards {
-            let spot = if shard.is_closed { Spot::End } else { Spot::Latest };
-            self.spots.insert(Arc::clone(&shard.name), spot);
-        }
-    }
-}
-
-/// Opens the shards of a stream whose parents have been read.
-fn enter(spots: &mut HashMap<Arc<ShardName>, Spot>, stream: &Stream) {
-    for shard in &stream.shards {
-        let is_read = |parent: &Arc<ShardName>| spots.get(parent) == Some(&Spot::End);
-        if shard.parent.as_ref().is_none_or(is_read) && !spots.contains_key(&shard.name) {
-            spots.insert(Arc::clone(&shard.name), Spot::Beginning);
-        }
+        self.has_stream = self.walk.go_on(&self.streams);
+        Ok(())
     }
 }
 

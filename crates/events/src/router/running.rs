@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot, watch};
@@ -18,7 +18,7 @@ use crate::reader::{Command, Follower};
 use crate::rows::{Kept, Place, Position, Rows};
 use crate::sequence::Sequence;
 use crate::target::Door;
-use crate::{Route, StartingPosition, checkpoints, lane, retry};
+use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lane, retry};
 
 /// How long a delivery that is under way may take when its route is stopped; then it is given up, and made again later.
 const GRACE: Duration = Duration::from_secs(5);
@@ -26,20 +26,67 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A route and what works for it.
 pub(super) struct Running {
     pub(super) route: Route,
-    /// Nothing for a route that is switched off.
-    pub(super) live: Option<Arc<Live>>,
+    pub(super) work: Work,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
 
+/// What there is of a route.
+#[derive(Clone)]
+pub(super) enum Work {
+    /// It is at work.
+    On(Arc<Live>),
+    /// It is switched off.
+    Off(Arc<Off>),
+}
+
+impl Work {
+    /// The number of its dead letters.
+    pub(super) fn dead(&self) -> &AtomicU64 {
+        match self {
+            Self::On(live) => &live.counters.dead,
+            Self::Off(off) => &off.dead,
+        }
+    }
+}
+
+/// What a route has left that is switched off.
+pub(super) struct Off {
+    parked: u64,
+    dead: AtomicU64,
+}
+
+impl Off {
+    pub(super) fn status(&self, route: &Route) -> RouteStatus {
+        RouteStatus {
+            route: route.name.clone(),
+            table: route.table.clone(),
+            state: RouteState::Disabled,
+            waiting: 0,
+            lag_records: 0,
+            lag_at_least: true,
+            lag_ms: 0,
+            delivered: 0,
+            retried: 0,
+            parked: self.parked,
+            dead: self.dead.load(Ordering::Relaxed),
+            last_error: None,
+        }
+    }
+}
+
 impl Running {
-    pub(super) fn disabled(route: Route) -> Self {
-        Self {
+    pub(super) async fn disabled(rows: &Rows, route: Route) -> Result<Self, Error> {
+        let off = Off {
+            parked: rows.count_parked(&route.name).await?,
+            dead: AtomicU64::new(rows.count_dead(&route.name).await?),
+        };
+        Ok(Self {
             route,
-            live: None,
+            work: Work::Off(Arc::new(off)),
             stop: watch::Sender::new(true),
             tasks: Vec::new(),
-        }
+        })
     }
 
     pub(super) fn name(&self) -> String {
@@ -48,7 +95,7 @@ impl Running {
 
     /// Ends the route's work; when this returns, its target hears nothing more and its places are stored.
     pub(super) async fn stop(self, readers: &HashMap<String, ReaderHandle>) {
-        let Some(live) = self.live else { return };
+        let Work::On(live) = self.work else { return };
         if let Some(reader) = readers.get(&self.route.table) {
             let (gone, is_gone) = oneshot::channel();
             if reader
@@ -116,7 +163,7 @@ pub(super) async fn start(
     let follower = Follower::new(Arc::clone(&live), position, begins_latest);
     let running = Running {
         route,
-        live: Some(live),
+        work: Work::On(live),
         stop,
         tasks,
     };

@@ -236,10 +236,18 @@ impl Rows {
 
     /// How many dead letters a route has.
     pub(crate) async fn count_dead(&self, route: &str) -> Result<u64, Error> {
-        let prefix = format!("{route}#");
+        self.count(DEAD, &format!("{route}#")).await
+    }
+
+    /// How many changes of a route are parked.
+    pub(crate) async fn count_parked(&self, route: &str) -> Result<u64, Error> {
+        self.count(&format!("parked#{route}"), "").await
+    }
+
+    async fn count(&self, partition: &str, prefix: &str) -> Result<u64, Error> {
         let (mut count, mut after) = (0, None);
         loop {
-            let (rows, more) = self.page(DEAD, &prefix, after, None).await?;
+            let (rows, more) = self.page(partition, prefix, after, None).await?;
             count += rows.len() as u64;
             after = more;
             if after.is_none() {

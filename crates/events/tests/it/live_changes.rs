@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trestle_events::{ApplyError, Destination, Outcome, Route, RouteState, StartingPosition};
+use trestle_events::{ApplyError, Destination, Outcome, Route, RouteState, Selection, StartingPosition};
 
 use crate::support::{Recorder, World, refuse_bad, route};
 
@@ -114,6 +114,30 @@ fn what_a_removed_route_had_parked_becomes_dead_letters_and_it_begins_anew() {
     life.apply([route("r")]);
     life.until("everything from the beginning", || target.count() == 2);
     assert_eq!(life.status("r").dead, 1);
+}
+
+#[test]
+fn a_route_that_is_switched_off_still_says_what_it_has_left() {
+    let world = World::new();
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    let hasty = Route {
+        maximum_retry_attempts: 0,
+        ..route("r")
+    };
+    life.apply([hasty.clone()]);
+    world.put("bad", 1);
+    world.put("bad", 2);
+    life.until("both to be given up", || life.status("r").dead == 2);
+    life.apply([Route {
+        enabled: false,
+        ..hasty
+    }]);
+    let status = life.status("r");
+    assert_eq!((status.state, status.dead), (RouteState::Disabled, 2));
+    let dropped = life.router.drop_dead_letters(Selection::Route("r".into()));
+    assert_eq!(life.block_on(dropped).unwrap(), 2);
+    assert_eq!(life.status("r").dead, 0);
 }
 
 #[test]

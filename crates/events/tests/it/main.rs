@@ -11,6 +11,7 @@ mod dead_letters;
 mod delivery;
 mod failures;
 mod files;
+mod lag;
 mod live_changes;
 mod order;
 mod queues;
