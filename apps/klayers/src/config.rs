@@ -29,34 +29,27 @@ pub struct Files {
     pub pythons: Vec<String>,
 }
 
-/// The lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lists {
-    /// The packages to build.
-    pub packages: Vec<String>,
-    /// The regions to deploy to.
-    pub regions: Vec<String>,
-    /// The versions of Python that there are layers for.
-    pub pythons: Vec<String>,
-}
-
 impl Files {
     /// The package index.
     pub fn index(&self) -> Result<CsvIndex, Error> {
         CsvIndex::read(&text(self.packages.as_deref(), include_str!("../packages.csv"))?)
     }
 
-    /// The lists, as the files say at this moment.
-    pub fn lists(&self) -> Result<Lists, Error> {
-        let regions = text(self.regions.as_deref(), include_str!("../regions.csv"))?;
-        let mut regions = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .from_reader(regions.as_bytes());
-        Ok(Lists {
-            packages: self.index()?.packages(),
-            regions: regions.deserialize().collect::<Result<_, _>>()?,
-            pythons: self.pythons.clone(),
+    /// A list for a version of Python, as the files have it at this moment.
+    pub fn list(&self, kind: ConfigKind, python: &str) -> Result<Vec<String>, Error> {
+        Ok(match kind {
+            ConfigKind::PyVrsns => self.pythons.clone(),
+            ConfigKind::Rgns => self.regions()?,
+            ConfigKind::Pckgs if self.pythons.iter().any(|known| known == python) => self.index()?.packages(),
+            ConfigKind::Pckgs => Vec::new(),
         })
+    }
+
+    fn regions(&self) -> Result<Vec<String>, csv::Error> {
+        let text = text(self.regions.as_deref(), include_str!("../regions.csv"))?;
+        let mut csv = csv::ReaderBuilder::new();
+        let mut lines = csv.trim(csv::Trim::All).from_reader(text.as_bytes());
+        lines.deserialize().collect()
     }
 }
 
@@ -69,42 +62,28 @@ fn text(path: Option<&Path>, otherwise: &str) -> Result<String, csv::Error> {
     Ok(fs::read_to_string(path).map_err(named)?)
 }
 
-impl Lists {
-    /// The list of this kind, for a version of Python.
-    #[must_use]
-    pub fn list(&self, kind: ConfigKind, python: &str) -> &[String] {
-        match kind {
-            ConfigKind::PyVrsns => &self.pythons,
-            ConfigKind::Rgns => &self.regions,
-            ConfigKind::Pckgs if self.pythons.iter().any(|known| known == python) => &self.packages,
-            ConfigKind::Pckgs => &[],
-        }
-    }
-}
-
 impl App {
-    /// Writes the lists to the table, as far as they differ from what is there.
-    pub async fn load_config(&self, lists: &Lists) -> Result<(), Error> {
+    /// Writes the lists of the files to the table, as far as they differ from what is there. Says how many did.
+    pub async fn load_config(&self, files: &Files) -> Result<usize, Error> {
         let all = [(ConfigKind::PyVrsns, ALL), (ConfigKind::Rgns, ALL)].into_iter();
-        let packages = lists
+        let packages = files
             .pythons
             .iter()
             .map(|python| (ConfigKind::Pckgs, python.as_str()));
+        let mut changed = 0;
         for (kind, scope) in all.chain(packages) {
-            let list = lists.list(kind, scope).iter();
-            let new = NewConfig {
-                kind,
-                scope: scope.to_owned(),
-            };
-            let config = Config {
-                cnfg: Some(list.map(|text| AttributeValue::from(text.as_str())).collect()),
-                ..new.into()
-            };
-            if self.db.get(&config).await?.as_ref() != Some(&config) {
+            let list = files.list(kind, scope)?;
+            if self.list(kind, scope).await? != list {
+                changed += 1;
+                let scope = scope.to_owned();
+                let config = Config {
+                    cnfg: Some(list.into_iter().map(AttributeValue::S).collect()),
+                    ..NewConfig { kind, scope }.into()
+                };
                 self.db.put(&config).await?;
             }
         }
-        Ok(())
+        Ok(changed)
     }
 
     /// A list of the table, for a version of Python; empty if there is none.

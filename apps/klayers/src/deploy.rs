@@ -1,6 +1,6 @@
 //! Deploying: a layer of the newest build in every region that lacks it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use trestle::typed;
 
@@ -9,9 +9,6 @@ use crate::model::{
     ConfigKind, LatestLayerWhere, LatestOfPackageByPythonVersionWhere, Layer, LayerHead, NewLayer,
 };
 use crate::{App, Built, Error, LayerArn};
-
-/// How many regions a page of the database's answer has.
-const REGIONS_PER_PAGE: u32 = 10;
 
 /// What a deployment came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,14 +32,16 @@ impl App {
             package: &build.package,
             python_version: &build.python,
         };
-        let latest = self.db.latest_of_package_by_python_version(latest);
-        let latest = latest.page_size(REGIONS_PER_PAGE).collect().await?;
-        let hashes: BTreeMap<&str, Option<&str>> = latest
+        let latest = self
+            .db
+            .latest_of_package_by_python_version(latest)
+            .collect()
+            .await?;
+        let same = latest
             .iter()
-            .map(|layer| (layer.rgn.as_str(), layer.rqrmnts_hsh.as_deref()))
-            .collect();
-        let is_missing = |region: &&String| hashes.get(region.as_str()) != Some(&Some(build.hash.as_str()));
-        Ok(regions.iter().filter(is_missing).collect())
+            .filter(|layer| layer.rqrmnts_hsh.as_ref() == Some(&build.hash));
+        let done: BTreeSet<&String> = same.map(|layer| &layer.rgn).collect();
+        Ok(regions.iter().filter(|region| !done.contains(region)).collect())
     }
 
     /// Makes the build the latest layer of a region. First the layer is stored, so that whatever the table names is

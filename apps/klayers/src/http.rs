@@ -62,25 +62,24 @@ async fn openapi() -> impl IntoResponse {
 }
 
 /// What a path can say. In the first version it says nothing of Python.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Asked {
-    #[serde(default = "v1_python")]
-    python: String,
-    #[serde(default)]
+    python: Option<String>,
     region: String,
-    #[serde(default)]
     package: String,
     /// A format, or a package: the first version had both in the same place.
-    #[serde(default)]
     last: String,
 }
 
-fn v1_python() -> String {
-    V1_PYTHON.to_owned()
+impl Asked {
+    fn python(&self) -> &str {
+        self.python.as_deref().unwrap_or(V1_PYTHON)
+    }
 }
 
 async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    let (region, python_version, last) = (&asked.region, &asked.python, asked.last.as_str());
+    let (region, python_version, last) = (&asked.region, asked.python(), asked.last.as_str());
     if !matches!(last, "" | "json" | "csv" | "html") {
         let package = last;
         let latest = LatestLayerWhere {
@@ -95,12 +94,8 @@ async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answe
         region,
         python_version,
     };
-    let mut rows = served
-        .app
-        .db()
-        .latest_in_region_by_python_version(latest)
-        .collect()
-        .await?;
+    let rows = served.app.db().latest_in_region_by_python_version(latest);
+    let mut rows = rows.collect().await?;
     rows.sort_by(|one, two| one.pckg.cmp(&two.pckg));
     Ok(match last {
         "csv" => table::csv(region, python_version, &rows)?,
@@ -113,7 +108,7 @@ async fn versions(State(served): State<Served>, Path(asked): Path<Asked>) -> Ans
     let versions = VersionsOfLayerWhere {
         region: &asked.region,
         package: &asked.package,
-        python_version: &asked.python,
+        python_version: asked.python(),
     };
     let mut rows = served.app.db().versions_of_layer(versions).collect().await?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
@@ -121,9 +116,8 @@ async fn versions(State(served): State<Served>, Path(asked): Path<Asked>) -> Ans
 }
 
 async fn builds(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    Ok(views(
-        served.app.db().latest_builds(&asked.python).collect().await?,
-    ))
+    let rows = served.app.db().latest_builds(asked.python()).collect().await?;
+    Ok(views(rows))
 }
 
 fn views<R: Into<View>>(rows: Vec<R>) -> Response {
@@ -149,20 +143,16 @@ async fn config_of_files(
     State(served): State<Served>,
     Path((python, kind)): Path<(String, String)>,
 ) -> Answer {
-    let lists = served.files.lists()?;
-    let list = kind.parse().map_or(&[][..], |kind| lists.list(kind, &python));
+    let list = match kind.parse() {
+        Ok(kind) => served.files.list(kind, &python)?,
+        Err(_) => Vec::new(),
+    };
     Ok(Json(list).into_response())
 }
 
 async fn load_config(State(served): State<Served>) -> Answer {
-    let lists = served.files.lists()?;
-    served.app.load_config(&lists).await?;
-    let loaded = json!({
-        "pythonVersions": lists.pythons.len(),
-        "packages": lists.packages.len(),
-        "regions": lists.regions.len(),
-    });
-    Ok(Json(loaded).into_response())
+    let changed = served.app.load_config(&served.files).await?;
+    Ok(Json(json!({"changed": changed})).into_response())
 }
 
 impl IntoResponse for Error {

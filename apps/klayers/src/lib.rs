@@ -23,7 +23,7 @@ mod run;
 
 pub use app::{App, Db, Error};
 pub use build::Built;
-pub use config::{Files, Lists};
+pub use config::Files;
 pub use deploy::Deployed;
 pub use expiry::watch;
 pub use index::{CsvIndex, PackageIndex, Release};

@@ -92,7 +92,7 @@ impl Cli {
 }
 
 async fn run(app: &App, files: &Files) -> Result<(), Box<dyn Error>> {
-    app.load_config(&files.lists()?).await?;
+    app.load_config(files).await?;
     let begun = Instant::now();
     let summary = app.run().await?;
     for failed in &summary.failed {

@@ -194,8 +194,9 @@ async fn the_lists_are_those_of_the_files_and_in_the_table_once_they_are_loaded(
     assert_eq!(lists("config").await, nothing);
     assert_eq!(get(&api, "/api/v1/python-versions").await.body, "[]");
 
-    let loaded = ask(&api, Method::POST, "/api/v1/load-config").await;
-    assert_eq!(loaded.body, r#"{"packages":1,"pythonVersions":1,"regions":2}"#);
+    let load = async || ask(&api, Method::POST, "/api/v1/load-config").await.body;
+    assert_eq!(load().await, r#"{"changed":3}"#);
+    assert_eq!(load().await, r#"{"changed":0}"#);
     assert_eq!(lists("config").await, in_files);
     let pythons = get(&api, "/api/v1/python-versions").await;
     assert_eq!((pythons.body.as_str(), pythons.cache), (r#"["p3.12"]"#, None));
@@ -207,7 +208,7 @@ async fn the_lists_are_those_of_the_files_and_in_the_table_once_they_are_loaded(
     );
     assert_eq!(lists("configS3").await.0, r#"["idna","requests"]"#);
     assert_eq!(lists("config").await, in_files);
-    ask(&api, Method::POST, "/api/v1/load-config").await;
+    assert_eq!(load().await, r#"{"changed":1}"#);
     assert_eq!(lists("config").await.0, r#"["idna","requests"]"#);
 }
 

@@ -10,7 +10,7 @@ use klayers::model::Klayers;
 use klayers::{App, Bucket, CsvIndex, LayerStore as _};
 use trestle::{Engine, Options, StoreSettings};
 
-use crate::support::{REGION, World, check, lists};
+use crate::support::{REGION, World, check, files};
 
 /// More steps than a deployment has.
 const STEPS: u64 = 12;
@@ -49,8 +49,7 @@ async fn recover(world: &World) {
     assert!(matches!(latest.as_deref(), Some("1.0" | "2.0")), "{latest:?}");
     world.deploy("requests", REGION).await.unwrap();
     assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
-    let lists = lists(&["requests".to_owned()], &[REGION.to_owned()]);
-    world.app.load_config(&lists).await.unwrap();
+    world.app.load_config(&files()).await.unwrap();
     world.app.sweep().await.unwrap();
     let named = world.versions("requests", REGION).await.len();
     assert_eq!((named, world.layers.list(REGION).await.unwrap().len()), (2, 2));

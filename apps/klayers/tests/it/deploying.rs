@@ -102,20 +102,21 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
 #[tokio::test]
 async fn point_11_regions_to_deploy_are_those_without_the_layer_and_those_with_another_over_several_pages() {
     let world = World::new();
-    let regions: Vec<String> = (0..60).map(|number| format!("region-{number}")).collect();
+    // Their names are so long that not all of them fit into a page of the database's answer.
+    let regions: Vec<String> = (0..600).map(|number| format!("{number:0>1000}")).collect();
     let old = world.app.build("requests", PYTHON).await.unwrap();
-    for region in &regions[..25] {
+    for region in &regions[..150] {
         world.app.deploy(region, &old).await.unwrap();
     }
     world.index.release("requests", "2.0");
     let new = world.app.build("requests", PYTHON).await.unwrap();
-    for region in &regions[10..40] {
+    for region in &regions[50..550] {
         world.app.deploy(region, &new).await.unwrap();
     }
     world.database.take();
     let missing = world.app.regions_to_deploy(&new, &regions).await.unwrap();
     let (reads, _) = world.database.take();
-    let expected: Vec<&String> = regions[..10].iter().chain(&regions[40..]).collect();
+    let expected: Vec<&String> = regions[..50].iter().chain(&regions[550..]).collect();
     assert_eq!(missing, expected, "stale ones, and those without");
-    assert!(reads > 3, "{reads} pages");
+    assert_eq!(reads, 2, "pages");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use trestle::events::{ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
 use trestle::{DatabaseExt as _, api};
 
-use crate::support::{PYTHON, REGION, World, lists, until};
+use crate::support::{PYTHON, REGION, World, files, until};
 
 const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 const NO_TIME: Duration = Duration::ZERO;
@@ -198,8 +198,7 @@ async fn point_08_only_what_the_pattern_matches_is_delivered() {
         .start()
         .await
         .unwrap();
-    let lists = lists(&["requests".into()], &[REGION.into()]);
-    world.app.load_config(&lists).await.unwrap();
+    world.app.load_config(&files()).await.unwrap();
     world
         .deploy_versions("requests", "us-east-1", &["0.1", "0.2"])
         .await;

@@ -1,6 +1,6 @@
 //! The monthly run.
 
-use crate::support::{PYTHON, World, lists};
+use crate::support::{PYTHON, World, files};
 use klayers::{CsvIndex, Summary};
 
 const PACKAGES: &str = include_str!("../../packages.csv");
@@ -44,15 +44,13 @@ async fn point_13_one_query_returns_the_latest_build_of_all_64_packages() {
 async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     let world = World::new();
     let regions: Vec<String> = REGIONS.lines().skip(1).map(str::to_owned).collect();
-    let packages = packages();
-    let lists = lists(&packages, &regions);
-    let layers = packages.len() * regions.len();
-    world.app.load_config(&lists).await.unwrap();
+    let layers = packages().len() * regions.len();
+    world.app.load_config(&files()).await.unwrap();
     let first = world.app.run().await.unwrap();
     assert_eq!((first.built, first.deployed, first.failed), (64, layers, vec![]));
 
     world.database.take();
-    world.app.load_config(&lists).await.unwrap();
+    world.app.load_config(&files()).await.unwrap();
     let second = world.app.run().await.unwrap();
     let nothing = Summary {
         unchanged: layers,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfLayerWhere};
-use klayers::{App, Error, LayerArn, LayerStore, Lists, PackageIndex, Release};
+use klayers::{App, Error, Files, LayerArn, LayerStore, PackageIndex, Release};
 use trestle::api::{Answer, Request};
 use trestle::{Database, Engine, MemoryStore, Options, Timestamp, VirtualClock};
 
@@ -112,12 +112,11 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
     head.map(|head| head.pckg_vrsn)
 }
 
-/// Lists of one version of Python.
-pub(crate) fn lists(packages: &[String], regions: &[String]) -> Lists {
-    Lists {
-        packages: packages.to_vec(),
-        regions: regions.to_vec(),
+/// The lists that come along, for one version of Python.
+pub(crate) fn files() -> Files {
+    Files {
         pythons: vec![PYTHON.to_owned()],
+        ..Files::default()
     }
 }
 
