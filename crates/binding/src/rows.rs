@@ -30,8 +30,8 @@ pub(crate) fn scan(
                 ..Scan::default()
             },
         )?;
-        for item in page.items.iter().flatten() {
-            each(item)?;
+        for item in page.items.into_iter().flatten() {
+            each(&item)?;
         }
         from = page.last_evaluated_key;
         if from.is_none() {

@@ -2,7 +2,7 @@
 
 use trestle_api::Error;
 use trestle_expr::{Condition, Projection};
-use trestle_item::{Item, codec, size};
+use trestle_item::{Item, Items, StoredItem, codec, size};
 use trestle_store::{Direction, Snapshot, Space};
 
 use crate::capacity::Read;
@@ -56,7 +56,7 @@ pub(crate) struct PageRequest<'a> {
 /// A page and what it cost.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Items,
     pub(crate) count: usize,
     pub(crate) scanned: usize,
     /// The key of the last row read, if there may be more.
@@ -67,7 +67,41 @@ pub(crate) struct Page {
     pub(crate) fetched: Vec<usize>,
 }
 
+impl PageRequest<'_> {
+    /// Whether nothing has to be known of a row to show it, or to count it.
+    fn shows_rows_as_stored(&self) -> bool {
+        self.filter.is_none() && self.projection.is_none() && !self.fetch
+    }
+}
+
 impl Page {
+    /// Adds a row, if it passes the filter, as the request wants to see it.
+    fn look_at(
+        &mut self,
+        row: Item,
+        snapshot: &dyn Snapshot,
+        source: Source<'_>,
+        request: &PageRequest<'_>,
+    ) -> Result<(), Error> {
+        let item = if request.fetch {
+            let item = fetch(snapshot, source.table, &row)?;
+            self.fetched.push(size::of_item(&item));
+            item
+        } else {
+            row
+        };
+        if request.filter.is_none_or(|filter| filter.holds(&item)) {
+            self.count += 1;
+            if !request.count_only {
+                match request.projection {
+                    Some(wanted) => self.items.push(&wanted.apply(&item)),
+                    None => self.items.push(&item),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What fetching whole items for an index cost.
     pub(crate) fn fetched_units(&self, read: Read) -> f64 {
         // From zero: an empty sum of floats would be minus zero, and shown as such.
@@ -86,26 +120,20 @@ pub(crate) fn read(
     let mut page = Page::default();
     for row in request.range.rows(snapshot, source.space(), request.direction) {
         let (_, value) = row.map_err(internal)?;
-        let mut item = codec::decode(&value).map_err(internal)?;
+        let stored = StoredItem::check(&value).map_err(internal)?;
         page.scanned += 1;
-        page.bytes += size::of_item(&item);
+        page.bytes += stored.size();
         let full = page.bytes > PAGE_BYTES_MAX || request.limit.is_some_and(|limit| page.scanned >= limit);
-        let key = full.then(|| source.key_of(&item));
-        if request.fetch {
-            item = fetch(snapshot, source.table, &item)?;
-            page.fetched.push(size::of_item(&item));
-        }
-        if request.filter.is_none_or(|filter| filter.holds(&item)) {
+        if request.shows_rows_as_stored() {
             page.count += 1;
             if !request.count_only {
-                page.items.push(match request.projection {
-                    Some(wanted) => wanted.apply(&item),
-                    None => item,
-                });
+                page.items.push_stored(stored);
             }
+        } else {
+            page.look_at(stored.decode(), snapshot, source, request)?;
         }
         if full {
-            page.last = key;
+            page.last = Some(source.key_of(&stored.decode()));
             break;
         }
     }

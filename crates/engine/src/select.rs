@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::{ConsumedCapacity, Error, ReturnConsumedCapacity, Select};
 use trestle_expr::{Condition, Placeholders, Projection};
-use trestle_item::Item;
+use trestle_item::{Item, Items};
 use trestle_store::{Direction, Snapshot};
 
 use crate::capacity::{Consumed, Read};
@@ -193,7 +193,7 @@ pub(crate) struct Reading<'a> {
 
 /// The answer to a Query or Scan.
 pub(crate) struct Answer {
-    pub(crate) items: Option<Vec<Item>>,
+    pub(crate) items: Option<Items>,
     pub(crate) count: u32,
     pub(crate) scanned_count: u32,
     pub(crate) last_evaluated_key: Option<Item>,

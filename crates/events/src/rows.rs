@@ -182,7 +182,10 @@ impl Rows {
             Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok((Vec::new(), None)),
             answer => answer?,
         };
-        Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key))
+        Ok((
+            answer.items.unwrap_or_default().to_vec(),
+            answer.last_evaluated_key,
+        ))
     }
 
     /// All rows of a partition whose sort key begins with `prefix`.

@@ -11,7 +11,10 @@
 use crate::{AttributeValue, Map};
 
 mod read;
+mod walk;
 mod write;
+
+pub(crate) use walk::{Container, Visitor, walk};
 
 /// How deep a value may be nested in stored bytes. Requests are held to [`crate::NESTING_MAX`] long before.
 pub const DEPTH_MAX: usize = 64;

@@ -3,6 +3,8 @@
 //! This crate is the language everything else speaks. It is pure: no I/O, no clock, no table.
 
 pub mod codec;
+mod items;
+mod json_text;
 pub mod key;
 mod map;
 mod number;
@@ -10,6 +12,7 @@ mod serde_json_form;
 pub mod size;
 mod value;
 
+pub use items::{IntoItems, Items, StoredItem};
 pub use map::{Item, Map};
 pub use number::{Number, NumberError};
 pub use serde_json_form::{Base64Error, NESTING_MAX, VALIDATION_MARK, from_base64};

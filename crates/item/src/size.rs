@@ -1,5 +1,6 @@
 //! Sizes as DynamoDB counts them, for the limit on items and for consumed capacity.
 
+use crate::codec::{Container, Visitor};
 use crate::{AttributeValue, Map, Number};
 
 /// What a map or list costs before its elements.
@@ -47,4 +48,50 @@ fn of_number(number: &Number) -> usize {
     let last_pair = i32::from(number.exponent()).div_euclid(2);
     let pairs = (first_pair - last_pair).unsigned_abs() as usize + 1;
     1 + pairs + usize::from(number.is_negative())
+}
+
+/// Adds up the size of an item that is read without making values of it.
+#[derive(Debug, Default)]
+pub(crate) struct SizeCounter {
+    total: usize,
+}
+
+impl SizeCounter {
+    pub(crate) fn total(&self) -> usize {
+        self.total
+    }
+}
+
+impl Visitor for SizeCounter {
+    fn null(&mut self) {
+        self.total += 1;
+    }
+
+    fn truth(&mut self, _truth: bool) {
+        self.total += 1;
+    }
+
+    fn text(&mut self, text: &str) {
+        self.total += text.len();
+    }
+
+    fn number(&mut self, number: &Number) {
+        self.total += of_number(number);
+    }
+
+    fn binary(&mut self, bytes: &[u8]) {
+        self.total += bytes.len();
+    }
+
+    fn begin(&mut self, container: Container, count: usize) {
+        if matches!(container, Container::Map | Container::List) {
+            self.total += CONTAINER + count * ELEMENT;
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        self.total += name.len();
+    }
+
+    fn end(&mut self, _container: Container) {}
 }

@@ -80,7 +80,7 @@ impl Storage {
     /// The first rows of a partition.
     pub(crate) async fn some(&self, partition: &str, limit: u32) -> Result<Vec<Item>, QueueError> {
         let page = self.database.query(self.query(partition, Some(limit))).await?;
-        Ok(page.items.unwrap_or_default())
+        Ok(page.items.unwrap_or_default().to_vec())
     }
 
     fn query(&self, partition: &str, limit: Option<u32>) -> Query {

@@ -41,7 +41,7 @@ pub(crate) async fn execute(
     match result {
         Ok(response) => {
             tracing::debug!(operation, latency_us, id, "answered");
-            Answer::json(StatusCode::OK, trestle_wire::encode(&response))
+            Answer::json(StatusCode::OK, trestle_wire::encode(response))
         }
         Err(error) => {
             log_failure(operation, latency_us, id, &error);

@@ -1,6 +1,5 @@
 //! Rows one after another.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -8,7 +7,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use trestle_api::{Answer, Request, Response};
-use trestle_item::Item;
+use trestle_item::{IntoItems, Item};
 use trestle_model::Index;
 
 use crate::handle::Handle;
@@ -24,7 +23,7 @@ pub struct RowStream<'d, T> {
     /// What to ask for next; `None` after the last page.
     request: Option<Request>,
     answer: Option<Answer<'d>>,
-    page: VecDeque<Item>,
+    page: IntoItems,
     error: Option<Error>,
     /// The key of the last row that was read.
     place: Option<Item>,
@@ -38,7 +37,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
             access,
             request: Some(request),
             answer: None,
-            page: VecDeque::new(),
+            page: IntoItems::default(),
             error: None,
             place: None,
             rows: PhantomData,
@@ -51,7 +50,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
             access,
             request: None,
             answer: None,
-            page: VecDeque::new(),
+            page: IntoItems::default(),
             error: Some(error),
             place: None,
             rows: PhantomData,
@@ -81,13 +80,13 @@ impl<'d, T: FromRow> RowStream<'d, T> {
     fn end(&mut self, error: Error) -> Poll<Option<Result<T, Error>>> {
         self.request = None;
         self.answer = None;
-        self.page.clear();
+        self.page = IntoItems::default();
         Poll::Ready(Some(Err(error)))
     }
 
     /// The next row of the page at hand.
     fn row_of_page(&mut self) -> Result<Option<T>, Error> {
-        while let Some(item) = self.page.pop_front() {
+        while let Some(item) = self.page.next() {
             let (place, table_name) = self.place_of(&item)?;
             let row = read_in(self.handle.definition, &table_name, item)?;
             if row.is_some() {
@@ -134,7 +133,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
                 return Err(trestle_api::Error::internal(message).into());
             }
         };
-        self.page = items.unwrap_or_default().into();
+        self.page = items.unwrap_or_default().into_iter();
         match (&mut self.request, last) {
             (Some(Request::Query(query)), Some(last)) => query.exclusive_start_key = Some(last),
             (Some(Request::Scan(scan)), Some(last)) => scan.exclusive_start_key = Some(last),

@@ -179,7 +179,7 @@ fn scan(engine: &Engine, index: &str) -> Vec<Item> {
         index_name: Some(index.into()),
         ..Scan::default()
     });
-    scanned.unwrap().items.unwrap()
+    scanned.unwrap().items.unwrap().to_vec()
 }
 
 #[tokio::test]

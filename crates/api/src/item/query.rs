@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
-use trestle_item::{Item, Map};
+use trestle_item::{Item, Items, Map};
 
 use crate::{ConditionalOperator, ConsumedCapacity, LegacyCondition, ReturnConsumedCapacity};
 
@@ -69,7 +69,7 @@ wire_enum! {
 #[serde(rename_all = "PascalCase", default)]
 pub struct QueryOutput {
     /// The items; absent when only the count was asked for.
-    pub items: Option<Vec<Item>>,
+    pub items: Option<Items>,
     /// How many items passed the filter.
     pub count: u32,
     /// How many items were looked at.

@@ -38,7 +38,7 @@ fn with_status(models: &Models, status: &str) -> Vec<Item> {
         expression_attribute_values: Some(plain(json!({":r": "eu-west-1", ":s": status}))),
         ..Query::default()
     };
-    models.engine.run(query).unwrap().items.unwrap()
+    models.engine.run(query).unwrap().items.unwrap().to_vec()
 }
 
 fn head(models: &Models, package: &str) -> Item {

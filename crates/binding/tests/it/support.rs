@@ -108,7 +108,7 @@ impl Models {
             table_name: table.to_owned(),
             ..Scan::default()
         };
-        self.engine.run(scan).unwrap().items.unwrap()
+        self.engine.run(scan).unwrap().items.unwrap().to_vec()
     }
 
     /// The rows of a partition of an index, in order.
@@ -121,7 +121,7 @@ impl Models {
             expression_attribute_values: Some(Item::from([(":k", value)])),
             ..Query::default()
         };
-        self.engine.run(query).unwrap().items.unwrap()
+        self.engine.run(query).unwrap().items.unwrap().to_vec()
     }
 }
 

@@ -104,7 +104,7 @@ fn rows(models: &Models, pattern: &str, parameters: Value) -> Vec<Item> {
         Response::GetItem(answer) => answer.item.into_iter().collect(),
         Response::Query(answer) => {
             assert_eq!(answer.last_evaluated_key, None);
-            answer.items.unwrap()
+            answer.items.unwrap().to_vec()
         }
         other => panic!("{other:?}"),
     }

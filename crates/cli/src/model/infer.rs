@@ -54,7 +54,7 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
 struct Rows<'d> {
     database: &'d Database,
     scan: Option<Scan>,
-    page: std::vec::IntoIter<trestle_item::Item>,
+    page: trestle_item::IntoItems,
     left: usize,
     read: usize,
     /// As DescribeTable says.
@@ -71,7 +71,7 @@ impl<'d> Rows<'d> {
                 table_name: table.to_owned(),
                 ..Scan::default()
             }),
-            page: Vec::new().into_iter(),
+            page: trestle_item::IntoItems::default(),
             left: most,
             read: 0,
             all,

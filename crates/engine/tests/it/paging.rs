@@ -262,7 +262,7 @@ fn paging_goes_on_from_a_row_that_was_deleted_meanwhile() {
             limit: None,
             ..query
         };
-        let rest = fixture.engine.run(rest).unwrap().items.unwrap();
+        let rest = fixture.engine.run(rest).unwrap().items.unwrap().to_vec();
         let found: Vec<i64> = rest
             .iter()
             .map(|item| crate::support::number(item, "sk"))

@@ -157,7 +157,7 @@ fn a_record_larger_than_a_row_and_one_nested_to_the_limit_are_kept_whole() {
         table_name: "_trestle.routes".into(),
         ..trestle_api::Scan::default()
     };
-    let rows = world.engine.run(rows).unwrap().items.unwrap();
+    let rows = world.engine.run(rows).unwrap().items.unwrap().to_vec();
     let parts = rows
         .iter()
         .filter(|row| row.get("pk").unwrap().as_s().unwrap().starts_with("part#"));

@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         Ok(set)
     }
 
-    fn number(&mut self) -> Result<Number, CodecError> {
+    pub(super) fn number(&mut self) -> Result<Number, CodecError> {
         let head = self.byte()?;
         let mut coefficient = [0; 16];
         let exponent_length = usize::from((head >> number_head::EXPONENT_SHIFT) & number_head::EXPONENT_MASK);
@@ -110,18 +110,18 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn text(&mut self) -> Result<&'a str, CodecError> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| CodecError::NotUtf8)
+    pub(super) fn text(&mut self) -> Result<&'a str, CodecError> {
+        simdutf8::basic::from_utf8(self.bytes()?).map_err(|_| CodecError::NotUtf8)
     }
 
     #[inline]
-    fn bytes(&mut self) -> Result<&'a [u8], CodecError> {
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], CodecError> {
         let length = self.length()?;
         self.take(length)
     }
 
     /// How many elements follow. Each takes a byte at least, so a count beyond the bytes left is a lie.
-    fn count(&mut self) -> Result<usize, CodecError> {
+    pub(super) fn count(&mut self) -> Result<usize, CodecError> {
         let count = self.length()?;
         if count > self.rest.len() {
             Err(CodecError::BadLength)
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn byte(&mut self) -> Result<u8, CodecError> {
+    pub(super) fn byte(&mut self) -> Result<u8, CodecError> {
         let (byte, rest) = self.rest.split_first().ok_or(CodecError::Truncated)?;
         self.rest = rest;
         Ok(*byte)
@@ -171,6 +171,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn deeper(depth: usize) -> Result<usize, CodecError> {
+pub(super) fn deeper(depth: usize) -> Result<usize, CodecError> {
     depth.checked_sub(1).ok_or(CodecError::TooDeep)
 }

@@ -7,6 +7,7 @@
 
 mod codec;
 mod generate;
+mod items;
 mod json;
 mod key;
 mod number;

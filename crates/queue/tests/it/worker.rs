@@ -51,7 +51,7 @@ fn due_rows(fixture: &Fixture) -> Vec<u64> {
         table_name: "_trestle.queues".to_owned(),
         ..Scan::default()
     };
-    let rows = fixture.engine.run(scan).unwrap().items.unwrap();
+    let rows = fixture.engine.run(scan).unwrap().items.unwrap().to_vec();
     let due = rows
         .iter()
         .filter_map(|row| row.get("due")?.as_n()?.to_string().parse().ok());
