@@ -11,7 +11,7 @@ use crate::{Change, ChangeEvent, Route};
 #[derive(Debug)]
 pub(crate) struct Typed {
     pub(crate) change: Arc<Change>,
-    json: OnceLock<Arc<Value>>,
+    json: OnceLock<Value>,
 }
 
 impl Typed {
@@ -22,8 +22,8 @@ impl Typed {
         }
     }
 
-    pub(crate) fn json(&self) -> &Arc<Value> {
-        self.json.get_or_init(|| Arc::new(self.change.to_json()))
+    pub(crate) fn json(&self) -> &Value {
+        self.json.get_or_init(|| self.change.to_json())
     }
 }
 

@@ -51,7 +51,7 @@ fn message(batch: &Batch, delivery: &Delivery) -> NewMessage {
     ];
     NewMessage {
         attributes: attributes.map(|(name, value)| (name.to_owned(), value)).into(),
-        ..NewMessage::from(delivery.input.to_string())
+        ..NewMessage::from(delivery.input().to_string())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
 use trestle_api::TransactWriteItem;
 use trestle_pattern::Template;
 
@@ -40,21 +41,51 @@ pub struct Delivery {
     pub change: Arc<Change>,
     /// Which attempt this is; the first is 1.
     pub attempt: u32,
-    /// What the route's input template makes of the change; without a template, the change as JSON.
-    pub input: Arc<serde_json::Value>,
+    typed: Arc<Typed>,
+    template: Option<Arc<Template>>,
+    /// What the template made, once somebody has asked for it: a handler in the same program never does.
+    input: OnceLock<Value>,
 }
 
 impl Delivery {
+    /// A change and what its target is to get for it.
+    #[must_use]
+    pub fn new(id: impl Into<String>, change: Change, attempt: u32, input: Value) -> Self {
+        let change = Arc::new(change);
+        Self {
+            id: id.into(),
+            typed: Arc::new(Typed::new(Arc::clone(&change))),
+            change,
+            attempt,
+            template: None,
+            input: OnceLock::from(input),
+        }
+    }
+
     /// A change as a route delivers it.
-    pub(crate) fn of(route: &str, typed: &Typed, attempt: u32, template: Option<&Template>) -> Self {
+    pub(crate) fn of(
+        route: &str,
+        typed: &Arc<Typed>,
+        attempt: u32,
+        template: Option<&Arc<Template>>,
+    ) -> Self {
         Self {
             id: format!("{route}:{}", typed.change.event_id),
             change: Arc::clone(&typed.change),
             attempt,
-            input: match template {
-                Some(template) => Arc::new(template.fill(typed.json())),
-                None => Arc::clone(typed.json()),
-            },
+            typed: Arc::clone(typed),
+            template: template.map(Arc::clone),
+            input: OnceLock::new(),
+        }
+    }
+
+    /// What the route's input template makes of the change; without a template, the change as JSON.
+    #[must_use]
+    pub fn input(&self) -> &Value {
+        match (self.input.get(), &self.template) {
+            (Some(input), _) => input,
+            (None, None) => self.typed.json(),
+            (None, Some(template)) => self.input.get_or_init(|| template.fill(self.typed.json())),
         }
     }
 }

@@ -20,7 +20,7 @@ impl<'a> Record<'a> {
         Record {
             id: &delivery.id,
             attempt: delivery.attempt,
-            input: &delivery.input,
+            input: delivery.input(),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Target for EventBridge {
 impl Protocol for Bus {
     fn entry(&self, _route: &str, delivery: &Delivery, _place: usize) -> (Value, usize) {
         let change = &delivery.change;
-        let detail = delivery.input.to_string();
+        let detail = delivery.input().to_string();
         let detail_type = self.detail_type.clone().unwrap_or_else(|| {
             let about = change.entity.as_ref().unwrap_or(&change.table);
             format!("{about} {}", change.event)

@@ -74,7 +74,7 @@ impl Protocol for Queue {
     /// The body is the input; the attributes `route` and `id` tell the route and the idempotency key, as in a queue
     /// of our own.
     fn entry(&self, route: &str, delivery: &Delivery, place: usize) -> (Value, usize) {
-        let body = delivery.input.to_string();
+        let body = delivery.input().to_string();
         let bytes = body.len() + "routeStringidString".len() + route.len() + delivery.id.len();
         let mut entry = json!({
             "Id": place.to_string(),

@@ -26,7 +26,7 @@ pub struct Tail {
     table: Arc<str>,
     route: String,
     matcher: Matcher,
-    template: Option<Template>,
+    template: Option<Arc<Template>>,
     /// Changes before this time are not shown.
     from: Timestamp,
     /// It has not looked yet, and begins behind the newest record.
@@ -51,7 +51,9 @@ impl Tail {
             table: route.table.as_str().into(),
             route: route.name.clone(),
             matcher: Matcher::new(route)?,
-            template: template.map_err(|error| format!("the input cannot be used: {error}"))?,
+            template: template
+                .map_err(|error| format!("the input cannot be used: {error}"))?
+                .map(Arc::new),
             from: match route.starting_position {
                 StartingPosition::At(from) => from,
                 StartingPosition::Latest | StartingPosition::TrimHorizon => Timestamp::EPOCH,
@@ -91,7 +93,7 @@ impl Tail {
             .map(|last| Sequence::new(&last.dynamodb.sequence_number));
         for record in page.records {
             let change = record::change(record, &self.table, &shard.shard, &*self.typer);
-            let typed = Typed::new(Arc::new(change));
+            let typed = Arc::new(Typed::new(Arc::new(change)));
             if typed.change.at >= self.from && self.matcher.takes(&typed) {
                 let delivery = Delivery::of(&self.route, &typed, 1, self.template.as_ref());
                 self.taken.push(delivery);

@@ -111,7 +111,7 @@ fn the_input_is_the_change_as_json_or_what_the_template_makes_of_it() {
         seen.lock().push((
             batch.route.to_string(),
             delivery.id.clone(),
-            (*delivery.input).clone(),
+            delivery.input().clone(),
         ));
         trestle_events::Outcome::Done
     });

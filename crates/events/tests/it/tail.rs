@@ -36,7 +36,7 @@ impl Looking {
         let mut seen = Vec::new();
         for _ in 0..20 {
             for delivery in self.next() {
-                let new = &delivery.input["new"];
+                let new = &delivery.input()["new"];
                 seen.push(format!("{}{}", new["pk"].as_str().unwrap_or("-"), new["n"]));
             }
         }
@@ -85,7 +85,7 @@ fn it_shows_what_the_route_would_take_as_its_target_would_get_it() {
     let [one] = seen.as_slice() else {
         panic!("{seen:?}");
     };
-    assert_eq!(*one.input, serde_json::json!({"version": 2}));
+    assert_eq!(*one.input(), serde_json::json!({"version": 2}));
     assert_eq!((one.change.changed.join(" "), one.attempt), ("n".to_owned(), 1));
     let tables = world.engine.run(ListTables::default()).unwrap();
     assert_eq!(tables.table_names, ["T", "fence"], "nothing is stored");

@@ -71,10 +71,6 @@ fn delivery(number: usize, key: &str) -> Delivery {
         shard: "shard".into(),
         at: Timestamp::from_secs(NOW_S),
     };
-    Delivery {
-        id: format!("r/{number}"),
-        input: Arc::new(json!({"number": number, "key": key})),
-        change: Arc::new(change),
-        attempt: 1,
-    }
+    let input = json!({"number": number, "key": key});
+    Delivery::new(format!("r/{number}"), change, 1, input)
 }

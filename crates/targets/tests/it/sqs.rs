@@ -6,7 +6,7 @@ use crate::signed::assert_signed;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trestle_env::SystemClock;
-use trestle_events::{Batch, Outcome};
+use trestle_events::{Batch, Delivery, Outcome};
 use trestle_targets::Surroundings;
 
 const PATH: &str = "/000000000000/changes";
@@ -76,7 +76,8 @@ async fn messages_are_sent_ten_at_a_time_and_signed() {
 async fn a_call_stays_below_the_limit_of_its_bytes() {
     let mut large = batch(5);
     for delivery in &mut large.deliveries {
-        delivery.input = Arc::new(json!("x".repeat(100_000)));
+        let change = (*delivery.change).clone();
+        *delivery = Delivery::new(&*delivery.id, change, 1, json!("x".repeat(100_000)));
     }
     let (outcome, server) = outcome_of(|received| take(received, |_| None), &large).await;
     assert_eq!(outcome, Outcome::Done);
