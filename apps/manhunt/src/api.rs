@@ -54,9 +54,8 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
 
 /// The API on a service.
 pub fn router(service: Arc<Service>) -> Router {
-    let router = Router::new();
     let add = |router: Router<_>, (path, methods)| router.route(path, methods);
-    routes().into_iter().fold(router, add).with_state(service)
+    routes().into_iter().fold(Router::new(), add).with_state(service)
 }
 
 #[derive(Deserialize)]

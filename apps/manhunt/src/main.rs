@@ -1,7 +1,7 @@
 //! The `manhunt` binary.
 
 use std::error::Error;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,7 +49,10 @@ struct Door {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt().with_env_filter(filter).init();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    log.with_ansi(std::io::stderr().is_terminal()).init();
     match Cli::parse() {
         Cli::Serve { data, door } => {
             let engine = Engine::open(&data, StoreSettings::default(), Options::default())?;

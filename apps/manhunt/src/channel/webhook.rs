@@ -6,27 +6,26 @@ use reqwest::{Client, Error};
 use super::{Channel, Notice, TIMEOUT};
 
 /// Posts notices to URLs, with the attempt as idempotency key.
-pub struct Webhook {
-    client: Client,
-}
+pub struct Webhook(Client);
 
 impl Webhook {
     /// A client for any number of receivers.
     pub fn new() -> Result<Self, Error> {
         // The program says who encrypts; if somebody said so before, that holds.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().timeout(TIMEOUT).build()?;
-        Ok(Self { client })
+        Ok(Self(Client::builder().timeout(TIMEOUT).build()?))
     }
 }
 
 #[async_trait]
 impl Channel for Webhook {
     async fn send(&self, notice: &Notice) -> Result<(), String> {
-        let post = self.client.post(&notice.destination).json(notice);
+        let post = self.0.post(&notice.destination).json(notice);
         let answer = post.header("idempotency-key", &notice.attempt_id).send().await;
         let accepted = answer.and_then(|answer| answer.error_for_status());
-        accepted.map(|_| ()).map_err(|error| in_full(&error))
+        accepted
+            .map(|_| ())
+            .map_err(|error| in_full(&error.without_url()))
     }
 }
 

@@ -1,0 +1,166 @@
+// The page of apps/manhunt in a real browser: whoever watches sees a search begin, unfold and end. Run by `node --test`
+// with MANHUNT naming the program.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const BROWSER = "/usr/bin/chromium";
+const PATIENCE = 20_000;
+const DOMAIN = "d0";
+// As root there is no sandbox; the rest keeps the browser from calling its maker.
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync",
+];
+const HOSTILE = `<b>x</b> <img src=x onerror="window.wasRun = true">`;
+
+let program, browser, url;
+
+before(async () => {
+  assert.ok(process.env.MANHUNT, "MANHUNT must name the program: target/debug/manhunt");
+  assert.ok(existsSync(BROWSER), `there is no ${BROWSER}: install Debian's package chromium`);
+  program = spawn(process.env.MANHUNT, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"], env: { RUST_LOG: "warn" } });
+  url = await new Promise((found, lost) => {
+    let said = "";
+    program.on("error", lost).on("exit", (code) => lost(new Error(`manhunt ended with ${code}`)));
+    program.stdout.setEncoding("utf8").on("data", (text) => {
+      said += text;
+      const there = said.match(/http:\/\/127\.0\.0\.1:\d+/);
+      if (there) found(there[0]);
+    });
+  });
+  browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS, timeout: 60_000 });
+}, { timeout: 90_000 });
+
+after(async () => {
+  await browser?.close();
+  program?.kill();
+});
+
+async function post(path, body) {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${url}/domains/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  assert.equal(answer.status, 201, await answer.clone().text());
+  return answer.json();
+}
+
+/** A contact who is waited for this many seconds by one method after another. */
+async function contact(name, waits, domain = DOMAIN) {
+  const { contactId } = await post(`${domain}/contacts`, { name });
+  for (const [order, waitSeconds] of waits.entries()) {
+    await post(`${domain}/contacts/${contactId}/methods`, { type: "text", destination: `+${order}`, waitSeconds, order });
+  }
+  return contactId;
+}
+
+const begin = (contactId, domain = DOMAIN) => post(`${domain}/searches`, { contactId });
+
+/** A fresh page, and what its console complains about. */
+async function visit(t, path, options = {}) {
+  const context = await browser.newContext(options);
+  t.after(() => context.close());
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.goto(url + path);
+  return { page, complaints };
+}
+
+const status = (page, word) => page.getByRole("status").getByText(word, { exact: true }).waitFor();
+const attempt = (page, destination) => page.locator("section").filter({ hasText: destination });
+const card = (page, name) => page.locator("section").filter({ hasText: name });
+
+test("a search that is begun on the page unfolds there without a reload, and an answer ends it", async (t) => {
+  await contact("Ada", [2, 1, 600]);
+  const { page, complaints } = await visit(t, "/");
+  await page.getByLabel("Domain").fill(DOMAIN);
+  await page.getByRole("button", { name: "Open" }).click();
+  await card(page, "Ada").getByRole("button", { name: "Find" }).click();
+  await status(page, "active");
+  await page.evaluate(() => { window.isTheSamePage = true; });
+  assert.equal(await attempt(page, "+2").count(), 0, "the last method comes last");
+  await attempt(page, "+0").waitFor();
+  await page.getByRole("progressbar").waitFor();
+  await attempt(page, "+1").waitFor();
+  await attempt(page, "+2").getByText("waiting for an answer").waitFor();
+  await attempt(page, "+0").getByText("no answer").waitFor();
+  await attempt(page, "+1").getByRole("button", { name: "Answer" }).click();
+  await status(page, "successful");
+  await attempt(page, "+1").getByText("answered").waitFor();
+  await page.getByText("the search was successful").waitFor();
+  assert.equal(await page.getByRole("button").count(), 0, "there is nothing left to do");
+  assert.equal(await page.evaluate(() => window.isTheSamePage), true);
+  assert.deepEqual(complaints, []);
+});
+
+test("everything can be done by keyboard, and whoever stands on a button stays there while attempts appear", async (t) => {
+  const only = "d1";
+  await contact("Grace", [2, 600], only);
+  const { page, complaints } = await visit(t, "/");
+  const focused = () => page.evaluate(() => document.activeElement.textContent);
+  const tabTo = async (what) => {
+    for (let presses = 0; presses < 10 && (await focused()) !== what; presses += 1) await page.keyboard.press("Tab");
+    assert.equal(await focused(), what);
+  };
+  await tabTo("Manhunt");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(only);
+  await page.keyboard.press("Enter");
+  await card(page, "Grace").waitFor();
+  await tabTo("Find");
+  await page.keyboard.press("Enter");
+  await attempt(page, "+0").waitFor();
+  await tabTo("Cancel");
+  await attempt(page, "+1").waitFor();
+  assert.equal(await focused(), "Cancel");
+  await page.keyboard.press("Enter");
+  await status(page, "canceled");
+  await page.getByText("the search was canceled: from the page").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("what others wrote is shown as text", async (t) => {
+  const hostile = await contact(HOSTILE, [600], "d2");
+  await post(`d2/contacts/${hostile}/methods`, { type: "call", destination: HOSTILE, order: 9 });
+  const { searchId } = await begin(hostile, "d2");
+  const { page, complaints } = await visit(t, "/#/d2");
+  await page.locator("strong").getByText(HOSTILE, { exact: true }).waitFor();
+  await page.goto(`${url}/#/d2/${searchId}`);
+  await page.getByRole("link", { name: HOSTILE, exact: true }).waitFor();
+  assert.equal(await page.locator("#view b, #view img").count(), 0);
+  assert.equal(await page.evaluate(() => window.wasRun), undefined);
+  assert.deepEqual(complaints, []);
+});
+
+test("a link in a message leads to its attempt", async (t) => {
+  const { searchId } = await begin(await contact("Emmy", [0, 600], "d3"), "d3");
+  const { page, complaints } = await visit(t, `/#/d3/${searchId}/${searchId}-0`);
+  const own = page.locator("section.own");
+  assert.match(await own.textContent(), /text \+0/);
+  await own.getByRole("button", { name: "Answer" }).click();
+  await status(page, "successful");
+  assert.deepEqual(complaints, []);
+});
+
+test("on a narrow screen nothing sticks out", async (t) => {
+  const name = "Hubert-Blaine-Wolfeschlegelsteinhausenbergerdorff";
+  const { searchId } = await begin(await contact(name, [600], "d4"), "d4");
+  const { page, complaints } = await visit(t, "/#/d4", { viewport: { width: 320, height: 640 } });
+  const width = () => page.evaluate(() => document.documentElement.scrollWidth);
+  await card(page, name).getByRole("button", { name: "Find" }).waitFor();
+  assert.ok((await width()) <= 320, `${await width()} wide`);
+  await page.goto(`${url}/#/d4/${searchId}`);
+  await attempt(page, "+0").getByRole("button", { name: "Answer" }).waitFor();
+  assert.ok((await width()) <= 320, `${await width()} wide`);
+  assert.deepEqual(complaints, []);
+});
+
+test("what went wrong is said on the page", async (t) => {
+  const { page, complaints } = await visit(t, "/#/d5/ff");
+  await page.getByRole("alert").getByText("there is no such search").waitFor();
+  assert.ok(complaints.length > 0 && complaints.every((text) => text.includes("404")), `${complaints}`);
+});
