@@ -43,7 +43,7 @@ pub(crate) struct BenchFlags {
     /// Leave out the two limits: the constant answer over HTTP, and the bare storage engine
     #[arg(long)]
     no_limits: bool,
-    /// Measure Trestle alone, and nothing else unless --targets is given: embedded, model, queues, tables, start, scale, or all
+    /// Measure Trestle alone, and nothing else unless --targets is given: embedded, model, queues, routes, tables, start, scale, or all
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = alone)]
     alone: Vec<AloneChoice>,
     /// Tables for `--alone tables`

@@ -42,15 +42,7 @@ impl Database {
     }
 
     pub(crate) fn in_directory(directory: &Path) -> Result<Self, Failure> {
-        let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
-        let store = store.map_err(|error| cannot_open(directory, &error))?;
-        let options = Options {
-            expiry_interval: NEVER,
-            ..Options::default()
-        };
-        let engine = Engine::on(Arc::new(store), Arc::new(SystemClock::new()), options);
-        let engine = engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))?;
-        Ok(Database::Directory(engine))
+        engine_in(directory).map(Database::Directory)
     }
 
     /// Carries out an operation.
@@ -114,4 +106,16 @@ impl Server {
         let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
         Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
     }
+}
+
+/// The database of a directory that no server has open.
+pub(crate) fn engine_in(directory: &Path) -> Result<Engine, Failure> {
+    let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
+    let store = store.map_err(|error| cannot_open(directory, &error))?;
+    let options = Options {
+        expiry_interval: NEVER,
+        ..Options::default()
+    };
+    let engine = Engine::on(Arc::new(store), Arc::new(SystemClock::new()), options);
+    engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))
 }

@@ -5,6 +5,7 @@ mod apply;
 mod check;
 mod dead_letters;
 pub(crate) mod doors;
+mod letters;
 mod list;
 mod run;
 mod section;
@@ -85,4 +86,11 @@ fn ask(server: &ServerFlags, method: &str, path: &str, body: &str) -> Result<Val
             .map_err(|error| Failure::failed(format!("the answer is no JSON: {error}"))),
         _ => Err(Failure::failed(caller.refusal(&said))),
     }
+}
+
+/// Whether a server is one of ours, which runs routes. Others answer such a question in their own ways.
+fn runs_routes(server: &ServerFlags) -> Result<bool, Failure> {
+    let said = Caller::new(server, START_ONE)?.ask("GET", ROUTES, "")?;
+    let answer: Value = serde_json::from_str(&said.text).unwrap_or_default();
+    Ok(said.status == 200 && answer["routes"].is_array())
 }

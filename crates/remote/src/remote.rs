@@ -40,7 +40,7 @@ struct Call<'a> {
 
 /// What one try came to.
 enum Tried {
-    Answered(Result<Response, Error>),
+    Answered(Box<Result<Response, Error>>),
     /// The endpoint did not carry it out now; later it may.
     Refused(Error),
     /// Something broke there.
@@ -133,7 +133,7 @@ impl Inner {
         let now = self.settings.clock.now();
         let request = match request(endpoint, outgoing, self.signer.as_ref(), now) {
             Ok(request) => request,
-            Err(why) => return Tried::Answered(Err(Error::validation(why))),
+            Err(why) => return answered(Err(Error::validation(why))),
         };
         match call.client.call(request, call.repeat).await {
             Ok(answer) => read(call.operation, &answer),
@@ -145,11 +145,10 @@ impl Inner {
     fn result(&self, call: &Call<'_>, tried: Tried, tries: u32) -> Result<Result<Response, Error>, NoAnswer> {
         let url = &self.settings.endpoint;
         Ok(match tried {
-            Tried::Answered(Err(error)) => match self.settings.way_out(&error) {
-                Some(way_out) => Err(Error::new(error.kind(), format!("{error}; {way_out}"))),
-                None => Err(error),
-            },
-            Tried::Answered(answer) => answer,
+            Tried::Answered(answer) => answer.map_err(|error| match self.settings.way_out(&error) {
+                Some(way_out) => Error::new(error.kind(), format!("{error}; {way_out}")),
+                None => error,
+            }),
             Tried::Refused(error) => Err(Error::new(
                 error.kind(),
                 format!("{error}; {url} was asked {tries} times and has too much to do: ask more slowly"),
@@ -171,7 +170,7 @@ fn read(operation: &str, answer: &Answer) -> Tried {
     }
     let status = answer.status;
     if status.is_success() {
-        return Tried::Answered(trestle_wire::decode_response(operation, &answer.body));
+        return answered(trestle_wire::decode_response(operation, &answer.body));
     }
     let error = trestle_wire::decode_error(status.as_u16(), &answer.body);
     if is_throttled(&error) {
@@ -179,8 +178,12 @@ fn read(operation: &str, answer: &Answer) -> Tried {
     } else if status.is_server_error() {
         Tried::Broken(error)
     } else {
-        Tried::Answered(Err(error))
+        answered(Err(error))
     }
+}
+
+fn answered(answer: Result<Response, Error>) -> Tried {
+    Tried::Answered(Box::new(answer))
 }
 
 /// Whether the body is the one that its checksum was made of, where there is one.

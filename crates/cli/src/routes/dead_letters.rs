@@ -1,13 +1,14 @@
 //! `trestle routes dead-letters` and `replay`: what was given up.
 
-use super::{DEAD_LETTERS, ask, line};
+use super::letters::{Letters, LettersFlags};
+use super::line;
 use crate::exit::Failure;
-use crate::server_flags::{ServerFlags, encoded};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
+use trestle_events::Selection;
 
 /// Dead letters asked for at once.
-const PAGE: usize = 100;
+const PAGE: u32 = 100;
 
 /// Flags of `trestle routes dead-letters`.
 #[derive(Debug, Args)]
@@ -35,12 +36,12 @@ struct ListFlags {
     route: Option<String>,
     /// List no more than this
     #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
+    limit: u32,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: ServerFlags,
+    place: LettersFlags,
 }
 
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ struct ShowFlags {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    server: ServerFlags,
+    place: LettersFlags,
 }
 
 #[derive(Debug, Args)]
@@ -57,7 +58,7 @@ struct DropFlags {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
-    server: ServerFlags,
+    place: LettersFlags,
 }
 
 /// Flags of `trestle routes replay`.
@@ -69,7 +70,7 @@ pub(crate) struct ReplayFlags {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: ServerFlags,
+    place: LettersFlags,
 }
 
 /// Which dead letters; everything only by that word.
@@ -88,11 +89,11 @@ struct Which {
 }
 
 impl Which {
-    fn path(&self) -> String {
+    fn selection(&self) -> Selection {
         match (&self.id, &self.route) {
-            (Some(id), _) => format!("{DEAD_LETTERS}?id={}", encoded(id)),
-            (None, Some(route)) => format!("{DEAD_LETTERS}?route={}", encoded(route)),
-            (None, None) => format!("{DEAD_LETTERS}?all"),
+            (Some(id), _) => Selection::One(id.clone()),
+            (None, Some(route)) => Selection::Route(route.clone()),
+            (None, None) => Selection::All,
         }
     }
 }
@@ -106,20 +107,11 @@ pub(super) fn dead_letters(flags: &DeadLettersFlags) -> Result<(), Failure> {
 }
 
 fn list(flags: &ListFlags) -> Result<(), Failure> {
-    let route = flags
-        .route
-        .as_ref()
-        .map(|route| format!("&route={}", encoded(route)));
-    let route = route.unwrap_or_default();
-    let (mut after, mut listed) = (String::new(), 0);
+    let letters = Letters::at(&flags.place)?;
+    let (mut after, mut listed) = (None, 0);
     while listed < flags.limit {
         let limit = PAGE.min(flags.limit - listed);
-        let page = ask(
-            &flags.server,
-            "GET",
-            &format!("{DEAD_LETTERS}?limit={limit}{route}{after}"),
-            "",
-        )?;
+        let page = letters.page(flags.route.as_deref(), after.as_deref(), limit)?;
         for letter in page["dead_letters"].as_array().into_iter().flatten() {
             print(letter, flags.json);
             listed += 1;
@@ -130,7 +122,7 @@ fn list(flags: &ListFlags) -> Result<(), Failure> {
             }
             return Ok(());
         };
-        after = format!("&after={}", encoded(next));
+        after = Some(next.to_owned());
     }
     if !flags.json {
         line("… and more; --limit N lists more");
@@ -160,20 +152,19 @@ fn print(letter: &Value, as_json: bool) {
 }
 
 fn show(flags: &ShowFlags) -> Result<(), Failure> {
-    let path = format!("{DEAD_LETTERS}?id={}", encoded(&flags.id));
-    line(&format!("{:#}", ask(&flags.server, "GET", &path, "")?));
+    line(&format!("{:#}", Letters::at(&flags.place)?.one(&flags.id)?));
     Ok(())
 }
 
 fn forget(flags: &DropFlags) -> Result<(), Failure> {
-    let answer = ask(&flags.server, "DELETE", &flags.which.path(), "")?;
-    line(&format!("{} dropped", answer["dropped"]));
+    let dropped = Letters::at(&flags.place)?.forget(flags.which.selection())?;
+    line(&format!("{dropped} dropped"));
     Ok(())
 }
 
 /// Tries dead letters again. Those that are refused again stay, with the new reason.
 pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
-    let answer = ask(&flags.server, "POST", &flags.which.path(), "")?;
+    let answer = Letters::at(&flags.place)?.replay(&flags.which.selection())?;
     if flags.json {
         line(&answer.to_string());
     } else {

@@ -4,8 +4,8 @@ mod report;
 
 use super::check::is_model;
 use super::doors::Openings;
-use super::{ROUTES, read};
-use crate::admin_call::{Caller, START_ONE};
+use super::{read, runs_routes};
+use crate::admin_call::START_ONE;
 use crate::database::Database;
 use crate::exit::{Code, Failure};
 use crate::known;
@@ -13,7 +13,6 @@ use crate::server_flags::ServerFlags;
 use crate::verify::cannot_open;
 use clap::Args;
 use report::{Report, say};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,13 +129,6 @@ fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Whether the server is one of ours.
-fn runs_routes(server: &ServerFlags) -> Result<bool, Failure> {
-    let said = Caller::new(server, START_ONE)?.ask("GET", ROUTES, "")?;
-    let answer: Value = serde_json::from_str(&said.text).unwrap_or_default();
-    Ok(said.status == 200 && answer["routes"].is_array())
 }
 
 /// The directory in which places are kept. One process at a time has it open.

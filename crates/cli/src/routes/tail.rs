@@ -36,7 +36,7 @@ pub(super) fn tail(flags: &TailFlags) -> Result<(), Failure> {
     let show = Show::new(flags.json);
     follow(&flags.follow, &route, Arc::new(typer), &mut |delivery| {
         if flags.json {
-            show.json(&delivery.input)
+            show.json(delivery.input())
         } else {
             show.change(&delivery.change)
         }

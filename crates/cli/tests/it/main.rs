@@ -10,6 +10,7 @@ mod model_proposals;
 mod models_in_database;
 mod route_commands;
 mod routes;
+mod routes_run;
 mod running;
 mod secured;
 mod serving;

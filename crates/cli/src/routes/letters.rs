@@ -1,0 +1,131 @@
+//! Where dead letters are: with a server that runs routes, or where `trestle routes run` keeps its places.
+
+use super::{DEAD_LETTERS, ask, runs_routes};
+use crate::database;
+use crate::exit::Failure;
+use crate::runtime;
+use crate::server_flags::{ServerFlags, encoded};
+use clap::Args;
+use serde_json::{Value, json};
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use trestle_api::{Database, Error};
+use trestle_env::SystemClock;
+use trestle_events::{ModelTyper, Route, Router, Selection, Setup};
+
+/// Flags that say where.
+#[derive(Debug, Args)]
+pub(super) struct LettersFlags {
+    /// The directory of a `trestle routes run --state` that is not running; then no server is asked
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Dead letters, wherever they are.
+pub(super) enum Letters<'f> {
+    Server(&'f ServerFlags),
+    /// A router without routes: it looks, and delivers nothing.
+    Rows(Router, Runtime),
+}
+
+impl<'f> Letters<'f> {
+    pub(super) fn at(flags: &'f LettersFlags) -> Result<Self, Failure> {
+        let state: Arc<dyn Database> = match &flags.state {
+            Some(directory) => Arc::new(database::engine_in(directory)?),
+            None if runs_routes(&flags.server)? => return Ok(Letters::Server(&flags.server)),
+            None => Arc::new(flags.server.remote()?),
+        };
+        let runtime = runtime::on_this_thread()?;
+        let router = Router::start(Setup {
+            database: Arc::clone(&state),
+            state,
+            clock: Arc::new(SystemClock::new()),
+            bell: None,
+            typer: Arc::new(ModelTyper::default()),
+            doors: Arc::new(|_: &Route| Err("nothing is delivered from here".to_owned())),
+            poll: Duration::MAX,
+            runtime: runtime.handle().clone(),
+        });
+        Ok(Letters::Rows(router, runtime))
+    }
+
+    /// `{"dead_letters": […], "next": …}`.
+    pub(super) fn page(
+        &self,
+        route: Option<&str>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Value, Failure> {
+        match self {
+            Letters::Server(server) => {
+                let parameter = |name: &str, value: Option<&str>| {
+                    let value = value.map(|value| format!("&{name}={}", encoded(value)));
+                    value.unwrap_or_default()
+                };
+                let (route, after) = (parameter("route", route), parameter("after", after));
+                ask(
+                    server,
+                    "GET",
+                    &format!("{DEAD_LETTERS}?limit={limit}{route}{after}"),
+                    "",
+                )
+            }
+            Letters::Rows(router, runtime) => {
+                let page = wait(runtime, router.dead_letters(route, after, limit))?;
+                let letters: Vec<Value> = page.letters.iter().map(|letter| letter.to_json()).collect();
+                Ok(json!({ "dead_letters": letters, "next": page.next }))
+            }
+        }
+    }
+
+    pub(super) fn one(&self, id: &str) -> Result<Value, Failure> {
+        match self {
+            Letters::Server(server) => ask(server, "GET", &format!("{DEAD_LETTERS}?id={}", encoded(id)), ""),
+            Letters::Rows(router, runtime) => {
+                let letter = wait(runtime, router.dead_letter(id))?;
+                let letter =
+                    letter.ok_or_else(|| Failure::failed(format!("there is no dead letter `{id}`")))?;
+                Ok(letter.to_json())
+            }
+        }
+    }
+
+    /// How many were dropped.
+    pub(super) fn forget(&self, which: Selection) -> Result<u64, Failure> {
+        match self {
+            Letters::Server(server) => {
+                let answer = ask(server, "DELETE", &path(&which), "")?;
+                Ok(answer["dropped"].as_u64().unwrap_or_default())
+            }
+            Letters::Rows(router, runtime) => wait(runtime, router.drop_dead_letters(which)),
+        }
+    }
+
+    /// `{"delivered": …, "failed": …}`.
+    pub(super) fn replay(&self, which: &Selection) -> Result<Value, Failure> {
+        match self {
+            Letters::Server(server) => ask(server, "POST", &path(which), ""),
+            Letters::Rows(..) => Err(Failure::usage(
+                "whoever runs the routes tries again what was given up: `trestle routes run FILE --replay`",
+            )),
+        }
+    }
+}
+
+fn path(which: &Selection) -> String {
+    match which {
+        Selection::One(id) => format!("{DEAD_LETTERS}?id={}", encoded(id)),
+        Selection::Route(route) => format!("{DEAD_LETTERS}?route={}", encoded(route)),
+        Selection::All => format!("{DEAD_LETTERS}?all"),
+    }
+}
+
+fn wait<T>(runtime: &Runtime, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    let done = runtime.block_on(work);
+    done.map_err(|error| Failure::failed(format!("the dead letters cannot be reached: {error}")))
+}

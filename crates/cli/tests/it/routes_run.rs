@@ -1,0 +1,152 @@
+//! `trestle routes run`: routes on the streams of an endpoint, run by somebody else than the endpoint.
+
+use crate::routes::{ROUTES, TABLE, put, saved, until};
+use crate::running::{Running, run, start, trestle};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+const RUN: [&str; 7] = [
+    "routes",
+    "run",
+    "routes.toml",
+    "--state",
+    "places",
+    "--poll",
+    "20ms",
+];
+
+/// Killed when dropped, unless it was stopped.
+struct Router {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Router {
+    fn start(server: &Running, directory: &Path, more: &[&str]) -> Self {
+        let endpoint = format!("http://{}", server.address);
+        let mut child = trestle(directory)
+            .args(RUN)
+            .args(more)
+            .args(["--endpoint", &endpoint])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut router = Router { child, log };
+        router.says("running 1 route on");
+        router
+    }
+
+    /// Reads the log up to a line that contains this.
+    fn says(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "it never said: {text}");
+        }
+    }
+
+    fn stop(mut self) {
+        let asked = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        assert!(asked.unwrap().success());
+        self.says("stopped; the places are stored");
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn home() -> (tempfile::TempDir, Running) {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("routes.toml"), ROUTES).unwrap();
+    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    server.call("CreateTable", TABLE);
+    (home, server)
+}
+
+/// What a command without a server prints.
+fn letters(directory: &Path, args: &[&str]) -> String {
+    let output = run(
+        directory,
+        &[&["routes"], args, &["--state", "places"]].concat(),
+    );
+    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+}
+
+#[test]
+fn routes_go_on_from_the_place_in_their_directory_and_keep_dead_letters_there() {
+    let (home, server) = home();
+    let directory = home.path();
+    let mut router = Router::start(&server, directory, &[]);
+    put(&server, "one");
+    until("the first change", || saved(directory).contains("\"one\""));
+    std::fs::write(directory.join("closed"), "").unwrap();
+    put(&server, "two");
+    router.says("1 dead");
+    router.stop();
+    put(&server, "three");
+
+    let listed = letters(directory, &["dead-letters"]);
+    assert!(listed.contains(r#"insert of {"pk":"two"}, 1 attempt"#), "{listed}");
+    let id = listed.split("  ").next().unwrap();
+    assert!(letters(directory, &["dead-letters", "show", id]).contains("\"error\""));
+    assert!(letters(directory, &["replay", "--all"]).contains("trestle routes run FILE --replay"));
+
+    std::fs::remove_file(directory.join("closed")).unwrap();
+    let mut router = Router::start(&server, directory, &["--replay"]);
+    router.says("replayed: 1 delivered, 0 refused again");
+    until("what came meanwhile", || saved(directory).contains("\"three\""));
+    router.stop();
+    assert_eq!(letters(directory, &["dead-letters"]), "no dead letters\n");
+    assert_eq!(saved(directory).lines().count(), 3, "{}", saved(directory));
+}
+
+#[test]
+fn what_cannot_run_here_is_said_with_the_way_out() {
+    let (home, server) = home();
+    let directory = home.path();
+    let endpoint = format!("http://{}", server.address);
+    let said = |code: i32, file: &str, args: &[&str]| {
+        let output = run(
+            directory,
+            &[&["routes", "run", file, "--endpoint", &endpoint], args].concat(),
+        );
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        text
+    };
+    let own = said(2, "routes.toml", &[]);
+    assert!(
+        own.contains("runs routes itself: `trestle routes apply routes.toml`"),
+        "{own}"
+    );
+
+    let queue = "[route.q]\ntable = \"things\"\ntarget = { queue = \"q\" }\n";
+    std::fs::write(directory.join("queue.toml"), queue).unwrap();
+    let queue = said(7, "queue.toml", &["--state", "places"]);
+    assert!(queue.contains("name a queue by its URL instead"), "{queue}");
+
+    Router::start(&server, directory, &[]).stop();
+    std::fs::write(
+        directory.join("other.toml"),
+        ROUTES.replace("route.saved", "route.other"),
+    )
+    .unwrap();
+    let other = said(2, "other.toml", &["--state", "places"]);
+    assert!(other.contains("are not in the file: saved; --replace"), "{other}");
+
+    std::fs::write(directory.join("gone.toml"), ROUTES.replace("things", "nothing")).unwrap();
+    let gone = said(2, "gone.toml", &["--state", "elsewhere"]);
+    assert!(
+        gone.contains("there is no table nothing; there is things"),
+        "{gone}"
+    );
+}
