@@ -1,8 +1,10 @@
-//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model, queues.
+//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model, queues,
+//! routes.
 
 mod embedded;
 mod model;
 mod queues;
+mod routes;
 mod scale;
 mod start;
 mod tables;
@@ -31,6 +33,7 @@ pub(crate) fn measure(
         Alone::Embedded => embedded::measure(&run, progress),
         Alone::Model => model::measure(&run, progress),
         Alone::Queues => queues::measure(&run, progress),
+        Alone::Routes => routes::measure(&run, progress),
         Alone::Start => start::measure(&run, progress),
         Alone::Tables => tables::measure(&run, progress),
         Alone::Scale => scale::measure(&run, progress),

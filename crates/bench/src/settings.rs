@@ -63,6 +63,8 @@ pub enum Alone {
     Model,
     /// Messages sent, received and deleted, compared with moto's server.
     Queues,
+    /// From a write to its delivery, and writes with routes compared with the same writes without, in the same process.
+    Routes,
     /// Memory when idle and after loading, and the time from start to first answer.
     Start,
     /// Writes with many tables, compared with one.
@@ -73,10 +75,11 @@ pub enum Alone {
 
 impl Alone {
     /// All of them, the quick ones first.
-    pub const ALL: [Alone; 6] = [
+    pub const ALL: [Alone; 7] = [
         Alone::Embedded,
         Alone::Model,
         Alone::Queues,
+        Alone::Routes,
         Alone::Tables,
         Alone::Start,
         Alone::Scale,
@@ -88,6 +91,7 @@ impl Alone {
             Alone::Embedded => "embedded",
             Alone::Model => "model",
             Alone::Queues => "queues",
+            Alone::Routes => "routes",
             Alone::Start => "start",
             Alone::Tables => "tables",
             Alone::Scale => "scale",

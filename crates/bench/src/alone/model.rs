@@ -134,10 +134,10 @@ impl Duel {
             let first = 1 + turn * 10_000_000;
             best.0 = best
                 .0
-                .max(writes(&derived, self.with_model, first, run.settings.measured)?);
+                .max(writes(&derived, self.with_model, first, run.settings.measured)?.1);
             best.1 = best
                 .1
-                .max(writes(&given, self.without, first, run.settings.measured)?);
+                .max(writes(&given, self.without, first, run.settings.measured)?.1);
         }
         let ratio = best.0 / best.1.max(1e-9);
         progress.done(&format!(
@@ -169,13 +169,14 @@ impl Duel {
     }
 }
 
-/// Writes per second of all writers together.
-fn writes(
+/// Writes of all writers together: how many, and how many in a second. Rows are told from each other by number, and each is
+/// written with the next version in turn.
+pub(super) fn writes(
     engine: &Engine,
     request: fn(u64, u64) -> Request,
     first: u64,
     measured: Duration,
-) -> Result<f64, BenchError> {
+) -> Result<(u64, f64), BenchError> {
     let over = AtomicBool::new(false);
     let write = |writer: u64| -> Result<u64, trestle_api::Error> {
         let mut done = 0;
@@ -199,7 +200,7 @@ fn writes(
         });
         counts.sum::<Result<u64, BenchError>>()
     })?;
-    Ok(done as f64 / began.elapsed().as_secs_f64())
+    Ok((done, done as f64 / began.elapsed().as_secs_f64()))
 }
 
 fn text(value: impl Into<String>) -> AttributeValue {

@@ -1,0 +1,248 @@
+//! What routes cost: from a write to its delivery on an idle system, and writes with one route and with ten, compared with
+//! the same writes without; in the same process, on disk with fsync and in memory.
+
+use super::{Run, model};
+use crate::error::{BenchError, Doing};
+use crate::histogram::Histogram;
+use crate::report::AloneFigure;
+use crate::{Progress, thousands};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use trestle_api::{
+    AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType, PutItem, Request,
+    StreamSpecification, StreamViewType,
+};
+use trestle_engine::{Engine, Options, StoreSettings};
+use trestle_events::{Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Setup, Target};
+use trestle_item::{AttributeValue, Item, ScalarType};
+
+const TABLE: &str = "changes";
+/// How many routes there are, in the order of the figures.
+const ROUTES: [usize; 3] = [0, 1, 10];
+/// Turns that each number of routes gets; the best one counts, for all alike.
+const TURNS: usize = 3;
+/// Writes, one at a time, whose deliveries are timed.
+const TIMED: u64 = 500;
+/// Between two of them, so that nothing is at work.
+const IDLE: Duration = Duration::from_millis(2);
+/// How long a delivery may take before something is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
+    let mut figures = Vec::new();
+    for on_disk in [true, false] {
+        let place = if on_disk { "on disk" } else { "in memory" };
+        progress.doing(&format!("routes {place}: delivery"));
+        let latencies = deliveries(&Place::new(run, on_disk)?)?;
+        let (p50, p99) = (latencies.micros_at(0.5), latencies.micros_at(0.99));
+        progress.done(&format!(
+            "from a write to its delivery, {place}: p50 {p50:.0} µs, p99 {p99:.0} µs"
+        ));
+        figures.push(AloneFigure::new(
+            format!("write to delivery {place}, p50"),
+            p50,
+            "µs",
+        ));
+        figures.push(AloneFigure::new(
+            format!("write to delivery {place}, p99"),
+            p99,
+            "µs",
+        ));
+        figures.extend(throughput(run, on_disk, place, progress)?);
+    }
+    Ok(figures)
+}
+
+/// Writes per second by the number of routes, and how long the routes were behind when the writes were over.
+fn throughput(
+    run: &Run<'_>,
+    on_disk: bool,
+    place: &str,
+    progress: &mut dyn Progress,
+) -> Result<Vec<AloneFigure>, BenchError> {
+    let mut best = ROUTES.map(|routes| (routes, 0.0_f64));
+    let mut longest = Duration::ZERO;
+    for turn in 0..TURNS {
+        for (routes, best) in &mut best {
+            progress.doing(&format!("routes {place}: {routes}, turn {}", turn + 1));
+            let (rate, lag) = writes(run, &Place::new(run, on_disk)?, *routes)?;
+            *best = best.max(rate);
+            longest = longest.max(lag);
+        }
+    }
+    let [(_, none), (_, one), (_, ten)] = best;
+    let of_none = |rate: f64| rate / none.max(1e-9) * 100.0;
+    let lag = longest.as_secs_f64() * 1_000.0;
+    progress.done(&format!(
+        "writes per second {place}: {} without routes, {} with one ({:.0} %), {} with ten ({:.0} %); at most {lag:.0} ms \
+         later everything was delivered",
+        thousands(none),
+        thousands(one),
+        of_none(one),
+        thousands(ten),
+        of_none(ten),
+    ));
+    Ok(vec![
+        AloneFigure::new(format!("writes per second {place}, without routes"), none, ""),
+        AloneFigure::new(format!("the same with one route {place}"), of_none(one), "%"),
+        AloneFigure::new(format!("the same with ten routes {place}"), of_none(ten), "%"),
+        AloneFigure::new(
+            format!("with ten routes {place}, of the time of a write with one"),
+            one / ten.max(1e-9) * 100.0,
+            "%",
+        ),
+        AloneFigure::new(format!("last delivery after the last write {place}"), lag, "ms"),
+    ])
+}
+
+/// Where a database is, for as long as it is measured.
+struct Place(Option<tempfile::TempDir>);
+
+impl Place {
+    fn new(run: &Run<'_>, on_disk: bool) -> Result<Self, BenchError> {
+        let directory = on_disk.then(|| tempfile::tempdir_in(run.directory));
+        let directory = directory.transpose().doing("cannot make a directory")?;
+        Ok(Self(directory))
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.0.as_ref().map(tempfile::TempDir::path)
+    }
+}
+
+/// A database with routes at work.
+struct Routed {
+    engine: Engine,
+    router: Router,
+    target: Arc<Taken>,
+    arrivals: Receiver<Instant>,
+    runtime: Runtime,
+}
+
+/// Takes everything, and says when.
+struct Taken {
+    count: AtomicU64,
+    arrivals: Sender<Instant>,
+}
+
+impl Target for Taken {
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        self.count
+            .fetch_add(batch.deliveries.len() as u64, Ordering::Relaxed);
+        // Whoever measures throughput does not listen.
+        let _ = self.arrivals.send(Instant::now());
+        Box::pin(std::future::ready(Outcome::Done))
+    }
+}
+
+impl Routed {
+    fn start(place: &Place, routes: usize) -> Result<Self, BenchError> {
+        let engine = match place.path() {
+            Some(path) => Engine::open(path, StoreSettings::default(), Options::default()),
+            None => Engine::in_memory(Options::default()),
+        };
+        let engine = engine.doing("cannot open a database")?;
+        engine.run(table()).doing("cannot create a table")?;
+        let runtime = Runtime::new().doing("cannot start threads")?;
+        let (sender, arrivals) = channel();
+        let target = Arc::new(Taken {
+            count: AtomicU64::new(0),
+            arrivals: sender,
+        });
+        let door = Door::Target(Arc::clone(&target) as Arc<dyn Target>);
+        let router = Router::start(Setup {
+            database: Arc::new(engine.clone()),
+            state: Arc::new(engine.clone()),
+            clock: Arc::clone(engine.clock()),
+            bell: Some(engine.changes()),
+            typer: Arc::new(ModelTyper::default()),
+            doors: Arc::new(move |_: &Route| Ok(door.clone())),
+            poll: Duration::from_secs(1),
+            runtime: runtime.handle().clone(),
+        });
+        let named = |at: usize| Route::new(format!("r{at}"), TABLE, Destination::new("handler", "taken"));
+        runtime
+            .block_on(router.apply((0..routes).map(named).collect()))
+            .doing("cannot start routes")?;
+        Ok(Self {
+            engine,
+            router,
+            target,
+            arrivals,
+            runtime,
+        })
+    }
+
+    /// Waits until so many changes have been delivered.
+    fn catch_up(&self, changes: u64) -> Result<Duration, BenchError> {
+        let began = Instant::now();
+        while self.target.count.load(Ordering::Relaxed) < changes {
+            if began.elapsed() > PATIENCE {
+                return Err(BenchError::new("the routes do not catch up"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(began.elapsed())
+    }
+}
+
+/// From the beginning of a write until its delivery, one at a time.
+fn deliveries(place: &Place) -> Result<Histogram, BenchError> {
+    let routed = Routed::start(place, 1)?;
+    let mut latencies = Histogram::default();
+    for n in 0..TIMED {
+        std::thread::sleep(IDLE);
+        let began = Instant::now();
+        routed.engine.start(put(n, n)).wait().doing("a write failed")?;
+        let arrived = routed.arrivals.recv_timeout(PATIENCE);
+        latencies.record(arrived.doing("a change is not delivered")? - began);
+    }
+    Ok(latencies)
+}
+
+/// Writes per second, and how long it took from the last of them until all were delivered.
+fn writes(run: &Run<'_>, place: &Place, routes: usize) -> Result<(f64, Duration), BenchError> {
+    let routed = Routed::start(place, routes)?;
+    let (count, rate) = model::writes(&routed.engine, put, 1, run.settings.measured)?;
+    let lag = routed.catch_up(count * routes as u64)?;
+    routed.runtime.block_on(routed.router.stop());
+    Ok((rate, lag))
+}
+
+fn table() -> CreateTable {
+    CreateTable {
+        table_name: TABLE.to_owned(),
+        key_schema: vec![KeySchemaElement {
+            attribute_name: "pk".to_owned(),
+            key_type: KeyType::Hash,
+        }],
+        attribute_definitions: vec![AttributeDefinition {
+            attribute_name: "pk".to_owned(),
+            attribute_type: ScalarType::S,
+        }],
+        billing_mode: Some(BillingMode::PayPerRequest),
+        stream_specification: Some(StreamSpecification {
+            stream_enabled: true,
+            stream_view_type: Some(StreamViewType::NewAndOldImages),
+        }),
+        ..CreateTable::default()
+    }
+}
+
+/// A version of a row, of some 240 bytes.
+fn put(row: u64, version: u64) -> Request {
+    let text = "0123456789".repeat(20);
+    Request::from(PutItem {
+        table_name: TABLE.to_owned(),
+        item: Item::from([
+            ("pk", AttributeValue::from(format!("row-{row:08}"))),
+            ("version", AttributeValue::from(version)),
+            ("text", AttributeValue::from(text)),
+        ]),
+        ..PutItem::default()
+    })
+}
