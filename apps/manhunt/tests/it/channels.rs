@@ -1,8 +1,8 @@
 //! Mail to a real SMTP server and webhooks to a real HTTP server, both in this process.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
@@ -76,6 +76,51 @@ fn converse(client: TcpStream, mailbox: Mailbox) {
 
 fn mail(server: &str, from: &str) -> Email {
     Email::new(&server.parse().unwrap(), from.parse().unwrap())
+}
+
+/// What the log says, kept by the test.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Said {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(text)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn calls_and_texts_go_to_the_log_and_so_does_mail_without_a_server() {
+    let said = Said::default();
+    let writer = said.clone();
+    let log = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || writer.clone());
+    let _log = tracing::subscriber::set_default(log.finish());
+    let world = world(None).await;
+    let contact = world.contact(&[]).await;
+    for (order, kind) in (0..).zip(["call", "text", "email"]) {
+        let method = draft(kind, &format!("{kind} of Zavier"), 0, order);
+        world.method(&contact, method).await;
+    }
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let said = String::from_utf8(said.0.lock().unwrap().clone()).unwrap();
+    for (number, kind) in ["call", "text", "email"].into_iter().enumerate() {
+        let notices = said
+            .lines()
+            .filter(|line| line.contains(&format!("{kind} of Zavier")));
+        let notices: Vec<&str> = notices.collect();
+        assert_eq!(notices.len(), 1, "{said}");
+        assert!(notices[0].contains(&format!("{search}-{number}")), "{said}");
+        assert!(
+            notices[0].contains("Zavier Curtis, please answer: http://hunt/"),
+            "{said}"
+        );
+    }
 }
 
 async fn world(email: Option<Email>) -> World {

@@ -38,10 +38,36 @@ impl Door {
         (answer.status(), answer.text().await.unwrap())
     }
 
+    /// Status and JSON of an answer; the status must be one that the description knows.
     async fn json(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let (status, text) = self.call(method, path, body).await;
-        (status.as_u16(), serde_json::from_str(&text).unwrap_or_default())
+        let known = described(method, path);
+        assert!(
+            known.contains(&status.as_u16()),
+            "{method} {path}: {status} is none of {known:?}"
+        );
+        let json = serde_json::from_str(&text).unwrap_or_default();
+        if status.is_client_error() {
+            let error: &Value = &json;
+            assert!(error["error"].is_string(), "{method} {path}: {text}");
+        }
+        (status.as_u16(), json)
     }
+}
+
+/// The statuses with which something may be answered.
+fn described(method: &str, path: &str) -> Vec<u16> {
+    let path: Vec<&str> = path.split('?').next().unwrap().split('/').collect();
+    let is_same = |template: &str| {
+        let template: Vec<&str> = template.split('/').collect();
+        let mut parts = template.iter().zip(&path);
+        template.len() == path.len() && parts.all(|(a, b)| a == b || a.starts_with('{'))
+    };
+    let openapi = openapi();
+    let mut paths = openapi["paths"].as_object().unwrap().iter();
+    let (_, found) = paths.find(|(template, _)| is_same(template)).unwrap();
+    let responses = found[method]["responses"].as_object().unwrap();
+    responses.keys().map(|status| status.parse().unwrap()).collect()
 }
 
 fn openapi() -> Value {
@@ -93,6 +119,27 @@ async fn answers_are_as_described() {
     assert_eq!(
         door.json("get", &own.replace(DOMAIN, "ee"), json!({})).await.0,
         404
+    );
+
+    // A search is no contact, nor is a contact a search; what cannot be an id is not even looked for.
+    let not_here = |path: &str| format!("{base}/{path}");
+    assert_eq!(
+        door.json("get", &not_here(&format!("searches/{id}")), json!({}))
+            .await
+            .0,
+        404
+    );
+    assert_eq!(door.json("get", &not_here("contacts/aa"), json!({})).await.0, 404);
+    assert_eq!(
+        door.json("get", &not_here("contacts/Ada"), json!({})).await.0,
+        400
+    );
+    assert_eq!(door.json("get", &not_here("searches"), json!({})).await.0, 400);
+    assert_eq!(
+        door.json("post", &not_here("contacts"), json!({ "nme": "Ada" }))
+            .await
+            .0,
+        400
     );
 
     let begin = json!({ "contactId": id, "metadata": { "incident": "7" } });

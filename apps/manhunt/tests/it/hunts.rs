@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use manhunt::model::*;
 use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, trail};
+use trestle::events::Events;
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
 
@@ -73,6 +74,36 @@ async fn point_05_steps_that_come_again_make_no_second_attempt() {
     assert_eq!(attempts.len(), 2);
     // Nor do they leave more steps behind than the one that ends the search.
     assert_eq!(world.counts().await.delayed, 1);
+}
+
+#[tokio::test]
+async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_second_attempt() {
+    let world = World::new().await;
+    let contact = world.contact(&[60, 60]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let again = r#"
+        [route.again]
+        entity = "search"
+        event = "insert"
+        starting_position = "trim-horizon"
+        input = '{"search": <new.searchId>, "number": 0}'
+        target = { queue = "manhunt-steps" }
+    "#;
+    let service = world.service();
+    let events = Events::of(&world.engine).routes_in(again).queues(&service.queues);
+    let model = &service.db;
+    let router = events.routes_of(model).start().await.unwrap();
+    let is_delivered = async || {
+        let again = router.status().into_iter().find(|route| route.route == "again");
+        again.is_some_and(|route| route.delivered == 1)
+    };
+    world.until("the insert to come again", is_delivered).await;
+    world.settle(1).await;
+    router.stop().await;
+    assert_eq!(world.recorder.destinations(), ["+0"]);
+    assert_eq!(world.look(&search).await.1.len(), 1);
+    assert_eq!(world.counts().await.delayed, 1, "one step, not two");
 }
 
 #[tokio::test]
@@ -226,6 +257,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
         })
         .await;
     world.settle(0).await;
+    assert!(world.now() < 60, "five tries, each twice as long after the last");
     let letters = world.dead().await;
     assert!(letters[0].body.contains("\"dead\""), "{}", letters[0].body);
     assert_eq!(

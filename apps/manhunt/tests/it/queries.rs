@@ -17,6 +17,13 @@ fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
+fn domain_of(contact: &str) -> &'static str {
+    match contact {
+        ARIAN => "6f7ad1b",
+        _ => DOMAIN,
+    }
+}
+
 /// The ten rows of the figure.
 async fn seed<D: Database>(db: &Manhunt<D>) {
     for (id, domain, name) in [
@@ -44,22 +51,9 @@ async fn seed<D: Database>(db: &Manhunt<D>) {
         };
         db.put(&method).await.unwrap();
     }
-    put_search(
-        db,
-        "a271244",
-        ZAVIER,
-        "2019-12-30T19:32:14Z",
-        SearchStatus::Active,
-    )
-    .await;
-    put_search(
-        db,
-        "2ad6a19",
-        ARIAN,
-        "2019-12-30T12:14:01Z",
-        SearchStatus::Canceled,
-    )
-    .await;
+    let (active, canceled) = (SearchStatus::Active, SearchStatus::Canceled);
+    put_search(db, "a271244", ZAVIER, "2019-12-30T19:32:14Z", active).await;
+    put_search(db, "2ad6a19", ARIAN, "2019-12-30T12:14:01Z", canceled).await;
     for (search, attempt, contact, method) in [
         ("a271244", "daf3d11", ZAVIER, "538235b"),
         ("2ad6a19", "384f7b1", ARIAN, "d3fd3a0"),
@@ -69,7 +63,7 @@ async fn seed<D: Database>(db: &Manhunt<D>) {
             search_id: search.into(),
             attempt_id: attempt.into(),
             contact_id: contact.into(),
-            domain_id: DOMAIN.into(),
+            domain_id: domain_of(contact).into(),
             method_id: method.into(),
             attempted_at: at("2019-12-30T19:32:15Z"),
         };
@@ -87,7 +81,7 @@ async fn put_search<D: Database>(
     let search = Search::from(NewSearch {
         search_id: id.into(),
         contact_id: contact.into(),
-        domain_id: DOMAIN.into(),
+        domain_id: domain_of(contact).into(),
         started_datetime: at(started),
     });
     db.put(&Search { status, ..search }).await.unwrap();
@@ -227,6 +221,10 @@ async fn point_03_ids_of_something_else_and_of_another_domain_are_not_found() {
     let service = world.service();
     seed(&service.db).await;
     let is_missing = |error: Error| matches!(error, Error::NotFound(_));
+    let attempt = world.attempted(&world.contact(&[60]).await).await;
+    let answer = service.respond("6f7ad1b", &attempt, "1").await;
+    assert!(is_missing(answer.unwrap_err()));
+    assert_eq!(world.status(&attempt.search).await, SearchStatus::Active);
     assert!(service.search(DOMAIN, "a271244").await.is_ok());
     assert!(is_missing(service.search(DOMAIN, ZAVIER).await.unwrap_err()));
     assert!(is_missing(service.contact(DOMAIN, "a271244").await.unwrap_err()));

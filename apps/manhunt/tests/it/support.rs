@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use manhunt::channel::{Channel, Notice};
 use manhunt::model::{Search, SearchAttempt, SearchStatus};
-use manhunt::{MethodDraft, Running, STEPS, Service};
+use manhunt::{AttemptId, MethodDraft, Running, STEPS, Service};
 use trestle::queue::{Counts, Message, Receive};
 use trestle::{Clock as _, Engine, MemoryStore, Options, Timestamp, VirtualClock};
 
@@ -108,6 +108,13 @@ impl World {
     pub(crate) async fn begin(&self, contact: &str) -> String {
         let begun = self.service().begin(DOMAIN, contact, BTreeMap::new()).await;
         begun.unwrap().search_id
+    }
+
+    /// The first attempt of a search for this contact.
+    pub(crate) async fn attempted(&self, contact: &str) -> AttemptId {
+        let search = self.begin(contact).await;
+        self.settle(1).await;
+        AttemptId { search, number: 0 }
     }
 
     pub(crate) async fn look(&self, search: &str) -> (Search, Vec<SearchAttempt>) {
