@@ -22,11 +22,11 @@ pub(crate) struct TailFlags {
     /// The table
     #[arg(value_name = "TABLE")]
     table: String,
-    /// Only changes of this entity; may be given more than once
-    #[arg(long = "entity", value_name = "NAME")]
+    /// Only changes of this entity; several with commas, or given again
+    #[arg(long = "entity", value_name = "NAME", value_delimiter = ',')]
     entities: Vec<String>,
-    /// Only these events: insert, modify, remove, expire; may be given more than once
-    #[arg(long = "event", value_name = "EVENT", value_parser = event)]
+    /// Only these events: insert, modify, remove, expire; several with commas, or given again
+    #[arg(long = "event", value_name = "EVENT", value_delimiter = ',', value_parser = event)]
     events: Vec<ChangeEvent>,
     /// A model that knows the entities, instead of those of the server; may be given more than once
     #[arg(long = "model", value_name = "FILE")]

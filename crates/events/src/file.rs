@@ -247,6 +247,13 @@ impl<'r> Reader<'r, '_> {
         tables.dedup();
         match tables.as_slice() {
             [one] => return Some((*one).to_owned()),
+            // The entity is a mistake of its own.
+            [] if !entities.is_empty() && !models.is_empty() => {}
+            [] if !entities.is_empty() => {
+                let message = "it has no table, and no model is known that has its entity";
+                let help = "give the model (`--model FILE`), or add `table = …`";
+                self.error(self.section.at, message, help);
+            }
             [] => {
                 let help = "add `table = …`, or an `entity` that a model knows";
                 self.error(self.section.at, "it has no table", help);

@@ -142,8 +142,8 @@ impl Lane {
                 let why = "waits behind an earlier change of the same item";
                 settled.parked.push(failed(handed, why, 0));
             } else if handed.change().at < oldest {
-                let why = "older than the route's maximum_record_age";
-                settled.dead.push(failed(handed, why, part.attempt - 1));
+                let why = self.too_old(part.attempt);
+                settled.dead.push(failed(handed, &why, part.attempt - 1));
             } else {
                 changes.push(handed);
             }
@@ -152,6 +152,13 @@ impl Lane {
             live.settle(settled).await?;
         }
         Ok(Part { changes, ..part })
+    }
+
+    /// Why a change is given up that got too old; after failed attempts, with what was wrong then.
+    fn too_old(&self, attempt: u32) -> String {
+        let why = "older than the route's maximum_record_age";
+        let last = self.live.counters.last_error().filter(|_| attempt > 1);
+        last.map_or(why.to_owned(), |last| format!("{why}; last: {}", last.message))
     }
 
     /// Settles a part, or says in which parts it is to be tried again, the last first.

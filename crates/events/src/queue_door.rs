@@ -25,6 +25,17 @@ impl QueueDoor {
             name: name.into(),
         }
     }
+
+    /// A queue that does not exist may be made yet; a message that it does not take, it never will.
+    fn outcome(&self, error: &QueueError) -> Outcome {
+        let reason = format!("queue `{}`: {}", self.name, error.message());
+        match error.code() {
+            ErrorCode::InternalError | ErrorCode::QueueDoesNotExist | ErrorCode::OverLimit => {
+                Outcome::Unavailable(reason)
+            }
+            _ => Outcome::Refused(reason),
+        }
+    }
 }
 
 impl Enlist for QueueDoor {
@@ -35,7 +46,7 @@ impl Enlist for QueueDoor {
         Box::pin(async move {
             let messages = batch.deliveries.iter().map(|delivery| message(batch, delivery));
             let enlisted = self.queues.enlist(&self.name, messages.collect()).await;
-            let mut enlisted = enlisted.map_err(|error| outcome(&error))?;
+            let mut enlisted = enlisted.map_err(|error| self.outcome(&error))?;
             Ok(Enlistment {
                 writes: enlisted.take_writes(),
                 committed: Box::new(move || enlisted.committed()),
@@ -52,16 +63,6 @@ fn message(batch: &Batch, delivery: &Delivery) -> NewMessage {
     NewMessage {
         attributes: attributes.map(|(name, value)| (name.to_owned(), value)).into(),
         ..NewMessage::from(delivery.input().to_string())
-    }
-}
-
-/// A queue that does not exist may be made yet; a message that it does not take, it never will.
-fn outcome(error: &QueueError) -> Outcome {
-    match error.code() {
-        ErrorCode::InternalError | ErrorCode::QueueDoesNotExist | ErrorCode::OverLimit => {
-            Outcome::Unavailable(error.message().to_owned())
-        }
-        _ => Outcome::Refused(error.message().to_owned()),
     }
 }
 

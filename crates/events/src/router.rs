@@ -2,7 +2,7 @@
 
 mod running;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -256,7 +256,37 @@ impl Router {
         after: Option<&str>,
         limit: u32,
     ) -> Result<DeadLetters, Error> {
-        dead_letter::page(&self.inner.rows, route, after, limit.max(1)).await
+        let page = dead_letter::page(&self.inner.rows, route, after, limit.max(1)).await?;
+        if let (Some(route), None, true) = (route, after, page.letters.is_empty()) {
+            self.check_known(route).await?;
+        }
+        Ok(page)
+    }
+
+    /// Refuses the name of a route that is neither here nor among those that are remembered.
+    async fn check_known(&self, route: &str) -> Result<(), Error> {
+        let remembered = self.inner.rows.routes().await?.into_iter();
+        let mut known: BTreeSet<String> = remembered.map(|(name, _)| name).collect();
+        known.extend(self.inner.view.read().keys().cloned());
+        if known.contains(route) {
+            return Ok(());
+        }
+        let known: Vec<String> = known.into_iter().collect();
+        let known = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        };
+        Err(Error::validation(format!(
+            "There is no route `{route}`, and no dead letter of it; there is {known}"
+        )))
+    }
+
+    async fn check_found(&self, selection: &Selection, found: u64) -> Result<(), Error> {
+        match selection {
+            Selection::Route(route) if found == 0 => self.check_known(route).await,
+            _ => Ok(()),
+        }
     }
 
     /// One dead letter.
@@ -266,11 +296,13 @@ impl Router {
 
     /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more.
     pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection);
+        let mut walk = Walk::new(&self.inner.rows, selection.clone());
         let mut replayed = Replayed::default();
         loop {
             let letters = walk.next().await?;
             if letters.is_empty() {
+                let found = replayed.delivered + replayed.failed;
+                self.check_found(&selection, found).await?;
                 return Ok(replayed);
             }
             for (route, kept) in letters {
@@ -302,11 +334,12 @@ impl Router {
 
     /// Removes dead letters for good; says how many.
     pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection);
+        let mut walk = Walk::new(&self.inner.rows, selection.clone());
         let mut dropped = 0;
         loop {
             let letters = walk.next().await?;
             if letters.is_empty() {
+                self.check_found(&selection, dropped).await?;
                 return Ok(dropped);
             }
             for (route, kept) in letters {

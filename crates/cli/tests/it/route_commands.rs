@@ -71,7 +71,13 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
         listed.contains(r#"insert of {"pk":"one"}, 1 attempt, last at "#),
         "{listed}"
     );
-    assert_eq!(said(0, &["dead-letters", "another"]), "no dead letters\n");
+    for args in [
+        &["dead-letters", "another"][..],
+        &["replay", "--route", "another"],
+    ] {
+        let refused = said(1, args);
+        assert!(refused.contains("There is no route `another`"), "{refused}");
+    }
     let some = said(0, &["dead-letters", "--limit", "2"]);
     assert!(
         some.lines().count() == 3 && some.ends_with("… and more; --limit N lists more\n"),

@@ -110,6 +110,29 @@ fn dead_letters_are_listed_shown_replayed_and_dropped_by_route_or_by_one() {
 }
 
 #[test]
+fn a_route_that_nobody_knows_has_no_dead_letters_to_speak_of() {
+    let world = World::new();
+    let life = world.life(&[("r", Recorder::new())]);
+    life.apply([route("r")]);
+    let of = |name: &str| life.block_on(life.router.dead_letters(Some(name), None, 10));
+    assert_eq!(of("r").unwrap().letters.len(), 0);
+    let nobody = || Selection::Route("q".into());
+    let refusals = [
+        of("q").unwrap_err(),
+        life.block_on(life.router.replay(nobody())).unwrap_err(),
+        life.block_on(life.router.drop_dead_letters(nobody()))
+            .unwrap_err(),
+    ];
+    for refusal in refusals {
+        let said = refusal.message();
+        assert_eq!(
+            said,
+            "There is no route `q`, and no dead letter of it; there is r"
+        );
+    }
+}
+
+#[test]
 fn a_record_larger_than_a_row_and_one_nested_to_the_limit_are_kept_whole() {
     let world = World::new();
     let target = Recorder::with(refuse_bad);

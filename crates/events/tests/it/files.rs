@@ -170,7 +170,6 @@ target = { queue = "q" }
         "1:1 `colour` does not belong into a file of routes",
         "3:10 route `a`: there is no entity `ordr`",
         "4:9 route `a`: there is no event `updated`",
-        "2:8 route `a`: it has no table",
         "5:10 route `a`: the target is not one destination",
         "8:10 route `b`: the target is not one destination",
         "9:8 route `c d`: its name may have letters",
