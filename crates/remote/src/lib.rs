@@ -8,6 +8,7 @@
 //! sent once; if its answer is lost, the error says that nobody knows whether it was made.
 
 mod lost;
+mod own_thread;
 mod remote;
 mod repeat;
 mod retry;

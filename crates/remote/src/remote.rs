@@ -1,11 +1,13 @@
 //! Requests there and answers back.
 
 use crate::lost::{NoAnswer, unknown};
+use crate::own_thread::OwnThread;
 use crate::repeat::{recognisable, repeat};
 use crate::retry::{TRIES_MAX, is_throttled, pause};
 use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use trestle_api::{Database, Error, Family, Request, Response};
 use trestle_http_client::{Answer, Client, Failure, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
@@ -14,7 +16,7 @@ const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 
 /// A remote endpoint. Cloning it gives another handle with the same connections.
 ///
-/// Requests are made in a Tokio runtime with time and network.
+/// In a Tokio runtime, which must have time and network, requests are made there; elsewhere on a thread of its own.
 #[derive(Clone, Debug)]
 pub struct Remote {
     inner: Arc<Inner>,
@@ -22,6 +24,7 @@ pub struct Remote {
 
 #[derive(Debug)]
 struct Inner {
+    own_thread: OwnThread,
     settings: Settings,
     client: Client,
     /// Where the streams are, if elsewhere.
@@ -53,6 +56,7 @@ impl Remote {
     pub fn new(settings: Settings) -> Result<Self, BadSettings> {
         Ok(Remote {
             inner: Arc::new(Inner {
+                own_thread: OwnThread::default(),
                 client: settings.client()?,
                 streams: settings.streams_client()?,
                 signer: settings.signer(),
@@ -67,7 +71,7 @@ impl Remote {
         &self.inner.settings.endpoint
     }
 
-    /// Sends a request: the outer error is of the way there, the inner one of the database.
+    /// Sends a request: the outer error is of the way there, the inner one of the database. In a Tokio runtime only.
     pub async fn ask(&self, request: Request) -> Result<Result<Response, Error>, NoAnswer> {
         let call = self.inner.prepare(request);
         let mut tries = 1;
@@ -92,7 +96,16 @@ impl Remote {
 
 impl Database for Remote {
     fn execute(&self, request: Request) -> trestle_api::Answer<'_> {
-        Box::pin(async move { self.ask(request).await.unwrap_or_else(|lost| Err(lost.into())) })
+        Box::pin(async move {
+            let asked = if Handle::try_current().is_ok() {
+                self.ask(request).await
+            } else {
+                let remote = self.clone();
+                let asking = async move { remote.ask(request).await };
+                self.inner.own_thread.carry_out(asking).await?
+            };
+            asked.unwrap_or_else(|lost| Err(lost.into()))
+        })
     }
 }
 

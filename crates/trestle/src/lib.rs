@@ -106,6 +106,36 @@
 //!
 //! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`].
 //!
+//! # On a remote endpoint
+//!
+//! With the feature `remote`, a `Remote` is a [`Database`], too: Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
+//! `trestle serve`, over HTTP or HTTPS, signed with the access key of the environment. What is written against
+//! [`Database`] runs there unchanged, and so does a typed client:
+//!
+//! ```no_run
+//! use trestle::Wait;
+//! use trestle::remote::{Remote, Settings};
+//!
+//! mod shop {
+//!     trestle::model!("examples/shop.toml");
+//! }
+//! use shop::{OrderStatus, Shop};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let endpoint = "https://dynamodb.eu-west-1.amazonaws.com";
+//! let db = Shop::on(Remote::new(Settings::from_environment(endpoint))?);
+//! for order in db.orders_by_status(OrderStatus::Open).stream().wait() {
+//!     println!("{}", order?.number);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
+//! lost, the error says that nobody knows whether it was made.
+//!
+//! # What does not compile
+//!
 //! A setter of what may not change is no setter:
 //!
 //! ```compile_fail
@@ -131,6 +161,10 @@ pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_events::plain_json;
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;
+#[cfg(feature = "remote")]
+pub use trestle_remote as remote;
+#[cfg(feature = "remote")]
+pub use trestle_remote::Remote;
 pub use trestle_store::{FjallStore, MemoryStore, Store};
 pub use trestle_typed as typed;
 pub use trestle_typed::Wait;

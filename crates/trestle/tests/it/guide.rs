@@ -1,5 +1,6 @@
 //! The snippets of `docs/typed-client.md`, as they stand there: compiled, run, and compared with the page.
 
+use trestle::remote::{Remote, Settings};
 use trestle::typed::{self, Timestamp};
 use trestle::{Database, Engine, Options, Wait};
 
@@ -160,6 +161,19 @@ async fn failures(db: &Shop<impl Database>) -> Result<(), typed::Error> {
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+fn elsewhere() -> Result<Shop<Remote>, Box<dyn std::error::Error>> {
+    let db = Shop::on(Remote::new(Settings::from_environment(
+        "https://dynamodb.eu-west-1.amazonaws.com",
+    ))?);
+    Ok(db)
+}
+
+/// Nothing is called before somebody asks. A system without certificate authorities cannot use `https`, though.
+#[test]
+fn an_endpoint_that_is_never_asked_is_never_called() {
+    let _ = elsewhere();
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod named_routes;
 mod paging;
 mod queues;
 mod reindexer;
+mod remote;
 mod support;
 mod transactions;
 mod types;

@@ -167,7 +167,7 @@ fn deletes<D: Database>(db: &Manhunt<D>) {
     assert_eq!(rest, SearchWithAttempts::default());
 }
 
-fn story<D: Database>(db: &Manhunt<D>) {
+pub(crate) fn story<D: Database>(db: &Manhunt<D>) {
     seed(db);
     queries(db);
     an_update_moves_the_index_row(db);

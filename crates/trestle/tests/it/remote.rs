@@ -1,0 +1,57 @@
+//! The typed client on a server, through HTTP, from a thread without a runtime and from tasks.
+
+use crate::manhunt::{self, ARIAN};
+use crate::models::manhunt::*;
+use crate::support::{engine, plain};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use trestle::remote::Settings;
+use trestle::{Engine, Remote, Wait};
+use trestle_server::{Hooks, Server};
+
+/// Runs a test beside a server of this engine.
+fn beside_a_server(engine: Engine, test: impl FnOnce(Remote)) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let settings = trestle_server::Settings {
+        port: 0,
+        ..trestle_server::Settings::default()
+    };
+    let bound = Server::bind(&settings, Arc::new(engine), Hooks::default());
+    let server = runtime.block_on(bound).unwrap();
+    let remote = Remote::new(Settings::new(server.endpoint())).unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = std::thread::spawn(move || {
+        runtime.block_on(server.run(async {
+            let _ = stopped.await;
+        }))
+    });
+    test(remote);
+    drop(stop);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_server_that_has_the_model_is_used_as_the_engine_is() {
+    let engine = engine();
+    Manhunt::apply_to(&engine).unwrap();
+    beside_a_server(engine, |remote| {
+        manhunt::story(&Manhunt::on(remote).model_applied());
+    });
+}
+
+#[test]
+fn a_server_that_does_not_know_the_model_gets_keys_from_the_client() {
+    beside_a_server(plain::<ManhuntModel>(), |remote| {
+        let db = Manhunt::on(remote);
+        db.put(&manhunt::contact(ARIAN, "6f7ad1b", "Arian Mellor"))
+            .wait()
+            .unwrap();
+        let found = db.contacts_of_domain("6f7ad1b").collect();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let found = runtime.block_on(found).unwrap();
+        assert_eq!(found[0].name, "Arian Mellor");
+    });
+}
