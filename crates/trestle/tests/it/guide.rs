@@ -164,9 +164,8 @@ async fn failures(db: &Shop<impl Database>) -> Result<(), typed::Error> {
 }
 
 fn elsewhere() -> Result<Shop<Remote>, Box<dyn std::error::Error>> {
-    let db = Shop::on(Remote::new(Settings::from_environment(
-        "https://dynamodb.eu-west-1.amazonaws.com",
-    ))?);
+    let settings = Settings::from_environment("https://dynamodb.eu-west-1.amazonaws.com");
+    let db = Shop::on(Remote::new(settings)?);
     Ok(db)
 }
 
