@@ -76,6 +76,7 @@ async fn point_10_the_latest_layers_as_json_csv_and_html() {
             (json.kind.as_str(), json.body.as_str()),
             ("application/json", LATEST)
         );
+        assert_eq!(json.cache.as_deref(), Some("public, max-age=3600"));
     }
     let csv = get(&api, "/api/v2/p3.12/layers/latest/eu-west-1/csv").await;
     assert_eq!(csv.kind, "text/csv");

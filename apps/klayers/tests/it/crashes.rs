@@ -34,13 +34,15 @@ async fn point_03_there_is_one_latest_after_a_fault_of_the_database_between_any_
 
 #[tokio::test]
 async fn point_03_there_is_one_latest_after_a_fault_of_the_layer_store() {
-    let world = World::new();
-    world.deploy_versions("requests", REGION, &["1.0"]).await;
-    world.index.release("requests", "2.0");
-    world.layers.fail_after(0);
-    assert!(world.deploy("requests", REGION).await.is_err());
-    world.layers.repair();
-    recover(&world).await;
+    for loses_answers in [false, true] {
+        let world = World::new();
+        world.deploy_versions("requests", REGION, &["1.0"]).await;
+        world.index.release("requests", "2.0");
+        world.layers.fail_after(0, loses_answers);
+        assert!(world.deploy("requests", REGION).await.is_err());
+        world.layers.repair();
+        recover(&world).await;
+    }
 }
 
 /// What was true stays true, and the next attempt succeeds and leaves no layer behind that nobody names.

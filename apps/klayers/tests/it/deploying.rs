@@ -1,9 +1,10 @@
 //! Builds, and layers in a region.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use klayers::model::{Build, LayerDplySts, NewBuild};
+use klayers::model::{Build, Layer, LayerDplySts, NewBuild};
 use klayers::{Deployed, LayerStore as _};
 use tokio::sync::Barrier;
 use trestle::typed::EpochSeconds;
@@ -72,6 +73,9 @@ async fn point_03_a_new_layer_is_the_head_and_its_predecessor_expires_in_a_year(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the_other() {
     let world = Arc::new(World::new());
+    world.deploy_versions("requests", REGION, &["0.0"]).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let watcher = tokio::spawn(watch(world.clone(), is_over.clone()));
     for round in 1..=20 {
         world.index.release("requests", &format!("{round}.0"));
         let build = Arc::new(world.app.build("requests", PYTHON).await.unwrap());
@@ -94,9 +98,25 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
         let versions = world.versions("requests", REGION).await.len();
         assert_eq!(
             (versions, world.layers.list(REGION).await.unwrap().len()),
-            (round, round)
+            (round + 1, round + 1)
         );
     }
+    is_over.store(true, Ordering::SeqCst);
+    let looked = watcher.await.unwrap();
+    assert!(looked > 20, "looked {looked} times");
+}
+
+/// Looks as often as it can: at every moment, exactly one version is the latest. Says how often it looked.
+async fn watch(world: Arc<World>, is_over: Arc<AtomicBool>) -> u32 {
+    let mut looked = 0;
+    while !is_over.load(Ordering::SeqCst) {
+        let versions = world.versions("requests", REGION).await;
+        let is_latest = |layer: &&Layer| layer.dply_sts == Some(LayerDplySts::Latest);
+        assert_eq!(versions.iter().filter(is_latest).count(), 1, "{versions:#?}");
+        looked += 1;
+        tokio::task::yield_now().await;
+    }
+    looked
 }
 
 #[tokio::test]

@@ -198,20 +198,7 @@ async fn point_08_only_what_the_pattern_matches_is_delivered() {
         .start()
         .await
         .unwrap();
-    world.app.load_config(&files()).await.unwrap();
-    world
-        .deploy_versions("requests", "us-east-1", &["0.1", "0.2"])
-        .await;
-    expire(&world).await;
-    until("the expiry", &world.clock, Duration::from_secs(1), async || {
-        !seen.lock().unwrap().is_empty()
-    })
-    .await;
-    world.app.db().delete(key(2)).await.unwrap();
-    until("the removal", &world.clock, NO_TIME, async || {
-        seen.lock().unwrap().len() == 2
-    })
-    .await;
+    deployed_expired_and_removed(&world, async || seen.lock().unwrap().len()).await;
     router.stop().await;
     assert_eq!(
         *seen.lock().unwrap(),
@@ -220,11 +207,43 @@ async fn point_08_only_what_the_pattern_matches_is_delivered() {
 }
 
 #[tokio::test]
+async fn point_08_the_applications_route_takes_layers_that_are_gone_and_nothing_else() {
+    let world = World::new();
+    let router = watch(&world.app, &world.engine).await.unwrap();
+    let delivered = || usize::try_from(router.status()[0].delivered).unwrap();
+    // Of the other region, too, a layer expires.
+    deployed_expired_and_removed(&world, async || delivered().saturating_sub(1)).await;
+    // A tombstone that is removed says nothing new.
+    world.app.db().delete(key(1)).await.unwrap();
+    world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
+    world.app.db().delete(key(3)).await.unwrap();
+    until("the last removal", &world.clock, NO_TIME, async || {
+        delivered() > 3
+    })
+    .await;
+    assert_eq!(delivered(), 4);
+    router.stop().await;
+}
+
+/// Lists, builds, heads and layers of two regions; then one layer of each expires, and another is removed.
+async fn deployed_expired_and_removed(world: &World, seen: impl AsyncFn() -> usize) {
+    world.app.load_config(&files()).await.unwrap();
+    world
+        .deploy_versions("requests", "us-east-1", &["0.1", "0.2"])
+        .await;
+    expire(world).await;
+    let second = Duration::from_secs(1);
+    until("the expiry", &world.clock, second, async || seen().await >= 1).await;
+    world.app.db().delete(key(2)).await.unwrap();
+    until("the removal", &world.clock, NO_TIME, async || seen().await >= 2).await;
+}
+
+#[tokio::test]
 async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_letter_and_replayed() {
     let world = World::new();
     let router = watch(&world.app, &world.engine).await.unwrap();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
-    world.layers.fail_after(0);
+    world.layers.fail_after(0, false);
     world.clock.advance(YEAR);
     until(
         "the dead letter",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -156,19 +156,16 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    pub(crate) fn fail_after(&self, calls: u64) {
-        self.fault.set(calls);
+    /// Everything fails after so many calls, until it is repaired.
+    pub(crate) fn fail_after(&self, calls: u64, loses_answers: bool) {
+        self.fault.set(calls, loses_answers);
     }
 
     pub(crate) fn repair(&self) {
-        self.fault.set(u64::MAX);
+        self.fault.set(u64::MAX, false);
     }
-}
 
-#[async_trait]
-impl LayerStore for Layers {
-    async fn publish(&self, region: &str, layer: &str, _: &str) -> io::Result<LayerArn> {
-        self.fault.next().map_err(io::Error::other)?;
+    fn add(&self, region: &str, layer: &str) -> LayerArn {
         let (newest, stored) = &mut *self.stored.lock().unwrap();
         let version = newest.entry((region.to_owned(), layer.to_owned())).or_default();
         *version += 1;
@@ -178,7 +175,20 @@ impl LayerStore for Layers {
             version: *version,
         };
         stored.insert(arn.clone());
-        Ok(arn)
+        arn
+    }
+}
+
+#[async_trait]
+impl LayerStore for Layers {
+    async fn publish(&self, region: &str, layer: &str, _: &str) -> io::Result<LayerArn> {
+        if let Err(fault) = self.fault.next() {
+            if self.fault.loses_answers() {
+                self.add(region, layer);
+            }
+            return Err(io::Error::other(fault));
+        }
+        Ok(self.add(region, layer))
     }
 
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
@@ -202,8 +212,6 @@ impl LayerStore for Layers {
 pub(crate) struct Watched {
     engine: Engine,
     fault: Fault,
-    /// Whether a failing request is carried out nevertheless, and only its answer lost.
-    loses_answers: Mutex<bool>,
     reads: AtomicU64,
     writes: AtomicU64,
 }
@@ -213,7 +221,6 @@ impl Watched {
         Self {
             engine,
             fault: Fault::default(),
-            loses_answers: Mutex::new(false),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
         }
@@ -221,12 +228,11 @@ impl Watched {
 
     /// Everything fails after so many requests, until it is repaired.
     pub(crate) fn fail_after(&self, requests: u64, loses_answers: bool) {
-        *self.loses_answers.lock().unwrap() = loses_answers;
-        self.fault.set(requests);
+        self.fault.set(requests, loses_answers);
     }
 
     pub(crate) fn repair(&self) {
-        self.fault.set(u64::MAX);
+        self.fault.set(u64::MAX, false);
     }
 
     /// Reads and writes since the last time.
@@ -247,7 +253,7 @@ impl Database for Watched {
         let Err(fault) = self.fault.next() else {
             return self.engine.execute(request);
         };
-        let lost = *self.loses_answers.lock().unwrap();
+        let lost = self.fault.loses_answers();
         Box::pin(async move {
             if lost {
                 let _ = self.engine.execute(request).await;
@@ -257,23 +263,35 @@ impl Database for Watched {
     }
 }
 
-/// Calls that still succeed.
-struct Fault(AtomicU64);
+struct Fault {
+    /// Calls that still succeed.
+    left: AtomicU64,
+    /// Whether a failing call is carried out nevertheless, and only its answer lost.
+    loses_answers: AtomicBool,
+}
 
 impl Default for Fault {
     fn default() -> Self {
-        Self(AtomicU64::new(u64::MAX))
+        Self {
+            left: AtomicU64::new(u64::MAX),
+            loses_answers: AtomicBool::new(false),
+        }
     }
 }
 
 impl Fault {
-    fn set(&self, calls: u64) {
-        self.0.store(calls, Ordering::SeqCst);
+    fn set(&self, calls: u64, loses_answers: bool) {
+        self.loses_answers.store(loses_answers, Ordering::SeqCst);
+        self.left.store(calls, Ordering::SeqCst);
+    }
+
+    fn loses_answers(&self) -> bool {
+        self.loses_answers.load(Ordering::SeqCst)
     }
 
     fn next(&self) -> Result<(), &'static str> {
         let left = self
-            .0
+            .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| match left {
                 u64::MAX => Some(u64::MAX),
                 left => left.checked_sub(1),
