@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::time::Duration;
+use tokio::runtime::{Handle, Id};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
@@ -55,6 +56,8 @@ pub struct Client {
 struct Kept {
     connection: Connection,
     since: Instant,
+    /// Where its task runs. In another runtime it might not run at all while somebody waits.
+    runtime: Id,
 }
 
 /// What came back.
@@ -211,7 +214,9 @@ impl Client {
     fn kept(&self) -> Option<Connection> {
         let mut idle = self.idle.lock();
         idle.retain(|kept| !kept.connection.is_closed() && kept.since.elapsed() < IDLE_TIME_MAX);
-        idle.pop().map(|kept| kept.connection)
+        let here = Handle::current().id();
+        let at = idle.iter().rposition(|kept| kept.runtime == here)?;
+        Some(idle.remove(at).connection)
     }
 
     fn keep(&self, connection: Connection) {
@@ -220,6 +225,7 @@ impl Client {
             idle.push(Kept {
                 connection,
                 since: Instant::now(),
+                runtime: Handle::current().id(),
             });
         }
     }

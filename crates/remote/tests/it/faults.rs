@@ -162,3 +162,21 @@ async fn an_answer_of_somebody_else_is_an_error() {
     let error = server.remote().scan(Scan::default()).await.unwrap_err();
     assert!(error.message().contains("not understood"), "{error}");
 }
+
+/// A connection belongs to the runtime that opened it, which may be asleep when another one asks.
+#[test]
+fn several_runtimes_share_an_endpoint_and_no_connection() {
+    let serving = tokio::runtime::Runtime::new().unwrap();
+    let server = serving.block_on(Scripted::start(&[]));
+    let remote = server.remote();
+    let runtimes = [(); 2].map(|()| {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    });
+    for runtime in [&runtimes[0], &runtimes[1], &runtimes[0]] {
+        runtime.block_on(remote.update_item(update())).unwrap();
+    }
+    assert_eq!((server.bodies().len(), server.connections()), (3, 2));
+}
