@@ -15,6 +15,7 @@ mod models;
 mod power_cut;
 mod queues;
 mod routes;
+mod targets;
 
 /// How many rounds a test runs: a few by default, more when the variable says so.
 fn rounds(variable: &str, default: u64) -> u64 {

@@ -32,7 +32,7 @@ starting_position = "trim-horizon"
 "#;
 
 /// An item and its version.
-type Version = (String, u64);
+pub(super) type Version = (String, u64);
 
 #[derive(Debug, Default)]
 struct Written {
@@ -99,7 +99,7 @@ fn start(directory: &Path) -> Server {
     )
 }
 
-fn create(client: &mut Client) {
+pub(super) fn create(client: &mut Client) {
     let table = json!({
         "TableName": "things", "BillingMode": "PAY_PER_REQUEST",
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -111,7 +111,7 @@ fn create(client: &mut Client) {
     assert_eq!(client.call_queue("CreateQueue", &queue).unwrap().status, 200);
 }
 
-fn put(client: &mut Client, (pk, n): &Version) -> Option<()> {
+pub(super) fn put(client: &mut Client, (pk, n): &Version) -> Option<()> {
     let item = json!({"TableName": "things", "Item": {"pk": {"S": pk}, "n": {"N": n.to_string()}}});
     let answer = client.call("PutItem", &item).ok()?;
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -177,7 +177,7 @@ fn logged_until(directory: &Path, sent: &BTreeMap<Version, u64>) -> Vec<Version>
     }
 }
 
-fn logged(line: &str) -> Version {
+pub(super) fn logged(line: &str) -> Version {
     let record: Value = serde_json::from_str(line).unwrap();
     let input = &record["input"];
     (
@@ -187,7 +187,7 @@ fn logged(line: &str) -> Version {
 }
 
 /// Each item's versions come in order; what comes again starts over somewhere before, and ends with the newest.
-fn check_order(logged: &[Version]) {
+pub(super) fn check_order(logged: &[Version]) {
     let mut items: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (pk, n) in logged {
         items.entry(pk).or_default().push(*n);
