@@ -14,7 +14,8 @@ pub type Db = Klayers<Arc<dyn Database>>;
 /// The application. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
-    pub(crate) db: Db,
+    /// The table.
+    pub db: Db,
     pub(crate) layers: Arc<dyn LayerStore>,
     pub(crate) index: Arc<dyn PackageIndex>,
 }
@@ -41,11 +42,5 @@ impl App {
     #[must_use]
     pub fn new(db: Db, layers: Arc<dyn LayerStore>, index: Arc<dyn PackageIndex>) -> Self {
         Self { db, layers, index }
-    }
-
-    /// The table.
-    #[must_use]
-    pub fn db(&self) -> &Db {
-        &self.db
     }
 }

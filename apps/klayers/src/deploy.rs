@@ -32,15 +32,10 @@ impl App {
             package: &build.package,
             python_version: &build.python,
         };
-        let latest = self
-            .db
-            .latest_of_package_by_python_version(latest)
-            .collect()
-            .await?;
-        let same = latest
-            .iter()
-            .filter(|layer| layer.rqrmnts_hsh.as_ref() == Some(&build.hash));
-        let done: BTreeSet<&String> = same.map(|layer| &layer.rgn).collect();
+        let latest = self.db.latest_of_package_by_python_version(latest);
+        let mut latest = latest.collect().await?;
+        latest.retain(|layer| layer.rqrmnts_hsh.as_ref() == Some(&build.hash));
+        let done: BTreeSet<&String> = latest.iter().map(|layer| &layer.rgn).collect();
         Ok(regions.iter().filter(|region| !done.contains(region)).collect())
     }
 
@@ -57,10 +52,8 @@ impl App {
             return Ok(Deployed::Unchanged);
         }
         let layer = LayerArn::layer_name(&build.package, &build.python);
-        let arn = self
-            .layers
-            .publish(region, &layer, &build.release.requirements)
-            .await?;
+        let content = &build.release.requirements;
+        let arn = self.layers.publish(region, &layer, content).await?;
         match self.make_latest(before, &self.row(&arn, build)).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
             // Whoever was given up has written nothing; somebody else has, or is about to.

@@ -87,14 +87,14 @@ async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answe
             package,
             python_version,
         };
-        let head = served.app.db().latest_layer(latest).await?;
+        let head = served.app.db.latest_layer(latest).await?;
         return Ok(Json(head.map(View::from).unwrap_or_default()).into_response());
     }
     let latest = LatestInRegionByPythonVersionWhere {
         region,
         python_version,
     };
-    let rows = served.app.db().latest_in_region_by_python_version(latest);
+    let rows = served.app.db.latest_in_region_by_python_version(latest);
     let mut rows = rows.collect().await?;
     rows.sort_by(|one, two| one.pckg.cmp(&two.pckg));
     Ok(match last {
@@ -110,13 +110,13 @@ async fn versions(State(served): State<Served>, Path(asked): Path<Asked>) -> Ans
         package: &asked.package,
         python_version: asked.python(),
     };
-    let mut rows = served.app.db().versions_of_layer(versions).collect().await?;
+    let mut rows = served.app.db.versions_of_layer(versions).collect().await?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
     Ok(views(rows))
 }
 
 async fn builds(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    let rows = served.app.db().latest_builds(asked.python()).collect().await?;
+    let rows = served.app.db.latest_builds(asked.python()).collect().await?;
     Ok(views(rows))
 }
 

@@ -117,10 +117,8 @@ impl Bucket {
 
     async fn files(&self, folder: Path, kind: &str) -> io::Result<Vec<LayerArn>> {
         let files: Vec<_> = self.0.list(Some(&folder)).try_collect().await?;
-        Ok(files
-            .iter()
-            .filter_map(|file| named(&file.location, kind))
-            .collect())
+        let named = files.iter().filter_map(|file| named(&file.location, kind));
+        Ok(named.collect())
     }
 }
 

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal as _};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +22,8 @@ struct Cli {
     /// Directory of the table; made if it is missing
     #[arg(long, default_value = "trestle-data/klayers")]
     data: PathBuf,
-    /// Where the layers go: a directory, or s3://BUCKET/PREFIX with the credentials of the environment [default: DATA/layers]
+    /// Where the layers of this table go, and no others: a directory, or s3://BUCKET/PREFIX with the credentials of the
+    /// environment [default: DATA/layers]
     #[arg(long)]
     layers: Option<String>,
     /// What to call instead of AWS for s3://
@@ -45,20 +47,30 @@ enum Command {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .init();
-    let cli = Cli::parse();
+    match work(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
+    let (index, layers) = (cli.files.index()?, cli.layers()?);
     let engine = Engine::open(
         &cli.data.join("table"),
         StoreSettings::default(),
         Options::default(),
     )?;
     let db = Klayers::apply_to(&engine)?.shared();
-    let app = App::new(db, Arc::new(cli.layers()?), Arc::new(cli.files.index()?));
+    let app = App::new(db, Arc::new(layers), Arc::new(index));
     let swept = app.sweep().await?;
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");
@@ -118,10 +130,8 @@ async fn serve(engine: &Engine, app: App, files: Files, port: u16) -> Result<(),
     let address = listener.local_addr()?;
     tracing::info!("layers of a region: http://{address}/api/v2/p3.12/layers/latest/eu-west-1/html");
     tracing::info!("everything there is: http://{address}/openapi.json; end with Ctrl-C");
-    let interrupted = async {
-        // Without signals there is nothing to wait for, and the process is ended another way.
-        let _ = tokio::signal::ctrl_c().await;
-    };
+    // Without signals there is nothing to wait for, and the process is ended another way.
+    let interrupted = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
     axum::serve(listener, http::routes(app, files))
         .with_graceful_shutdown(interrupted)
         .await?;

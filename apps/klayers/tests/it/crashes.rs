@@ -126,7 +126,7 @@ async fn check_all(place: &Path) -> Vec<String> {
             let latest = check(&app, &*layers, &format!("package-{package}"), region).await;
             newest.push(latest.unwrap());
         }
-        let named = app.db().deployed_in_region(region).collect().await.unwrap().len();
+        let named = app.db.deployed_in_region(region).collect().await.unwrap().len();
         assert_eq!(
             layers.list(region).await.unwrap().len(),
             named,

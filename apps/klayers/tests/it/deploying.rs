@@ -36,13 +36,7 @@ async fn point_02_a_missing_row_differs_from_any_value() {
         py_vrsn: PYTHON.into(),
         pckg: "requests".into(),
     });
-    let put = || {
-        world
-            .app
-            .db()
-            .put(&build)
-            .only_if(Build::BLT_VRSN.differs_from(1))
-    };
+    let put = || world.app.db.put(&build).only_if(Build::BLT_VRSN.differs_from(1));
     put().await.unwrap();
     assert!(put().await.unwrap_err().is_condition());
 }

@@ -30,7 +30,7 @@ async fn expire(world: &World) {
 }
 
 async fn tombstone(world: &World) -> Option<Layer> {
-    let row = world.app.db().get(key(1)).await.unwrap();
+    let row = world.app.db.get(key(1)).await.unwrap();
     row.filter(|layer| layer.dltd_dt.is_some())
 }
 
@@ -214,9 +214,9 @@ async fn point_08_the_applications_route_takes_layers_that_are_gone_and_nothing_
     // Of the other region, too, a layer expires.
     deployed_expired_and_removed(&world, async || delivered().saturating_sub(1)).await;
     // A tombstone that is removed says nothing new.
-    world.app.db().delete(key(1)).await.unwrap();
+    world.app.db.delete(key(1)).await.unwrap();
     world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
-    world.app.db().delete(key(3)).await.unwrap();
+    world.app.db.delete(key(3)).await.unwrap();
     until("the last removal", &world.clock, NO_TIME, async || {
         delivered() > 3
     })
@@ -234,7 +234,7 @@ async fn deployed_expired_and_removed(world: &World, seen: impl AsyncFn() -> usi
     expire(world).await;
     let second = Duration::from_secs(1);
     until("the expiry", &world.clock, second, async || seen().await >= 1).await;
-    world.app.db().delete(key(2)).await.unwrap();
+    world.app.db.delete(key(2)).await.unwrap();
     until("the removal", &world.clock, NO_TIME, async || seen().await >= 2).await;
 }
 
@@ -283,9 +283,9 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
     })
     .await;
     // Deleted by hand, the latest goes the same way.
-    world.app.db().delete(key(2)).await.unwrap();
+    world.app.db.delete(key(2)).await.unwrap();
     until("its tombstone", &world.clock, NO_TIME, async || {
-        world.app.db().get(key(2)).await.unwrap().is_some()
+        world.app.db.get(key(2)).await.unwrap().is_some()
     })
     .await;
     assert_eq!(world.check("requests", REGION).await, None);
@@ -297,10 +297,10 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
         pckg: "requests".into(),
         py_vrsn: PYTHON.into(),
     };
-    world.app.db().point_layer_head(head, 3).await.unwrap();
+    world.app.db.point_layer_head(head, 3).await.unwrap();
     world.clock.advance(YEAR);
     until("the second tombstone", &world.clock, second, async || {
-        let row = world.app.db().get(key(4)).await.unwrap();
+        let row = world.app.db.get(key(4)).await.unwrap();
         row.is_some_and(|layer| layer.dltd_dt.is_some())
     })
     .await;

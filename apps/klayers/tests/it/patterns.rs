@@ -237,7 +237,7 @@ async fn point_06_a_region_has_latest_and_deprecated_layers_and_the_latest_alone
         .await;
     world.deploy_versions("pandas", REGION, &["1.0"]).await;
     world.deploy_versions("pandas", "us-east-1", &["1.0"]).await;
-    let db = world.app.db();
+    let db = world.app.db;
     let all = db.deployed_in_region(REGION).collect().await.unwrap();
     let all = all
         .into_iter()

@@ -30,7 +30,7 @@ async fn point_13_one_query_returns_the_latest_build_of_all_64_packages() {
     world.app.build("requests", PYTHON).await.unwrap();
     world.app.build("requests", "p3.8").await.unwrap();
     world.database.take();
-    let builds = world.app.db().latest_builds(PYTHON).collect().await.unwrap();
+    let builds = world.app.db.latest_builds(PYTHON).collect().await.unwrap();
     assert_eq!(world.database.take(), (1, 0), "one read");
     assert_eq!(builds.len(), 64);
     let requests = builds.iter().find(|build| build.pckg == "requests").unwrap();

@@ -64,7 +64,7 @@ impl World {
 
     /// The deployed versions: number, status, expiry.
     pub(crate) async fn versions(&self, package: &str, region: &str) -> Vec<Layer> {
-        let versions = self.app.db().versions_of_layer(VersionsOfLayerWhere {
+        let versions = self.app.db.versions_of_layer(VersionsOfLayerWhere {
             region,
             package,
             python_version: PYTHON,
@@ -82,7 +82,7 @@ impl World {
 
 /// Exactly one version is the latest, the head is its row, all others will expire, and every layer that is named is there.
 pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, region: &str) -> Option<String> {
-    let versions = app.db().versions_of_layer(VersionsOfLayerWhere {
+    let versions = app.db.versions_of_layer(VersionsOfLayerWhere {
         region,
         package,
         python_version: PYTHON,
@@ -93,7 +93,7 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
         package,
         python_version: PYTHON,
     };
-    let head = app.db().latest_layer(latest).consistent().await.unwrap();
+    let head = app.db.latest_layer(latest).consistent().await.unwrap();
     let is_latest = |layer: &&Layer| layer.dply_sts == Some(LayerDplySts::Latest);
     let latest: Vec<&Layer> = versions.iter().filter(is_latest).collect();
     assert_eq!(latest.len(), usize::from(!versions.is_empty()), "{versions:#?}");
