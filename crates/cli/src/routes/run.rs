@@ -149,6 +149,32 @@ fn workers() -> Result<Runtime, Failure> {
 
 /// From the first route's beginning to the last one's end.
 async fn at_work(flags: &RunFlags, text: &str, routes: Vec<Route>, router: Router) -> Result<(), Failure> {
+    let mut report = Report::default();
+    let work = async {
+        begin(flags, text, routes, &router).await?;
+        if flags.replay {
+            replay(&router).await?;
+        }
+        loop {
+            tokio::time::sleep(REPORT_INTERVAL).await;
+            report.changes(&router.status());
+        }
+    };
+    tokio::select! {
+        // First, so that a signal is heard from the beginning.
+        biased;
+        () = termination() => {}
+        failed = work => return failed,
+    }
+    // Deliveries under way finish.
+    let last = router.status();
+    router.stop().await;
+    report.changes(&last);
+    say("stopped; the places are stored");
+    Ok(())
+}
+
+async fn begin(flags: &RunFlags, text: &str, routes: Vec<Route>, router: &Router) -> Result<(), Failure> {
     let endpoint = &flags.server.endpoint;
     let place = match &flags.state {
         Some(directory) => directory.display().to_string(),
@@ -170,32 +196,17 @@ async fn at_work(flags: &RunFlags, text: &str, routes: Vec<Route>, router: Route
         "running {count} route{} on {endpoint}, with places kept in {place}; Ctrl-C ends it",
         if count == 1 { "" } else { "s" }
     ));
-    if flags.replay {
-        let replayed = router.replay(Selection::All).await;
-        let replayed = replayed.map_err(|error| Failure::failed(format!("cannot replay: {error}")))?;
-        say(&format!(
-            "replayed: {} delivered, {} refused again",
-            replayed.delivered, replayed.failed
-        ));
-    }
-    watch(&router).await;
     Ok(())
 }
 
-/// Reports until told to stop; then lets deliveries under way finish.
-async fn watch(router: &Router) {
-    let mut told_to_stop = std::pin::pin!(termination());
-    let mut report = Report::default();
-    loop {
-        tokio::select! {
-            () = &mut told_to_stop => break,
-            () = tokio::time::sleep(REPORT_INTERVAL) => report.changes(&router.status()),
-        }
-    }
-    let last = router.status();
-    router.stop().await;
-    report.changes(&last);
-    say("stopped; the places are stored");
+async fn replay(router: &Router) -> Result<(), Failure> {
+    let replayed = router.replay(Selection::All).await;
+    let replayed = replayed.map_err(|error| Failure::failed(format!("cannot replay: {error}")))?;
+    say(&format!(
+        "replayed: {} delivered, {} refused again",
+        replayed.delivered, replayed.failed
+    ));
+    Ok(())
 }
 
 /// A file that lacks routes of the one before would make the router forget them.

@@ -32,20 +32,24 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     }
     let runtime = runtime::on_this_thread()?;
     let mut told_to_stop = std::pin::pin!(termination());
+    let mut pause = Duration::ZERO;
     loop {
-        if io::stdout().is_terminal() && !flags.json {
-            let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
-        }
-        look(flags)?;
         let wait = async {
             tokio::select! {
+                // First, so that a signal is heard from the beginning.
+                biased;
                 () = &mut told_to_stop => true,
-                () = tokio::time::sleep(INTERVAL) => false,
+                () = tokio::time::sleep(pause) => false,
             }
         };
         if runtime.block_on(wait) {
             return Ok(());
         }
+        if io::stdout().is_terminal() && !flags.json {
+            let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
+        }
+        look(flags)?;
+        pause = INTERVAL;
     }
 }
 

@@ -43,7 +43,10 @@ impl Router {
         let mut line = String::new();
         while !line.contains(text) {
             line.clear();
-            assert!(self.log.read_line(&mut line).unwrap() > 0, "it never said: {text}");
+            assert!(
+                self.log.read_line(&mut line).unwrap() > 0,
+                "it never said: {text}"
+            );
         }
     }
 
@@ -74,10 +77,7 @@ fn home() -> (tempfile::TempDir, Running) {
 
 /// What a command without a server prints.
 fn letters(directory: &Path, args: &[&str]) -> String {
-    let output = run(
-        directory,
-        &[&["routes"], args, &["--state", "places"]].concat(),
-    );
+    let output = run(directory, &[&["routes"], args, &["--state", "places"]].concat());
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
@@ -95,7 +95,10 @@ fn routes_go_on_from_the_place_in_their_directory_and_keep_dead_letters_there() 
     put(&server, "three");
 
     let listed = letters(directory, &["dead-letters"]);
-    assert!(listed.contains(r#"insert of {"pk":"two"}, 1 attempt"#), "{listed}");
+    assert!(
+        listed.contains(r#"insert of {"pk":"two"}, 1 attempt"#),
+        "{listed}"
+    );
     let id = listed.split("  ").next().unwrap();
     assert!(letters(directory, &["dead-letters", "show", id]).contains("\"error\""));
     assert!(letters(directory, &["replay", "--all"]).contains("trestle routes run FILE --replay"));
