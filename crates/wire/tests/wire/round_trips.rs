@@ -2,9 +2,9 @@
 
 use trestle_api::{
     BatchWriteItem, CancellationReason, Error, ErrorKind, Family, GetItem, GetItemOutput, PutItem, Query,
-    QueryOutput, Request, Response, SUPPORTED, Select,
+    QueryOutput, Request, Response, SUPPORTED, ScanOutput, Select,
 };
-use trestle_item::{AttributeValue, Item, Number};
+use trestle_item::{AttributeValue, Item, Items, Number};
 use trestle_wire::{
     crc32, decode, decode_error, decode_response, encode, encode_error, encode_request, parse_target,
     target_of,
@@ -90,6 +90,30 @@ fn an_answer_is_read_as_it_was_written() {
     for response in responses {
         let body = encode(response.clone());
         assert_eq!(decode_response(response.name(), &body).unwrap(), response);
+    }
+}
+
+#[test]
+fn a_page_is_written_as_any_other_answer() {
+    let pages: [Response; 3] = [
+        QueryOutput {
+            items: Some(vec![item(), item()].into()),
+            count: 2,
+            scanned_count: 2,
+            last_evaluated_key: Some(item()),
+            ..QueryOutput::default()
+        }
+        .into(),
+        ScanOutput {
+            items: Some(Items::new()),
+            ..ScanOutput::default()
+        }
+        .into(),
+        ScanOutput::default().into(),
+    ];
+    for page in pages {
+        let expected = serde_json::to_string(&page).unwrap();
+        assert_eq!(String::from_utf8(encode(page)).unwrap(), expected);
     }
 }
 
