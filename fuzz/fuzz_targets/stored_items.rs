@@ -2,10 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trestle_item::{ScalarType, codec, key};
+use trestle_item::{ScalarType, StoredItem, codec, key};
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(item) = codec::decode(bytes) {
+    let decoded = codec::decode(bytes);
+    let checked = StoredItem::check(bytes).map(|stored| stored.decode());
+    assert_eq!(checked, decoded, "checking holds bytes to the rules of decoding");
+    if let Ok(item) = decoded {
         assert_eq!(codec::encode(&item), bytes, "an item has one stored form");
     }
     for kind in [ScalarType::S, ScalarType::N, ScalarType::B] {
