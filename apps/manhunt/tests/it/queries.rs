@@ -275,6 +275,7 @@ async fn pages(world: &World, status: Option<&str>, meanwhile: impl AsyncFn()) -
     loop {
         let page = world.service().searches(DOMAIN, filter.clone()).await.unwrap();
         seen.extend(page.rows.into_iter().map(|search| search.search_id));
+        assert!(seen.len() < 20, "pages without end: {seen:?}");
         meanwhile().await;
         match page.next {
             Some(bookmark) => filter.after = Some(bookmark.to_string()),
