@@ -74,7 +74,7 @@ pub(crate) struct Reader {
     /// Iterators by where they lead. A missing one is asked for again.
     iterators: Iterators,
     bell: Arc<Notify>,
-    /// Rung when a route has no room, so that somebody counts what it leaves unread.
+    /// Rung when a route is held, so that somebody counts what it leaves unread.
     survey_bell: Arc<Notify>,
 }
 
@@ -153,6 +153,7 @@ impl Reader {
         let behind = |follower: &Follower| Behind {
             live: Arc::clone(&follower.live),
             read: follower.live.read_count(),
+            is_held: follower.is_held(&self.streams),
             walk: follower.walk(),
             iterators: self
                 .iterators
@@ -221,7 +222,7 @@ impl Reader {
         for (follower, has_read) in self.followers.iter().zip(has_read) {
             follower.live.set_reading(if follower.stream().is_none() {
                 Reading::NoStream
-            } else if !follower.live.has_room() {
+            } else if follower.is_held(&self.streams) {
                 self.survey_bell.notify_one();
                 Reading::Behind
             } else if has_read {

@@ -56,6 +56,15 @@ impl Follower {
         self.spots.iter().filter(|(_, spot)| **spot != Spot::End)
     }
 
+    /// Whether there is something that it does not read yet: it has no room, or shards and streams wait until what comes
+    /// before them is done.
+    pub(super) fn is_held(&self, streams: &Streams) -> bool {
+        let stream = self.stream.as_deref().and_then(|label| streams.get(label));
+        let waits = |shard: &Shard| !self.spots.contains_key(&shard.name);
+        let has_waiting = stream.is_some_and(|stream| stream.is_closed || stream.shards.iter().any(waits));
+        !self.live.has_room() || self.has_news || has_waiting
+    }
+
     /// The way on from where it is, for somebody else.
     pub(super) fn walk(&self) -> Walk {
         Walk::new(self.position.past.clone(), self.spots.clone())

@@ -29,6 +29,8 @@ pub(crate) struct Behind {
     pub(super) live: Arc<Live>,
     /// The records that have been read for it.
     pub(super) read: u64,
+    /// It cannot read on for now.
+    pub(super) is_held: bool,
     /// How far it has read.
     pub(super) walk: Walk,
     /// The ways on from there, as far as they are known.
@@ -43,7 +45,7 @@ pub(crate) struct Survey {
     source: Source,
     table: Arc<str>,
     reader: WeakUnboundedSender<Command>,
-    /// Rung when a route has no room for more, and when the reader is gone.
+    /// Rung when a route cannot read on, and when the reader is gone.
     bell: Arc<Notify>,
     streams: Streams,
     counts: Vec<Count>,
@@ -104,7 +106,7 @@ impl Survey {
         answered.await.ok()
     }
 
-    /// Goes on counting for those that are still behind, and begins for those that have no room.
+    /// Goes on counting for those that are still behind, and begins for those that cannot read on.
     fn begin(&mut self, behind: Vec<Behind>) {
         let now = self.source.clock.now();
         let mut counts = Vec::new();
@@ -121,7 +123,7 @@ impl Survey {
             match count.filter(is_usable) {
                 Some(count) => counts.push(count),
                 // It is being read as fast as it can be; a count would be late.
-                None if route.live.has_room() => route.live.set_unread(None),
+                None if !route.is_held => route.live.set_unread(None),
                 None => {
                     self.iterators.extend(route.iterators);
                     counts.push(Count {

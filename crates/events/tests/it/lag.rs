@@ -113,6 +113,36 @@ fn what_lies_behind_splits_and_in_the_next_stream_is_counted_too() {
 }
 
 #[test]
+fn what_waits_in_a_child_shard_for_its_parent_is_counted_though_there_is_room() {
+    let world = World::with(Options {
+        stream_shards: 1,
+        ..Options::default()
+    });
+    let target = away();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([patient("r")]);
+    world.put("first", 1);
+    life.until("the first to be tried", || !target.batches().is_empty());
+    let request = DescribeStream {
+        stream_arn: world.stream_arn(),
+        ..DescribeStream::default()
+    };
+    let shards = world.engine.run(request).unwrap().stream_description.shards;
+    world
+        .engine
+        .split_shard(&world.stream_arn(), &shards[0].shard_id)
+        .unwrap();
+    for n in 0..100 {
+        world.put(&format!("item-{n}"), 1);
+    }
+    records(&life, "r", 101);
+    assert_eq!(life.status("r").waiting, 1);
+    target.behave(|_| Outcome::Done);
+    life.until_after("everything", Duration::from_millis(100), || target.count() == 101);
+    records(&life, "r", 0);
+}
+
+#[test]
 fn a_router_that_starts_far_behind_says_so() {
     let world = World::new();
     let target = Recorder::new();

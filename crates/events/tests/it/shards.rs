@@ -6,8 +6,9 @@ use std::time::Duration;
 use trestle_api::DescribeStream;
 use trestle_engine::Options;
 use trestle_events::{Outcome, Route, RouteState};
+use trestle_item::{Item, codec, key};
 
-use crate::support::{Recorder, World, assert_in_order, route};
+use crate::support::{Recorder, World, assert_in_order, pk, route};
 
 fn open_shards(world: &World) -> Vec<String> {
     let request = DescribeStream {
@@ -51,6 +52,104 @@ fn shards_that_split_while_they_are_read_lose_nothing_and_keep_each_item_in_orde
     for (item, versions) in target.versions() {
         assert_in_order(&item, &versions, rounds);
     }
+}
+
+#[test]
+fn a_backlog_in_shards_that_were_split_is_read_parents_first() {
+    let world = World::with(Options {
+        stream_shards: 1,
+        ..Options::default()
+    });
+    // More than a page of each shard, so that whoever reads all of them in turn overtakes.
+    let (items, rounds) = (10, 300);
+    for round in 1..=rounds {
+        if round == 130 || round == 260 {
+            for shard in open_shards(&world) {
+                world.engine.split_shard(&world.stream_arn(), &shard).unwrap();
+            }
+        }
+        for item in 0..items {
+            world.put(&format!("item-{item}"), round);
+        }
+    }
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        parallelization_factor: 3,
+        ..route("r")
+    }]);
+    life.until("all changes", || target.count() == (items * rounds) as usize);
+    for (item, versions) in target.versions() {
+        assert_eq!(versions, (1..=rounds).collect::<Vec<i64>>(), "{item}");
+    }
+}
+
+/// The lane of four that takes an item.
+fn lane(item: &str) -> u64 {
+    key::hash(&codec::encode(&Item::from([("pk", item)]))) % 4
+}
+
+/// What is written after `divide` waits until everything from before it is done, durably: after a crash, what is read
+/// again from before must not come behind it.
+fn what_comes_later_waits(divide: impl Fn(&World)) {
+    let world = World::with(Options {
+        stream_shards: 1,
+        ..Options::default()
+    });
+    let stuck = (0..).map(|n| format!("stuck-{n}"));
+    let stuck = stuck.into_iter().find(|item| lane(item) != lane("a")).unwrap();
+    let target = Recorder::with(|batch| {
+        let mut items = batch.deliveries.iter().map(|delivery| pk(&delivery.change));
+        if items.any(|item| item.starts_with("stuck")) {
+            Outcome::Unavailable("away".into())
+        } else {
+            Outcome::Done
+        }
+    });
+    let other = Recorder::new();
+    let targets = [("r", target.clone()), ("other", other.clone())];
+    let divided = Route {
+        parallelization_factor: 4,
+        maximum_retry_attempts: 1000,
+        ..route("r")
+    };
+    let life = world.life(&targets);
+    life.apply([divided.clone(), route("other")]);
+    world.put(&stuck, 1);
+    world.put("a", 1);
+    life.until("the first", || target.count() == 1);
+    divide(&world);
+    world.put("a", 2);
+    life.until("the other route", || other.count() == 3);
+    // Time for the second to come too early.
+    std::thread::sleep(Duration::from_millis(50));
+    life.kill();
+
+    target.behave(|_| Outcome::Done);
+    let life = world.life(&targets);
+    life.apply([divided, route("other")]);
+    life.until_after("everything", Duration::from_millis(100), || {
+        let status = life.status("r");
+        let is_done = status.state == RouteState::Running && status.lag_records == 0;
+        is_done && target.versions().contains_key(&stuck)
+    });
+    assert_in_order("a", &target.versions()["a"], 2);
+}
+
+#[test]
+fn a_child_shard_waits_until_everything_in_its_parent_is_done() {
+    what_comes_later_waits(|world| {
+        let shard = open_shards(world).pop().unwrap();
+        world.engine.split_shard(&world.stream_arn(), &shard).unwrap();
+    });
+}
+
+#[test]
+fn a_stream_waits_until_everything_in_the_one_before_is_done() {
+    what_comes_later_waits(|world| {
+        world.stream(false);
+        world.stream(true);
+    });
 }
 
 #[test]
