@@ -49,7 +49,7 @@ pub struct Route {
     pub starting_position: StartingPosition,
     /// Whether it delivers. A route that does not keeps its place, as long as the stream keeps its records.
     pub enabled: bool,
-    /// Whether it also takes moves and touches made by maintenance.
+    /// Kept for the moves and touches of migrations to come; it has no effect yet.
     pub include_maintenance: bool,
 }
 

@@ -176,7 +176,7 @@ pub(crate) const ROUTE: &[Field] = &[
     field(
         "include_maintenance",
         Shape::Flag,
-        "Whether it also takes moves and touches made by maintenance; false unless given.",
+        "Kept for the moves and touches of migrations to come; has no effect yet. False unless given.",
     ),
 ];
 
