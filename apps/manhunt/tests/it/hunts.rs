@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use manhunt::model::*;
 use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, trail};
+use trestle::Item;
+use trestle::api::Query;
 use trestle::events::Events;
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
@@ -25,6 +27,18 @@ async fn with_status(world: &World, contact: &str, status: &str) -> Vec<String> 
     };
     let page = world.service().searches(DOMAIN, filter).await.unwrap();
     page.rows.into_iter().map(|search| search.search_id).collect()
+}
+
+/// How many rows a partition of the index of statuses has, as any client would see it.
+fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
+    let query = Query {
+        table_name: "manhunt".into(),
+        index_name: Some("GSI2".into()),
+        key_condition_expression: Some("GSI2PK = :partition".into()),
+        expression_attribute_values: Some(Item::from([(":partition", format!("{status}#{contact}"))])),
+        ..Query::default()
+    };
+    world.engine.run(query).unwrap().count.into()
 }
 
 /// Sends a step again, as a queue may.
@@ -137,8 +151,11 @@ async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_ind
     assert_eq!(with_status(&world, &contact, "active").await, [search.as_str()]);
     // The next step is in the queue already.
     assert_eq!(world.counts().await.delayed, 1);
+    assert_eq!(in_partition(&world, "active", &contact), 1);
     let service = world.service();
     let answered = service.respond(DOMAIN, &first(&search), "1").await.unwrap();
+    assert_eq!(in_partition(&world, "active", &contact), 0);
+    assert_eq!(in_partition(&world, "successful", &contact), 1);
     assert_eq!(answered.status, SearchStatus::Successful);
     assert_eq!(with_status(&world, &contact, "active").await, [""; 0]);
     assert_eq!(
