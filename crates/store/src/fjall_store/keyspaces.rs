@@ -5,16 +5,20 @@ use super::engine_error;
 use super::journal_check::JournalledCommits;
 use crate::per_space::PerSpace;
 use crate::{Batch, ErrorKind, Result, Space, StoreError};
-use fjall::config::CompressionPolicy;
+use fjall::compaction::Leveled;
+use fjall::config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions};
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The keyspace of the [`CommitRow`]. Created first, so that its number in the journal is known.
 const SYSTEM: &str = "system";
 
-const SYSTEM_BUFFER_BYTES: u64 = 512 * 1024;
+const MIB: u64 = 1024 * 1024;
+
+const SYSTEM_BUFFER_BYTES: u64 = MIB / 2;
 
 /// The engine numbers keyspaces from 1 in the order of their creation.
 pub(super) const SYSTEM_ID: u64 = 1;
@@ -23,10 +27,10 @@ pub(super) const SYSTEM_ID: u64 = 1;
 pub(super) const FOLDERS: std::ops::RangeInclusive<u64> = 0..=(SYSTEM_ID + Space::COUNT as u64);
 
 /// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open.
-const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const JOURNAL_BYTES_MAX: u64 = 256 * MIB;
 
 /// Creating a directory reads next to nothing.
-const CACHE_BYTES_WHILE_CREATING: u64 = 1024 * 1024;
+const CACHE_BYTES_WHILE_CREATING: u64 = MIB;
 
 /// Handles to all keyspaces.
 pub(super) struct Keyspaces {
@@ -60,7 +64,7 @@ fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspa
         .worker_threads(background_threads())
         .open()?;
     let system = db.keyspace(SYSTEM, || options(SYSTEM_BUFFER_BYTES))?;
-    let open_space = |space: Space| db.keyspace(space.name(), || options(write_buffer_bytes(space)));
+    let open_space = |space: Space| db.keyspace(space.name(), || options_of(space));
     let spaces = PerSpace::try_new(open_space)?;
     Ok((db, Keyspaces { system, spaces }))
 }
@@ -81,9 +85,38 @@ fn options(write_buffer_bytes: u64) -> KeyspaceCreateOptions {
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
 }
 
+fn options_of(space: Space) -> KeyspaceCreateOptions {
+    let options = options(write_buffer_bytes(space));
+    match space {
+        Space::Items | Space::Index => for_reading(options),
+        Space::Changes | Space::Meta | Space::Expiry => options,
+    }
+}
+
+/// For rows that are overwritten, and read by range and by key.
+fn for_reading(options: KeyspaceCreateOptions) -> KeyspaceCreateOptions {
+    // A range reads a row from every table that has a version of it, so few may wait to be merged. Larger tables keep
+    // the first level as large as it would be otherwise, and with it what is rewritten for each merge.
+    let merging = Leveled::default()
+        .with_l0_threshold(2)
+        .with_table_target_size(128 * MIB);
+    options
+        .compaction_strategy(Arc::new(merging))
+        // Those are merged soon, and compressed then.
+        .data_block_compression_policy(CompressionPolicy::new([
+            CompressionType::None,
+            CompressionType::Lz4,
+        ]))
+        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+        // Whole keys, which are not copied to be read; compression makes up for what they repeat.
+        .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
+        // In parts, so that a read loads what it needs of a large table's index and filter.
+        .index_block_partitioning_policy(PartitioningPolicy::new([false, true]))
+        .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
+}
+
 /// The engine lets up to four full buffers per keyspace wait for the disk, so these bound memory under load.
 fn write_buffer_bytes(space: Space) -> u64 {
-    const MIB: u64 = 1024 * 1024;
     match space {
         Space::Items => 32 * MIB,
         Space::Index | Space::Changes => 16 * MIB,
