@@ -17,7 +17,7 @@ use std::time::Duration;
 const FEW: u64 = 10_000;
 const CONNECTIONS: usize = 16;
 /// Time to put the rows that were loaded into their final place.
-const SETTLE_WITHIN: Duration = Duration::from_secs(120);
+const SETTLE_WITHIN: Duration = Duration::from_secs(600);
 /// Time for the cache to fill.
 const WARM_UP: Duration = Duration::from_secs(3);
 
