@@ -102,6 +102,7 @@ impl Drop for FjallStore {
         if let Err(error) = self.inner.sync() {
             tracing::error!(%error, "could not write the journal to disk while closing");
         }
+        self.inner.prepare_to_close();
     }
 }
 

@@ -147,6 +147,14 @@ impl Inner {
         Ok(())
     }
 
+    /// Leaves little for the next start to do.
+    pub(super) fn prepare_to_close(&self) {
+        let is_in_trouble = self.commits.lock().trouble.is_some();
+        if let Some(opened) = self.opened.load_full().filter(|_| !is_in_trouble) {
+            opened.write_buffers();
+        }
+    }
+
     /// Makes the store work again after a failed write, if it is time to try.
     fn resume(&self, commits: &mut Commits) -> Result<()> {
         let Some(trouble) = &mut commits.trouble else {

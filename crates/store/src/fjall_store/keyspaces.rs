@@ -145,31 +145,52 @@ impl Keyspaces {
     /// The engine would have its background threads do it, and asks them again with every commit until they come to it.
     /// While a merge keeps them, their queue fills up; a single thread that finds it full waits for itself for ever.
     pub(super) fn seal_full_buffers(&self) {
-        let all = Space::ALL
-            .iter()
-            .map(|space| (self.of(*space), write_buffer_bytes(*space)));
-        for (keyspace, buffer_bytes) in all.chain([(&self.system, SYSTEM_BUFFER_BYTES)]) {
-            if keyspace.tree.active_memtable().size() <= buffer_bytes {
-                continue;
-            }
-            // The commit is durable whatever becomes of this; a disk that fails is noticed by the next one.
-            if let Err(error) = keyspace.rotate_memtable() {
-                tracing::warn!(%error, keyspace = &**keyspace.name(), "a full buffer could not be set aside");
+        for (keyspace, buffer_bytes) in self.all() {
+            if keyspace.tree.active_memtable().size() > buffer_bytes {
+                seal(keyspace);
             }
         }
+    }
+
+    /// Sets all buffers aside that hold anything.
+    pub(super) fn seal_buffers(&self) {
+        for (keyspace, _) in self.all() {
+            if keyspace.tree.active_memtable().size() > 0 {
+                seal(keyspace);
+            }
+        }
+    }
+
+    /// Whether there are buffers that were set aside and are not on the disk yet.
+    pub(super) fn has_sealed_buffers(&self) -> bool {
+        self.all()
+            .any(|(keyspace, _)| keyspace.tree.sealed_memtable_count() > 0)
+    }
+
+    /// About how much is in buffers: what the next start would read from the journal.
+    pub(super) fn buffered_bytes(&self) -> u64 {
+        let bytes = |(keyspace, buffer_bytes): (&Keyspace, u64)| {
+            keyspace.tree.active_memtable().size()
+                + keyspace.tree.sealed_memtable_count() as u64 * buffer_bytes
+        };
+        self.all().map(bytes).sum()
     }
 
     /// Whether the engine might wait inside the next commit. It waits from four full buffers on, and from 30 tables
     /// that were not merged yet; a commit can fill one buffer more than there are now.
     pub(super) fn is_nearly_full(&self) -> bool {
-        let is_nearly_full = |keyspace: &Keyspace, buffer_bytes: u64| {
+        self.all().any(|(keyspace, buffer_bytes)| {
             let filled = usize::from(keyspace.tree.active_memtable().size() > buffer_bytes);
             keyspace.tree.sealed_memtable_count() + filled >= 3 || keyspace.tree.l0_run_count() >= 26
-        };
-        is_nearly_full(&self.system, SYSTEM_BUFFER_BYTES)
-            || Space::ALL
-                .iter()
-                .any(|space| is_nearly_full(self.of(*space), write_buffer_bytes(*space)))
+        })
+    }
+
+    /// Every keyspace, and how large its buffers are.
+    fn all(&self) -> impl Iterator<Item = (&Keyspace, u64)> {
+        let spaces = Space::ALL
+            .iter()
+            .map(|space| (self.of(*space), write_buffer_bytes(*space)));
+        spaces.chain([(&self.system, SYSTEM_BUFFER_BYTES)])
     }
 
     /// The newest commit, after checking that journals and tables fit together.
@@ -202,6 +223,14 @@ impl Keyspaces {
         stored.map_or(Ok(CommitRow::default()), |bytes| {
             CommitRow::decode(&bytes).ok_or_else(|| apart("the row of the last commit is unreadable"))
         })
+    }
+}
+
+/// Sets a buffer aside.
+fn seal(keyspace: &Keyspace) {
+    // The commit is durable whatever becomes of this; a disk that fails is noticed by the next one.
+    if let Err(error) = keyspace.rotate_memtable() {
+        tracing::warn!(%error, keyspace = &**keyspace.name(), "a full buffer could not be set aside");
     }
 }
 

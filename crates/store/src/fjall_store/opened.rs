@@ -12,6 +12,12 @@ use std::time::Duration;
 /// Between two looks at whether the engine has caught up.
 const WAIT_FOR_ROOM: Duration = Duration::from_millis(5);
 
+/// How often a closing engine is looked at for buffers that are not on the disk yet: five seconds.
+const WAITS_WHILE_CLOSING: usize = 1_000;
+
+/// Reading this much from the journal does not make a start slow.
+const REPLAY_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
 /// The open engine, shared by the store and its snapshots. The fields are dropped in order: the engine closes before
 /// the lock lets another process in.
 pub(super) struct Opened {
@@ -75,5 +81,21 @@ impl Opened {
             std::thread::sleep(WAIT_FOR_ROOM);
         }
         Ok(())
+    }
+
+    /// Before closing: writes buffers to tables, if there is so much in them that the next start would take long to read it
+    /// from the journal. What does not get done in a few seconds is still in the journal.
+    pub(super) fn write_buffers(&self) {
+        if self.keyspaces.buffered_bytes() <= REPLAY_BYTES_MAX {
+            return;
+        }
+        self.keyspaces.seal_buffers();
+        for _ in 0..WAITS_WHILE_CLOSING {
+            let is_alive = self.db.persist(fjall::PersistMode::Buffer).is_ok();
+            if !is_alive || !self.keyspaces.has_sealed_buffers() {
+                return;
+            }
+            std::thread::sleep(WAIT_FOR_ROOM);
+        }
     }
 }

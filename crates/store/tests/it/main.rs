@@ -6,6 +6,7 @@
 )]
 
 mod archive;
+mod closing;
 mod conformance;
 mod damage;
 mod directory;
