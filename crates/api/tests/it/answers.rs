@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trestle_api::*;
-use trestle_item::Item;
+use trestle_item::{Item, Items};
 
 /// Writes an answer, expects the body, and reads it back.
 fn prints(response: impl Into<Response>, body: Value) {
@@ -29,7 +29,7 @@ fn a_query_always_counts_and_shows_items_unless_only_counting() {
     prints(QueryOutput::default(), json!({"Count": 0, "ScannedCount": 0}));
     prints(
         QueryOutput {
-            items: Some(vec![]),
+            items: Some(Items::new()),
             scanned_count: 3,
             ..QueryOutput::default()
         },
@@ -37,7 +37,7 @@ fn a_query_always_counts_and_shows_items_unless_only_counting() {
     );
     prints(
         QueryOutput {
-            items: Some(vec![item()]),
+            items: Some(vec![item()].into()),
             count: 1,
             scanned_count: 1,
             last_evaluated_key: Some(item()),
