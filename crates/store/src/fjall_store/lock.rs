@@ -3,8 +3,13 @@
 use super::directory::Directory;
 use crate::{ErrorKind, Result, StoreError};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
+use std::time::Duration;
+
+/// How often, and how many times, a lock is tried whose owner has ended: half a second.
+const WAIT_FOR_LOCK: Duration = Duration::from_millis(10);
+const WAITS_FOR_LOCK: usize = 50;
 
 /// Holds the directory until dropped. The operating system gives it free when the process ends, however it ends.
 pub(super) struct DirectoryLock {
@@ -21,7 +26,7 @@ impl DirectoryLock {
             .truncate(false)
             .open(&path);
         let mut file = open.map_err(|error| StoreError::io("cannot open", &path, error))?;
-        match file.try_lock() {
+        match lock(&mut file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(in_use(directory.root(), &mut file)),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock", &path, error)),
@@ -32,21 +37,51 @@ impl DirectoryLock {
         Ok(lock)
     }
 
-    /// For the message the next process prints; the lock itself does not need it.
-    fn write_owner(&self) -> std::io::Result<()> {
+    /// For the message the next process prints, and for [`lock`].
+    fn write_owner(&self) -> io::Result<()> {
         self.file.set_len(0)?;
         writeln!(&self.file, "{}", std::process::id())
     }
 }
 
+/// Takes the lock. A process that was killed while it started another one leaves the lock to that for the moment until it
+/// runs its own program, so an owner that has ended is no reason to give up at once.
+fn lock(file: &mut File) -> std::result::Result<(), TryLockError> {
+    for _ in 0..WAITS_FOR_LOCK {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if owner(file).is_some_and(has_ended) => {
+                std::thread::sleep(WAIT_FOR_LOCK);
+            }
+            tried => return tried,
+        }
+    }
+    file.try_lock()
+}
+
+/// The process that last had the lock. A system may refuse to read a locked file; then nobody knows.
+fn owner(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    file.rewind().ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(unix)]
+fn has_ended(process: u32) -> bool {
+    let id = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    id.is_some_and(|id| rustix::process::test_kill_process(id) == Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn has_ended(_process: u32) -> bool {
+    false
+}
+
 fn in_use(root: &Path, file: &mut File) -> StoreError {
-    let mut owner = String::new();
-    // A system may refuse to read a locked file; the message then does without the number.
-    let known = file.read_to_string(&mut owner).is_ok();
-    let owner = match owner.trim().parse::<u32>() {
-        Ok(id) if known => format!("process {id}"),
-        _ => "another process".to_string(),
-    };
+    let owner = owner(file).map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
     let root = root.display();
     let message = format!("data directory {root} is in use by {owner}; stop it or choose another directory");
     StoreError::new(ErrorKind::InUse, message)

@@ -22,6 +22,28 @@ fn what_was_committed_is_there_after_opening_again() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_whose_owner_has_ended_is_waited_for() {
+    let dir = TempDir::new().unwrap();
+    drop(FjallStore::open(dir.path(), buffered()).unwrap());
+    let mut owner = std::process::Command::new("true").spawn().unwrap();
+    owner.wait().unwrap();
+    let file = dir.path().join("LOCK");
+    fs::write(&file, owner.id().to_string()).unwrap();
+    // What the owner started has the lock for a moment longer.
+    let held = fs::File::open(&file).unwrap();
+    held.lock().unwrap();
+    let opening = std::thread::spawn({
+        let path = dir.path().to_owned();
+        move || FjallStore::open(path, buffered()).map(drop)
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(!opening.is_finished());
+    drop(held);
+    opening.join().unwrap().unwrap();
+}
+
 #[test]
 fn rows_survive_when_buffers_are_flushed_to_tables_between() {
     let dir = TempDir::new().unwrap();
