@@ -75,29 +75,28 @@ impl PageRequest<'_> {
 }
 
 impl Page {
-    /// Adds a row, if it passes the filter, as the request wants to see it.
+    /// Adds a row whose values matter, if it passes the filter, as the request wants to see it.
     fn look_at(
         &mut self,
-        row: Item,
+        row: StoredItem<'_>,
         snapshot: &dyn Snapshot,
         source: Source<'_>,
         request: &PageRequest<'_>,
     ) -> Result<(), Error> {
-        let item = if request.fetch {
-            let item = fetch(snapshot, source.table, &row)?;
+        let mut item = row.decode();
+        if request.fetch {
+            item = fetch(snapshot, source.table, &item)?;
             self.fetched.push(size::of_item(&item));
-            item
-        } else {
-            row
-        };
-        if request.filter.is_none_or(|filter| filter.holds(&item)) {
-            self.count += 1;
-            if !request.count_only {
-                match request.projection {
-                    Some(wanted) => self.items.push(&wanted.apply(&item)),
-                    None => self.items.push(&item),
-                }
-            }
+        }
+        if !request.filter.is_none_or(|filter| filter.holds(&item)) {
+            return Ok(());
+        }
+        self.count += 1;
+        match request.projection {
+            _ if request.count_only => {}
+            Some(wanted) => self.items.push(&wanted.apply(&item)),
+            None if request.fetch => self.items.push(&item),
+            None => self.items.push_stored(row),
         }
         Ok(())
     }
@@ -130,7 +129,7 @@ pub(crate) fn read(
                 page.items.push_stored(stored);
             }
         } else {
-            page.look_at(stored.decode(), snapshot, source, request)?;
+            page.look_at(stored, snapshot, source, request)?;
         }
         if full {
             page.last = Some(source.key_of(&stored.decode()));
