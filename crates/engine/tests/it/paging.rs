@@ -270,3 +270,60 @@ fn paging_goes_on_from_a_row_that_was_deleted_meanwhile() {
         assert_eq!(found, [3, 4, 5]);
     }
 }
+
+/// An index that keeps only keys still answers with whole items, if asked to.
+#[test]
+fn a_page_shows_of_its_rows_what_was_asked_for() {
+    let fixture = Fixture::new();
+    let local = [("l", "pk:S | place:N", "KEYS_ONLY")];
+    fixture
+        .engine
+        .run(table("T", "pk:S | sk:N", &local, &[]))
+        .unwrap();
+    let item = |sk: i64| {
+        Item::from([
+            ("pk", s("p")),
+            ("sk", n(sk)),
+            ("place", n(-sk)),
+            ("note", s(format!("note {sk}"))),
+        ])
+    };
+    for sk in 1..=3 {
+        fixture.engine.run(put("T", item(sk))).unwrap();
+    }
+    let query = Query {
+        table_name: "T".into(),
+        index_name: Some("l".into()),
+        key_condition_expression: Some("pk = :p".into()),
+        expression_attribute_values: Some(Item::from([(":p", s("p"))])),
+        ..Query::default()
+    };
+    let shown = |query: Query| fixture.engine.run(query).unwrap().items.unwrap().to_vec();
+    let mut keys = item(3);
+    keys.remove("note");
+    assert_eq!(shown(query.clone())[0], keys);
+    let whole = Query {
+        select: Some(Select::AllAttributes),
+        ..query
+    };
+    assert_eq!(shown(whole.clone()), [item(3), item(2), item(1)]);
+    let filtered = Query {
+        filter_expression: Some("sk = :f".into()),
+        expression_attribute_values: Some(Item::from([(":p", s("p")), (":f", n(2))])),
+        ..whole.clone()
+    };
+    assert_eq!(shown(filtered.clone()), [item(2)]);
+    let filtered_in_table = Query {
+        index_name: None,
+        filter_expression: Some("place = :f".into()),
+        expression_attribute_values: Some(Item::from([(":p", s("p")), (":f", n(-2))])),
+        ..filtered
+    };
+    assert_eq!(shown(filtered_in_table), [item(2)]);
+    let projected = Query {
+        projection_expression: Some("note".into()),
+        select: None,
+        ..whole
+    };
+    assert_eq!(shown(projected)[2], Item::from([("note", s("note 1"))]));
+}

@@ -68,3 +68,39 @@ pub(crate) fn render(routes: &[RouteStatus]) -> String {
 fn at_work(status: &RouteStatus, lag: f64) -> Option<f64> {
     (status.state != RouteState::Disabled).then_some(lag)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(route: &str, state: RouteState) -> RouteStatus {
+        RouteStatus {
+            route: route.to_owned(),
+            table: "orders".to_owned(),
+            state,
+            waiting: 2,
+            lag_records: 7,
+            lag_at_least: false,
+            lag_ms: 1_500,
+            delivered: 3,
+            retried: 0,
+            parked: 0,
+            dead: 1,
+            last_error: None,
+        }
+    }
+
+    #[test]
+    fn a_route_that_is_switched_off_has_no_lag_but_still_its_dead_letters() {
+        let page = render(&[
+            status("mail", RouteState::Running),
+            status("old", RouteState::Disabled),
+        ]);
+        let has = |figure: &str| page.lines().any(|line| line.ends_with(figure));
+        assert!(has(r#"route_lag_records{route="mail"} 7"#), "{page}");
+        assert!(has(r#"route_lag_seconds{route="mail"} 1.5"#), "{page}");
+        assert!(has(r#"route_dead_letters{route="old"} 1"#), "{page}");
+        let lag_of_old = |line: &str| line.contains("lag") && line.contains(r#"route="old""#);
+        assert!(!page.lines().any(lag_of_old), "{page}");
+    }
+}
