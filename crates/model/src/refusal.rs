@@ -155,6 +155,24 @@ pub enum Refusal {
         /// The most rows.
         rows: usize,
     },
+    /// A key of the version before does not say where the row belongs now.
+    FormerKey {
+        /// The entity.
+        entity: String,
+        /// What the present key is made of and the former one is not.
+        lacking: Vec<String>,
+    },
+    /// A row cannot go back, because the version before has no place of its own for it.
+    NoWayBack {
+        /// The entity.
+        entity: String,
+        /// The attribute that tells the row from the one that has that place.
+        attribute: String,
+        /// What it is.
+        value: String,
+        /// What it would have to be.
+        only: String,
+    },
     /// The model has no such table.
     NoTable {
         /// The table.
@@ -305,6 +323,22 @@ impl fmt::Display for Refusal {
                 f,
                 "More than {rows} rows follow from the write; its entities' effects feed each other, or one row has too \
                  many others to keep"
+            ),
+            Self::FormerKey { entity, lacking } => write!(
+                f,
+                "Entity {entity}: the key is of the layout before, which does not say {}; give the key in the present \
+                 layout, or the identifying attributes",
+                names(lacking)
+            ),
+            Self::NoWayBack {
+                entity,
+                attribute,
+                value,
+                only,
+            } => write!(
+                f,
+                "Entity {entity}: attribute {attribute} is {value}, and the layout before only has a place for rows where \
+                 it is {only}"
             ),
             Self::NoTable { table } => write!(f, "The model has no table {table}"),
         }

@@ -1,0 +1,25 @@
+//! What moves, in words for plans.
+
+/// An entity whose rows move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move<'r> {
+    /// The entity.
+    pub entity: &'r str,
+    /// Its name in the version before.
+    pub former_entity: &'r str,
+    /// Its table's name in the database.
+    pub table: &'r str,
+    /// The attributes of the table's key: hash, then range.
+    pub keys: Vec<MovedKey<'r>>,
+}
+
+/// An attribute of a table's key in both versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedKey<'r> {
+    /// The attribute.
+    pub attribute: &'r str,
+    /// Its template in the version before.
+    pub before: &'r str,
+    /// Its template now.
+    pub now: &'r str,
+}
