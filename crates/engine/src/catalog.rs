@@ -11,6 +11,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::Item;
 
+use crate::former::Former;
 use crate::hook::Hook;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
@@ -31,13 +32,22 @@ impl Catalog {
         self.hook.as_ref().filter(|hook| hook.covers(table)).cloned()
     }
 
+    /// Whether the hook is the same as in another catalog.
+    pub(crate) fn has_hook_of(&self, other: &Self) -> bool {
+        match (&self.hook, &other.hook) {
+            (Some(one), Some(two)) => Arc::ptr_eq(one, two),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Links every table to `hook`, or to none.
     pub(crate) fn install(&mut self, hook: Option<Arc<dyn Hook>>) {
         self.hook = hook;
         let links: Vec<_> = self.tables.keys().map(|name| self.hook_of(name)).collect();
         for (table, hook) in self.tables.values_mut().zip(links) {
             if table.hook.is_some() || hook.is_some() {
-                Arc::make_mut(table).hook = hook;
+                Arc::make_mut(table).link(hook);
             }
         }
     }
@@ -107,6 +117,9 @@ pub(crate) struct Table {
     /// Who is asked about the table's rows. A link that is resolved here costs a table without one nothing.
     #[serde(skip)]
     pub(crate) hook: Option<Arc<dyn Hook>>,
+    /// The former places of its rows, while they move.
+    #[serde(skip)]
+    pub(crate) former: Option<Arc<dyn Former>>,
     #[serde(skip)]
     pub(crate) stats: Arc<Stats>,
 }
@@ -173,6 +186,12 @@ pub(crate) struct Ttl {
 }
 
 impl Table {
+    /// Lets this hook be asked about the table's rows, or none.
+    pub(crate) fn link(&mut self, hook: Option<Arc<dyn Hook>>) {
+        self.former = hook.as_ref().and_then(|hook| hook.former(&self.name));
+        self.hook = hook;
+    }
+
     /// Whether data operations may use the table.
     pub(crate) fn serves(&self, now: Timestamp) -> bool {
         matches!(self.state.at(now), State::Active | State::Updating(_))

@@ -11,6 +11,7 @@ use crate::transaction::Actor;
 const HAS_NEW: u8 = 1;
 const HAS_OLD: u8 = 2;
 const BY_TIME_TO_LIVE: u8 = 4;
+const BY_MIGRATION: u8 = 8;
 
 /// What happened to the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +66,10 @@ pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
     let mut flags = 0;
     flags |= if new.is_some() { HAS_NEW } else { 0 };
     flags |= if old.is_some() { HAS_OLD } else { 0 };
-    flags |= if change.actor == Actor::TimeToLive {
-        BY_TIME_TO_LIVE
-    } else {
-        0
+    flags |= match change.actor {
+        Actor::Client => 0,
+        Actor::TimeToLive => BY_TIME_TO_LIVE,
+        Actor::Migration => BY_MIGRATION,
     };
 
     let bytes = [new, old]
@@ -120,10 +121,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Recorded> {
     }
     Some(Recorded {
         event,
-        actor: if flags & BY_TIME_TO_LIVE != 0 {
-            Actor::TimeToLive
-        } else {
-            Actor::Client
+        actor: match flags & (BY_TIME_TO_LIVE | BY_MIGRATION) {
+            0 => Actor::Client,
+            BY_TIME_TO_LIVE => Actor::TimeToLive,
+            _ => Actor::Migration,
         },
         time: Timestamp::from_millis(u64::from_be_bytes(*time)),
         keys,

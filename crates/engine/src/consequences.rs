@@ -37,11 +37,13 @@ impl RowChange {
     ) -> Result<Consumed, Error> {
         let is_nothing = self.old.is_none() && self.new.is_none();
         if self.table.hook.is_none() || is_nothing {
-            return Ok(self.stage(transaction, actor));
+            return self.stage(transaction, actor);
         }
         let by = match actor {
             Actor::Client => By::Client,
             Actor::TimeToLive => By::TimeToLive,
+            // A move is staged as it is; nobody is asked about it.
+            Actor::Migration => return self.stage(transaction, actor),
         };
         let mut chain = Chain {
             transaction,
@@ -56,13 +58,16 @@ impl RowChange {
     }
 
     /// Stages the row alone.
-    fn stage(&self, transaction: &mut Transaction<'_>, actor: Actor) -> Consumed {
+    fn stage(&self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Consumed, Error> {
+        if self.old.is_some() {
+            transaction.settle(&self.table, &self.key)?;
+        }
         let written = match (&self.old, &self.new) {
             (Some(old), Some(new)) if old == new => Written::default(),
             (old, new) => transaction.write(&self.table, &self.key, old.as_ref(), new.clone(), actor),
         };
         let size = |image: &Option<Arc<Image>>| image.as_ref().map_or(0, |image| image.size());
-        Consumed::write(size(&self.old), size(&self.new), &written)
+        Ok(Consumed::write(size(&self.old), size(&self.new), &written))
     }
 
     /// Takes on the item that the hook wants stored.
@@ -95,7 +100,7 @@ impl Chain<'_, '_> {
             By::TimeToLive => Actor::TimeToLive,
             By::Client | By::Companion => Actor::Client,
         };
-        let consumed = change.stage(self.transaction, actor);
+        let consumed = change.stage(self.transaction, actor)?;
         if table.id == self.home {
             self.consumed.add(consumed);
         }
@@ -160,7 +165,7 @@ fn with_key(mut item: Item, key: &Item) -> Item {
 }
 
 /// An item that a hook wants stored, held to the same rules as a client's.
-fn checked(table: &Table, key: &ItemKey, item: Item) -> Result<Arc<Image>, Error> {
+pub(crate) fn checked(table: &Table, key: &ItemKey, item: Item) -> Result<Arc<Image>, Error> {
     let image = image_to_put(item)?;
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));

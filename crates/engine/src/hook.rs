@@ -2,10 +2,13 @@
 //! a row has, what its item must become, and which other rows follow from it, and all of it commits together.
 
 use std::fmt;
+use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::Item;
+
+use crate::former::Former;
 
 /// What rows must become, said by somebody who knows what they mean. Pure: the same change and rows give the same
 /// verdict.
@@ -15,6 +18,11 @@ use trestle_item::Item;
 pub trait Hook: Send + Sync {
     /// Whether the hook has anything to say about this table. Asked when a table or the hook changes, not per request.
     fn covers(&self, table: &str) -> bool;
+
+    /// The former places of the table's rows, while they move to others. Asked together with [`Hook::covers`].
+    fn former(&self, _table: &str) -> Option<Arc<dyn Former>> {
+        None
+    }
 
     /// The key of the row that `given` identifies (identifying attributes instead of the key, or the key itself).
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error>;

@@ -38,6 +38,22 @@ impl ItemKey {
         Some(Self(out))
     }
 
+    /// The key attributes that these bytes stand for.
+    pub(crate) fn attributes(&self, schema: &KeySchema) -> Option<Item> {
+        let length = self.0.get(8..10)?.try_into().ok()?;
+        let (hash, range) = self
+            .0
+            .get(10..)?
+            .split_at_checked(usize::from(u16::from_be_bytes(length)))?;
+        let mut key = Item::with_capacity(2);
+        let part = schema.hash.first()?;
+        key.insert(part.name.clone(), key::decode(part.kind, hash)?);
+        if let Some(part) = schema.range.first() {
+            key.insert(part.name.clone(), key::decode(part.kind, range)?);
+        }
+        Some(key)
+    }
+
     /// The position in the scan order, which segments divide.
     pub(crate) fn hash(&self) -> u64 {
         let mut bytes = [0; 8];
@@ -112,6 +128,15 @@ pub(crate) fn index_row(
     }
     out.extend_from_slice(&item_key.0);
     Some(out)
+}
+
+/// What the rows with the same index key as this one begin with; `None` if it is no whole row.
+pub(crate) fn index_group<'r>(schema: &KeySchema, row: &'r [u8]) -> Option<&'r [u8]> {
+    let mut rest = row.get(12..)?;
+    for part in schema.attributes() {
+        (_, rest) = key::decode_component(part.kind, rest)?;
+    }
+    row.get(..row.len() - rest.len())
 }
 
 /// A change record's place: `stream(4) shard(2) sequence(8)`.

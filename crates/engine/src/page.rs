@@ -1,18 +1,19 @@
 //! One page of a Query or Scan: reads rows in order until the limit, the page size or the end.
 
 use trestle_api::Error;
-use trestle_expr::{Condition, Projection};
-use trestle_item::{Item, Items, StoredItem, codec, size};
-use trestle_store::{Direction, Snapshot, Space};
+use trestle_expr::{Condition, KeySelection, Projection};
+use trestle_item::{Item, Items, StoredItem, size};
+use trestle_store::{Direction, Rows, Snapshot, Space};
 
 use crate::capacity::Read;
 use crate::catalog::{Index, Table};
+use crate::former;
 use crate::layout::ItemKey;
 use crate::range::Range;
 use crate::shared::internal;
 
 /// A page ends with the row that takes it past this many bytes.
-const PAGE_BYTES_MAX: usize = 1 << 20;
+pub(crate) const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// What is read: a table or one of its indexes.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn space(&self) -> Space {
+    pub(crate) fn space(&self) -> Space {
         if self.index.is_some() {
             Space::Index
         } else {
@@ -43,6 +44,8 @@ impl Source<'_> {
 /// How to read a page.
 pub(crate) struct PageRequest<'a> {
     pub(crate) range: Range,
+    /// What the range was made from; `None` for a scan.
+    pub(crate) selection: Option<&'a KeySelection>,
     pub(crate) direction: Direction,
     pub(crate) limit: Option<usize>,
     pub(crate) filter: Option<&'a Condition>,
@@ -111,13 +114,13 @@ impl Page {
 }
 
 /// Reads one page.
-pub(crate) fn read(
-    snapshot: &dyn Snapshot,
-    source: Source<'_>,
+pub(crate) fn read<'s>(
+    snapshot: &'s dyn Snapshot,
+    source: Source<'s>,
     request: &PageRequest<'_>,
 ) -> Result<Page, Error> {
     let mut page = Page::default();
-    for row in request.range.rows(snapshot, source.space(), request.direction) {
+    for row in rows(snapshot, source, request)? {
         let (_, value) = row.map_err(internal)?;
         let stored = StoredItem::check(&value).map_err(internal)?;
         page.scanned += 1;
@@ -139,17 +142,28 @@ pub(crate) fn read(
     Ok(page)
 }
 
+/// The rows to look at, wherever they lie.
+fn rows<'s>(
+    snapshot: &'s dyn Snapshot,
+    source: Source<'s>,
+    request: &PageRequest<'_>,
+) -> Result<Rows<'s>, Error> {
+    match source
+        .table
+        .former
+        .as_ref()
+        .filter(|former| former.may_hold_rows())
+    {
+        Some(former) => former::rows(snapshot, &**former, source, request),
+        None => Ok(request.range.rows(snapshot, source.space(), request.direction)),
+    }
+}
+
 /// The whole item behind an index row.
 fn fetch(snapshot: &dyn Snapshot, table: &Table, row: &Item) -> Result<Item, Error> {
-    let place = ItemKey::of(&table.key, row).map(|key| key.in_table(table.id));
-    let bytes = match place {
-        Some(place) => snapshot.get(Space::Items, &place).map_err(internal)?,
+    let found = match ItemKey::of(&table.key, row) {
+        Some(key) => former::find_in(snapshot, table, &key)?,
         None => None,
     };
-    match bytes {
-        Some(bytes) => codec::decode(&bytes).map_err(internal),
-        None => Err(internal(
-            "an index row has no item; run `trestle verify` on the data directory",
-        )),
-    }
+    found.ok_or_else(|| internal("an index row has no item; run `trestle verify` on the data directory"))
 }

@@ -1,9 +1,10 @@
 //! What Query and Scan share: which index, which attributes, where to go on, and the answer's parts.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use trestle_api::{ConsumedCapacity, Error, ReturnConsumedCapacity, Select};
-use trestle_expr::{Condition, Placeholders, Projection};
+use trestle_expr::{Condition, KeySelection, Placeholders, Projection};
 use trestle_item::{Item, Items};
 use trestle_store::{Direction, Snapshot};
 
@@ -178,11 +179,47 @@ pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) 
     }
 }
 
+/// The selection in the layout that the table's rows are moving to: clients may still speak of the one before.
+pub(crate) fn in_present_layout(table: &Table, selection: KeySelection) -> Result<KeySelection, Error> {
+    let renewed = match &table.former {
+        Some(former) => former.renew_selection(&selection)?,
+        None => None,
+    };
+    Ok(renewed.unwrap_or(selection))
+}
+
+/// Where a query goes on, in the layout that the table's rows are moving to.
+pub(crate) fn bookmark<'s>(table: &Table, start: &'s Item) -> Result<Cow<'s, Item>, Error> {
+    match (&table.former, &table.hook) {
+        (Some(former), Some(hook)) if former.is_former(start) => {
+            let mut renewed = start.clone();
+            for (name, value) in hook.key(&table.name, &table.key.key_of(start))? {
+                renewed.insert(name, value);
+            }
+            Ok(Cow::Owned(renewed))
+        }
+        _ => Ok(Cow::Borrowed(start)),
+    }
+}
+
+/// Refuses to go on from a place in the layout before: the order of a scan is that of the present one.
+pub(crate) fn check_scan_bookmark(table: &Table, start: &Item) -> Result<(), Error> {
+    match &table.former {
+        Some(former) if former.is_former(start) => Err(Error::validation(
+            "The provided starting key is invalid: its row has moved to another key since, and with it the order of \
+             the scan has changed. Begin the scan again",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A page that is to be read, once its rows are known.
 pub(crate) struct Reading<'a> {
     pub(crate) table: &'a Table,
     pub(crate) index: Option<&'a Arc<Index>>,
     pub(crate) range: Range,
+    /// What the range was made from; `None` for a scan.
+    pub(crate) selection: Option<&'a KeySelection>,
     pub(crate) direction: Direction,
     pub(crate) limit: Option<u32>,
     pub(crate) filter: Option<Condition>,
@@ -209,6 +246,7 @@ impl Reading<'_> {
         };
         let request = PageRequest {
             range: self.range,
+            selection: self.selection,
             direction: self.direction,
             limit: self.limit.map(|limit| limit as usize),
             filter: self.filter.as_ref(),

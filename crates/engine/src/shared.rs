@@ -57,6 +57,19 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Runs a read until nobody has changed meanwhile what rows mean: it would have looked where they lay before.
+    pub(crate) fn in_one_layout<T>(&self, read: impl Fn(&Catalog) -> Result<T, Error>) -> Result<T, Error> {
+        loop {
+            let catalog = self.catalog.load();
+            let answer = read(&catalog)?;
+            if catalog.has_hook_of(&self.catalog.load()) {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
 fn load_catalog(store: &dyn Store) -> Result<Catalog, OpenError> {
     let snapshot = store.snapshot();
     let rows =

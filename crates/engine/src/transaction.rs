@@ -18,7 +18,7 @@ use crate::hook::Hook;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
 use crate::shared::internal;
-use crate::{expiry, meta};
+use crate::{expiry, former, meta};
 
 /// Who deletes or writes: shows in the change record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) enum Actor {
     Client,
     /// The expiry of an item's time to live.
     TimeToLive,
+    /// A row's way to its own place: nothing that the application did.
+    Migration,
 }
 
 /// What one item's write cost besides the item: bytes written per index, for capacity accounting.
@@ -130,8 +132,14 @@ impl<'g> Transaction<'g> {
         self.staged.catalog.table(name_or_arn, self.now()).cloned()
     }
 
-    /// The newest state of an item.
+    /// The newest state of the item that belongs at `key`.
     pub(crate) fn item(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
+        let found = former::find(table, key, |place| self.lying(table, place))?;
+        Ok(found.map(|found| found.image))
+    }
+
+    /// What lies at a place.
+    pub(crate) fn lying(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
         let place = key.in_table(table.id);
         if let Some(staged) = self
             .staged
@@ -318,7 +326,7 @@ impl<'g> Transaction<'g> {
 
     /// Stores a table's definition, new or changed.
     pub(crate) fn put_table(&mut self, mut table: Table) -> Result<Arc<Table>, Error> {
-        table.hook = self.staged.catalog.hook_of(&table.name);
+        table.link(self.staged.catalog.hook_of(&table.name));
         let table = Arc::new(table);
         let row = serde_json::to_vec(&*table).map_err(internal)?;
         self.staged

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use trestle_api::{OperationType, Record};
+use trestle_api::{OperationType, Record, TIME_TO_LIVE_PRINCIPAL};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 
 use crate::{Change, ChangeEvent, Typer};
 
-/// Who deletes what has expired, in a record.
-const SERVICE: &str = "dynamodb.amazonaws.com";
-
 /// The change that a record tells of.
 pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn Typer) -> Change {
     let by_service = record
         .user_identity
-        .is_some_and(|identity| identity.principal_id.as_deref() == Some(SERVICE));
+        .is_some_and(|identity| identity.principal_id.as_deref() == Some(TIME_TO_LIVE_PRINCIPAL));
     let event = match record.event_name {
         OperationType::Insert => ChangeEvent::Insert,
         OperationType::Modify => ChangeEvent::Modify,

@@ -32,6 +32,19 @@ pub fn encode(value: &AttributeValue, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// Reads a key that stands alone; `None` if the bytes are not what [`encode`] writes for this type.
+#[must_use]
+pub fn decode(kind: ScalarType, bytes: &[u8]) -> Option<AttributeValue> {
+    match kind {
+        ScalarType::S => Some(AttributeValue::S(String::from_utf8(bytes.to_vec()).ok()?)),
+        ScalarType::B => Some(AttributeValue::B(bytes.to_vec())),
+        ScalarType::N => match decode_number(bytes)? {
+            (number, []) => Some(AttributeValue::N(number)),
+            _ => None,
+        },
+    }
+}
+
 /// Appends order-preserving bytes that know their own end, so that concatenated components sort as tuples do;
 /// `None` if the type cannot be a key.
 pub fn encode_component(value: &AttributeValue, out: &mut Vec<u8>) -> Option<()> {

@@ -28,6 +28,11 @@ pub struct Record {
     pub user_identity: Option<Identity>,
 }
 
+/// The principal of changes that the expiry of a time to live made.
+pub const TIME_TO_LIVE_PRINCIPAL: &str = "dynamodb.amazonaws.com";
+/// The principal of changes that only moved a row to another key: nothing that the application did.
+pub const MIGRATION_PRINCIPAL: &str = "trestle.migration";
+
 wire_enum! {
     /// What happened to an item.
     pub enum OperationType {

@@ -91,7 +91,8 @@ pub(super) fn expiring(
     let Some(table) = transaction.catalog().by_id(table).cloned() else {
         return Ok(None);
     };
-    let Some((ttl, item)) = table.ttl.as_ref().zip(transaction.item(&table, key)?) else {
+    // An entry names the place where the item lies.
+    let Some((ttl, item)) = table.ttl.as_ref().zip(transaction.lying(&table, key)?) else {
         return Ok(None);
     };
     let expires = expiry::seconds(&item, &ttl.attribute) == Some(seconds);
@@ -107,9 +108,10 @@ fn expire(
 ) -> Result<(), Error> {
     transaction.attempt(|transaction| {
         if let Some((table, item)) = expiring(transaction, seconds, table, key)? {
+            let (key, item) = transaction.belonging(&table, key, item)?;
             let mut change = RowChange {
                 table,
-                key: key.clone(),
+                key,
                 old: Some(item),
                 new: None,
             };

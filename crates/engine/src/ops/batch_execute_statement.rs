@@ -35,13 +35,16 @@ pub(crate) fn run(engine: &Engine, request: BatchExecuteStatement) -> Completion
             "Read and write requests together in the same batch is not supported.",
         )));
     }
-    let members = request.statements.iter().zip(parsed);
     if reads > 0 {
-        let gets = members
-            .map(|(member, parsed)| get(shared, member, &parsed?))
-            .collect();
-        return ops::read(read(shared, gets, request.return_consumed_capacity));
+        return ops::read(shared.in_one_layout(|_| {
+            let members = request.statements.iter().zip(&parsed);
+            let gets = members
+                .map(|(member, parsed)| get(shared, member, parsed.as_ref().map_err(Error::clone)?))
+                .collect();
+            read(shared, gets, request.return_consumed_capacity)
+        }));
     }
+    let members = request.statements.iter().zip(parsed);
     let puts: Vec<Slot<Change>> = members
         .map(|(member, parsed)| change(shared, member, &parsed?))
         .collect();
@@ -102,7 +105,7 @@ fn get(shared: &Shared, member: &BatchStatementRequest, parsed: &Parsed) -> Slot
         )
     })?;
     Ok(Get {
-        key: table.key.item_key(&key)?,
+        key: table.item_key(&key)?,
         table,
         projection: select.projection,
         read: Read::consistent(member.consistent_read),

@@ -8,6 +8,7 @@ use trestle_item::{codec, size};
 
 use super::get_item;
 use crate::capacity::{Consumed, Read};
+use crate::catalog::Catalog;
 use crate::expressions;
 use crate::shared::Shared;
 
@@ -18,15 +19,23 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) fn run(shared: &Shared, request: BatchGetItem) -> Result<BatchGetItemOutput, Error> {
     let projections = check(&request)?;
+    shared.in_one_layout(|catalog| read(shared, catalog, &request, &projections))
+}
+
+fn read(
+    shared: &Shared,
+    catalog: &Catalog,
+    request: &BatchGetItem,
+    projections: &[Option<Projection>],
+) -> Result<BatchGetItemOutput, Error> {
     let now = shared.clock.now();
-    let catalog = shared.catalog.load();
     let mut output = BatchGetItemOutput::default();
     let mut consumed = Vec::new();
     let mut bytes = 0;
     // All keys are checked before any is read: a bad one fails the whole batch.
     let mut placed = Vec::new();
-    for ((name, wanted), projection) in request.request_items.into_iter().zip(projections) {
-        let table = catalog.table(&name, now)?;
+    for ((name, wanted), projection) in request.request_items.iter().zip(projections) {
+        let table = catalog.table(name, now)?;
         let mut seen = HashSet::new();
         let mut keys = Vec::with_capacity(wanted.keys.len());
         for key in &wanted.keys {
@@ -54,7 +63,7 @@ pub(crate) fn run(shared: &Shared, request: BatchGetItem) -> Result<BatchGetItem
             bytes += size;
             used.add(Consumed::table(read.units(size)));
             if let Some(item) = item {
-                items.push(match &projection {
+                items.push(match projection {
                     Some(wanted) => wanted.apply(&item),
                     None => item,
                 });
@@ -63,10 +72,10 @@ pub(crate) fn run(shared: &Shared, request: BatchGetItem) -> Result<BatchGetItem
         consumed.extend(used.report(table, request.return_consumed_capacity));
         if !unprocessed.is_empty() {
             output.unprocessed_keys.insert(
-                name,
+                name.clone(),
                 KeysAndAttributes {
                     keys: unprocessed,
-                    ..wanted
+                    ..wanted.clone()
                 },
             );
         }

@@ -156,6 +156,7 @@ fn create(
         resource_policy: request.resource_policy,
         state: State::creating(now, delay),
         hook: None,
+        former: None,
         stats: Arc::default(),
     };
     if let Some(view) = request

@@ -7,9 +7,9 @@ use trestle_store::Space;
 
 use crate::capacity::{Consumed, Read};
 use crate::catalog::Table;
-use crate::expressions;
 use crate::layout::ItemKey;
 use crate::shared::{Shared, internal};
+use crate::{expressions, former};
 
 pub(crate) fn run(shared: &Shared, request: &GetItem) -> Result<GetItemOutput, Error> {
     Parameters {
@@ -27,22 +27,28 @@ pub(crate) fn run(shared: &Shared, request: &GetItem) -> Result<GetItemOutput, E
         &mut placeholders,
     )?;
     placeholders.finish()?;
-    let catalog = shared.catalog.load();
-    let table = catalog.table(&request.table_name, shared.clock.now())?;
-    let key = table.item_key(&request.key)?;
-    let item = item(shared, table, &key)?;
-    let consumed = Read::consistent(request.consistent_read).units(item.as_ref().map_or(0, size::of_item));
-    Ok(GetItemOutput {
-        item: match projection {
-            Some(wanted) => item.map(|item| wanted.apply(&item)),
-            None => item,
-        },
-        consumed_capacity: Consumed::table(consumed).report(table, request.return_consumed_capacity),
+    shared.in_one_layout(|catalog| {
+        let table = catalog.table(&request.table_name, shared.clock.now())?;
+        let key = table.item_key(&request.key)?;
+        let item = item(shared, table, &key)?;
+        let consumed =
+            Read::consistent(request.consistent_read).units(item.as_ref().map_or(0, size::of_item));
+        Ok(GetItemOutput {
+            item: match &projection {
+                Some(wanted) => item.map(|item| wanted.apply(&item)),
+                None => item,
+            },
+            consumed_capacity: Consumed::table(consumed).report(table, request.return_consumed_capacity),
+        })
     })
 }
 
 /// The newest committed state of an item.
 pub(crate) fn item(shared: &Shared, table: &Table, key: &ItemKey) -> Result<Option<Item>, Error> {
+    if table.former.is_some() {
+        // Both places as of one moment: a row that moves between two looks would be in neither.
+        return former::find_in(&*shared.store.snapshot(), table, key);
+    }
     match shared
         .store
         .get(Space::Items, &key.in_table(table.id))

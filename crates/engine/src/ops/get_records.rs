@@ -2,7 +2,10 @@
 
 use std::ops::Bound;
 
-use trestle_api::{Error, GetRecords, GetRecordsOutput, Identity, OperationType, Record, StreamRecord};
+use trestle_api::{
+    Error, GetRecords, GetRecordsOutput, Identity, MIGRATION_PRINCIPAL, OperationType, Record, StreamRecord,
+    TIME_TO_LIVE_PRINCIPAL,
+};
 use trestle_item::size;
 use trestle_store::{Direction, Space};
 
@@ -63,6 +66,15 @@ pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOut
     })
 }
 
+/// The service that made a change, if it was none of the application's.
+fn principal(actor: Actor) -> Option<&'static str> {
+    match actor {
+        Actor::Client => None,
+        Actor::TimeToLive => Some(TIME_TO_LIVE_PRINCIPAL),
+        Actor::Migration => Some(MIGRATION_PRINCIPAL),
+    }
+}
+
 fn record(shared: &Shared, stream: &Stream, sequence: u64, recorded: Recorded) -> Record {
     let images = recorded
         .new
@@ -80,8 +92,8 @@ fn record(shared: &Shared, stream: &Stream, sequence: u64, recorded: Recorded) -
         event_version: "1.1".to_owned(),
         event_source: "aws:dynamodb".to_owned(),
         aws_region: shared.options.region.clone(),
-        user_identity: (recorded.actor == Actor::TimeToLive).then(|| Identity {
-            principal_id: Some("dynamodb.amazonaws.com".to_owned()),
+        user_identity: principal(recorded.actor).map(|principal| Identity {
+            principal_id: Some(principal.to_owned()),
             identity_type: Some("Service".to_owned()),
         }),
         dynamodb: StreamRecord {

@@ -18,8 +18,7 @@ struct Asked {
 }
 
 pub(crate) fn run(shared: &Shared, request: &Query) -> Result<QueryOutput, Error> {
-    let catalog = shared.catalog.load();
-    read(&*shared.store.snapshot(), &catalog, shared.clock.now(), request)
+    shared.in_one_layout(|catalog| read(&*shared.store.snapshot(), catalog, shared.clock.now(), request))
 }
 
 /// One page of what the query selects in `snapshot`.
@@ -33,7 +32,10 @@ pub(crate) fn read(
     let table = catalog.table(&request.table_name, now)?;
     let index = select::index(table, request.index_name.as_deref(), request.consistent_read, now)?;
     let key = index.map_or(&table.key, |index| &index.key);
-    let selection = asked.key.resolve(&key.hash, &key.range)?;
+    let mut selection = asked.key.resolve(&key.hash, &key.range)?;
+    if index.is_none() {
+        selection = select::in_present_layout(table, selection)?;
+    }
     check_filter(asked.filter.as_ref(), table, index.map(|index| &**index))?;
     let shown = select::shown(table, index, request.select, asked.projection)?;
 
@@ -45,7 +47,8 @@ pub(crate) fn read(
     .ok_or_else(|| Error::internal("a checked key has no place"))?;
     let forward = request.scan_index_forward != Some(false);
     if let Some(start) = &request.exclusive_start_key {
-        let position = select::position(table, index, start).ok_or_else(invalid)?;
+        let start = select::bookmark(table, start)?;
+        let position = select::position(table, index, &start).ok_or_else(invalid)?;
         if !range.contains(&position) {
             return Err(Error::validation(
                 "The provided starting key is outside query boundaries based on provided conditions",
@@ -57,6 +60,7 @@ pub(crate) fn read(
         table,
         index,
         range,
+        selection: Some(&selection),
         direction: if forward {
             Direction::Forward
         } else {

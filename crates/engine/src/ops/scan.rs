@@ -4,14 +4,24 @@ use trestle_api::{Error, Scan, ScanOutput};
 use trestle_expr::{Condition, Kind, Parameters, Placeholders, Projection, legacy};
 use trestle_store::Direction;
 
+use crate::catalog::Catalog;
 use crate::range::Range;
 use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
 
 pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> {
     let (filter, projection) = check(request)?;
+    shared.in_one_layout(|catalog| read(shared, catalog, request, filter.clone(), projection.clone()))
+}
+
+fn read(
+    shared: &Shared,
+    catalog: &Catalog,
+    request: &Scan,
+    filter: Option<Condition>,
+    projection: Option<Projection>,
+) -> Result<ScanOutput, Error> {
     let now = shared.clock.now();
-    let catalog = shared.catalog.load();
     let table = catalog.table(&request.table_name, now)?;
     let index = select::index(table, request.index_name.as_deref(), request.consistent_read, now)?;
     let shown = select::shown(table, index, request.select, projection)?;
@@ -22,6 +32,7 @@ pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> 
         request.total_segments.unwrap_or(1),
     );
     if let Some(start) = &request.exclusive_start_key {
+        select::check_scan_bookmark(table, start)?;
         let position = select::position(table, index, start)
             .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
         if !range.contains(&position) {
@@ -38,6 +49,7 @@ pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> 
         table,
         index,
         range,
+        selection: None,
         direction: Direction::Forward,
         limit: request.limit,
         filter,

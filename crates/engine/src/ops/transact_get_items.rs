@@ -6,14 +6,15 @@ use std::sync::Arc;
 use trestle_api::{
     CancellationReason, Error, ErrorKind, Get, ItemResponse, TransactGetItems, TransactGetItemsOutput,
 };
+use trestle_env::Timestamp;
 use trestle_expr::{Parameters, Placeholders, Projection};
-use trestle_item::{codec, size};
-use trestle_store::Space;
+use trestle_item::size;
 
 use crate::capacity::{Consumed, Read, Units};
-use crate::catalog::Table;
-use crate::shared::{Shared, internal};
-use crate::{expressions, transact};
+use crate::catalog::{Catalog, Table};
+use crate::layout::ItemKey;
+use crate::shared::Shared;
+use crate::{expressions, former, transact};
 
 pub(crate) fn run(shared: &Shared, request: &TransactGetItems) -> Result<TransactGetItemsOutput, Error> {
     let projections: Vec<Option<Projection>> = request
@@ -21,10 +22,19 @@ pub(crate) fn run(shared: &Shared, request: &TransactGetItems) -> Result<Transac
         .iter()
         .map(|item| projection(&item.get))
         .collect::<Result<_, _>>()?;
-    let places = place(shared, request)?;
+    shared.in_one_layout(|catalog| read(shared, catalog, request, &projections))
+}
+
+fn read(
+    shared: &Shared,
+    catalog: &Catalog,
+    request: &TransactGetItems,
+    projections: &[Option<Projection>],
+) -> Result<TransactGetItemsOutput, Error> {
+    let places = place(catalog, shared.clock.now(), request)?;
     let taken: Vec<bool> = places
         .iter()
-        .map(|(_, place)| shared.conflicts.has(place))
+        .map(|(table, key)| shared.conflicts.has(&key.in_table(table.id)))
         .collect();
     if taken.contains(&true) {
         return Err(transact::conflict(&taken));
@@ -33,11 +43,8 @@ pub(crate) fn run(shared: &Shared, request: &TransactGetItems) -> Result<Transac
     let snapshot = shared.store.snapshot();
     let mut output = TransactGetItemsOutput::default();
     let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
-    for ((table, place), projection) in places.iter().zip(&projections) {
-        let item = match snapshot.get(Space::Items, place).map_err(internal)? {
-            Some(bytes) => Some(codec::decode(&bytes).map_err(internal)?),
-            None => None,
-        };
+    for ((table, key), projection) in places.iter().zip(projections) {
+        let item = former::find_in(&*snapshot, table, key)?;
         let units = Read::Transactional.units(item.as_ref().map_or(0, size::of_item));
         let entry = consumed
             .entry(table.name.clone())
@@ -57,13 +64,11 @@ pub(crate) fn run(shared: &Shared, request: &TransactGetItems) -> Result<Transac
     Ok(output)
 }
 
-/// A table and a storage key.
-type Place = (Arc<Table>, Vec<u8>);
+/// A table and an item's place in it.
+type Place = (Arc<Table>, ItemKey);
 
-/// The tables and storage keys of all items.
-fn place(shared: &Shared, request: &TransactGetItems) -> Result<Vec<Place>, Error> {
-    let now = shared.clock.now();
-    let catalog = shared.catalog.load();
+/// The tables and places of all items.
+fn place(catalog: &Catalog, now: Timestamp, request: &TransactGetItems) -> Result<Vec<Place>, Error> {
     let mut places = Vec::with_capacity(request.transact_items.len());
     let mut reasons = Vec::with_capacity(request.transact_items.len());
     let mut seen = HashSet::new();
@@ -71,13 +76,12 @@ fn place(shared: &Shared, request: &TransactGetItems) -> Result<Vec<Place>, Erro
         let table = catalog.table(&item.get.table_name, now)?;
         match table.item_key(&item.get.key) {
             Ok(key) => {
-                let place = key.in_table(table.id);
-                if !seen.insert(place.clone()) {
+                if !seen.insert(key.in_table(table.id)) {
                     return Err(Error::validation(
                         "Transaction request cannot include multiple operations on one item",
                     ));
                 }
-                places.push((Arc::clone(table), place));
+                places.push((Arc::clone(table), key));
                 reasons.push(CancellationReason::none());
             }
             Err(error) if error.kind() == ErrorKind::Validation => {

@@ -27,6 +27,14 @@ pub(crate) fn read(
     request: &ExecuteStatement,
     statement: &Parsed,
 ) -> Result<ExecuteStatementOutput, Error> {
+    shared.in_one_layout(|_| page(shared, request, statement))
+}
+
+fn page(
+    shared: &Shared,
+    request: &ExecuteStatement,
+    statement: &Parsed,
+) -> Result<ExecuteStatementOutput, Error> {
     let table = table(shared, statement)?;
     let index = index(shared, &table, statement.index(), request.consistent_read)?;
     let keys = keys(index.map_or(&table.key, |index| &index.key))?;
@@ -136,27 +144,27 @@ struct Answer {
 impl Walk<'_> {
     /// Reads stretches from `start` on, until one ends the page.
     fn page(&self, snapshot: &dyn Snapshot, start: Continuation, read: Read) -> Result<Answer, Error> {
-        let ranges = self.ranges(start.stretch)?;
+        let stretches = self.stretches()?;
         let mut answer = Answer::default();
         let mut last = start.last;
         let (mut scanned, mut bytes) = (0, 0);
-        for (at, range) in ranges.into_iter().enumerate() {
+        for (at, stretch) in stretches.iter().enumerate().skip(start.stretch) {
             let limit = self.limit.map(|limit| limit.saturating_sub(scanned));
             if limit == Some(0) || bytes > ANSWER_BYTES_MAX {
                 answer.next = Some(Continuation {
-                    stretch: start.stretch + at,
+                    stretch: at,
                     last: None,
                 });
                 break;
             }
-            let page = self.stretch(snapshot, range, last.take(), limit)?;
+            let page = self.stretch(snapshot, stretch.as_ref(), last.take(), limit)?;
             scanned += page.scanned;
             bytes += page.bytes;
             answer.consumed.add(self.consumed(&page, read));
             answer.items.extend(page.items);
             if page.last.is_some() {
                 answer.next = Some(Continuation {
-                    stretch: start.stretch + at,
+                    stretch: at,
                     last: page.last,
                 });
                 break;
@@ -165,23 +173,16 @@ impl Walk<'_> {
         Ok(answer)
     }
 
-    /// The rows of the stretches that are left, in the order of the plan.
-    fn ranges(&self, done: usize) -> Result<Vec<Range>, Error> {
-        match &self.plan.access {
-            Access::Scan => {
-                let owner = self.index.map_or(self.table.id.0, |index| index.id.0);
-                Ok(if done == 0 {
-                    vec![Range::segment(owner, 0, 1)]
-                } else {
-                    Vec::new()
-                })
-            }
-            Access::Partitions(stretches) => stretches
-                .iter()
-                .skip(done)
-                .map(|stretch| self.range(stretch))
-                .collect(),
-        }
+    /// What the plan selects, stretch by stretch, in the present layout; a scan is one stretch.
+    fn stretches(&self) -> Result<Vec<Option<KeySelection>>, Error> {
+        let Access::Partitions(stretches) = &self.plan.access else {
+            return Ok(vec![None]);
+        };
+        let present = |stretch: &KeySelection| match self.index {
+            Some(_) => Ok(Some(stretch.clone())),
+            None => select::in_present_layout(self.table, stretch.clone()).map(Some),
+        };
+        stretches.iter().map(present).collect()
     }
 
     fn range(&self, stretch: &KeySelection) -> Result<Range, Error> {
@@ -208,11 +209,15 @@ impl Walk<'_> {
     fn stretch(
         &self,
         snapshot: &dyn Snapshot,
-        mut range: Range,
+        stretch: Option<&KeySelection>,
         last: Option<Item>,
         limit: Option<usize>,
     ) -> Result<Page, Error> {
         let forward = !self.plan.descending;
+        let mut range = match stretch {
+            Some(stretch) => self.range(stretch)?,
+            None => Range::segment(self.index.map_or(self.table.id.0, |index| index.id.0), 0, 1),
+        };
         if let Some(last) = last {
             let position = select::position(self.table, self.index, &last)
                 .filter(|position| range.contains(position))
@@ -227,6 +232,7 @@ impl Walk<'_> {
             },
             &PageRequest {
                 range,
+                selection: stretch,
                 direction: if forward {
                     Direction::Forward
                 } else {

@@ -1,0 +1,72 @@
+//! Rows that still lie where an earlier layout of the keys put them. Reads find them, writes move them first, and a
+//! sweep moves the rest; so that a layout changes while readers and writers go on.
+//!
+//! *Invariant*: a row is in one place in every snapshot. A row in its former place never changes there: whoever writes
+//! it moves it first, in the same commit.
+
+mod candidates;
+mod find;
+mod merge;
+mod moving;
+mod sweep;
+
+use trestle_api::Error;
+use trestle_expr::KeySelection;
+use trestle_item::Item;
+
+pub(crate) use find::{find, find_in};
+pub(crate) use merge::rows;
+pub use sweep::{Moved, Remaining, Stuck};
+
+/// The former places of one table's rows, said by somebody who knows both layouts. Pure, except for the counting.
+///
+/// It takes effect with the [`Hook`](crate::Hook) that gives it.
+pub trait Former: Send + Sync {
+    /// Whether rows may still be in former places. If not, reads look at one place only.
+    fn may_hold_rows(&self) -> bool;
+
+    /// Whether this is the table key of a former place. Attributes besides the key are ignored.
+    fn is_former(&self, key: &Item) -> bool;
+
+    /// The former place of the row that belongs at `key`; `None` if it never was anywhere else.
+    fn place(&self, key: &Item) -> Option<Item>;
+
+    /// A row in a former place, as it will be in its own.
+    fn renew(&self, row: &Item) -> Result<Item, Error>;
+
+    /// What a key condition on the table means in the present layout; `None` if it speaks of that already.
+    fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error>;
+
+    /// Where the rows lie that a selection of own places might want; without a selection, that of all rows. For the
+    /// table, or for one of its indexes.
+    fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources;
+
+    /// A read looked into former places. For counting: such reads must end when the last row has moved.
+    fn looked(&self);
+}
+
+impl std::fmt::Debug for dyn Former {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Former")
+    }
+}
+
+/// Where rows in former places lie that a read might want.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// In the same part of the index as those in their own: the keys of the index did not change.
+    pub same: bool,
+    /// In these parts of the table or index.
+    pub ranges: Vec<FormerRange>,
+    /// Nobody can tell: all rows of the table must be looked at.
+    pub everywhere: bool,
+}
+
+/// A part of a table or index where rows in former places lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerRange {
+    /// The part, in the former layout.
+    pub selection: KeySelection,
+    /// Whether the rows lie there in the order of their own places.
+    pub ordered: bool,
+}

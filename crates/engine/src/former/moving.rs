@@ -1,0 +1,107 @@
+//! A row's way from its former place to its own: both rows change in one commit, with everything that depends on them.
+
+use std::sync::Arc;
+
+use trestle_api::Error;
+
+use super::find::{Found, find, own_key};
+use crate::catalog::Table;
+use crate::consequences::checked;
+use crate::image::Image;
+use crate::layout::ItemKey;
+use crate::transaction::{Actor, Transaction};
+
+impl Transaction<'_> {
+    /// Sees to it that the row that belongs at `key` lies there before it is written.
+    pub(crate) fn settle(&mut self, table: &Arc<Table>, key: &ItemKey) -> Result<(), Error> {
+        if table.former.is_none() {
+            return Ok(());
+        }
+        let found = find(table, key, |place| self.lying(table, place))?;
+        if let Some(Found {
+            image,
+            former: Some(place),
+        }) = found
+        {
+            let image = checked(table, key, Image::into_item(Arc::unwrap_or_clone(image)))?;
+            let before = self.lying(table, &place)?;
+            self.relocate(table, (&place, before.as_ref()), (key, image));
+        }
+        Ok(())
+    }
+
+    /// The place and the row to write where `lying` is what lies at `key`: elsewhere, if that is a former place.
+    pub(crate) fn belonging(
+        &self,
+        table: &Table,
+        key: &ItemKey,
+        lying: Arc<Image>,
+    ) -> Result<(ItemKey, Arc<Image>), Error> {
+        match table.former.as_ref().filter(|former| former.is_former(&lying)) {
+            Some(former) => {
+                let image = Arc::new(Image::new(former.renew(&lying)?));
+                Ok((own_key(table, &image)?, image))
+            }
+            None => Ok((key.clone(), lying)),
+        }
+    }
+
+    /// Moves a row, unless it is no longer what it was when somebody looked. Tells whether it did.
+    pub(super) fn relocate_if_unchanged(
+        &mut self,
+        table: &Arc<Table>,
+        row: &Relocation,
+    ) -> Result<bool, Error> {
+        let lying = self.lying(table, &row.from)?;
+        if lying.as_ref() != Some(&row.before) {
+            return Ok(false);
+        }
+        if self.lying(table, &row.to)?.is_some() {
+            // Never so while everybody writes through here; should it be, the row in its own place is the newer one.
+            self.write(table, &row.from, lying.as_ref(), None, Actor::Migration);
+            return Ok(true);
+        }
+        self.relocate(
+            table,
+            (&row.from, lying.as_ref()),
+            (&row.to, Arc::clone(&row.after)),
+        );
+        Ok(true)
+    }
+
+    fn relocate(
+        &mut self,
+        table: &Arc<Table>,
+        (from, before): (&ItemKey, Option<&Arc<Image>>),
+        (to, after): (&ItemKey, Arc<Image>),
+    ) {
+        self.write(table, from, before, None, Actor::Migration);
+        self.write(table, to, None, Some(after), Actor::Migration);
+    }
+}
+
+/// A row that is to be moved, as it was when somebody looked.
+pub(super) struct Relocation {
+    pub(super) from: ItemKey,
+    pub(super) before: Arc<Image>,
+    pub(super) to: ItemKey,
+    pub(super) after: Arc<Image>,
+}
+
+impl Relocation {
+    /// The way of a row that lies in a former place; why it has none, if it has none.
+    pub(super) fn of(table: &Table, from: ItemKey, before: Arc<Image>) -> Result<Option<Self>, Error> {
+        let Some(former) = table.former.as_ref().filter(|former| former.is_former(&before)) else {
+            return Ok(None);
+        };
+        let renewed = former.renew(&before)?;
+        let to = own_key(table, &renewed)?;
+        let after = checked(table, &to, renewed)?;
+        Ok(Some(Self {
+            from,
+            before,
+            to,
+            after,
+        }))
+    }
+}

@@ -1,0 +1,156 @@
+//! Moving the rows that nobody touches: a page of the table at a time, so that others get their turn between two.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_api::{Error, ListTablesOutput, Response};
+use trestle_item::Item;
+use trestle_store::{Direction, Space};
+
+use super::find::lies_at;
+use super::moving::Relocation;
+use crate::Engine;
+use crate::catalog::Table;
+use crate::image::Image;
+use crate::layout::ItemKey;
+use crate::range::Range;
+use crate::shared::internal;
+use crate::transaction::Transaction;
+
+/// What became of a page of rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// Rows looked at.
+    pub looked_at: u64,
+    /// Rows moved.
+    pub moved: u64,
+    /// Rows that cannot move.
+    pub stuck: Vec<Stuck>,
+    /// Where to go on; `None` at the end of the table.
+    pub next: Option<Vec<u8>>,
+}
+
+/// A row that cannot move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stuck {
+    /// Its key, in its former place.
+    pub key: Item,
+    /// Why it cannot.
+    pub reason: String,
+}
+
+/// The rows of a page that lie in former places.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remaining {
+    /// Rows looked at.
+    pub looked_at: u64,
+    /// The keys of those in former places.
+    pub keys: Vec<Item>,
+    /// Where to go on; `None` at the end of the table.
+    pub next: Option<Vec<u8>>,
+}
+
+/// Some rows of a table as they lie, and where to go on.
+struct Page {
+    rows: Vec<(ItemKey, Arc<Image>)>,
+    next: Option<Vec<u8>>,
+}
+
+impl Engine {
+    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on, in one commit. A row
+    /// that was written or removed meanwhile is left alone. Repeating it does no harm.
+    pub fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Moved, Error> {
+        loop {
+            let table = self.table(table)?;
+            let page = self.rows_as_they_lie(&table, from, at_most)?;
+            if let Some(moved) = self.move_page(table, page)? {
+                return Ok(moved);
+            }
+        }
+    }
+
+    /// Moves what is to be moved of a page; `None` if the table has changed meanwhile.
+    fn move_page(&self, table: Arc<Table>, page: Page) -> Result<Option<Moved>, Error> {
+        let mut moved = Moved {
+            looked_at: page.rows.len() as u64,
+            next: page.next,
+            ..Moved::default()
+        };
+        let mut relocations = Vec::new();
+        for (key, image) in page.rows {
+            match Relocation::of(&table, key, Arc::clone(&image)) {
+                Ok(relocation) => relocations.extend(relocation),
+                Err(error) => moved.stuck.push(Stuck {
+                    key: table.key.key_of(&image),
+                    reason: error.message().to_owned(),
+                }),
+            }
+        }
+        if relocations.is_empty() {
+            return Ok(Some(moved));
+        }
+        let relocated = self.relocate(table, relocations)?;
+        Ok(relocated.map(|rows| Moved { moved: rows, ..moved }))
+    }
+
+    /// Looks for rows in former places among the next `at_most` rows of a table, from `from` on.
+    pub fn rows_to_move(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Remaining, Error> {
+        let table = self.table(table)?;
+        let page = self.rows_as_they_lie(&table, from, at_most)?;
+        let former = page.rows.iter().filter(|(_, image)| lies_at(&table, image));
+        Ok(Remaining {
+            looked_at: page.rows.len() as u64,
+            keys: former.map(|(_, image)| table.key.key_of(image)).collect(),
+            next: page.next,
+        })
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<Table>, Error> {
+        let shared = self.shared();
+        let catalog = shared.catalog.load();
+        catalog.table(name, shared.clock.now()).cloned()
+    }
+
+    fn rows_as_they_lie(&self, table: &Table, from: Option<&[u8]>, at_most: usize) -> Result<Page, Error> {
+        let mut range = Range::prefix(table.id.0.to_be_bytes().to_vec());
+        if let Some(from) = from {
+            range.start = Bound::Included(ItemKey(from.to_vec()).in_table(table.id));
+        }
+        let snapshot = self.shared().store.snapshot();
+        let mut page = Page {
+            rows: Vec::new(),
+            next: None,
+        };
+        for row in range.rows(&*snapshot, Space::Items, Direction::Forward) {
+            let (place, bytes) = row.map_err(internal)?;
+            let key = ItemKey(place.get(4..).unwrap_or_default().to_vec());
+            if page.rows.len() == at_most.max(1) {
+                page.next = Some(key.0);
+                break;
+            }
+            let image = Image::stored(bytes).map_err(internal)?;
+            page.rows.push((key, Arc::new(image)));
+        }
+        Ok(page)
+    }
+
+    /// Moves rows and tells how many; `None` if the table has gained an index meanwhile, or other former places.
+    fn relocate(&self, table: Arc<Table>, relocations: Vec<Relocation>) -> Result<Option<u64>, Error> {
+        let moved = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&moved);
+        let work = move |transaction: &mut Transaction<'_>| {
+            if Arc::ptr_eq(&transaction.table(&table.name)?, &table) {
+                let mut rows = 0;
+                for row in &relocations {
+                    rows += u64::from(transaction.relocate_if_unchanged(&table, row)?);
+                }
+                *told.lock() = Some(rows);
+            }
+            // The committer answers with responses; this work has none, so any empty one will do.
+            Ok(Response::from(ListTablesOutput::default()))
+        };
+        self.submit(Box::new(work), None).wait()?;
+        Ok(*moved.lock())
+    }
+}
