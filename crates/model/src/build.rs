@@ -6,6 +6,7 @@ mod disjoint;
 mod effect;
 mod entity;
 mod head;
+mod migrate;
 mod table;
 mod template;
 

@@ -61,28 +61,31 @@ impl Model {
         {
             self.check_replacement(table, old, entity)?;
         }
-        self.derive_as(table, entity, old, new, now_ms).map(Some)
+        self.derive_as(table, entity, old, new, Some(now_ms)).map(Some)
     }
 
-    /// What must change in `new` so that it is a whole row of this entity.
+    /// What must change in `new` so that it is a whole row of this entity. Without a time, its times stay as they are.
     pub(crate) fn derive_as<'m>(
         &self,
         table: &'m Table,
         entity: &'m Entity,
         old: Option<&Item>,
         new: &Item,
-        now_ms: u64,
+        now_ms: Option<u64>,
     ) -> Result<Derived<'m>, Refusal> {
         let mut work = Work {
             entity,
             old,
             new,
+            stamps: now_ms.is_some(),
             set: Vec::new(),
             remove: Vec::new(),
         };
         work.tag(table);
         work.identity();
-        work.timestamps(now_ms);
+        if let Some(now_ms) = now_ms {
+            work.timestamps(now_ms);
+        }
         work.attributes()?;
         work.undeclared(table)?;
         work.keys()?;
@@ -111,6 +114,8 @@ struct Work<'m, 'i> {
     entity: &'m Entity,
     old: Option<&'i Item>,
     new: &'i Item,
+    /// Whether it gives the row its times.
+    stamps: bool,
     set: Vec<(&'m str, AttributeValue)>,
     remove: Vec<&'m str>,
 }
@@ -186,6 +191,7 @@ impl<'m> Work<'m, '_> {
                 match &attribute.default {
                     Some(default) => self.set.push((&attribute.name, default.clone())),
                     None if attribute.optional => {}
+                    None if !self.stamps && is_time(entity, &attribute.name) => {}
                     None => return Err(self.missing(&attribute.name)),
                 }
                 continue;
@@ -286,6 +292,12 @@ impl<'m> Work<'m, '_> {
             (Err(error), _) => Err(refused(self.entity, template, error)),
         }
     }
+}
+
+fn is_time(entity: &Entity, name: &str) -> bool {
+    [&entity.created, &entity.updated]
+        .into_iter()
+        .any(|time| time.as_deref() == Some(name))
 }
 
 /// What happens to an index key.

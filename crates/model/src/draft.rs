@@ -70,6 +70,13 @@ pub(crate) struct DraftEntity {
     pub(crate) counters: Vec<DraftCounter>,
     pub(crate) uniques: Vec<DraftUnique>,
     pub(crate) copies: Vec<DraftCopy>,
+    pub(crate) migrate: DraftMigrate,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DraftMigrate {
+    pub(crate) from: Option<Name>,
+    pub(crate) set: Vec<(Name, Placed<AttributeValue>)>,
 }
 
 #[derive(Debug)]

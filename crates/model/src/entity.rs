@@ -1,11 +1,12 @@
 //! Entities: the kinds of rows.
 
-use trestle_item::{AttributeValue, Item};
+use trestle_item::{AttributeValue, Item, Map};
 
 use crate::attribute::Attribute;
 use crate::effect::Effect;
+use crate::language::Language;
 use crate::refusal::Refusal;
-use crate::template::KeyTemplate;
+use crate::template::{KeyTemplate, Said};
 
 /// A kind of row.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,16 @@ pub struct Entity {
     pub(crate) updated: Option<String>,
     pub(crate) closed: bool,
     pub(crate) effects: Vec<Effect>,
+    pub(crate) migrate: Migrate,
+}
+
+/// How rows of the version before become rows of an entity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Migrate {
+    /// The entity's name in that version, if it was another one.
+    pub(crate) from: Option<String>,
+    /// What rows get that lack it.
+    pub(crate) set: Map,
 }
 
 /// Why an entity exists.
@@ -159,18 +170,29 @@ impl Entity {
     /// The identifying attributes that a table key was made of; `None` if the key is not of this shape.
     #[must_use]
     pub fn identify(&self, key: &Item) -> Option<Item> {
-        let mut found = Item::new();
+        self.said(key).map(|said| said.values)
+    }
+
+    /// All that a table key says about its row; `None` if the key is not of this shape.
+    pub(crate) fn said(&self, key: &Item) -> Option<Said> {
+        let mut said = Said::default();
         for template in &self.table_key {
-            for (name, value) in template.parse(key.get(&template.attribute)?)? {
-                if found
-                    .get(&name)
-                    .is_some_and(|other: &AttributeValue| *other != value)
-                {
-                    return None;
-                }
-                found.insert(name, value);
-            }
+            template.read(key.get(&template.attribute)?, &mut said)?;
         }
-        Some(found)
+        Some(said)
+    }
+
+    /// Every text that each attribute of the table's key can be.
+    pub(crate) fn shape(&self) -> Vec<Language> {
+        self.table_key.iter().map(KeyTemplate::language).collect()
+    }
+
+    /// A table key in a message.
+    pub(crate) fn shown_key(&self, key: &[String]) -> String {
+        let parts = self.table_key.iter().zip(key);
+        let parts: Vec<String> = parts
+            .map(|(template, text)| format!("{} = {text:?}", template.attribute))
+            .collect();
+        format!("({})", parts.join(", "))
     }
 }

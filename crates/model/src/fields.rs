@@ -291,6 +291,24 @@ pub(crate) const ENTITY: &[Field] = &[
         Shape::Named(COPY),
         "Attributes taken from a row of another entity.",
     ),
+    field(
+        "migrate",
+        Shape::Section(MIGRATE),
+        "How rows of the version before become rows of this one.",
+    ),
+];
+
+pub(crate) const MIGRATE: &[Field] = &[
+    field(
+        "from",
+        Shape::Text,
+        "The entity's name in the version before, if it was another one.",
+    ),
+    field(
+        "set",
+        Shape::ValueMap,
+        "Attributes that rows of the version before get if they lack them.",
+    ),
 ];
 
 /// As a compile-time list, because the schema wants the names.

@@ -220,6 +220,17 @@ impl Language {
     }
 }
 
+/// Texts that two lists of languages have in common, one by one.
+pub(crate) fn common_texts(one: &[Language], two: &[Language]) -> Option<Vec<String>> {
+    if one.len() != two.len() {
+        return None;
+    }
+    if one.iter().zip(two).any(|(one, two)| one.begins_apart_from(two)) {
+        return None;
+    }
+    one.iter().zip(two).map(|(one, two)| one.common(two)).collect()
+}
+
 /// Where two edges lead with one character that both allow.
 fn together(one: &Edge, two: &Edge) -> Option<(usize, usize, char)> {
     match (one, two) {

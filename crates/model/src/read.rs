@@ -8,7 +8,7 @@ pub(crate) mod section;
 
 use toml::de::DeTable;
 
-use crate::draft::{DraftEntity, DraftIndex, DraftModel, DraftTable, Name};
+use crate::draft::{DraftEntity, DraftIndex, DraftMigrate, DraftModel, DraftTable, Name};
 use crate::fields;
 use crate::model::{Projection, StreamView};
 use crate::problem::Problems;
@@ -167,6 +167,17 @@ fn entity(
             .into_iter()
             .map(|(name, section)| effect::copy(name, &section, problems))
             .collect(),
+        migrate: migrate(section, problems),
         name,
+    }
+}
+
+fn migrate(entity: &Section<'_>, problems: &mut Problems<'_>) -> DraftMigrate {
+    let Some(section) = entity.section("migrate", fields::MIGRATE, problems) else {
+        return DraftMigrate::default();
+    };
+    DraftMigrate {
+        from: section.text("from", problems),
+        set: section.value_map("set", problems),
     }
 }

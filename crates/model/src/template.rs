@@ -9,9 +9,11 @@ use trestle_item::ScalarType;
 
 use crate::language::{Language, Piece};
 
+pub(crate) use render::Given;
 pub use render::RenderError;
 pub(crate) use slot::{RESERVED_END, Slot};
 pub(crate) use syntax::{Field, RawPart, parse};
+pub(crate) use unrender::Said;
 
 /// One attribute of a key, made of attributes of the entity.
 ///
@@ -93,6 +95,14 @@ impl KeyTemplate {
         }
     }
 
+    /// Whether it makes the same key of the same values as another one.
+    pub(crate) fn renders_as(&self, other: &Self) -> bool {
+        let parts = self.parts.iter().zip(&other.parts);
+        self.kind == other.kind
+            && self.parts.len() == other.parts.len()
+            && parts.into_iter().all(|(one, two)| one.renders_as(two))
+    }
+
     pub(crate) fn pieces(&self) -> Vec<Piece> {
         self.parts.iter().map(Part::piece).collect()
     }
@@ -104,6 +114,15 @@ impl KeyTemplate {
 }
 
 impl Part {
+    /// Whether it is the same text for the same values.
+    pub(crate) fn renders_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Part::Literal(one), Part::Literal(two)) => one == two,
+            (Part::Slot(one), Part::Slot(two)) => one.renders_as(two),
+            _ => false,
+        }
+    }
+
     pub(crate) fn piece(&self) -> Piece {
         match self {
             Part::Literal(text) => Piece::Literal(text.clone()),

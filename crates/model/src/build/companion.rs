@@ -2,10 +2,11 @@
 
 use super::Builder;
 use super::entity::identity;
+use super::migrate::companion_migrate;
 use super::template::Purpose;
 use crate::attribute::Attribute;
 use crate::draft::{DraftEntity, DraftHead, DraftUnique, Name};
-use crate::entity::{Entity, Role};
+use crate::entity::{Entity, Migrate, Role};
 use crate::problem::{listed, suggestion};
 use crate::template::KeyTemplate;
 
@@ -22,6 +23,9 @@ impl Builder<'_, '_, '_> {
                 self.unique_entity(unique, entity)
                     .map(|made| (made, unique.name.at)),
             );
+        }
+        for (companion, _) in &mut companions {
+            companion.migrate = companion_migrate(entity, companion);
         }
         companions
     }
@@ -66,6 +70,7 @@ impl Builder<'_, '_, '_> {
             updated: None,
             closed: false,
             effects: Vec::new(),
+            migrate: Migrate::default(),
         })
     }
 
@@ -159,6 +164,7 @@ impl Builder<'_, '_, '_> {
             updated: None,
             closed: false,
             effects: Vec::new(),
+            migrate: Migrate::default(),
         })
     }
 

@@ -5,7 +5,7 @@ use trestle_item::{AttributeValue, Item};
 use super::Builder;
 use crate::attribute::plain;
 use crate::entity::Entity;
-use crate::language::Language;
+use crate::language::{Language, common_texts};
 
 impl Builder<'_, '_, '_> {
     pub(super) fn prove_disjoint(&mut self) {
@@ -17,17 +17,11 @@ impl Builder<'_, '_, '_> {
             let shapes: Vec<Vec<Language>> = positions
                 .iter()
                 .filter_map(|position| self.entities.get(*position))
-                .map(|entity| {
-                    entity
-                        .table_key
-                        .iter()
-                        .map(|template| template.language())
-                        .collect()
-                })
+                .map(Entity::shape)
                 .collect();
             for (later, two) in shapes.iter().enumerate() {
                 for (earlier, one) in shapes.iter().enumerate().take(later) {
-                    if let Some(key) = common_key(one, two)
+                    if let Some(key) = common_texts(one, two)
                         && let (Some(one), Some(two)) = (positions.get(earlier), positions.get(later))
                     {
                         self.report_collision(at, *one, *two, &key);
@@ -44,7 +38,7 @@ impl Builder<'_, '_, '_> {
         if self.is_declared_alike(table, first, second) {
             return;
         }
-        let shown = shown_key(second, key);
+        let shown = second.shown_key(key);
         let message = format!(
             "entities `{}` and `{}` can have the same key {shown}: {} and {}",
             first.name,
@@ -74,27 +68,6 @@ impl Builder<'_, '_, '_> {
             has(one) && has(two)
         })
     }
-}
-
-/// A key that both have, attribute by attribute.
-fn common_key(one: &[Language], two: &[Language]) -> Option<Vec<String>> {
-    if one.len() != two.len() {
-        return None;
-    }
-    if one.iter().zip(two).any(|(one, two)| one.begins_apart_from(two)) {
-        return None;
-    }
-    one.iter().zip(two).map(|(one, two)| one.common(two)).collect()
-}
-
-fn shown_key(entity: &Entity, key: &[String]) -> String {
-    let parts: Vec<String> = entity
-        .table_key
-        .iter()
-        .zip(key)
-        .map(|(template, text)| format!("{} = {text:?}", template.attribute))
-        .collect();
-    format!("({})", parts.join(", "))
 }
 
 /// The entity and the values that give the key.

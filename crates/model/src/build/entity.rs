@@ -9,7 +9,7 @@ use super::Builder;
 use super::template::Purpose;
 use crate::attribute::{Attribute, AttributeKind};
 use crate::draft::{DraftEntity, Name};
-use crate::entity::{Entity, Role};
+use crate::entity::{Entity, Migrate, Role};
 use crate::problem::{Placed, suggestion};
 use crate::template::KeyTemplate;
 
@@ -48,7 +48,7 @@ impl Builder<'_, '_, '_> {
         let table = self.table_named(draft.table.as_ref()?, &what)?;
         let attributes = self.attributes(draft, table, &what);
         let keys = self.keys(&what, draft.name.at, table, &draft.key, &attributes)?;
-        Some(Entity {
+        let mut entity = Entity {
             name: draft.name.value.clone(),
             about: draft.about.clone(),
             role: Role::Declared,
@@ -63,7 +63,10 @@ impl Builder<'_, '_, '_> {
             updated: draft.updated.as_ref().map(|name| name.value.clone()),
             closed: draft.closed,
             effects: Vec::new(),
-        })
+            migrate: Migrate::default(),
+        };
+        entity.migrate = self.migrate(draft, &entity, &what);
+        Some(entity)
     }
 
     fn check_entity_name(&mut self, draft: &DraftEntity, what: &str) {

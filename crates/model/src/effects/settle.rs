@@ -153,7 +153,7 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
         let derived = self
             .ledger
             .model
-            .derive_as(self.table, entity, self.row.old, item, now_ms)?;
+            .derive_as(self.table, entity, self.row.old, item, Some(now_ms))?;
         derived.apply(item);
         Ok(())
     }

@@ -1,8 +1,19 @@
 //! Attributes to a key.
 
+use std::borrow::Cow;
+
 use trestle_item::{AttributeValue, Item, ScalarType};
 
 use super::{KeyTemplate, Part, Slot};
+
+/// What is known of a field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given<'v> {
+    /// Its value.
+    Value(&'v AttributeValue),
+    /// Only its value in lower case; enough for a field that is folded.
+    Folded(&'v str),
+}
 
 /// Why a key cannot be made from an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,21 +43,23 @@ impl KeyTemplate {
         &self,
         attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
     ) -> Result<AttributeValue, RenderError> {
-        if let Some(slot) = self.whole() {
-            let value = find(slot, &attribute)?;
-            return self
-                .whole_value(slot, value)
-                .map_err(|reason| unfit(slot, reason));
+        self.render_given(|slot| attribute(&slot.attribute.name).map(Given::Value))
+    }
+
+    /// The key's value for fields that are given like this.
+    pub(crate) fn render_given<'v>(
+        &self,
+        given: impl Fn(&Slot) -> Option<Given<'v>>,
+    ) -> Result<AttributeValue, RenderError> {
+        if let Some(slot) = self.whole()
+            && let Some(Given::Value(value)) = given(slot)
+        {
+            let value = self.whole_value(slot, value);
+            return value.map_err(|reason| unfit(slot, reason));
         }
         let mut text = String::with_capacity(self.source.len() + 16);
         for part in &self.parts {
-            match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Slot(slot) => {
-                    let value = find(slot, &attribute)?;
-                    text.push_str(&slot.text(value).map_err(|reason| unfit(slot, reason))?);
-                }
-            }
+            text.push_str(&part.render_given(&given)?);
         }
         Ok(AttributeValue::S(text))
     }
@@ -64,13 +77,26 @@ impl KeyTemplate {
     }
 }
 
-fn find<'v>(
-    slot: &Slot,
-    attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
-) -> Result<&'v AttributeValue, RenderError> {
-    attribute(&slot.attribute.name).ok_or_else(|| RenderError::Missing {
-        attribute: slot.attribute.name.clone(),
-    })
+impl Part {
+    /// Its text in a key.
+    pub(crate) fn render_given<'v>(
+        &self,
+        given: impl Fn(&Slot) -> Option<Given<'v>>,
+    ) -> Result<Cow<'_, str>, RenderError> {
+        let slot = match self {
+            Part::Literal(literal) => return Ok(Cow::Borrowed(literal)),
+            Part::Slot(slot) => slot,
+        };
+        let text = match given(slot) {
+            Some(Given::Value(value)) => slot.text(value),
+            Some(Given::Folded(text)) => slot.folded_text(text),
+            None => {
+                let attribute = slot.attribute.name.clone();
+                return Err(RenderError::Missing { attribute });
+            }
+        };
+        text.map(Cow::Owned).map_err(|reason| unfit(slot, reason))
+    }
 }
 
 fn unfit(slot: &Slot, reason: String) -> RenderError {

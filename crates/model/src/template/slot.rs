@@ -52,7 +52,16 @@ impl Slot {
             _ => plain(value),
         };
         let text = if self.lower { text.to_lowercase() } else { text };
-        let text = if self.escape { self.escaped(&text) } else { text };
+        self.folded_text(&text)
+    }
+
+    /// The text in the key of what is folded already.
+    pub(crate) fn folded_text(&self, folded: &str) -> Result<String, String> {
+        let text = if self.escape {
+            self.escaped(folded)
+        } else {
+            folded.to_owned()
+        };
         self.check_text(&text)?;
         Ok(text)
     }
@@ -90,6 +99,24 @@ impl Slot {
         // There may be several ways to write it, but only one that is written.
         let written = self.text(&value).ok()?;
         (written == text).then_some(value)
+    }
+
+    /// What a text in a key was after folding; `None` if no value has it.
+    pub(crate) fn folded(&self, text: &str) -> Option<String> {
+        let folded = if self.escape {
+            unescaped(text)?
+        } else {
+            text.to_owned()
+        };
+        let written = self.folded_text(&folded).ok()?;
+        (written == text && folded.to_lowercase() == folded).then_some(folded)
+    }
+
+    /// Whether it is the same text for the same values as another one.
+    pub(crate) fn renders_as(&self, other: &Self) -> bool {
+        self.attribute.name == other.attribute.name
+            && (self.width, self.escape, self.lower) == (other.width, other.escape, other.lower)
+            && (!self.escape || self.ends_before == other.ends_before)
     }
 
     /// Percent signs and hexadecimal digits, as in an address on the web.

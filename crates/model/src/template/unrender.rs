@@ -4,18 +4,33 @@ use trestle_item::{AttributeValue, Item, ScalarType};
 
 use super::{KeyTemplate, Part, Slot};
 
+/// What a key says about its row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// The attributes that can be read back.
+    pub(crate) values: Item,
+    /// The texts of those that are folded to lower case.
+    pub(crate) folded: Item,
+}
+
 impl KeyTemplate {
     /// The attributes that a key was made of; `None` if it was not made by this template. A field folded to lower
     /// case cannot be read back and is left out.
     #[must_use]
     pub fn parse(&self, key: &AttributeValue) -> Option<Item> {
-        let mut found = Item::new();
+        let mut said = Said::default();
+        self.read(key, &mut said)?;
+        Some(said.values)
+    }
+
+    /// Adds what a key says; `None` if it was not made by this template, or says something else than is known.
+    pub(crate) fn read(&self, key: &AttributeValue, said: &mut Said) -> Option<()> {
         if let Some(slot) = self.whole()
             && self.kind != ScalarType::S
         {
             slot.attribute.check(key).ok()?;
-            found.insert(slot.attribute.name.as_str(), key.clone());
-            return (key.scalar_type() == Some(self.kind)).then_some(found);
+            let fits = key.scalar_type() == Some(self.kind);
+            return note(&mut said.values, slot, key.clone()).filter(|()| fits);
         }
         let mut rest = key.as_s()?;
         for part in &self.parts {
@@ -24,11 +39,33 @@ impl KeyTemplate {
                 Part::Slot(slot) => {
                     let (text, after) = split(slot, rest)?;
                     rest = after;
-                    take(slot, text, &mut found)?;
+                    take(slot, text, said)?;
                 }
             }
         }
-        rest.is_empty().then_some(found)
+        rest.is_empty().then_some(())
+    }
+
+    /// Adds what every key says that begins with a text: the fields that end within it. `None` if no key begins so.
+    pub(crate) fn read_beginning(&self, text: &str, said: &mut Said) -> Option<()> {
+        let mut rest = text;
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => match rest.strip_prefix(literal.as_str()) {
+                    Some(after) => rest = after,
+                    None => return literal.starts_with(rest).then_some(()),
+                },
+                Part::Slot(slot) => {
+                    let ends = slot.fixed_length().is_some() || slot.ends_before.is_some();
+                    let Some((text, after)) = split(slot, rest).filter(|_| ends) else {
+                        return Some(());
+                    };
+                    rest = after;
+                    take(slot, text, said)?;
+                }
+            }
+        }
+        rest.is_empty().then_some(())
     }
 }
 
@@ -46,13 +83,16 @@ fn split<'k>(slot: &Slot, rest: &'k str) -> Option<(&'k str, &'k str)> {
     rest.split_at_checked(end)
 }
 
-fn take(slot: &Slot, text: &str, found: &mut Item) -> Option<()> {
+fn take(slot: &Slot, text: &str, said: &mut Said) -> Option<()> {
     if slot.lower {
-        let folded = !text.is_empty() && text.to_lowercase() == text;
-        return folded.then_some(());
+        note(&mut said.folded, slot, AttributeValue::S(slot.folded(text)?))
+    } else {
+        note(&mut said.values, slot, slot.value(text)?)
     }
-    let value = slot.value(text)?;
-    match found.insert(slot.attribute.name.as_str(), value.clone()) {
+}
+
+fn note(known: &mut Item, slot: &Slot, value: AttributeValue) -> Option<()> {
+    match known.insert(slot.attribute.name.as_str(), value.clone()) {
         Some(other) if other != value => None,
         _ => Some(()),
     }
