@@ -12,6 +12,7 @@ use super::find::lies_at;
 use super::moving::Relocation;
 use crate::Engine;
 use crate::catalog::Table;
+use crate::consequences::checked;
 use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::range::Range;
@@ -49,6 +50,12 @@ pub struct Remaining {
     pub keys: Vec<Item>,
     /// Where to go on; `None` at the end of the table.
     pub next: Option<Vec<u8>>,
+}
+
+/// How much of a table lies before a place to go on at, from 0 to 1. Rows lie in the order of a hash, so evenly.
+#[must_use]
+pub fn walked(place: &[u8]) -> f64 {
+    ItemKey(place.to_vec()).hash() as f64 / u64::MAX as f64
 }
 
 /// Some rows of a table as they lie, and where to go on.
@@ -104,6 +111,13 @@ impl Engine {
             keys: former.map(|(_, image)| table.key.key_of(image)).collect(),
             next: page.next,
         })
+    }
+
+    /// Whether a table could hold a row like this, by the rules for what clients put there; otherwise why not.
+    pub fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {
+        let table = self.table(table)?;
+        let key = table.key.item_key_in(row)?;
+        checked(&table, &key, row.clone()).map(drop)
     }
 
     fn table(&self, name: &str) -> Result<Arc<Table>, Error> {
