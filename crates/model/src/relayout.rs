@@ -2,9 +2,18 @@
 //! becomes. Pure; whoever stores rows moves them.
 //!
 //! A row lies in its *former place* until it moves to its *own place*: the key that the present version gives it.
+//!
+//! *Invariants*: a key is that of a former place or of an own place, never of both (`apart.rs`). From an own place the
+//! former one can be told (`hindrance.rs`). Renewing is a function of the row, and of nothing else.
 
+mod apart;
 mod hindrance;
+mod known;
 mod moves;
+mod pair;
+mod part;
+mod plan;
+mod renew;
 mod sources;
 
 use std::sync::Arc;
@@ -12,6 +21,8 @@ use std::sync::Arc;
 use trestle_expr::KeySelection;
 use trestle_item::Item;
 
+use self::pair::{Moving, holds};
+use self::plan::MovedTable;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
@@ -24,42 +35,59 @@ pub use sources::{FormerRange, Sources};
 pub struct Relayout {
     former: Arc<Model>,
     present: Arc<Model>,
+    way: Way,
+    tables: Vec<MovedTable>,
+}
+
+/// Which of the versions is the newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// From the older version to the newer one.
+    Out,
+    /// From the newer version to the older one.
+    Back,
 }
 
 impl Relayout {
-    /// What moves between two versions, or why rows could not be found, kept apart or moved.
+    /// What moves between two versions, or why rows could not be found or kept apart while they move.
     pub fn between(from: &Arc<Model>, to: &Arc<Model>) -> Result<Self, Vec<Hindrance>> {
-        Ok(Relayout {
-            former: from.clone(),
-            present: to.clone(),
-        })
+        Self::plan(from, to, Way::Out)
     }
 
-    /// The way back, or why rows of the present layout could not be found from their former keys.
+    /// The same way in the other direction, or why a row could not be found on it. What `set` gave is assumed of every
+    /// row where the version before has no place for anything else.
     pub fn reversed(&self) -> Result<Self, Vec<Hindrance>> {
-        Self::between(&self.present, &self.former)
+        let way = match self.way {
+            Way::Out => Way::Back,
+            Way::Back => Way::Out,
+        };
+        Self::plan(&self.present, &self.former, way)
     }
 
     /// Whether nothing moves: no entity's table key differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.moves().next().is_none()
+        self.tables.is_empty()
     }
 
     /// The names, in the database, of the tables in which rows move.
     pub fn tables(&self) -> impl Iterator<Item = &str> {
-        std::iter::empty()
+        self.tables.iter().map(|table| table.name.as_str())
     }
 
     /// The entities whose rows move.
     pub fn moves(&self) -> impl Iterator<Item = Move<'_>> {
-        std::iter::empty()
+        let tables = self.tables.iter();
+        tables.flat_map(|moved| self.moving(moved).map(|moving| Move::of(moved, moving)))
     }
 
     /// Whether a key is that of a former place. Attributes besides the table's key are ignored.
     #[must_use]
-    pub fn is_former(&self, _table: &str, _key: &Item) -> bool {
-        false
+    pub fn is_former(&self, table: &str, key: &Item) -> bool {
+        let Some(moved) = self.moved(table) else {
+            return false;
+        };
+        self.moving(moved).any(|moving| moving.said(key).is_some())
     }
 
     /// The former place of the row that belongs at `key`; `None` if it is the same, or if there is none.
@@ -67,23 +95,43 @@ impl Relayout {
     /// Where the present key says more than the former one, several own places have one former place: the row that
     /// lies there belongs at `key` only if [`Relayout::renew`] says so.
     #[must_use]
-    pub fn former_place(&self, _table: &str, _key: &Item) -> Option<Item> {
-        None
+    pub fn former_place(&self, table: &str, key: &Item) -> Option<Item> {
+        let mut moving = self.moving(self.moved(table)?);
+        moving.find_map(|moving| {
+            let former = moving.former_place(&moving.own.said(key)?).ok()?;
+            (!holds(key, &former)).then_some(former)
+        })
     }
 
-    /// A former row as it will be in its own place. A row that is in its own place is returned as it is.
-    pub fn renew(&self, _table: &str, row: &Item) -> Result<Item, Refusal> {
-        Ok(row.clone())
+    /// A former row as it will be in its own place; a row that is there is returned as it is.
+    ///
+    /// Its content stays, its times included. What its version derived goes, `[entity.X.migrate] set` gives what it
+    /// lacks, and the present version derives the rest.
+    pub fn renew(&self, table: &str, row: &Item) -> Result<Item, Refusal> {
+        match self.moved(table) {
+            Some(moved) => self.renewed(moved, row),
+            None => Ok(row.clone()),
+        }
     }
 
-    /// The own place of a former key; a key that is not former is returned as it is.
-    pub fn renew_key(&self, _table: &str, key: &Item) -> Result<Item, Refusal> {
-        Ok(key.clone())
+    /// The own place of a former key; a key that is not former is returned as it is. Only its key attributes are looked
+    /// at.
+    ///
+    /// What `set` gives is part of it, if the version before does not know that attribute.
+    pub fn renew_key(&self, table: &str, key: &Item) -> Result<Item, Refusal> {
+        match self.moved(table) {
+            Some(moved) => self.renewed_key(moved, key),
+            None => Ok(key.clone()),
+        }
     }
 
-    /// A put in the former layout, without its keys, so that [`Model::place`] places it.
-    pub fn renew_given(&self, _table: &str, item: Item) -> Result<Item, Refusal> {
-        Ok(item)
+    /// A put in the former layout without its keys and with what `set` gives, so that [`Model::place`] places it. Any
+    /// other put is returned as it is.
+    pub fn renew_given(&self, table: &str, item: Item) -> Result<Item, Refusal> {
+        match self.moved(table) {
+            Some(moved) => self.renewed_given(moved, item),
+            None => Ok(item),
+        }
     }
 
     /// What a key condition on the table that speaks of the former layout means in the present one; `None` if it does
@@ -98,8 +146,28 @@ impl Relayout {
 
     /// Where former rows lie that a selection of own places might want; without a selection, a scan's. For the table,
     /// or for one of its indexes.
+    ///
+    /// No such row lies anywhere else; others may lie there, too.
     #[must_use]
-    pub fn sources(&self, _table: &str, _index: Option<&str>, _selection: Option<&KeySelection>) -> Sources {
-        Sources::default()
+    pub fn sources(&self, table: &str, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
+        match (self.moved(table), index) {
+            (None, _) => Sources::default(),
+            (Some(moved), None) => self.in_table(moved, selection),
+            (Some(moved), Some(index)) => self.in_index(moved, index, selection),
+        }
+    }
+
+    fn moved(&self, table: &str) -> Option<&MovedTable> {
+        self.tables.iter().find(|moved| moved.name == table)
+    }
+
+    fn moving<'r>(&'r self, moved: &'r MovedTable) -> impl Iterator<Item = Moving<'r>> {
+        moved.pairs.iter().filter_map(|pair| {
+            Some(Moving {
+                pair,
+                former: self.former.entities.get(pair.former)?,
+                own: self.present.entities.get(pair.own)?,
+            })
+        })
     }
 }

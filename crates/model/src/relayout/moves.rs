@@ -1,5 +1,8 @@
 //! What moves, in words for plans.
 
+use super::pair::Moving;
+use super::plan::MovedTable;
+
 /// An entity whose rows move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move<'r> {
@@ -22,4 +25,22 @@ pub struct MovedKey<'r> {
     pub before: &'r str,
     /// Its template now.
     pub now: &'r str,
+}
+
+impl<'r> Move<'r> {
+    pub(super) fn of(moved: &'r MovedTable, moving: Moving<'r>) -> Self {
+        let templates = moving.former.table_key.iter().zip(&moving.own.table_key);
+        Move {
+            entity: &moving.own.name,
+            former_entity: &moving.former.name,
+            table: &moved.name,
+            keys: templates
+                .map(|(before, now)| MovedKey {
+                    attribute: &now.attribute,
+                    before: &before.source,
+                    now: &now.source,
+                })
+                .collect(),
+        }
+    }
 }

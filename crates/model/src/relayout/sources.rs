@@ -1,13 +1,23 @@
 //! Where former rows lie that a read of own places might want.
 
 use trestle_expr::KeySelection;
+use trestle_item::{AttributeValue, Map, ScalarType};
+
+use super::Relayout;
+use super::known::{Filled, beginning_with, said_by};
+use super::pair::{Moving, given};
+use super::part::{Order, Part, ranges};
+use super::plan::MovedTable;
+use crate::entity::{Entity, Role};
+use crate::model::{Index, Table};
+use crate::template::{KeyTemplate, RenderError, Said};
 
 /// Where former rows lie that a selection of own places might want.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// In the same part of the index: its keys did not change.
     pub same: bool,
-    /// In these parts of the table or index, none of which has a row of another.
+    /// In these parts of the table or index; no row is in two of them.
     pub ranges: Vec<FormerRange>,
     /// Nobody can tell: every row of the table may be one.
     pub everywhere: bool,
@@ -20,4 +30,257 @@ pub struct FormerRange {
     pub selection: KeySelection,
     /// Whether the wanted rows lie there in the order of their own places.
     pub ordered: bool,
+}
+
+impl Sources {
+    fn everywhere() -> Self {
+        Sources {
+            everywhere: true,
+            ..Sources::default()
+        }
+    }
+}
+
+/// Where the wanted rows of one entity lie.
+enum Source {
+    Nowhere,
+    Same,
+    In(Part),
+    Anywhere,
+}
+
+impl Relayout {
+    pub(super) fn in_table(&self, moved: &MovedTable, selection: Option<&KeySelection>) -> Sources {
+        let Some(selection) = selection else {
+            return Sources::everywhere();
+        };
+        gather(self.moving(moved).map(|moving| moving.in_table(selection)))
+    }
+
+    pub(super) fn in_index(
+        &self,
+        moved: &MovedTable,
+        name: &str,
+        selection: Option<&KeySelection>,
+    ) -> Sources {
+        let tables = self
+            .former
+            .table(&moved.name)
+            .zip(self.present.tables.get(moved.present));
+        let Some((former, present)) = tables else {
+            return Sources::everywhere();
+        };
+        let Some(index) = present.index(name) else {
+            return Sources::everywhere();
+        };
+        let places = Indexed {
+            former,
+            present,
+            index,
+        };
+        gather(self.moving(moved).map(|moving| places.source(moving, selection)))
+    }
+}
+
+fn gather(sources: impl Iterator<Item = Source>) -> Sources {
+    let mut same = false;
+    let mut parts = Vec::new();
+    for source in sources {
+        match source {
+            Source::Nowhere => {}
+            Source::Same => same = true,
+            Source::In(part) => parts.push(part),
+            Source::Anywhere => return Sources::everywhere(),
+        }
+    }
+    Sources {
+        same,
+        ranges: ranges(parts),
+        everywhere: false,
+    }
+}
+
+impl Moving<'_> {
+    fn in_table(&self, selection: &KeySelection) -> Source {
+        let Some(said) = said_by(self.own, selection) else {
+            return Source::Nowhere;
+        };
+        let hash = match self.former_hash(&said) {
+            Ok(hash) => hash,
+            Err(RenderError::Missing { .. }) => return Source::Anywhere,
+            // A value that could not stand in the former key was never there.
+            Err(RenderError::Unfit { .. }) => return Source::Nowhere,
+        };
+        match self.sort_part(hash, &said, selection) {
+            Ok(part) => Source::In(part),
+            Err(_) => Source::Nowhere,
+        }
+    }
+
+    fn former_hash(&self, said: &Said) -> Result<Vec<AttributeValue>, RenderError> {
+        let hash = self.former.table_key.iter().take(1);
+        hash.map(|template| self.render_former(template, said)).collect()
+    }
+
+    fn render_former(&self, template: &KeyTemplate, said: &Said) -> Result<AttributeValue, RenderError> {
+        template.render_given(|slot| given(slot, said, &self.pair.fixed))
+    }
+
+    /// The part of a former partition. The error says that there is none.
+    fn sort_part(
+        &self,
+        hash: Vec<AttributeValue>,
+        said: &Said,
+        selection: &KeySelection,
+    ) -> Result<Part, RenderError> {
+        let order = self.order(said)?;
+        let (Some(before), Some(now)) = (self.former.table_key.get(1), self.own.table_key.get(1)) else {
+            let selection = beginning_with(hash, String::new());
+            return Ok(Part { selection, order });
+        };
+        if before.renders_as(now) {
+            let selection = KeySelection {
+                hash,
+                ..selection.clone()
+            };
+            return Ok(Part { selection, order });
+        }
+        let selection = match self.render_former(before, said) {
+            Ok(value) => KeySelection {
+                hash,
+                range_equal: vec![value],
+                range_last: None,
+            },
+            Err(RenderError::Missing { .. }) if before.kind == ScalarType::S => {
+                let filled = Filled::new(before, said, &self.pair.fixed)?;
+                beginning_with(hash, filled.beginning)
+            }
+            Err(RenderError::Missing { .. }) => beginning_with(hash, String::new()),
+            Err(error) => return Err(error),
+        };
+        Ok(Part { selection, order })
+    }
+
+    /// How the former order of rows goes with the present one, where this much is known of all of them.
+    fn order(&self, said: &Said) -> Result<Order, RenderError> {
+        let (Some(before), Some(now)) = (self.former.table_key.get(1), self.own.table_key.get(1)) else {
+            return Ok(Order::Same);
+        };
+        let before = Filled::new(before, said, &self.pair.fixed)?;
+        // What is only assumed of former rows is not the same in all of them.
+        let now = Filled::new(now, said, &Map::new())?;
+        if !before.goes_on_as(&now) {
+            return Ok(Order::Other);
+        }
+        if before.beginning == now.beginning {
+            return Ok(Order::Same);
+        }
+        Ok(Order::Begins {
+            before: before.beginning,
+            now: now.beginning,
+        })
+    }
+}
+
+/// An index of a table whose rows move.
+struct Indexed<'r> {
+    former: &'r Table,
+    present: &'r Table,
+    index: &'r Index,
+}
+
+impl Indexed<'_> {
+    fn source(&self, moving: Moving<'_>, selection: Option<&KeySelection>) -> Source {
+        if !self.may_hold(moving) {
+            return Source::Nowhere;
+        }
+        let hash_alike = self
+            .index
+            .key
+            .hash
+            .iter()
+            .all(|key| self.alike(moving, &key.name));
+        let range_alike = self
+            .index
+            .key
+            .range
+            .iter()
+            .all(|key| self.alike(moving, &key.name));
+        match selection {
+            _ if hash_alike && range_alike => Source::Same,
+            Some(selection) if range_alike && self.index.local => self.in_local(moving, selection),
+            _ => Source::Anywhere,
+        }
+    }
+
+    /// A local index has the partitions of its table.
+    fn in_local(&self, moving: Moving<'_>, selection: &KeySelection) -> Source {
+        let mut said = Said::default();
+        for (template, value) in moving.own.table_key.iter().zip(&selection.hash) {
+            if template.read(value, &mut said).is_none() {
+                return Source::Nowhere;
+            }
+        }
+        let (hash, order) = match (moving.former_hash(&said), moving.order(&said)) {
+            (Ok(hash), Ok(order)) => (hash, order),
+            (Err(RenderError::Missing { .. }), _) => return Source::Anywhere,
+            _ => return Source::Nowhere,
+        };
+        let selection = KeySelection {
+            hash,
+            ..selection.clone()
+        };
+        // Rows that are equal in the index are in the order of the table.
+        Source::In(Part { selection, order })
+    }
+
+    /// Whether rows of an entity can be in the index, in one layout or the other.
+    fn may_hold(&self, moving: Moving<'_>) -> bool {
+        self.index.key.attributes().all(|key| {
+            may_have(self.former, moving.former, &key.name) || may_have(self.present, moving.own, &key.name)
+        })
+    }
+
+    /// Whether a row that moves keeps an attribute of the index's key as it is.
+    fn alike(&self, moving: Moving<'_>, attribute: &str) -> bool {
+        let derived = |entity: &Entity| {
+            let template = entity.key_template(attribute);
+            template.filter(|template| !template.is_identity()).cloned()
+        };
+        match (derived(moving.former), derived(moving.own)) {
+            (None, None) => self.stays(moving, attribute),
+            (Some(before), Some(now)) => {
+                let of_table = self.present.key.has(attribute);
+                let fields = now.fields();
+                before.renders_as(&now)
+                    && (of_table || fields.into_iter().all(|field| self.stays(moving, field)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether nothing gives a row this attribute, or takes it, while it moves.
+    fn stays(&self, moving: Moving<'_>, attribute: &str) -> bool {
+        let before = moving.former.attribute(attribute);
+        let always = before.is_some_and(|attribute| !attribute.optional);
+        let now = moving.own.attribute(attribute);
+        let filled_in = moving.pair.given.contains_key(attribute)
+            || now.is_some_and(|attribute| attribute.default.is_some());
+        let is_tag = [self.former, self.present]
+            .iter()
+            .any(|table| table.entity_attribute.as_deref() == Some(attribute));
+        let same_tag = self.former.entity_attribute == self.present.entity_attribute;
+        (always || !filled_in) && !moving.pair.withdrawn.contains_key(attribute) && (!is_tag || same_tag)
+    }
+}
+
+/// Whether rows of an entity can have an attribute.
+fn may_have(table: &Table, entity: &Entity, attribute: &str) -> bool {
+    // What the database keeps unique has what the model says, and nothing else.
+    let only_declared = entity.closed || matches!(entity.role, Role::Unique { .. });
+    let kept = [&table.entity_attribute, &table.ttl];
+    !only_declared
+        || entity.attribute(attribute).is_some()
+        || entity.key_template(attribute).is_some()
+        || kept.iter().any(|name| name.as_deref() == Some(attribute))
 }

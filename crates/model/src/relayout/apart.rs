@@ -1,0 +1,103 @@
+//! The proof that a key tells where its row lies: no key is of the former layout and of the present one.
+
+use super::Hindrance;
+use super::hindrance::shown_templates;
+use super::plan::Both;
+use crate::entity::Entity;
+use crate::language::common_texts;
+use crate::model::Model;
+use crate::template::{KeyTemplate, Part, Slot};
+
+/// Why keys of the two layouts could be mixed up.
+pub(super) fn hindrances(present: &Model, all: &[Both<'_>], moving: &[Both<'_>]) -> Vec<Hindrance> {
+    let mut hindrances = Vec::new();
+    for both in moving {
+        let others = present.entities_of(both.table);
+        for other in others {
+            let is_own = other.name == both.own.name;
+            if !(is_own && differ_in_width_only(both.former, both.own)) {
+                hindrances.extend(of_layouts(*both, other));
+            }
+            if !is_own {
+                hindrances.extend(of_own_places(*both, other, all));
+            }
+        }
+    }
+    hindrances
+}
+
+/// A key of an entity's former layout that is one of another's present layout.
+fn of_layouts(both: Both<'_>, other: &Entity) -> Option<Hindrance> {
+    let key = common_texts(&both.former.shape(), &other.shape())?;
+    let owner = if other.name == both.own.name {
+        "now".to_owned()
+    } else {
+        format!("of entity `{}`", other.name)
+    };
+    let message = format!(
+        "had the key {}, and {} is a key of both that and {} {owner}: such a row could lie in either place",
+        shown_templates(both.former),
+        both.own.shown_key(&key),
+        shown_templates(other),
+    );
+    let help = "begin the present key with a text of its own; or narrow what the former key is made of with `chars`, \
+                `length` or `one_of`, in a version of its own before this one";
+    Some(Hindrance::new(both.own, message, help))
+}
+
+/// Entities whose present keys look alike lay in the same way, too; else one place now would have been two.
+fn of_own_places(both: Both<'_>, other: &Entity, all: &[Both<'_>]) -> Option<Hindrance> {
+    let key = common_texts(&both.own.shape(), &other.shape())?;
+    let theirs = all.iter().find(|known| known.own.name == other.name);
+    let alike = theirs.is_some_and(|theirs| {
+        let before = both.former.table_key.iter().zip(&theirs.former.table_key);
+        let now = both.own.table_key.iter().zip(&other.table_key);
+        before.chain(now).all(|(one, two)| one.renders_as(two))
+    });
+    if alike {
+        return None;
+    }
+    let message = format!(
+        "has keys that look like those of entity `{}`, such as {}, and before it had not: rows of both could belong in \
+         one place",
+        other.name,
+        both.own.shown_key(&key)
+    );
+    let help = "give the two keys of different shapes, or move both alike";
+    Some(Hindrance::new(both.own, message, help))
+}
+
+/// Whether a key that both layouts have means the same row in both: only the padding of numbers differs, and each of
+/// those ends where the digits end.
+fn differ_in_width_only(former: &Entity, own: &Entity) -> bool {
+    let templates = former.table_key.iter().zip(&own.table_key);
+    templates
+        .into_iter()
+        .all(|(before, now)| template_differs_in_width_only(before, now))
+}
+
+fn template_differs_in_width_only(before: &KeyTemplate, now: &KeyTemplate) -> bool {
+    let alike = |at: usize, one: &Part, two: &Part| match (one, two) {
+        (Part::Slot(one), Part::Slot(two)) => {
+            let next = before.parts.get(at + 1);
+            slot_differs_in_width_only(one, two, next)
+        }
+        _ => one.renders_as(two),
+    };
+    let parts = before.parts.iter().zip(&now.parts).enumerate();
+    before.parts.len() == now.parts.len() && parts.into_iter().all(|(at, (one, two))| alike(at, one, two))
+}
+
+fn slot_differs_in_width_only(before: &Slot, now: &Slot, next: Option<&Part>) -> bool {
+    if before.width == now.width {
+        return before.renders_as(now) && before.fixed_length() == now.fixed_length();
+    }
+    let mut padded = before.clone();
+    padded.width = now.width;
+    let ends = match next {
+        None => true,
+        Some(Part::Literal(text)) => !text.starts_with(|c: char| c.is_ascii_digit()),
+        Some(Part::Slot(_)) => false,
+    };
+    padded.renders_as(now) && ends
+}

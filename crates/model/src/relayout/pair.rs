@@ -1,0 +1,144 @@
+//! One entity in both versions.
+
+use std::collections::BTreeSet;
+
+use trestle_item::{AttributeValue, Item, Map};
+
+use super::Way;
+use crate::entity::Entity;
+use crate::model::Table;
+use crate::template::{Given, KeyTemplate, RenderError, Said, Slot};
+
+/// An entity whose table key differs between the versions.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// Position in the former version's entities.
+    pub(super) former: usize,
+    /// Position in the present version's entities.
+    pub(super) own: usize,
+    /// What a row gets if it lacks it.
+    pub(super) given: Map,
+    /// Those of them that no former row has, as far as its version knows: they can be told without the row.
+    pub(super) assumed: Map,
+    /// What the former key is made of and the present one is not; only rows with these values can move.
+    pub(super) fixed: Map,
+    /// What goes from a row if it is just this: the present version does not know it.
+    pub(super) withdrawn: Map,
+}
+
+impl Pair {
+    pub(super) fn new(way: Way, former: (&Table, &Entity), own: (&Table, &Entity)) -> Self {
+        let (former_table, former) = former;
+        let (table, own) = own;
+        let given = match way {
+            Way::Out => own.migrate.set.clone(),
+            Way::Back => Map::new(),
+        };
+        Pair {
+            former: former.position,
+            own: own.position,
+            assumed: only(&given, |name| former.attribute(name).is_none()),
+            fixed: match way {
+                Way::Out => Map::new(),
+                Way::Back => only(&former.migrate.set, |name| {
+                    has_field(&former.table_key, name) && !has_field(&own.table_key, name)
+                }),
+            },
+            withdrawn: withdrawn(way, former_table, former, table, own),
+            given,
+        }
+    }
+}
+
+/// What the way out put into rows that the version before them does not know.
+fn withdrawn(way: Way, former_table: &Table, former: &Entity, table: &Table, own: &Entity) -> Map {
+    let mut added = Map::new();
+    if way == Way::Back {
+        let defaults = former.attributes.iter();
+        let defaults = defaults.filter_map(|attribute| Some((&attribute.name, attribute.default.as_ref()?)));
+        for (name, value) in defaults.chain(former.migrate.set.iter()) {
+            added.insert(name.as_str(), value.clone());
+        }
+    }
+    if let Some(tag) = &former_table.entity_attribute
+        && table.entity_attribute.as_ref() != Some(tag)
+    {
+        added.insert(tag.as_str(), AttributeValue::S(former.tag.clone()));
+    }
+    only(&added, |name| {
+        own.attribute(name).is_none() && own.key_template(name).is_none()
+    })
+}
+
+fn only(map: &Map, keep: impl Fn(&str) -> bool) -> Map {
+    let kept = map.iter().filter(|(name, _)| keep(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn has_field(key: &[KeyTemplate], name: &str) -> bool {
+    key.iter()
+        .flat_map(KeyTemplate::slots)
+        .any(|slot| slot.attribute.name == name)
+}
+
+/// A pair with its entities.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moving<'r> {
+    pub(super) pair: &'r Pair,
+    pub(super) former: &'r Entity,
+    pub(super) own: &'r Entity,
+}
+
+impl Moving<'_> {
+    /// What a key says, if it is that of a former place.
+    pub(super) fn said(&self, key: &Item) -> Option<Said> {
+        let said = self.former.said(key)?;
+        let is_own = self.own_place(&said).is_ok_and(|own| holds(key, &own));
+        (!is_own).then_some(said)
+    }
+
+    /// The place of a row now, from what its former key says.
+    pub(super) fn own_place(&self, said: &Said) -> Result<Item, RenderError> {
+        place(self.own, said, &self.pair.assumed)
+    }
+
+    /// The place of a row before, from what its present key says.
+    pub(super) fn former_place(&self, said: &Said) -> Result<Item, RenderError> {
+        place(self.former, said, &self.pair.fixed)
+    }
+
+    /// The attributes that the present key is made of and that a former key does not tell.
+    pub(super) fn lacking(&self, said: &Said) -> Vec<String> {
+        let slots = self.own.table_key.iter().flat_map(KeyTemplate::slots);
+        let lacking = slots.filter(|slot| given(slot, said, &self.pair.assumed).is_none());
+        let names: BTreeSet<&String> = lacking.map(|slot| &slot.attribute.name).collect();
+        names.into_iter().cloned().collect()
+    }
+}
+
+/// What is known of a field: from a key, or because it is the same for all rows.
+pub(super) fn given<'v>(slot: &Slot, said: &'v Said, constants: &'v Map) -> Option<Given<'v>> {
+    let name = slot.attribute.name.as_str();
+    let value = said.values.get(name).or_else(|| constants.get(name));
+    match value {
+        Some(value) => Some(Given::Value(value)),
+        None if slot.lower => said.folded.get(name)?.as_s().map(Given::Folded),
+        None => None,
+    }
+}
+
+fn place(entity: &Entity, said: &Said, constants: &Map) -> Result<Item, RenderError> {
+    let mut key = Item::with_capacity(entity.table_key.len());
+    for template in &entity.table_key {
+        let value = template.render_given(|slot| given(slot, said, constants))?;
+        key.insert(template.attribute.as_str(), value);
+    }
+    Ok(key)
+}
+
+/// Whether an item has all these attributes.
+pub(super) fn holds(item: &Item, attributes: &Item) -> bool {
+    attributes
+        .iter()
+        .all(|(name, value)| item.get(name) == Some(value))
+}

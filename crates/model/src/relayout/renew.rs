@@ -1,0 +1,207 @@
+//! A former row as it will be. A pure function of the row: whoever asks twice gets the same.
+
+use trestle_item::{AttributeValue, Item};
+
+use super::Relayout;
+use super::pair::Moving;
+use super::plan::MovedTable;
+use crate::attribute::shown;
+use crate::derive::{mismatch, refused};
+use crate::model::Table;
+use crate::refusal::Refusal;
+use crate::template::{RenderError, Said};
+
+impl Relayout {
+    pub(super) fn renewed(&self, moved: &MovedTable, row: &Item) -> Result<Item, Refusal> {
+        let Some((moving, said)) = self.former_row(moved, row)? else {
+            return Ok(row.clone());
+        };
+        let Some(table) = self.present.tables.get(moved.present) else {
+            return Ok(row.clone());
+        };
+        self.check_tag(table, moving, row)?;
+        let mut item = moving.without_keys(row.clone(), &said)?;
+        moving.check_fixed(&said)?;
+        for (name, value) in moving.pair.withdrawn.iter() {
+            if item.get(name) == Some(value) {
+                item.remove(name);
+            }
+        }
+        moving.fill(&mut item);
+        // The row is its own predecessor: what it has is not given by a client, and is not new.
+        let derived = self
+            .present
+            .derive_as(table, moving.own, Some(&item), &item, None)?;
+        let mut renewed = item.clone();
+        derived.apply(&mut renewed);
+        Ok(renewed)
+    }
+
+    pub(super) fn renewed_key(&self, moved: &MovedTable, key: &Item) -> Result<Item, Refusal> {
+        let mut own: Option<(Item, &str)> = None;
+        for moving in self.moving(moved) {
+            let Some(said) = moving.said(key) else { continue };
+            let place = moving.place_or_refuse(&said)?;
+            match &own {
+                Some((other, first)) if *other != place => {
+                    return Err(self.ambiguous(moved, [*first, &moving.own.name]));
+                }
+                _ => own = Some((place, &moving.own.name)),
+            }
+        }
+        Ok(own.map_or_else(|| key.clone(), |(place, _)| place))
+    }
+
+    pub(super) fn renewed_given(&self, moved: &MovedTable, item: Item) -> Result<Item, Refusal> {
+        if let Some((moving, said)) = self.former_row(moved, &item)? {
+            let mut item = moving.without_keys(item, &said)?;
+            moving.check_fixed(&said)?;
+            moving.fill(&mut item);
+            return Ok(item);
+        }
+        Ok(self.completed(moved, item))
+    }
+
+    /// A put without keys, as a client of the version before would write it.
+    fn completed(&self, moved: &MovedTable, mut item: Item) -> Item {
+        let has_key = |table: &Table| table.key.attributes().all(|key| item.contains_key(&key.name));
+        if self.former.table(&moved.name).is_none_or(has_key) {
+            return item;
+        }
+        let Ok(Some(entity)) = self.former.recognise(&moved.name, &item) else {
+            return item;
+        };
+        let moving = self
+            .moving(moved)
+            .find(|moving| moving.former.position == entity.position);
+        if let Some(moving) = moving {
+            moving.fill(&mut item);
+        }
+        item
+    }
+
+    /// The entity of a former row, and what its key says; `None` for a row in its own place.
+    fn former_row<'r>(
+        &'r self,
+        moved: &'r MovedTable,
+        row: &Item,
+    ) -> Result<Option<(Moving<'r>, Said)>, Refusal> {
+        let found = self.moving(moved);
+        let mut found: Vec<_> = found
+            .filter_map(|moving| Some((moving, moving.said(row)?)))
+            .collect();
+        if found.len() > 1 {
+            let names: Vec<&str> = found.iter().map(|(moving, _)| moving.own.name.as_str()).collect();
+            let ambiguous = self.ambiguous(moved, names);
+            let tag = self.tag_of(moved, row);
+            found.retain(|(moving, _)| tag == Some(moving.former.tag.as_str()));
+            if found.len() != 1 {
+                return Err(ambiguous);
+            }
+        }
+        Ok(found.pop())
+    }
+
+    fn tag_of<'i>(&self, moved: &MovedTable, row: &'i Item) -> Option<&'i str> {
+        let table = self.former.table(&moved.name)?;
+        row.get(table.entity_attribute.as_ref()?)?.as_s()
+    }
+
+    /// A row whose tag is not that of its key is nobody's: moved, it could not be read.
+    fn check_tag(&self, table: &Table, moving: Moving<'_>, row: &Item) -> Result<(), Refusal> {
+        let Some(attribute) = &table.entity_attribute else {
+            return Ok(());
+        };
+        match row.get(attribute) {
+            Some(value) if value.as_s() != Some(&moving.own.tag) => Err(Refusal::UnknownTag {
+                table: table.table_name.clone(),
+                attribute: attribute.clone(),
+                tag: value.as_s().unwrap_or_default().to_owned(),
+                known: vec![moving.own.tag.clone()],
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn ambiguous<'n>(&self, moved: &MovedTable, names: impl IntoIterator<Item = &'n str>) -> Refusal {
+        let table = self.present.tables.get(moved.present);
+        Refusal::Ambiguous {
+            entities: names.into_iter().map(str::to_owned).collect(),
+            entity_attribute: table.and_then(|table| table.entity_attribute.clone()),
+        }
+    }
+}
+
+impl Moving<'_> {
+    /// The row without what its version derived, and with what only its key said.
+    fn without_keys(&self, mut item: Item, said: &Said) -> Result<Item, Refusal> {
+        for (name, value) in said.values.iter() {
+            if !item.contains_key(name) {
+                item.insert(name.as_str(), value.clone());
+            }
+        }
+        // Where the attributes give another key, nobody would look for the row at this one.
+        for template in &self.former.table_key {
+            let derived = template.render(&item);
+            let derived = derived.map_err(|error| refused(self.former, template, error))?;
+            match item.get(&template.attribute) {
+                Some(given) if *given != derived => {
+                    return Err(mismatch(self.former, template, given, &derived));
+                }
+                _ => {}
+            }
+        }
+        let keys = self.former.table_key.iter().chain(&self.former.index_keys);
+        for template in keys.filter(|template| !template.is_identity()) {
+            item.remove(&template.attribute);
+        }
+        Ok(item)
+    }
+
+    fn fill(&self, item: &mut Item) {
+        for (name, value) in self.pair.given.iter() {
+            if !item.contains_key(name) {
+                item.insert(name.as_str(), value.clone());
+            }
+        }
+    }
+
+    /// Rows that the version before could not tell apart cannot go back to it.
+    fn check_fixed(&self, said: &Said) -> Result<(), Refusal> {
+        for (name, only) in self.pair.fixed.iter() {
+            let fits = match said.values.get(name) {
+                Some(value) => value == only,
+                None => {
+                    let folded = said.folded.get(name).and_then(AttributeValue::as_s);
+                    folded == only.as_s().map(str::to_lowercase).as_deref()
+                }
+            };
+            if !fits {
+                let value = said.values.get(name).or_else(|| said.folded.get(name));
+                return Err(Refusal::NoWayBack {
+                    entity: self.own.name.clone(),
+                    attribute: name.clone(),
+                    value: value.map(shown).unwrap_or_default(),
+                    only: shown(only),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The own place of a former key, or what that key does not tell.
+    pub(super) fn place_or_refuse(&self, said: &Said) -> Result<Item, Refusal> {
+        self.check_fixed(said)?;
+        self.own_place(said).map_err(|error| match error {
+            RenderError::Missing { .. } => Refusal::FormerKey {
+                entity: self.own.name.clone(),
+                lacking: self.lacking(said),
+            },
+            RenderError::Unfit { attribute, reason } => Refusal::Unfit {
+                entity: self.own.name.clone(),
+                attribute,
+                reason,
+            },
+        })
+    }
+}
