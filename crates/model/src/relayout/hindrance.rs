@@ -10,7 +10,7 @@ use crate::problem::listed;
 use crate::template::{KeyTemplate, Slot};
 
 /// Why rows of an entity cannot move, known from the two versions alone.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Hindrance {
     /// The entity.
     pub entity: String,
