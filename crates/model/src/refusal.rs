@@ -162,6 +162,11 @@ pub enum Refusal {
         /// What the present key is made of and the former one is not.
         lacking: Vec<String>,
     },
+    /// A key condition of the version before means rows that are no longer together.
+    FormerCondition {
+        /// The entity.
+        entity: String,
+    },
     /// A row cannot go back, because the version before has no place of its own for it.
     NoWayBack {
         /// The entity.
@@ -329,6 +334,11 @@ impl fmt::Display for Refusal {
                 "Entity {entity}: the key is of the layout before, which does not say {}; give the key in the present \
                  layout, or the identifying attributes",
                 names(lacking)
+            ),
+            Self::FormerCondition { entity } => write!(
+                f,
+                "Entity {entity}: the key condition is of the layout before, and there is no one like it for the same rows \
+                 in the present layout; query in that one"
             ),
             Self::NoWayBack {
                 entity,

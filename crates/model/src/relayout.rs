@@ -7,6 +7,7 @@
 //! former one can be told (`hindrance.rs`). Renewing is a function of the row, and of nothing else.
 
 mod apart;
+mod condition;
 mod hindrance;
 mod known;
 mod moves;
@@ -138,10 +139,13 @@ impl Relayout {
     /// not speak of the former one.
     pub fn renew_selection(
         &self,
-        _table: &str,
-        _selection: &KeySelection,
+        table: &str,
+        selection: &KeySelection,
     ) -> Result<Option<KeySelection>, Refusal> {
-        Ok(None)
+        match self.moved(table) {
+            Some(moved) => self.renewed_selection(moved, selection),
+            None => Ok(None),
+        }
     }
 
     /// Where former rows lie that a selection of own places might want; without a selection, a scan's. For the table,

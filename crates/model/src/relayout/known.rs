@@ -11,7 +11,7 @@ use crate::template::{KeyTemplate, Part, RenderError, Said, Slot};
 pub(super) fn said_by(entity: &Entity, selection: &KeySelection) -> Option<Said> {
     let mut said = Said::default();
     let mut templates = entity.table_key.iter();
-    for (template, value) in templates.by_ref().zip(&selection.hash) {
+    for (value, template) in selection.hash.iter().zip(templates.by_ref()) {
         template.read(value, &mut said)?;
     }
     let Some(sort) = templates.next() else {

@@ -192,16 +192,22 @@ impl Moving<'_> {
     /// The own place of a former key, or what that key does not tell.
     pub(super) fn place_or_refuse(&self, said: &Said) -> Result<Item, Refusal> {
         self.check_fixed(said)?;
-        self.own_place(said).map_err(|error| match error {
+        self.own_place(said).map_err(|error| self.untold(said, error))
+    }
+
+    /// Why the present key cannot be made of what a former one says.
+    pub(super) fn untold(&self, said: &Said, error: RenderError) -> Refusal {
+        let entity = self.own.name.clone();
+        match error {
             RenderError::Missing { .. } => Refusal::FormerKey {
-                entity: self.own.name.clone(),
+                entity,
                 lacking: self.lacking(said),
             },
             RenderError::Unfit { attribute, reason } => Refusal::Unfit {
-                entity: self.own.name.clone(),
+                entity,
                 attribute,
                 reason,
             },
-        })
+        }
     }
 }

@@ -1,0 +1,338 @@
+//! Where former rows lie that a read might want.
+
+use trestle_expr::{KeyOp, KeySelection};
+use trestle_model::{FormerRange, Refusal, Relayout, Sources};
+
+use super::{exactly, relayout, select};
+
+/// A grouped layout with a sort key: objects of a run by kind, then by run.
+fn version(grouped: bool) -> String {
+    let (node, run) = if grouped {
+        ("wrg/{run}/4/{at:03}", "wrg/{run}/3")
+    } else {
+        ("4/{run}/{at:03}", "3/{run}")
+    };
+    let id = "{ type = \"string\", chars = \"a-z0-9-\" }";
+    format!(
+        "model = \"m\"\n[table.rows]\nkey = [\"pk\", \"sk\"]\n\
+         [entity.node]\ntable = \"rows\"\nkey = {{ pk = \"t/{{tenant}}\", sk = \"{node}\" }}\n\
+         attributes = {{ tenant = {id}, run = {id}, at = \"integer\" }}\n\
+         [entity.run]\ntable = \"rows\"\nkey = {{ pk = \"t/{{tenant}}\", sk = \"{run}\" }}\n\
+         attributes = {{ tenant = {id}, run = {id} }}\n\
+         [entity.still]\ntable = \"rows\"\nkey = {{ pk = \"t/{{tenant}}\", sk = \"still/{{run}}\" }}\n\
+         attributes = {{ tenant = {id}, run = {id} }}\n"
+    )
+}
+
+fn grouping() -> Relayout {
+    relayout(&version(false), &version(true))
+}
+
+fn begins(text: &str) -> Option<KeyOp> {
+    Some(KeyOp::BeginsWith(text.into()))
+}
+
+fn ranges(mut ranges: Vec<(KeySelection, bool)>) -> Sources {
+    ranges.sort_by_key(|(selection, _)| format!("{selection:?}"));
+    Sources {
+        ranges: ranges
+            .into_iter()
+            .map(|(selection, ordered)| FormerRange { selection, ordered })
+            .collect(),
+        ..Sources::default()
+    }
+}
+
+fn sources(out: &Relayout, selection: &KeySelection) -> Sources {
+    let mut sources = out.sources("rows", None, Some(selection));
+    sources
+        .ranges
+        .sort_by_key(|range| format!("{:?}", range.selection));
+    sources
+}
+
+#[test]
+fn a_run_is_looked_for_by_kind_and_no_other_run_with_it() {
+    let wanted = sources(&grouping(), &select("t/acme", begins("wrg/wf/")));
+    let node = (select("t/acme", begins("4/wf/")), true);
+    assert_eq!(wanted, ranges(vec![node, (exactly("t/acme", "3/wf"), true)]));
+    // Without the separator, `wf-2` is meant, too.
+    let wider = sources(&grouping(), &select("t/acme", begins("wrg/wf")));
+    let node = (select("t/acme", begins("4/")), false);
+    assert_eq!(wider, ranges(vec![node, (select("t/acme", begins("3/")), false)]));
+}
+
+#[test]
+fn what_a_condition_says_is_used_and_what_it_excludes_is_left_out() {
+    let out = grouping();
+    assert_eq!(
+        sources(&out, &exactly("t/acme", "wrg/wf/4/007")),
+        ranges(vec![(exactly("t/acme", "4/wf/007"), true)])
+    );
+    let between = KeyOp::Between("wrg/wf/4/003".into(), "wrg/wf/4/009".into());
+    assert_eq!(
+        sources(&out, &select("t/acme", Some(between))),
+        ranges(vec![(select("t/acme", begins("4/wf/")), true)])
+    );
+    assert_eq!(
+        sources(&out, &select("t/acme", begins("still/"))),
+        Sources::default()
+    );
+    assert_eq!(sources(&out, &select("u/acme", None)), Sources::default());
+    assert_eq!(
+        sources(&out, &exactly("t/acme", "wrg/wf/4/7")),
+        Sources::default()
+    );
+    // All of a partition: two parts that never meet.
+    let all = [
+        (select("t/acme", begins("3/")), false),
+        (select("t/acme", begins("4/")), false),
+    ];
+    assert_eq!(sources(&out, &select("t/acme", None)), ranges(all.to_vec()));
+    assert_eq!(
+        sources(&out, &select("t/acme", Some(KeyOp::Gt("wrg/wf/4/003".into())))),
+        ranges(all.to_vec())
+    );
+}
+
+#[test]
+fn a_scan_looks_everywhere() {
+    let everywhere = Sources {
+        everywhere: true,
+        ..Sources::default()
+    };
+    assert_eq!(grouping().sources("rows", None, None), everywhere);
+    assert_eq!(grouping().sources("rows", Some("nobody_knows"), None), everywhere);
+}
+
+/// Two entities in one partition; `one` and `two` are their sort keys.
+fn collection(pk: &str, one: &str, two: &str) -> String {
+    format!(
+        "model = \"m\"\n[table.rows]\nkey = [\"pk\", \"sk\"]\n\
+         [entity.one]\ntable = \"rows\"\nkey = {{ pk = \"{pk}\", sk = \"{one}\" }}\n\
+         attributes = {{ id = \"string\", n = \"integer\" }}\n\
+         [entity.two]\ntable = \"rows\"\nkey = {{ pk = \"{pk}\", sk = \"{two}\" }}\n\
+         attributes = {{ id = \"string\", n = \"integer\" }}\n"
+    )
+}
+
+#[test]
+fn a_collection_that_moves_as_it_is_stays_one_ordered_range() {
+    let from = collection("p.{id}", "a#{n:04}", "b#{n:04}");
+    let out = relayout(&from, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
+    for op in [None, begins("a#"), Some(KeyOp::Ge("a#0005".into()))] {
+        let expected = ranges(vec![(select("p.i", op.clone()), true)]);
+        assert_eq!(sources(&out, &select("q.i", op)), expected);
+    }
+    // Where their order among each other changes, each keeps its own.
+    let out = relayout(&from, &collection("q.{id}", "z#{n:04}", "b#{n:04}"));
+    assert_eq!(
+        sources(&out, &select("q.i", None)),
+        ranges(vec![(select("p.i", None), false)])
+    );
+    assert_eq!(
+        sources(&out, &select("q.i", begins("z#"))),
+        ranges(vec![(select("p.i", begins("a#")), true)])
+    );
+}
+
+#[test]
+fn unpadded_numbers_are_in_another_order_than_padded_ones() {
+    let out = relayout(
+        &collection("p.{id}", "a#{n}", "b"),
+        &collection("p.{id}", "a#{n:04}", "b"),
+    );
+    assert_eq!(
+        sources(&out, &select("p.i", begins("a#"))),
+        ranges(vec![(select("p.i", begins("a#")), false)])
+    );
+    assert_eq!(
+        sources(&out, &exactly("p.i", "a#0007")),
+        ranges(vec![(exactly("p.i", "a#7"), true)])
+    );
+}
+
+#[test]
+fn a_partition_that_cannot_be_told_is_looked_for_everywhere() {
+    // Before, the number was in the partition key; now it is in the sort key.
+    let before = collection("p.{id}.{n}", "a", "b");
+    let out = relayout(&before, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
+    assert!(sources(&out, &select("q.i", None)).everywhere);
+    assert!(sources(&out, &select("q.i", begins("a#00"))).everywhere);
+    assert_eq!(
+        sources(&out, &exactly("q.i", "a#0007")),
+        ranges(vec![(exactly("p.i.7", "a"), true)])
+    );
+    assert_eq!(
+        sources(&out, &select("q.i", begins("a#0007"))),
+        ranges(vec![(exactly("p.i.7", "a"), true)]),
+        "the number ends where its digits do"
+    );
+}
+
+/// Indexes of every sort over one entity.
+fn indexed(pk: &str, more: &str, migrate: &str) -> String {
+    format!(
+        "model = \"m\"\n[table.rows]\nkey = [\"pk\", \"sk\"]\n\
+         [table.rows.index.plain]\nkey = [\"owner\", \"at\"]\n\
+         [table.rows.index.derived]\nkey = [\"gpk\"]\n\
+         [table.rows.index.local]\nkey = [\"pk\", \"at\"]\nlocal = true\n\
+         [table.rows.index.inverted]\nkey = [\"sk\", \"pk\"]\n\
+         [table.rows.index.by_sort]\nkey = [\"sk\"]\n\
+         [entity.e]\ntable = \"rows\"\nkey = {{ pk = \"{pk}\", sk = \"e\", gpk = \"g#{{owner}}\" }}\n\
+         attributes = {{ id = {{ type = \"string\", chars = \"a-z\" }}, owner = {{ type = \"string\", optional = true }}, at = {{ type = \"string\", \
+         optional = true }}{more} }}\n{migrate}"
+    )
+}
+
+#[test]
+fn an_index_whose_keys_stay_is_read_where_it_is() {
+    let out = relayout(&indexed("p.{id}", "", ""), &indexed("q.{id}", "", ""));
+    let same = Sources {
+        same: true,
+        ..Sources::default()
+    };
+    for index in ["plain", "derived", "by_sort"] {
+        assert_eq!(out.sources("rows", Some(index), None), same, "{index}");
+        assert_eq!(
+            out.sources("rows", Some(index), Some(&select("x", None))),
+            same,
+            "{index}"
+        );
+    }
+    assert!(
+        out.sources("rows", Some("inverted"), Some(&select("e", None)))
+            .everywhere
+    );
+    assert!(out.sources("rows", Some("local"), None).everywhere);
+    let local = out.sources("rows", Some("local"), Some(&select("q.i", begins("2026"))));
+    assert_eq!(local, ranges(vec![(select("p.i", begins("2026")), true)]));
+    assert_eq!(
+        out.sources("rows", Some("local"), Some(&select("x", None))),
+        Sources::default()
+    );
+}
+
+#[test]
+fn an_index_whose_keys_change_with_the_row_is_no_guide_to_it() {
+    let from = indexed("p.{id}", "", "");
+    let set = "[entity.e.migrate]\nset = { owner = \"nobody\" }\n";
+    for (to, plain, derived) in [
+        (
+            indexed("q.{id}", "", "").replace("g#{owner}", "h#{owner}"),
+            true,
+            false,
+        ),
+        (indexed("q.{id}", "", set), false, false),
+        (
+            indexed("q.{id}", "", "").replace(
+                "owner = { type = \"string\", optional = true }",
+                "owner = { type = \"string\", default = \"x\" }",
+            ),
+            false,
+            false,
+        ),
+    ] {
+        let out = relayout(&from, &to);
+        assert_eq!(out.sources("rows", Some("plain"), None).same, plain, "{to}");
+        assert_eq!(
+            out.sources("rows", Some("plain"), None).everywhere,
+            !plain,
+            "{to}"
+        );
+        assert_eq!(out.sources("rows", Some("derived"), None).same, derived, "{to}");
+        assert_eq!(
+            out.sources("rows", Some("derived"), None).everywhere,
+            !derived,
+            "{to}"
+        );
+    }
+    // On the way back, what `set` gave goes again.
+    let undeclared = from
+        .replace("owner = { type = \"string\", optional = true }, ", "")
+        .replace(", gpk = \"g#{owner}\"", "");
+    let back = relayout(&undeclared, &indexed("q.{id}", "", set))
+        .reversed()
+        .unwrap();
+    assert!(back.sources("rows", Some("plain"), None).everywhere);
+}
+
+#[test]
+fn an_entity_that_cannot_be_in_an_index_does_not_spoil_it() {
+    let unique = "[entity.e.unique.owner]\nkey = { pk = \"O#{owner}\", sk = \"o\" }\n";
+    let from = indexed("p.{id}", "", unique);
+    let out = relayout(&from, &indexed("p.{id}", "", unique).replace("O#", "owner#"));
+    assert_eq!(
+        out.moves().map(|moved| moved.entity).collect::<Vec<_>>(),
+        ["e.unique.owner"]
+    );
+    assert_eq!(
+        out.sources("rows", Some("plain"), None),
+        Sources::default(),
+        "it has no `at`"
+    );
+    assert!(
+        !out.sources("rows", Some("derived"), None).everywhere,
+        "it has no `gpk`"
+    );
+    assert!(
+        out.sources("rows", Some("inverted"), None).everywhere,
+        "every row is in this one"
+    );
+}
+
+#[test]
+fn conditions_of_the_layout_before_are_understood_where_they_still_mean_one_thing() {
+    let out = grouping();
+    let renewed = |selection: &KeySelection| out.renew_selection("rows", selection);
+    let now = |hash: &str, op| Ok(Some(select(hash, op)));
+    assert_eq!(
+        renewed(&select("t/acme", begins("4/wf/"))),
+        now("t/acme", begins("wrg/wf/4/"))
+    );
+    assert_eq!(
+        renewed(&exactly("t/acme", "4/wf/007")),
+        Ok(Some(exactly("t/acme", "wrg/wf/4/007")))
+    );
+    assert_eq!(
+        renewed(&select("t/acme", begins("4/wf/00"))),
+        now("t/acme", begins("wrg/wf/4/00"))
+    );
+    let between = |text: &str| {
+        Some(KeyOp::Between(
+            format!("{text}003").into(),
+            format!("{text}009").into(),
+        ))
+    };
+    assert_eq!(
+        renewed(&select("t/acme", between("4/wf/"))),
+        now("t/acme", between("wrg/wf/4/"))
+    );
+    // All nodes of all runs are no longer together.
+    assert!(matches!(
+        renewed(&select("t/acme", begins("4/"))),
+        Err(Refusal::FormerCondition { .. })
+    ));
+    assert!(matches!(
+        renewed(&select("t/acme", begins("4/w"))),
+        Err(Refusal::FormerCondition { .. })
+    ));
+    // These are of the present layout, or of none.
+    for selection in [
+        select("t/acme", None),
+        select("t/acme", begins("wrg/wf/")),
+        select("x", None),
+    ] {
+        assert_eq!(renewed(&selection), Ok(None), "{selection:?}");
+    }
+    let moved = relayout(
+        &collection("p.{id}", "a#{n:04}", "b"),
+        &collection("q.{id}", "a#{n:04}", "b"),
+    );
+    let op = Some(KeyOp::Ge("a#0003".into()));
+    assert_eq!(
+        moved.renew_selection("rows", &select("p.i", op.clone())),
+        now("q.i", op)
+    );
+    assert_eq!(moved.renew_selection("others", &select("p.i", None)), Ok(None));
+}
