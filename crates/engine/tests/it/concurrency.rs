@@ -156,7 +156,7 @@ fn money_is_neither_made_nor_lost(fixture: &Fixture, transfers: i64) {
                 scope.spawn(move || {
                     let mut rng = fastrand::Rng::with_seed(seed);
                     for _ in 0..transfers {
-                        let from = rng.i64(..ACCOUNTS);
+                        let from = rng.i64(0..ACCOUNTS);
                         let to = (from + rng.i64(1..ACCOUNTS)) % ACCOUNTS;
                         transfer(engine, from, to, rng.i64(1..60));
                     }

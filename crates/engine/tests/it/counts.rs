@@ -17,11 +17,11 @@ use crate::support::{
 fn churn(engine: &Engine, own: i64, seed: u64, stop: &AtomicBool) {
     let mut rng = fastrand::Rng::with_seed(seed);
     while !stop.load(Ordering::Relaxed) {
-        let key = Item::from([("pk", n(own)), ("sk", n(rng.i64(..200)))]);
+        let key = Item::from([("pk", n(own)), ("sk", n(rng.i64(0..200)))]);
         let mut item = key.clone();
         item.insert("text", s("x".repeat(rng.usize(..50))));
         if rng.bool() {
-            item.insert("g", n(rng.i64(..5)));
+            item.insert("g", n(rng.i64(0..5)));
         }
         match rng.u32(..5) {
             0 => {
@@ -33,7 +33,7 @@ fn churn(engine: &Engine, own: i64, seed: u64, stop: &AtomicBool) {
                 engine.run(delete).unwrap();
             }
             1 => {
-                let values = Item::from([(":g", n(rng.i64(..5)))]);
+                let values = Item::from([(":g", n(rng.i64(0..5)))]);
                 engine.run(update("T", key, "SET g = :g", values)).unwrap();
             }
             2 => {

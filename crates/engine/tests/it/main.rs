@@ -17,6 +17,7 @@ mod batch_reads;
 mod concurrency;
 mod counts;
 mod expiry;
+mod former;
 mod hook;
 mod model;
 mod oracle;

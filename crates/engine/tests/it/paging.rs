@@ -51,7 +51,7 @@ fn filled(rng: &mut fastrand::Rng, items: usize) -> Fixture {
     );
     fixture.engine.run(create).unwrap();
     for _ in 0..items {
-        let mut item = Item::from([("pk", s(["x", "y"][rng.usize(..2)])), ("v", n(rng.i64(..4)))]);
+        let mut item = Item::from([("pk", s(["x", "y"][rng.usize(..2)])), ("v", n(rng.i64(0..4)))]);
         let bytes: Vec<u8> = (0..rng.usize(1..4))
             .map(|_| [0, 1, 0xFF][rng.usize(..3)])
             .collect();

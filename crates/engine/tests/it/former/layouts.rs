@@ -1,0 +1,248 @@
+//! Two layouts of one table, and rows that move from one to the other.
+//!
+//! | kind | former place | own place | |
+//! |---|---|---|---|
+//! | u | `old#A`, `N` | `new#A`, `NNNN` | the order changes |
+//! | o | `bef#A`, `rNNNN` | `new#A`, `sNNNN` | the order stays; two former partitions become one |
+//! | z | `oz#A`, `NNNN` | `zed#N`, `A` | one former partition becomes several |
+//! | p | `plain#A`, `N` | the same | |
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use trestle_api::Error;
+use trestle_engine::{Former, FormerRange, Hook, ItemChange, Rows, Sources, Verdict};
+use trestle_env::Timestamp;
+use trestle_expr::KeySelection;
+use trestle_item::{AttributeValue, Item};
+
+use crate::support::{n, s};
+
+pub(super) const TABLE: &str = "T";
+pub(super) const KINDS: [&str; 4] = ["u", "o", "z", "p"];
+
+/// What identifies a row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id {
+    pub(super) kind: &'static str,
+    pub(super) a: String,
+    pub(super) n: i64,
+}
+
+impl Id {
+    pub(super) fn new(kind: &'static str, a: &str, n: i64) -> Self {
+        Self {
+            kind,
+            a: a.to_owned(),
+            n,
+        }
+    }
+
+    pub(super) fn own(&self) -> Item {
+        let Self { kind, a, n } = self;
+        match *kind {
+            "u" => key(format!("new#{a}"), format!("{n:04}")),
+            "o" => key(format!("new#{a}"), format!("s{n:04}")),
+            "z" => key(format!("zed#{n}"), a.clone()),
+            _ => key(format!("plain#{a}"), n.to_string()),
+        }
+    }
+
+    pub(super) fn former(&self) -> Item {
+        let Self { kind, a, n } = self;
+        match *kind {
+            "u" => key(format!("old#{a}"), n.to_string()),
+            "o" => key(format!("bef#{a}"), format!("r{n:04}")),
+            "z" => key(format!("oz#{a}"), format!("{n:04}")),
+            _ => self.own(),
+        }
+    }
+
+    /// The row in its own place.
+    pub(super) fn row(&self, content: &Item) -> Item {
+        with(self.own(), content)
+    }
+
+    /// The row in its former place, without what the present layout adds.
+    pub(super) fn former_row(&self, content: &Item) -> Item {
+        let mut row = with(self.former(), content);
+        if self.kind != "p" {
+            row.remove("f");
+        }
+        row
+    }
+
+    pub(super) fn of_own(key: &Item) -> Option<Self> {
+        let (pk, sk) = parts(key);
+        let (before, rest) = pk.split_once('#')?;
+        match before {
+            "new" => match sk.strip_prefix('s') {
+                Some(digits) => Some(Self::new("o", rest, digits.parse().ok()?)),
+                None => Some(Self::new("u", rest, sk.parse().ok()?)),
+            },
+            "zed" => Some(Self::new("z", sk, rest.parse().ok()?)),
+            "plain" => Some(Self::new("p", rest, sk.parse().ok()?)),
+            _ => None,
+        }
+    }
+
+    fn of_former(key: &Item) -> Option<Self> {
+        let (pk, sk) = parts(key);
+        let (before, rest) = pk.split_once('#')?;
+        match before {
+            "old" => Some(Self::new("u", rest, sk.parse().ok()?)),
+            "bef" => Some(Self::new("o", rest, sk.strip_prefix('r')?.parse().ok()?)),
+            "oz" => Some(Self::new("z", rest, sk.parse().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+fn key(pk: String, sk: String) -> Item {
+    Item::from([("pk", s(pk)), ("sk", s(sk))])
+}
+
+fn with(mut row: Item, content: &Item) -> Item {
+    for (name, value) in content.iter() {
+        row.insert(name.clone(), value.clone());
+    }
+    row
+}
+
+fn parts(key: &Item) -> (&str, &str) {
+    let part = |name| key.get(name).and_then(AttributeValue::as_s).unwrap_or_default();
+    (part("pk"), part("sk"))
+}
+
+/// What a row holds besides its key: a value, a group, and what rows of the former layout lack.
+pub(super) fn content(v: i64, group: i64) -> Item {
+    Item::from([("v", n(v)), ("g", s(format!("g{group}"))), ("f", s("f"))])
+}
+
+/// Says which places are former ones.
+#[derive(Debug, Default)]
+pub(super) struct Layouts {
+    pub(super) is_over: AtomicBool,
+    pub(super) looks: AtomicU64,
+}
+
+impl Layouts {
+    pub(super) fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
+    }
+}
+
+impl Former for Layouts {
+    fn may_hold_rows(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn is_former(&self, key: &Item) -> bool {
+        Id::of_former(key).is_some()
+    }
+
+    fn place(&self, key: &Item) -> Option<Item> {
+        let id = Id::of_own(key).filter(|id| id.kind != "p");
+        id.map(|id| id.former())
+    }
+
+    fn renew(&self, row: &Item) -> Result<Item, Error> {
+        let id = Id::of_former(row).ok_or_else(|| Error::validation("not in a former place"))?;
+        if row.contains_key("stays") {
+            return Err(Error::validation("it stays"));
+        }
+        let mut row = with(row.clone(), &id.own());
+        if !row.contains_key("f") {
+            row.insert("f", s("f"));
+        }
+        Ok(row)
+    }
+
+    fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {
+        let hash = selection.hash.first().and_then(AttributeValue::as_s);
+        match hash.and_then(|hash| hash.split_once('#')) {
+            Some(("bef", a)) if selection.range_last.is_none() && selection.range_equal.is_empty() => {
+                let mut renewed = partition(format!("new#{a}"));
+                renewed.range_last = Some(trestle_expr::KeyOp::BeginsWith(s("s")));
+                Ok(Some(renewed))
+            }
+            Some(("old" | "bef" | "oz", _)) => Err(Error::validation("the layout has changed")),
+            _ => Ok(None),
+        }
+    }
+
+    fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
+        let everywhere = Sources {
+            everywhere: true,
+            ..Sources::default()
+        };
+        match (index, selection) {
+            (Some("by-group"), _) => Sources {
+                same: true,
+                ..Sources::default()
+            },
+            (None | Some("local"), Some(selection)) => {
+                let hash = selection.hash.first().and_then(AttributeValue::as_s);
+                match hash.and_then(|hash| hash.split_once('#')) {
+                    Some(("new", a)) => Sources {
+                        ranges: vec![
+                            FormerRange {
+                                selection: partition(format!("old#{a}")),
+                                ordered: false,
+                            },
+                            FormerRange {
+                                selection: partition(format!("bef#{a}")),
+                                ordered: index.is_none(),
+                            },
+                        ],
+                        ..Sources::default()
+                    },
+                    Some(("zed", _)) => everywhere,
+                    _ => Sources::default(),
+                }
+            }
+            _ => everywhere,
+        }
+    }
+
+    fn looked(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn partition(pk: String) -> KeySelection {
+    KeySelection {
+        hash: vec![s(pk)],
+        range_equal: Vec::new(),
+        range_last: None,
+    }
+}
+
+/// The hook that goes with it: keys of both layouts are understood.
+#[derive(Debug)]
+pub(super) struct Moving(pub(super) Arc<Layouts>);
+
+impl Hook for Moving {
+    fn covers(&self, table: &str) -> bool {
+        table == TABLE
+    }
+
+    fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
+        (table == TABLE).then(|| Arc::clone(&self.0) as _)
+    }
+
+    fn key(&self, _: &str, given: &Item) -> Result<Item, Error> {
+        Ok(Id::of_former(given).map_or_else(|| given.clone(), |id| id.own()))
+    }
+
+    fn place(&self, _: &str, item: Item, _: Timestamp) -> Result<Item, Error> {
+        match Id::of_former(&item) {
+            Some(id) => Ok(with(item, &id.own())),
+            None => Ok(item),
+        }
+    }
+
+    fn change(&self, _: &ItemChange<'_>, _: &dyn Rows) -> Result<Verdict, Error> {
+        Ok(Verdict::default())
+    }
+}
