@@ -43,7 +43,10 @@ impl Migration {
         let create = table(
             TABLE,
             "pk:S | sk:S",
-            &[("local", "pk:S | v:N", "ALL")],
+            &[
+                ("local", "pk:S | v:N", "ALL"),
+                ("local-keys", "pk:S | v:N", "KEYS_ONLY"),
+            ],
             &[("by-group", "g:S | v:N", "ALL"), ("fresh", "f:S", "KEYS_ONLY")],
         );
         let create = with_stream(create, StreamViewType::NewAndOldImages);
@@ -59,7 +62,10 @@ impl Migration {
     }
 
     fn begin(&self) {
-        let hook: Arc<dyn Hook> = Arc::new(Moving(Arc::clone(&self.layouts)));
+        let hook: Arc<dyn Hook> = Arc::new(Moving {
+            layouts: Arc::clone(&self.layouts),
+            understands_former_keys: true,
+        });
         self.fixture.engine.install(Vec::new(), Some(hook)).unwrap();
     }
 
@@ -253,7 +259,7 @@ fn reads_of_every_kind_find_the_row_and_write_nothing() {
         // What an index of keys does not keep is fetched from where the row lies.
         let whole = Query {
             table_name: TABLE.into(),
-            index_name: Some("local".into()),
+            index_name: Some("local-keys".into()),
             key_condition_expression: Some("pk = :p AND v = :v".into()),
             expression_attribute_values: Some(Item::from([
                 (":p", own.get("pk").unwrap().clone()),
@@ -391,6 +397,48 @@ fn a_deleted_row_does_not_come_back_and_one_put_anew_is_the_only_one() {
     assert_eq!(
         scan_all(migration.engine(), scan(TABLE, None)).0,
         vec![id.row(&content(5, 1))]
+    );
+}
+
+#[test]
+fn what_is_removed_while_rows_are_swept_stays_removed() {
+    let rows: BTreeMap<Id, Item> = (0..400)
+        .map(|at| (Id::new("u", "x", at), content(1, 0)))
+        .collect();
+    let migration = Migration::of(&rows);
+    let engine = migration.engine();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while migration.remaining() > 0 {
+                engine.move_rows(TABLE, None, 400).unwrap();
+            }
+        });
+        for id in rows.keys() {
+            let delete = trestle_api::DeleteItem {
+                table_name: TABLE.into(),
+                key: id.own(),
+                ..Default::default()
+            };
+            engine.run(delete).unwrap();
+        }
+    });
+    assert_eq!(scan_all(engine, scan(TABLE, None)).0, Vec::new());
+    migration.fixture.assert_sound();
+}
+
+#[test]
+fn a_row_is_not_found_under_the_key_of_a_former_place() {
+    let (id, rows) = one("u");
+    let migration = Migration::before(&rows);
+    let hook: Arc<dyn Hook> = Arc::new(Moving {
+        layouts: Arc::clone(&migration.layouts),
+        understands_former_keys: false,
+    });
+    migration.engine().install(Vec::new(), Some(hook)).unwrap();
+    assert_eq!(get(migration.engine(), TABLE, id.former()), None);
+    assert_eq!(
+        get(migration.engine(), TABLE, id.own()),
+        Some(id.row(&content(1, 0)))
     );
 }
 

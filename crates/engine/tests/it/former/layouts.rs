@@ -181,7 +181,7 @@ impl Former for Layouts {
                 same: true,
                 ..Sources::default()
             },
-            (None | Some("local"), Some(selection)) => {
+            (None | Some("local" | "local-keys"), Some(selection)) => {
                 let hash = selection.hash.first().and_then(AttributeValue::as_s);
                 match hash.and_then(|hash| hash.split_once('#')) {
                     Some(("new", a)) => Sources {
@@ -218,9 +218,13 @@ fn partition(pk: String) -> KeySelection {
     }
 }
 
-/// The hook that goes with it: keys of both layouts are understood.
+/// The hook that goes with it.
 #[derive(Debug)]
-pub(super) struct Moving(pub(super) Arc<Layouts>);
+pub(super) struct Moving {
+    pub(super) layouts: Arc<Layouts>,
+    /// Whether keys of the former layout are taken for those of the present one.
+    pub(super) understands_former_keys: bool,
+}
 
 impl Hook for Moving {
     fn covers(&self, table: &str) -> bool {
@@ -228,11 +232,12 @@ impl Hook for Moving {
     }
 
     fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
-        (table == TABLE).then(|| Arc::clone(&self.0) as _)
+        (table == TABLE).then(|| Arc::clone(&self.layouts) as _)
     }
 
     fn key(&self, _: &str, given: &Item) -> Result<Item, Error> {
-        Ok(Id::of_former(given).map_or_else(|| given.clone(), |id| id.own()))
+        let former = Id::of_former(given).filter(|_| self.understands_former_keys);
+        Ok(former.map_or_else(|| given.clone(), |id| id.own()))
     }
 
     fn place(&self, _: &str, item: Item, _: Timestamp) -> Result<Item, Error> {
