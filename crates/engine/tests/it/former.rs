@@ -427,6 +427,28 @@ fn what_is_removed_while_rows_are_swept_stays_removed() {
 }
 
 #[test]
+fn a_read_that_overlaps_the_beginning_finds_the_row() {
+    let (id, rows) = one("u");
+    for _ in 0..40 {
+        let migration = Migration::before(&rows);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        // The former key is understood before, during and after.
+                        assert!(get(migration.engine(), TABLE, id.former()).is_some());
+                    }
+                });
+            }
+            migration.begin();
+            migration.sweep_all();
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
 fn a_row_is_not_found_under_the_key_of_a_former_place() {
     let (id, rows) = one("u");
     let migration = Migration::before(&rows);
