@@ -1,6 +1,7 @@
 //! The models of one database: those that are stored with it, enforced by its commits.
 
 mod apply;
+mod versions;
 
 use std::sync::Arc;
 

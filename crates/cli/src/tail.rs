@@ -28,7 +28,10 @@ pub(crate) struct TailFlags {
     /// Only these events: insert, modify, remove, expire; several with commas, or given again
     #[arg(long = "event", value_name = "EVENT", value_delimiter = ',', value_parser = event)]
     events: Vec<ChangeEvent>,
-    /// A model that knows the entities, instead of those of the server; may be given more than once
+    /// Also show rows that a migration moves, marked `(move)`
+    #[arg(long)]
+    maintenance: bool,
+    /// A model that knows the entities, instead of those of the server; may be given more than once, newest first
     #[arg(long = "model", value_name = "FILE")]
     models: Vec<PathBuf>,
     /// Print each change as a JSON object in a line, as a route's target gets it
@@ -51,6 +54,7 @@ pub(crate) fn tail(flags: &TailFlags) -> Result<(), Failure> {
         entities: flags.entities.clone(),
         events: flags.events.clone(),
         starting_position: flags.follow.since,
+        include_maintenance: flags.maintenance,
         ..Route::new("tail", &flags.table, Destination::default())
     };
     let show = Show::new(flags.json);

@@ -18,8 +18,12 @@ pub struct Change {
     pub entity: Option<Arc<str>>,
     /// What happened to it.
     pub event: ChangeEvent,
+    /// The upkeep that it is part of; `None` if the application did it.
+    pub maintenance: Option<Maintenance>,
     /// The item's key.
     pub keys: Item,
+    /// The item's key in the earliest layout that is known, if it is another one now. See [`Change::item_key`].
+    pub former_keys: Option<Item>,
     /// The item before, if there was one and the stream shows it.
     pub old: Option<Item>,
     /// The item after, if there is one and the stream shows it.
@@ -77,10 +81,46 @@ impl fmt::Display for ChangeEvent {
     }
 }
 
+/// Upkeep that changes rows where the application did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Maintenance {
+    /// A migration moved the row: it is removed where it lay and inserted where it belongs.
+    Move,
+}
+
+impl Maintenance {
+    /// Its name, as in a change's JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Move => "move",
+        }
+    }
+
+    /// The upkeep with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        (name == Self::Move.name()).then_some(Self::Move)
+    }
+}
+
+impl fmt::Display for Maintenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl Change {
+    /// What tells the item from others, also after a migration gave it another key: what goes by the same item key must
+    /// stay in order.
+    #[must_use]
+    pub fn item_key(&self) -> &Item {
+        self.former_keys.as_ref().unwrap_or(&self.keys)
+    }
+
     /// The change in plain JSON: what patterns are matched against, and what targets get unless a template says
-    /// otherwise. Its members are `id`, `table`, `entity`, `event`, `changed`, `keys`, `old`, `new` and `at`; what is
-    /// not there is absent.
+    /// otherwise. Its members are `id`, `table`, `entity`, `event`, `maintenance`, `changed`, `keys`, `old`, `new`
+    /// and `at`; what is not there is absent.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut json = Map::new();
@@ -90,6 +130,9 @@ impl Change {
             json.insert("entity".into(), json!(&**entity));
         }
         json.insert("event".into(), json!(self.event.name()));
+        if let Some(maintenance) = self.maintenance {
+            json.insert("maintenance".into(), json!(maintenance.name()));
+        }
         json.insert("changed".into(), json!(self.changed));
         json.insert("keys".into(), plain_json(&self.keys));
         if let Some(old) = &self.old {
@@ -113,7 +156,9 @@ mod tests {
             table: "klayers".into(),
             entity: Some("layer".into()),
             event: ChangeEvent::Modify,
+            maintenance: None,
             keys: Item::from([("pk", "a")]),
+            former_keys: None,
             old: None,
             new: Some(Item::from([("pk", "a"), ("rgn", "eu-west-1")])),
             changed: vec!["rgn".into()],

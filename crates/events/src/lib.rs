@@ -32,7 +32,7 @@ mod target;
 mod tracker;
 mod typer;
 
-pub use change::{Change, ChangeEvent};
+pub use change::{Change, ChangeEvent, Maintenance};
 pub use dead_letter::{DeadLetter, DeadLetters, Replayed, Selection};
 pub use duration::parse_duration;
 pub use file::{CheckDestination, RouteFile, read_routes};

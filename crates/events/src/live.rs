@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use trestle_env::{Alarm, Clock, Timestamp};
-use trestle_item::{codec, key};
 use trestle_pattern::Template;
 
 use crate::matcher::{Matcher, Typed};
-use crate::parked::{KeyName, Parked};
+use crate::parked::{KeyName, Parked, key_name};
 use crate::rows::{Place, Rows};
 use crate::sequence::Sequence;
 use crate::status::{Counters, RouteState, RouteStatus};
@@ -63,7 +62,7 @@ impl ReadChange {
     pub(crate) fn new(change: Change, bytes: usize) -> Self {
         Self {
             sequence: Sequence::new(&change.sequence),
-            key: key::hash(&codec::encode(&change.keys)),
+            key: key_name(&change),
             typed: Arc::new(Typed::new(Arc::new(change))),
             bytes,
         }

@@ -33,6 +33,7 @@ pub(crate) struct Matcher {
     entities: Vec<String>,
     events: Vec<ChangeEvent>,
     changed: Vec<String>,
+    includes_maintenance: bool,
     pattern: Option<Pattern>,
 }
 
@@ -48,6 +49,7 @@ impl Matcher {
             entities: route.entities.clone(),
             events: route.events.clone(),
             changed: route.changed.clone(),
+            includes_maintenance: route.include_maintenance,
             pattern,
         })
     }
@@ -55,7 +57,8 @@ impl Matcher {
     pub(crate) fn takes(&self, typed: &Typed) -> bool {
         let change = &typed.change;
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        (self.events.is_empty() || self.events.contains(&change.event))
+        (self.includes_maintenance || change.maintenance.is_none())
+            && (self.events.is_empty() || self.events.contains(&change.event))
             && (self.entities.is_empty()
                 || change
                     .entity

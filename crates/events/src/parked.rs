@@ -4,13 +4,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use trestle_env::Timestamp;
+use trestle_item::{codec, key};
 
+use crate::Change;
 use crate::rows::KeptId;
 use crate::sequence::Sequence;
 use crate::tracker::ShardName;
 
 /// Names an item's key in eight bytes. Two keys with one name wait for each other without need, and that is all.
 pub(crate) type KeyName = u64;
+
+/// The name of the key of a change's item, the same before and after a migration moves it.
+pub(crate) fn key_name(change: &Change) -> KeyName {
+    key::hash(&codec::encode(change.item_key()))
+}
 
 /// What is remembered of a parked change; its record is in its row.
 #[derive(Clone, Debug)]

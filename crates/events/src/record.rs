@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use trestle_api::{OperationType, Record, TIME_TO_LIVE_PRINCIPAL};
+use trestle_api::{MIGRATION_PRINCIPAL, OperationType, Record, TIME_TO_LIVE_PRINCIPAL};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 
-use crate::{Change, ChangeEvent, Typer};
+use crate::{Change, ChangeEvent, Maintenance, Typer};
 
 /// The change that a record tells of.
 pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn Typer) -> Change {
-    let by_service = record
-        .user_identity
-        .is_some_and(|identity| identity.principal_id.as_deref() == Some(TIME_TO_LIVE_PRINCIPAL));
+    let principal = record.user_identity.and_then(|identity| identity.principal_id);
+    let is_by = |service: &str| principal.as_deref() == Some(service);
     let event = match record.event_name {
         OperationType::Insert => ChangeEvent::Insert,
         OperationType::Modify => ChangeEvent::Modify,
-        OperationType::Remove if by_service => ChangeEvent::Expire,
+        OperationType::Remove if is_by(TIME_TO_LIVE_PRINCIPAL) => ChangeEvent::Expire,
         OperationType::Remove => ChangeEvent::Remove,
     };
     let told = record.dynamodb;
@@ -26,7 +25,9 @@ pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn 
         table: Arc::clone(table),
         entity: typer.entity(table, item.unwrap_or(&told.keys)),
         event,
+        maintenance: is_by(MIGRATION_PRINCIPAL).then_some(Maintenance::Move),
         changed: changed(event, told.old_image.as_ref(), told.new_image.as_ref()),
+        former_keys: typer.former_key(table, &told.keys),
         keys: told.keys,
         old: told.old_image,
         new: told.new_image,
@@ -74,7 +75,15 @@ pub(crate) fn to_item(change: &Change) -> Item {
     if let Some(entity) = &change.entity {
         item.insert("entity", &**entity);
     }
-    for (name, image) in [("old", &change.old), ("new", &change.new)] {
+    if let Some(maintenance) = change.maintenance {
+        item.insert("maintenance", maintenance.name());
+    }
+    let images = [
+        ("former_keys", &change.former_keys),
+        ("old", &change.old),
+        ("new", &change.new),
+    ];
+    for (name, image) in images {
         if let Some(image) = image {
             item.insert(name, image.clone());
         }
@@ -89,13 +98,16 @@ pub(crate) fn from_item(mut item: Item) -> Option<Change> {
         Some(AttributeValue::M(image)) => Some(image),
         _ => None,
     };
-    let (keys, old, new) = (image("keys")?, image("old"), image("new"));
+    let (keys, former_keys) = (image("keys")?, image("former_keys"));
+    let (old, new) = (image("old"), image("new"));
     let names = item.get("changed")?.as_l()?.iter();
     Some(Change {
         table: text(&item, "table")?.into(),
         entity: text(&item, "entity").map(Arc::from),
         event: ChangeEvent::from_name(item.get("event")?.as_s()?)?,
+        maintenance: text(&item, "maintenance").and_then(|name| Maintenance::from_name(&name)),
         keys,
+        former_keys,
         old,
         new,
         changed: names.filter_map(|name| Some(name.as_s()?.to_owned())).collect(),
@@ -129,15 +141,23 @@ mod tests {
 
     #[test]
     fn a_kept_change_is_the_same_change() {
-        for (entity, old, new) in [
-            (Some("layer"), Some(image(&[("a", 1)])), Some(image(&[("a", 2)]))),
-            (None, None, None),
+        let moved = (Some(Maintenance::Move), Some(image(&[("pk", 1)])));
+        for (entity, (maintenance, former_keys), old, new) in [
+            (
+                Some("layer"),
+                moved,
+                Some(image(&[("a", 1)])),
+                Some(image(&[("a", 2)])),
+            ),
+            (None, (None, None), None, None),
         ] {
             let change = Change {
                 table: "t".into(),
                 entity: entity.map(Arc::from),
                 event: ChangeEvent::Modify,
+                maintenance,
                 keys: image(&[("pk", 7)]),
+                former_keys,
                 old,
                 new,
                 changed: vec!["a".into()],

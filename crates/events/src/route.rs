@@ -49,7 +49,7 @@ pub struct Route {
     pub starting_position: StartingPosition,
     /// Whether it delivers. A route that does not keeps its place, as long as the stream keeps its records.
     pub enabled: bool,
-    /// Kept for the moves and touches of migrations to come; it has no effect yet.
+    /// Whether it also takes what the application did not do: rows that a migration moves.
     pub include_maintenance: bool,
 }
 

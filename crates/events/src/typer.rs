@@ -1,5 +1,7 @@
 //! What an item is: asked once for each change.
 
+mod versions;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,28 +9,29 @@ use arc_swap::ArcSwap;
 use trestle_item::Item;
 use trestle_model::Model;
 
+use versions::Versions;
+
 /// Says which entity an item is.
 pub trait Typer: Send + Sync {
     /// The entity of an item of this table, of which at least the key is known.
     fn entity(&self, table: &str, item: &Item) -> Option<Arc<str>>;
+
+    /// The key that the item with this key had in the earliest layout that is known; `None` if it is the same. It must
+    /// not depend on what is learnt later: by it, the changes of an item find each other.
+    fn former_key(&self, _table: &str, _key: &Item) -> Option<Item> {
+        None
+    }
 }
 
 /// The entities of models, which can be exchanged while changes are being typed.
 #[derive(Default)]
 pub struct ModelTyper {
-    known: ArcSwap<Known>,
-}
-
-#[derive(Default)]
-struct Known {
     /// By the names of their tables.
-    models: HashMap<String, Arc<Model>>,
-    /// Every entity's name, so that typing a change allocates nothing.
-    names: HashMap<String, Arc<str>>,
+    known: ArcSwap<HashMap<String, Versions>>,
 }
 
 impl ModelTyper {
-    /// Knows these models.
+    /// Knows these models, as [`ModelTyper::set`] does.
     #[must_use]
     pub fn new(models: impl IntoIterator<Item = Arc<Model>>) -> Self {
         let typer = Self::default();
@@ -37,29 +40,36 @@ impl ModelTyper {
     }
 
     /// From now on, knows these models and no others.
+    ///
+    /// Several versions of a model come newest first. What the newest does not recognise is looked up in those before,
+    /// and has the name that the newest has for it: a change may have been written in a layout that is no longer in
+    /// effect when it is read.
     pub fn set(&self, models: impl IntoIterator<Item = Arc<Model>>) {
-        let mut known = Known::default();
+        let mut known: HashMap<String, Versions> = HashMap::new();
         for model in models {
-            for entity in model.entities() {
-                let name = entity.name();
-                known.names.insert(name.to_owned(), name.into());
-            }
             for table in model.tables() {
-                known
-                    .models
-                    .insert(table.table_name().to_owned(), Arc::clone(&model));
+                let name = table.table_name();
+                known.entry(name.to_owned()).or_default().add(name, &model);
             }
         }
         self.known.store(Arc::new(known));
+    }
+
+    /// A row of an earlier layout as the newest version has it; `None` if it is not of an earlier one, or cannot be
+    /// brought into the newest.
+    #[must_use]
+    pub fn renewed(&self, table: &str, row: &Item) -> Option<Item> {
+        self.known.load().get(table)?.renewed(table, row)
     }
 }
 
 impl Typer for ModelTyper {
     fn entity(&self, table: &str, item: &Item) -> Option<Arc<str>> {
-        let known = self.known.load();
-        // A row that the model would refuse is no entity; that is nothing to stop at here.
-        let entity = known.models.get(table)?.recognise(table, item).ok()??;
-        known.names.get(entity.name()).cloned()
+        self.known.load().get(table)?.entity(table, item)
+    }
+
+    fn former_key(&self, table: &str, key: &Item) -> Option<Item> {
+        self.known.load().get(table)?.former_key(table, key)
     }
 }
 

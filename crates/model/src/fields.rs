@@ -176,7 +176,7 @@ pub(crate) const ROUTE: &[Field] = &[
     field(
         "include_maintenance",
         Shape::Flag,
-        "Kept for the moves and touches of migrations to come; has no effect yet. False unless given.",
+        "Whether it also takes what the application did not do: rows that a migration moves. False unless given.",
     ),
 ];
 

@@ -86,7 +86,7 @@ impl Protocol for Queue {
         });
         if self.is_fifo {
             // In order per item, and once per change, as far as SQS remembers.
-            let item = plain_json(&delivery.change.keys).to_string();
+            let item = plain_json(delivery.change.item_key()).to_string();
             entry["MessageGroupId"] = json!(sha256(item.as_bytes()));
             entry["MessageDeduplicationId"] = json!(sha256(delivery.id.as_bytes()));
         }

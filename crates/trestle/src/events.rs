@@ -86,13 +86,14 @@ mod named;
 pub use changed::Changed;
 pub use trestle_events::{
     ApplyError, Backoff, Change, ChangeEvent, DeadLetter, DeadLetters, Destination, Door, LastError,
-    Replayed, Route, RouteState, RouteStatus, Router, Selection, StartingPosition,
+    Maintenance, Replayed, Route, RouteState, RouteStatus, Router, Selection, StartingPosition,
 };
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trestle_binding::{BindError, Binding};
 use trestle_engine::Engine;
 use trestle_events::{ModelTyper, QueueDoor, Setup};
 use trestle_queue::Queues;
@@ -110,6 +111,8 @@ pub struct Events {
     engine: Engine,
     routes: Vec<Route>,
     doors: BTreeMap<String, Door>,
+    /// Knows the models from the start on.
+    typer: Arc<ModelTyper>,
     definitions: BTreeMap<&'static str, &'static Definition>,
     named: Named,
     faults: Vec<String>,
@@ -122,6 +125,7 @@ impl Events {
             engine: engine.clone(),
             routes: Vec::new(),
             doors: BTreeMap::new(),
+            typer: Arc::default(),
             definitions: BTreeMap::new(),
             named: Named::default(),
             faults: Vec::new(),
@@ -156,7 +160,7 @@ impl Events {
         let definition = <E as FromRow>::Model::definition();
         self.definitions.insert(definition.name(), definition);
         let connected = definition.table_of::<E>().map(|table| Connected {
-            door: Door::Target(Arc::new(Handler::new(handler))),
+            door: Door::Target(Arc::new(Handler::new(handler, &self.typer))),
             entity: E::NAME,
             table: table.to_owned(),
         });
@@ -181,7 +185,7 @@ impl Events {
         R: Future<Output = Result<(), X>> + Send,
         X: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let door = Door::Target(Arc::new(Handler::new(handler)));
+        let door = Door::Target(Arc::new(Handler::new(handler, &self.typer)));
         self.route::<E>(name, Destination::new("handler", name), door, narrow)
     }
 
@@ -225,6 +229,8 @@ impl Events {
         let models = self.definitions.values();
         let models = models.filter_map(|definition| trestle_model::load(definition.text()).model);
         let models: Vec<Arc<trestle_model::Model>> = models.map(Arc::new).collect();
+        self.typer
+            .set(models.iter().cloned().chain(stored(&self.engine)?));
         match self.named.routes(&models) {
             Ok(named) => {
                 for (route, door) in named {
@@ -243,7 +249,7 @@ impl Events {
         let router = Router::start(Setup {
             clock: Arc::clone(self.engine.clock()),
             bell: Some(self.engine.changes()),
-            typer: Arc::new(ModelTyper::new(models)),
+            typer: self.typer,
             doors: Arc::new(move |route: &Route| {
                 doors
                     .get(&route.name)
@@ -258,6 +264,16 @@ impl Events {
         router.apply(self.routes).await?;
         Ok(router)
     }
+}
+
+/// The models that are stored with the data, all versions: what happened before a migration is told in the layout of then.
+fn stored(engine: &Engine) -> Result<Vec<Arc<trestle_model::Model>>, ApplyError> {
+    let versions =
+        Binding::read(engine.clone(), Arc::clone(engine.clock())).and_then(|binding| binding.versions());
+    versions.map_err(|error| match error {
+        BindError::Database(error) => ApplyError::Database(error),
+        other => ApplyError::Routes(vec![other.to_string()]),
+    })
 }
 
 impl std::fmt::Debug for Events {

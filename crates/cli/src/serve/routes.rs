@@ -128,7 +128,8 @@ impl Routes {
         let names = binding.list().into_iter().map(|summary| summary.name);
         let stored = |name: String| Some((binding.text(&name).ok()?, binding.model(&name).ok()?));
         let models: Vec<(String, Arc<Model>)> = names.filter_map(stored).collect();
-        self.typer.set(models.iter().map(|(_, model)| Arc::clone(model)));
+        // What was written before a migration is typed by the version of then.
+        self.typer.set(binding.versions().map_err(|error| error.to_string())?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
         let mut routes = Vec::new();
         for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {

@@ -67,12 +67,18 @@ impl Show {
             ChangeEvent::Remove | ChangeEvent::Expire => Colour::Red,
         };
         let mut text = format!(
-            "{} {} {} {}\n",
+            "{} {} {} {}",
             self.paint(Colour::Grey, json["at"].as_str().unwrap_or_default()),
             self.paint(colour, change.event.name()),
             self.paint(Colour::Blue, change.entity.as_deref().unwrap_or("-")),
             keys(&json["keys"]),
         );
+        if let Some(maintenance) = change.maintenance {
+            // Nothing else is new about the row.
+            let why = format!("({maintenance})");
+            return format!("{text} {}\n", self.paint(Colour::Grey, &why));
+        }
+        text.push('\n');
         let image = |item: Option<&trestle_item::Item>| item.map(plain_json).unwrap_or_default();
         let (old, new) = (image(change.old.as_ref()), image(change.new.as_ref()));
         for name in &change.changed {
@@ -118,6 +124,7 @@ fn cut(value: &Value) -> String {
 mod tests {
     use super::*;
     use trestle_env::Timestamp;
+    use trestle_events::Maintenance;
     use trestle_item::Item;
 
     fn change() -> Change {
@@ -125,7 +132,9 @@ mod tests {
             table: "layers".into(),
             entity: Some("layer".into()),
             event: ChangeEvent::Modify,
+            maintenance: None,
             keys: Item::from([("pk", "lyr#7")]),
+            former_keys: None,
             old: Some(Item::from([("pk", "lyr#7"), ("status", "latest"), ("note", "x")])),
             new: Some(Item::from([
                 ("pk", "lyr#7"),
@@ -156,6 +165,23 @@ mod tests {
             colours: true,
         };
         assert!(coloured.text(&change()).contains("\x1b[33mmodify\x1b[0m"));
+    }
+
+    #[test]
+    fn a_row_that_is_moved_is_a_line_that_says_so() {
+        let show = Show {
+            json: false,
+            colours: false,
+        };
+        let moved = Change {
+            event: ChangeEvent::Insert,
+            maintenance: Some(Maintenance::Move),
+            ..change()
+        };
+        assert_eq!(
+            show.text(&moved),
+            "2024-02-28T23:59:59.999Z insert layer pk=\"lyr#7\" (move)\n"
+        );
     }
 
     #[test]

@@ -9,11 +9,10 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use trestle_api::Error;
 use trestle_env::{Clock, Timestamp};
-use trestle_item::{codec, key};
 
 use super::{ApplyError, ReaderHandle, Setup};
 use crate::live::{Live, Parts};
-use crate::parked::{Entry, Parked};
+use crate::parked::{Entry, Parked, key_name};
 use crate::reader::{Command, Follower};
 use crate::rows::{Kept, Place, Position, Rows};
 use crate::sequence::Sequence;
@@ -195,7 +194,7 @@ async fn load_parked(rows: &Rows, route: &str) -> Result<Parked, Error> {
                 due: kept.due,
                 is_stored: true,
             };
-            parked.add(key::hash(&codec::encode(&kept.change.keys)), kept.id, entry);
+            parked.add(key_name(&kept.change), kept.id, entry);
         }
         after = more;
         if after.is_none() {

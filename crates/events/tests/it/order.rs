@@ -10,7 +10,7 @@ use crate::support::{Recorder, World, assert_in_order, route};
 
 /// Takes some batches, refuses some, takes some in part, is away at times. What is taken in part fails from some change
 /// of an item on: a target that skips a change of an item and takes a later one breaks the order itself.
-fn moody(seed: u64) -> impl Fn(&Batch) -> Outcome {
+pub(crate) fn moody(seed: u64) -> impl Fn(&Batch) -> Outcome {
     let random = Mutex::new(fastrand::Rng::with_seed(seed));
     move |batch| {
         let mut random = random.lock();
@@ -22,8 +22,8 @@ fn moody(seed: u64) -> impl Fn(&Batch) -> Outcome {
                 let mut failed: Vec<(String, String)> = Vec::new();
                 let mut items = Vec::new();
                 for delivery in &batch.deliveries {
-                    if items.contains(&&delivery.change.keys) || random.u8(..4) == 0 {
-                        items.push(&delivery.change.keys);
+                    if items.contains(&delivery.change.item_key()) || random.u8(..4) == 0 {
+                        items.push(delivery.change.item_key());
                         failed.push((delivery.id.clone(), "not this one".into()));
                     }
                 }

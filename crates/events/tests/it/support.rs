@@ -27,6 +27,8 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) engine: Engine,
+    /// Says to routers what an item is: what stands before the `#` of its key, unless a test says otherwise.
+    pub(crate) typer: Arc<dyn Typer>,
 }
 
 impl World {
@@ -38,7 +40,8 @@ impl World {
     pub(crate) fn with(options: Options) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), options).unwrap();
-        let world = Self { clock, engine };
+        let typer = Arc::new(ByPrefix);
+        let world = Self { clock, engine, typer };
         world.table("T");
         world.table("fence");
         world
@@ -149,7 +152,7 @@ impl World {
             database,
             clock: self.clock.clone(),
             bell: Some(self.engine.changes()),
-            typer: Arc::new(ByPrefix),
+            typer: Arc::clone(&self.typer),
             doors: Arc::new(open),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),

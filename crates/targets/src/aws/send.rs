@@ -143,5 +143,9 @@ impl Progress {
 }
 
 fn item(delivery: &Delivery) -> String {
-    format!("{} {}", delivery.change.table, plain_json(&delivery.change.keys))
+    format!(
+        "{} {}",
+        delivery.change.table,
+        plain_json(delivery.change.item_key())
+    )
 }

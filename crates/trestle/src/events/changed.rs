@@ -1,7 +1,7 @@
 //! A change as its handler sees it.
 
 use trestle_env::Timestamp;
-use trestle_events::{ChangeEvent, Delivery};
+use trestle_events::{ChangeEvent, Delivery, Maintenance, ModelTyper};
 use trestle_item::Item;
 use trestle_typed::{Entity, Error, read_from};
 
@@ -12,6 +12,9 @@ pub struct Changed<E> {
     pub id: String,
     /// What happened to the row.
     pub event: ChangeEvent,
+    /// The upkeep that it is part of, if it was not the application that did it. Only a route with
+    /// `include_maintenance` gets such changes.
+    pub maintenance: Option<Maintenance>,
     /// The row before, if there was one and the stream shows it.
     pub old: Option<E>,
     /// The row after, if there is one and the stream shows it.
@@ -25,16 +28,21 @@ pub struct Changed<E> {
 }
 
 impl<E: Entity> Changed<E> {
-    /// Reads both rows. One that does not fit the model is an error, which the route treats as any other.
-    pub(crate) fn read(delivery: &Delivery) -> Result<Self, Error> {
+    /// Reads both rows, also of an earlier layout that `typer` knows. One that does not fit the model is an error, which
+    /// the route treats as any other.
+    pub(crate) fn read(delivery: &Delivery, typer: &ModelTyper) -> Result<Self, Error> {
         let change = &delivery.change;
         let row = |image: &Option<Item>| match image {
-            Some(item) => read_from(&change.table, item.clone()),
+            Some(item) => {
+                let renewed = typer.renewed(&change.table, item);
+                read_from(&change.table, renewed.unwrap_or_else(|| item.clone()))
+            }
             None => Ok(None),
         };
         Ok(Self {
             id: delivery.id.clone(),
             event: change.event,
+            maintenance: change.maintenance,
             old: row(&change.old)?,
             new: row(&change.new)?,
             changed: change.changed.clone(),

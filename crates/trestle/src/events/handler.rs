@@ -4,7 +4,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use trestle_events::{Batch, Deliver, Delivery, Outcome, Target};
+use trestle_events::{Batch, Deliver, Delivery, ModelTyper, Outcome, Target};
 use trestle_typed::Entity;
 
 use super::Changed;
@@ -12,13 +12,15 @@ use super::Changed;
 /// Calls a function with each change of a batch.
 pub(super) struct Handler<E, F> {
     function: Arc<F>,
+    typer: Arc<ModelTyper>,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E, F> Handler<E, F> {
-    pub(super) fn new(function: F) -> Self {
+    pub(super) fn new(function: F, typer: &Arc<ModelTyper>) -> Self {
         Self {
             function: Arc::new(function),
+            typer: Arc::clone(typer),
             entity: PhantomData,
         }
     }
@@ -30,7 +32,7 @@ impl<E, F> Handler<E, F> {
         R: Future<Output = Result<(), X>> + Send,
         X: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let change = Changed::read(delivery).map_err(|error| error.to_string())?;
+        let change = Changed::read(delivery, &self.typer).map_err(|error| error.to_string())?;
         let function = Arc::clone(&self.function);
         // In a task of its own, a panic is a failure like any other and does not end the route.
         let done = tokio::spawn(async move {
@@ -54,15 +56,15 @@ where
             let mut failed: Vec<(String, String)> = Vec::new();
             let mut waiting = Vec::new();
             for delivery in &batch.deliveries {
-                let keys = &delivery.change.keys;
+                let item = delivery.change.item_key();
                 // What happened to an item later must not be handled before what failed.
-                let outcome = if waiting.contains(&keys) {
+                let outcome = if waiting.contains(&item) {
                     Err("waits behind an earlier change of the same item".to_owned())
                 } else {
                     self.take(delivery).await
                 };
                 if let Err(reason) = outcome {
-                    waiting.push(keys);
+                    waiting.push(item);
                     failed.push((delivery.id.clone(), reason));
                 }
             }

@@ -1,0 +1,82 @@
+//! The versions of a table's model, for changes that were written in earlier ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trestle_item::Item;
+use trestle_model::{Model, Relayout};
+
+/// The versions of a table's model, newest first.
+#[derive(Default)]
+pub(super) struct Versions(Vec<Version>);
+
+struct Version {
+    model: Arc<Model>,
+    /// Every entity, with its name in the newest version; so that typing a change allocates nothing.
+    names: HashMap<String, Arc<str>>,
+    /// What moved in this table when the next version came; `None` if nothing did.
+    moved: Option<Relayout>,
+}
+
+impl Versions {
+    /// Adds the version before the last.
+    pub(super) fn add(&mut self, table: &str, model: &Arc<Model>) {
+        let moved = self.0.last().and_then(|next| moved(table, model, &next.model));
+        let renamed = |name: &str| {
+            let mut moves = moved.iter().flat_map(Relayout::moves);
+            let next = moves.find(|one| one.former_entity == name);
+            let next = next.map_or_else(|| name.to_owned(), |one| one.entity.to_owned());
+            let newest = self.0.last().and_then(|version| version.names.get(&next));
+            newest.cloned().unwrap_or_else(|| next.into())
+        };
+        let entities = model.entities().iter();
+        let names = entities.map(|entity| (entity.name().to_owned(), renamed(entity.name())));
+        self.0.push(Version {
+            names: names.collect(),
+            model: Arc::clone(model),
+            moved,
+        });
+    }
+
+    pub(super) fn entity(&self, table: &str, item: &Item) -> Option<Arc<str>> {
+        self.0.iter().find_map(|version| {
+            // A row that the model would refuse is no entity; that is nothing to stop at here.
+            let entity = version.model.recognise(table, item).ok()??;
+            version.names.get(entity.name()).cloned()
+        })
+    }
+
+    pub(super) fn former_key(&self, table: &str, key: &Item) -> Option<Item> {
+        let moved = self.0.iter().filter_map(|version| version.moved.as_ref());
+        let first = moved.fold(None, |known: Option<Item>, moved| {
+            let place = moved.former_place(table, known.as_ref().unwrap_or(key));
+            place.or(known)
+        });
+        first.filter(|first| first != key)
+    }
+
+    pub(super) fn renewed(&self, table: &str, row: &Item) -> Option<Item> {
+        let moved = self.0.iter().rev().filter_map(|version| version.moved.as_ref());
+        let newest = moved.fold(None, |known: Option<Item>, moved| {
+            let row = known.as_ref().unwrap_or(row);
+            let is_former = moved.is_former(table, row);
+            is_former
+                .then(|| moved.renew(table, row).ok())
+                .flatten()
+                .or(known)
+        });
+        newest.filter(|newest| newest != row)
+    }
+}
+
+/// What moved in a table between two versions. Where it can only be told from the other end, the newer version is one
+/// that was gone back to.
+fn moved(table: &str, former: &Arc<Model>, present: &Arc<Model>) -> Option<Relayout> {
+    if former.name() != present.name() {
+        return None;
+    }
+    let moves = |found: &Relayout| found.tables().any(|moved| moved == table);
+    let out = Relayout::between(former, present).ok().filter(moves);
+    let back = || Relayout::between(present, former).and_then(|out| out.reversed());
+    out.or_else(|| back().ok().filter(moves))
+}
