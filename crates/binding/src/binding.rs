@@ -1,7 +1,12 @@
 //! The models of one database: those that are stored with it, enforced by its commits.
 
 mod apply;
+mod begin;
+mod held;
+mod steer;
+mod sweep;
 mod versions;
+mod work;
 
 use std::sync::Arc;
 
@@ -11,12 +16,15 @@ use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_model::{Model, Problem, Severity};
 
-use crate::models::Models;
+use crate::migration::{self, MigrationState};
 use crate::report::ModelSummary;
-use crate::stored::{self, Stored};
+use crate::stored;
+use held::{Held, together};
 
 pub use apply::ApplyOptions;
-pub(crate) use apply::row_counters;
+pub use begin::{PlanOptions, StartOptions};
+pub(crate) use sweep::Swept;
+pub(crate) use work::row_counters;
 
 /// Why models cannot be bound to a database.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +68,55 @@ pub enum BindError {
         /// The models there are.
         known: Vec<String>,
     },
+    /// A migration that is stored with the data cannot go on, as this version of Trestle sees it.
+    #[error("the stored migration of model {model} cannot go on: {why}")]
+    StoredMigration {
+        /// The model.
+        model: String,
+        /// Why.
+        why: String,
+    },
+    /// The model is being migrated.
+    #[error("the rows of model {model} are on the move ({state}); {next}")]
+    OnTheMove {
+        /// The model.
+        model: String,
+        /// Where the migration stands.
+        state: MigrationState,
+        /// What can be done now.
+        next: String,
+    },
+    /// Nothing moves between the two versions.
+    #[error(
+        "no key of a table differs between version {version} of model {model} and this one: no row has to move; `trestle \
+         model apply FILE` applies it"
+    )]
+    NothingMoves {
+        /// The model.
+        model: String,
+        /// Its version.
+        version: u64,
+    },
+    /// There is no such migration.
+    #[error("there is no migration of {}; {}", .name.as_deref().unwrap_or("any model that is not over"), migrations(known))]
+    NoMigration {
+        /// The model, if one was named.
+        name: Option<String>,
+        /// The migrations there are.
+        known: Vec<String>,
+    },
+    /// A migration cannot do that where it stands.
+    #[error("the migration of model {model} is {state}, so {cannot}; {next}")]
+    NotNow {
+        /// The model.
+        model: String,
+        /// Where the migration stands.
+        state: MigrationState,
+        /// What it cannot.
+        cannot: &'static str,
+        /// What can be done now.
+        next: String,
+    },
     /// The database refused.
     #[error(transparent)]
     Database(#[from] Error),
@@ -76,6 +133,13 @@ fn first_error(problems: &[Problem]) -> String {
     match errors.count() {
         0 => first,
         more => format!("{first} (and {more} more)"),
+    }
+}
+
+fn migrations(known: &[String]) -> String {
+    match known {
+        [] => "`trestle migrate plan FILE` plans one".to_owned(),
+        known => format!("there is one of {}: name it", known.join(", ")),
     }
 }
 
@@ -96,29 +160,6 @@ pub struct Binding {
     applying: Mutex<()>,
 }
 
-/// A stored model, and what it says, if it loads.
-#[derive(Clone, Debug)]
-struct Held {
-    stored: Stored,
-    model: Result<Arc<Model>, Vec<Problem>>,
-}
-
-impl Held {
-    fn load(stored: Stored) -> Self {
-        let loaded = trestle_model::load(&stored.text);
-        let model = loaded.model.map(Arc::new).ok_or(loaded.problems);
-        Held { stored, model }
-    }
-
-    fn model(&self) -> Result<&Arc<Model>, BindError> {
-        self.model.as_ref().map_err(|problems| BindError::StoredUnsound {
-            name: self.stored.name.clone(),
-            version: self.stored.version,
-            problems: problems.clone(),
-        })
-    }
-}
-
 impl Binding {
     /// Loads the models that are stored with the data and lets the engine enforce them.
     pub fn open(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
@@ -137,14 +178,25 @@ impl Binding {
     /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
     /// things right. [`Binding::enforce`] does, and so does applying a model.
     pub fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
-        let stored = stored::newest(stored::all(&engine)?);
-        let held = stored.into_iter().map(Held::load).collect();
+        let versions = stored::all(&engine)?;
+        let mut migrations = migration::all(&engine)?;
+        let held = stored::newest(versions.clone()).into_iter().map(|stored| {
+            let migration = migrations.remove(&stored.name);
+            Held::load(stored).with_migration(migration, &versions)
+        });
+        let held = held.collect();
         Ok(Binding {
             engine,
             clock,
             held: Mutex::new(held),
             applying: Mutex::new(()),
         })
+    }
+
+    /// The clock that everything here follows.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// The stored models.
@@ -181,32 +233,20 @@ impl Binding {
             .filter(|held| held.stored.name != name)
             .cloned()
             .collect();
-        if rest.len() == held.len() {
+        let Some(found) = held.iter().find(|held| held.stored.name == name) else {
             return Err(no_model(&held, name));
-        }
+        };
+        found.refuse_while_rows_move()?;
         let versions = stored::all(&self.engine)?.into_iter();
         let gone = versions.filter(|stored| stored.name == name);
-        let gone = gone.map(|stored| (stored.document(), None)).collect();
+        let mut gone: Vec<_> = gone.map(|stored| (stored.document(), None)).collect();
+        gone.push((migration::Document::name(name), None));
         // Whoever clears up may have more than one to clear up.
         let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
         self.engine.install(gone, hook)?;
         *self.held.lock() = rest;
         Ok(())
     }
-}
-
-/// All models as one hook.
-fn together(held: &[Held]) -> Result<Models, BindError> {
-    let mut models = Models::default();
-    for held in held {
-        let model = held.model()?;
-        models.add(model).map_err(|claimed| BindError::SameTable {
-            first: claimed.by,
-            second: model.name().to_owned(),
-            table: claimed.table,
-        })?;
-    }
-    Ok(models)
 }
 
 fn no_model(held: &[Held], name: &str) -> BindError {

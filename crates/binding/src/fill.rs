@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use trestle_api::{Database, DatabaseExt, Error, ErrorKind, UpdateItem, Wait};
-use trestle_engine::{By, Hook, ItemChange, Rows, Verdict};
+use trestle_engine::{By, Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 use trestle_model::{Changed, Companion, Effect, Entity, Head, Model, Role, Table};
@@ -143,6 +143,10 @@ fn heads(entity: &Entity) -> impl Iterator<Item = &Head> {
 impl Hook for Filling {
     fn covers(&self, table: &str) -> bool {
         self.models.covers(table)
+    }
+
+    fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
+        self.models.former(table)
     }
 
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {

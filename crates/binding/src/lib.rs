@@ -2,11 +2,15 @@
 //!
 //! [`Binding::open`] loads the models that are stored with the data and lets the engine enforce them;
 //! [`Binding::apply`] makes the database what a model says. What it did, would do or could not do is a [`Report`].
+//!
+//! A version with other keys is a migration: [`Binding::start_migration`] lets it take effect at once, and a [`Sweeper`]
+//! moves the rows while they are read and written.
 
 mod binding;
 mod call;
 mod commit_rows;
 mod fill;
+mod migration;
 mod models;
 mod plan;
 mod report;
@@ -17,7 +21,11 @@ mod step;
 mod stored;
 mod watcher;
 
-pub use binding::{ApplyOptions, BindError, Binding};
+pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, StartOptions};
+pub use migration::{
+    MigrationPlan, MigrationState, MigrationStatus, PlannedKey, PlannedMove, Rate, RateError, StuckRow,
+    StuckRows, Sweeper, TableProgress, TableStatus,
+};
 pub use models::Models;
 pub use report::{Misfit, ModelSummary, Obstacle, Outcome, Report, Step, TableRows};
 pub use request::request;

@@ -4,17 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_engine::{Companion, Hook, ItemChange, Rows, Verdict};
+use trestle_engine::{Companion, Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
 use trestle_item::Item;
 use trestle_model::{Changed, Model, Refusal, Stopped};
 
 use crate::commit_rows::CommitRows;
+use crate::migration::{Moving, TableFormer};
 
 /// Models that are enforced together. *Invariant*: no table is in two of them.
 #[derive(Clone, Debug, Default)]
 pub struct Models {
     by_table: HashMap<String, Arc<Model>>,
+    /// Tables whose rows move to other keys, and whether any may still have to.
+    moving: HashMap<String, (Arc<Moving>, bool)>,
 }
 
 /// A table that two models claim.
@@ -43,6 +46,14 @@ impl Models {
         Ok(())
     }
 
+    /// Rows of a model that was taken in move: keys of two layouts are understood in its tables.
+    pub(crate) fn move_rows(&mut self, moving: &Arc<Moving>, may_hold_rows: bool) {
+        for table in moving.relayout().tables() {
+            self.moving
+                .insert(table.to_owned(), (Arc::clone(moving), may_hold_rows));
+        }
+    }
+
     /// The model of a table.
     #[must_use]
     pub fn of_table(&self, table: &str) -> Option<&Arc<Model>> {
@@ -55,20 +66,31 @@ impl Hook for Models {
         self.by_table.contains_key(table)
     }
 
+    fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
+        let (moving, may_hold_rows) = self.moving.get(table)?;
+        Some(Arc::new(TableFormer {
+            moving: Arc::clone(moving),
+            table: table.to_owned(),
+            may_hold_rows: *may_hold_rows,
+        }))
+    }
+
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
-        match self.of_table(table) {
-            Some(model) => model.key_of(table, given).map_err(|refusal| refused(&refusal)),
-            None => Ok(given.clone()),
+        match (self.of_table(table), self.moving.get(table)) {
+            (Some(model), Some((moving, _))) => moving.key(model, table, given),
+            (Some(model), None) => model.key_of(table, given).map_err(|refusal| refused(&refusal)),
+            (None, _) => Ok(given.clone()),
         }
     }
 
     fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
-        match self.of_table(table) {
-            Some(model) => {
+        match (self.of_table(table), self.moving.get(table)) {
+            (Some(model), Some((moving, _))) => moving.place(model, table, item, now),
+            (Some(model), None) => {
                 let placed = model.place(table, item, now.as_millis());
                 placed.map_err(|refusal| refused(&refusal))
             }
-            None => Ok(item),
+            (None, _) => Ok(item),
         }
     }
 

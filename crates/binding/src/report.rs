@@ -86,6 +86,13 @@ pub enum Step {
         /// The table.
         table: String,
     },
+    /// Move rows to the keys that the model gives them, while they are read and written.
+    MoveRows {
+        /// The table.
+        table: String,
+        /// How many.
+        rows: u64,
+    },
 }
 
 /// Something that no permitted step changes.
@@ -110,6 +117,9 @@ pub struct TableRows {
     pub table: String,
     /// How many rows were looked at.
     pub looked_at: u64,
+    /// How many move to another key.
+    #[serde(default)]
+    pub to_move: u64,
     /// How many lack something that can be derived: an index key, the tag, a default.
     pub to_fill_in: u64,
     /// Why other rows do not fit.

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use trestle_api::{Database, Error, Scan};
 use trestle_item::Item;
-use trestle_model::{Derived, Model, Refusal, Table};
+use trestle_model::{Derived, Model, Refusal, Relayout, Table};
 
 use crate::call::call;
 use crate::report::{Misfit, TableRows};
 use crate::watcher::Watcher;
+
+/// Why a model cannot simply be applied to rows of another layout.
+const FORMER: &str = "the keys are of the version before: needs a migration, `trestle migrate plan FILE`, which moves \
+                      the rows while they are read and written";
 
 /// How many keys of misfits are shown for each reason.
 const KEYS_SHOWN: usize = 10;
@@ -52,6 +56,8 @@ pub(crate) struct Inspection<'m> {
     model: &'m Model,
     table: &'m Table,
     now_ms: u64,
+    /// What moves between the version before and this one, if that is known.
+    relayout: Option<&'m Relayout>,
     found: TableRows,
     misfits: BTreeMap<String, Misfit>,
 }
@@ -62,12 +68,18 @@ impl<'m> Inspection<'m> {
             model,
             table,
             now_ms,
+            relayout: None,
             found: TableRows {
                 table: table.table_name().to_owned(),
                 ..TableRows::default()
             },
             misfits: BTreeMap::new(),
         }
+    }
+
+    /// Tells rows of the version before from rows that are only wrong.
+    pub(crate) fn knowing(self, relayout: Option<&'m Relayout>) -> Self {
+        Inspection { relayout, ..self }
     }
 
     /// Looks at every row.
@@ -82,11 +94,41 @@ impl<'m> Inspection<'m> {
             watcher.rows("checking rows", name, self.found.looked_at);
             Ok(())
         })?;
-        self.found.misfits = self.misfits.into_values().collect();
-        Ok(self.found)
+        Ok(self.finish())
     }
 
-    fn look_at(&mut self, row: &Item) {
+    /// What was found.
+    pub(crate) fn finish(mut self) -> TableRows {
+        self.found.misfits = self.misfits.into_values().collect();
+        self.found
+    }
+
+    /// Rows looked at up to now.
+    pub(crate) fn looked_at(&self) -> u64 {
+        self.found.looked_at
+    }
+
+    /// Counts a row that moves, and fits where it goes.
+    pub(crate) fn moves(&mut self) {
+        self.found.looked_at += 1;
+        self.found.to_move += 1;
+    }
+
+    /// Counts a row that does not fit.
+    pub(crate) fn misfit(&mut self, reason: String, example: &dyn std::fmt::Display, row: &Item) {
+        self.found.looked_at += 1;
+        add(&mut self.misfits, reason, example, &key_of(self.table, row));
+    }
+
+    /// Holds a row against the model.
+    pub(crate) fn look_at(&mut self, row: &Item) {
+        let name = self.table.table_name();
+        if self
+            .relayout
+            .is_some_and(|relayout| relayout.is_former(name, row))
+        {
+            return self.misfit(FORMER.to_owned(), &"its key is of the version before", row);
+        }
         self.found.looked_at += 1;
         match self.model.derive(self.table.table_name(), None, row, self.now_ms) {
             Ok(derived) => {
@@ -128,7 +170,7 @@ pub(crate) fn add(
 }
 
 /// The reason without what differs from row to row.
-fn reason(refusal: &Refusal) -> String {
+pub(crate) fn reason(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Unrecognised { .. } | Refusal::UnknownTag { .. } => {
             "no entity of the model: add the entity, or say `open = true` for the table".to_owned()
@@ -137,9 +179,10 @@ fn reason(refusal: &Refusal) -> String {
             "could be any of {}: give the rows their tag, or set the entities apart by their keys",
             entities.join(", ")
         ),
-        Refusal::Mismatch { entity, key, .. } => {
-            format!("entity {entity}: key {key} is not what the attributes give: needs a migration")
-        }
+        Refusal::Mismatch { entity, key, .. } => format!(
+            "entity {entity}: key {key} is not what the attributes give: needs a migration: of a table's key, correct the \
+             rows; of an index's, give the index another key attribute, which --fill fills in"
+        ),
         Refusal::Missing {
             entity, attribute, ..
         } => format!(

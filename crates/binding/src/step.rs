@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Takes one step of a plan. Steps that are no matter of tables are somebody else's.
 pub(crate) fn take(database: &dyn Database, model: &Model, step: &Step) -> Result<(), Error> {
     let (name, request) = match step {
-        Step::StoreModel { .. } | Step::FillIn { .. } => return Ok(()),
+        Step::StoreModel { .. } | Step::FillIn { .. } | Step::MoveRows { .. } => return Ok(()),
         Step::CreateTable { table } => {
             let wanted = wanted(model, table)?;
             call(database, schema::create_table(wanted))?;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use trestle_engine::Hook;
-use trestle_model::{Counter, Effect, Entity, Model, Once};
 
+use super::work::Work;
 use super::{BindError, Binding, Held, together};
 use crate::fill::{self, Filling};
 use crate::plan::{Plan, plan};
-use crate::report::{Obstacle, Outcome, Report, Step, TableRows};
+use crate::report::{Outcome, Report, Step};
 use crate::rows::Inspection;
 use crate::step;
 use crate::stored::Stored;
@@ -25,19 +25,6 @@ pub struct ApplyOptions {
     pub delete_indexes: bool,
 }
 
-/// A model on its way into the database.
-struct Work {
-    text: String,
-    model: Arc<Model>,
-    /// Its newest version so far, and what that said, if it loads.
-    before: Option<Held>,
-    others: Vec<Held>,
-    options: ApplyOptions,
-    /// Tables with rows that lack something, or from which something follows that was not made.
-    waiting: Vec<String>,
-    report: Report,
-}
-
 impl Binding {
     /// Makes the database what the model says, or says why it cannot. Repeating it does nothing more.
     ///
@@ -50,6 +37,8 @@ impl Binding {
     ) -> Result<Report, BindError> {
         let _one_at_a_time = self.applying.lock();
         let mut work = self.prepare(text, options)?;
+        work.refuse_while_rows_move()?;
+        work.relayout = work.moves_from_before();
         self.look(&mut work, watcher)?;
         work.conclude();
         if work.report.outcome == Outcome::Planned && !options.dry_run {
@@ -58,7 +47,7 @@ impl Binding {
         Ok(work.report)
     }
 
-    fn prepare(&self, text: &str, options: ApplyOptions) -> Result<Work, BindError> {
+    pub(super) fn prepare(&self, text: &str, options: ApplyOptions) -> Result<Work, BindError> {
         let loaded = trestle_model::load(text);
         let Some(model) = loaded.model else {
             return Err(BindError::Unsound(loaded.problems));
@@ -77,6 +66,7 @@ impl Binding {
             others,
             options,
             waiting: Vec::new(),
+            relayout: None,
         })
     }
 
@@ -97,16 +87,16 @@ impl Binding {
         }
         let now_ms = self.clock.now().as_millis();
         for name in existing {
-            let blocked = |obstacle: &Obstacle| obstacle.table == name;
             let Some(table) = work.model.table(&name) else {
                 continue;
             };
-            if work.report.obstacles.iter().any(blocked) {
+            if work.is_blocked(&name) {
                 continue;
             }
             step::wait(&self.engine, &name)?;
-            let rows = Inspection::new(&work.model, table, now_ms).run(&self.engine, watcher)?;
-            work.found(rows);
+            let inspection = Inspection::new(&work.model, table, now_ms).knowing(work.relayout.as_ref());
+            let rows = inspection.run(&self.engine, watcher)?;
+            work.found(rows, "--fill fills them in");
         }
         Ok(())
     }
@@ -145,6 +135,7 @@ impl Binding {
         let new = Held {
             stored,
             model: Ok(Arc::clone(&work.model)),
+            migration: work.before.as_ref().and_then(|held| held.migration.clone()),
         };
         let mut held = work.others.clone();
         held.push(new.clone());
@@ -191,147 +182,4 @@ impl Binding {
         };
         self.install(work, stored, None)
     }
-}
-
-impl Work {
-    fn is_changed(&self) -> bool {
-        self.before
-            .as_ref()
-            .is_none_or(|held| held.stored.text != self.text)
-    }
-
-    fn was_filled_in(&self) -> bool {
-        self.before.as_ref().is_some_and(|held| held.stored.filled_in)
-    }
-
-    /// Rows written under the same text fit already.
-    fn needs_inspection(&self) -> bool {
-        self.is_changed() || (self.options.fill && !self.was_filled_in())
-    }
-
-    /// Tables that another model has, and tables that the model had.
-    fn claims(&mut self) {
-        for other in self.others.iter().filter_map(|held| held.model.as_ref().ok()) {
-            for table in other.tables() {
-                if self.model.table(table.table_name()).is_some() {
-                    self.report.obstacles.push(Obstacle {
-                        table: table.table_name().to_owned(),
-                        what: "its model".to_owned(),
-                        there: format!("model {}", other.name()),
-                        wanted: format!("model {}", self.model.name()),
-                        way_out: format!(
-                            "a table has one model: give one of the two a `table_prefix`, or put the entities into one \
-                             model, or let go of the other (`trestle model remove {}`)",
-                            other.name()
-                        ),
-                    });
-                }
-            }
-        }
-        let before = self.before.as_ref().and_then(|held| held.model.as_ref().ok());
-        for table in before.iter().flat_map(|before| before.tables()) {
-            if self.model.table(table.table_name()).is_none() {
-                self.report.notes.push(format!(
-                    "table {} is no longer in the model; it stays as it is, and nothing is enforced there",
-                    table.table_name()
-                ));
-            }
-        }
-    }
-
-    fn found(&mut self, rows: TableRows) {
-        if rows.looked_at == 0 {
-            return;
-        }
-        if rows.to_fill_in > 0 || self.has_new_effects(&rows.table) {
-            self.waiting.push(rows.table.clone());
-        }
-        if rows.to_fill_in > 0 && !self.options.fill {
-            self.report.obstacles.push(Obstacle {
-                table: rows.table.clone(),
-                what: "its rows".to_owned(),
-                there: format!(
-                    "{} of {} rows lack an index key, the tag, a default or an attribute that only the key has",
-                    rows.to_fill_in, rows.looked_at
-                ),
-                wanted: "whole rows".to_owned(),
-                way_out: "--fill fills them in".to_owned(),
-            });
-        }
-        self.report.rows.push(rows);
-    }
-
-    fn entities_of<'m>(&'m self, table: &str) -> impl Iterator<Item = &'m Entity> {
-        let table = self.model.table(table);
-        table.into_iter().flat_map(|table| self.model.entities_of(table))
-    }
-
-    /// Whether something follows from rows that did not follow before.
-    fn has_new_effects(&self, table: &str) -> bool {
-        let before = self.before.as_ref().filter(|held| held.stored.filled_in);
-        let before = before.and_then(|held| held.model.as_ref().ok());
-        self.entities_of(table).any(|entity| {
-            let known = before.and_then(|before| before.entity(entity.name()));
-            let known = known.map(Entity::effects).unwrap_or_default();
-            let mut effects = entity.effects().iter();
-            effects.any(|effect| !matches!(effect, Effect::Copy(_)) && !known.contains(effect))
-        })
-    }
-
-    /// What remains to be done, and whether it can be.
-    fn conclude(&mut self) {
-        let before = self.before.as_ref().map(|held| held.stored.version);
-        self.report.version = before;
-        if self.is_changed() {
-            let version = before.unwrap_or(0) + 1;
-            self.report.steps.push(Step::StoreModel { version });
-        }
-        if self.options.fill {
-            let tables = self.waiting.iter().cloned();
-            self.report
-                .steps
-                .extend(tables.map(|table| Step::FillIn { table }));
-        }
-        self.say_what_follows();
-        let misfits = self.report.rows.iter().any(|rows| !rows.misfits.is_empty());
-        self.report.outcome = if misfits || !self.report.obstacles.is_empty() {
-            Outcome::Refused
-        } else if self.report.steps.is_empty() {
-            Outcome::NothingToDo
-        } else {
-            Outcome::Planned
-        };
-    }
-
-    fn say_what_follows(&mut self) {
-        let outstanding = !self.is_changed() && !self.was_filled_in();
-        if !self.options.fill && (outstanding || !self.waiting.is_empty()) {
-            self.report.notes.push(
-                "what follows from rows of before (heads, inverses, unique values) is made with --fill, not by itself"
-                    .to_owned(),
-            );
-        }
-        let counters: Vec<String> = self
-            .waiting
-            .iter()
-            .filter(|_| self.options.fill)
-            .flat_map(|table| self.entities_of(table))
-            .flat_map(|entity| row_counters(entity).map(|counter| (entity.name(), counter)))
-            .map(|(entity, counter)| {
-                format!(
-                    "counter {} of entity {entity} counts from now on; rows of before are not counted",
-                    counter.name
-                )
-            })
-            .collect();
-        self.report.notes.extend(counters);
-    }
-}
-
-/// Counters that count rows, not events: counting a row again would count it twice.
-pub(crate) fn row_counters(entity: &Entity) -> impl Iterator<Item = &Counter> {
-    entity.effects().iter().filter_map(|effect| match effect {
-        Effect::Counter(counter) if counter.once == Once::Row => Some(counter),
-        _ => None,
-    })
 }

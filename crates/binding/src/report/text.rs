@@ -9,6 +9,14 @@ impl fmt::Display for Report {
         for step in &self.steps {
             writeln!(f, "{} {step}", if self.is_done() { "done:" } else { "to do:" })?;
         }
+        self.findings(f)?;
+        self.verdict(f)
+    }
+}
+
+impl Report {
+    /// What was found: obstacles, rows, and what is as well to know.
+    pub(crate) fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for obstacle in &self.obstacles {
             writeln!(f, "{obstacle}")?;
         }
@@ -18,11 +26,9 @@ impl fmt::Display for Report {
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
         }
-        self.verdict(f)
+        Ok(())
     }
-}
 
-impl Report {
     fn is_done(&self) -> bool {
         matches!(self.outcome, Outcome::Applied | Outcome::Incomplete)
     }
@@ -58,6 +64,9 @@ impl fmt::Display for Step {
             Step::FillIn { table } => {
                 write!(f, "table {table}: fill in rows, and make what follows from them")
             }
+            Step::MoveRows { table, rows } => {
+                write!(f, "table {table}: move {rows} rows to their new keys")
+            }
         }
     }
 }
@@ -81,10 +90,14 @@ impl fmt::Display for Obstacle {
 impl fmt::Display for TableRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrong: u64 = self.misfits.iter().map(|misfit| misfit.rows).sum();
+        write!(f, "table {}: {} rows, of which ", self.table, self.looked_at)?;
+        if self.to_move > 0 {
+            write!(f, "{} move, ", self.to_move)?;
+        }
         writeln!(
             f,
-            "table {}: {} rows, of which {} lack something that can be filled in and {wrong} do not fit",
-            self.table, self.looked_at, self.to_fill_in
+            "{} lack something that can be filled in and {wrong} do not fit",
+            self.to_fill_in
         )?;
         for misfit in &self.misfits {
             write!(f, "{misfit}")?;

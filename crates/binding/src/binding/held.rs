@@ -1,0 +1,150 @@
+//! A stored model as it is held in memory, with the migration of its rows; and all of them as one hook.
+
+use std::sync::Arc;
+
+use trestle_env::Timestamp;
+use trestle_model::{Hindrance, Model, Problem, Relayout};
+
+use super::BindError;
+use crate::migration::{Document, Meter, MigrationState, MigrationStatus, Moving, Pace};
+use crate::models::Models;
+use crate::stored::Stored;
+
+/// A stored model, and what it says, if it loads.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) stored: Stored,
+    pub(super) model: Result<Arc<Model>, Vec<Problem>>,
+    /// The last migration of its rows, or the one that is planned.
+    pub(super) migration: Option<Migration>,
+}
+
+/// A migration, and what is known about it only in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Migration {
+    pub(super) document: Document,
+    /// The two layouts, while both are understood; or why they cannot be.
+    pub(super) moving: Option<Result<Arc<Moving>, String>>,
+    pub(super) pace: Pace,
+    pub(super) meter: Option<Meter>,
+    /// When the document was stored last, and how many pages ago that was.
+    pub(super) stored: (Timestamp, u32),
+}
+
+impl Held {
+    pub(super) fn load(stored: Stored) -> Self {
+        let loaded = trestle_model::load(&stored.text);
+        let model = loaded.model.map(Arc::new).ok_or(loaded.problems);
+        Held {
+            stored,
+            model,
+            migration: None,
+        }
+    }
+
+    /// The same with its migration, as it was stored.
+    pub(super) fn with_migration(mut self, document: Option<Document>, versions: &[Stored]) -> Self {
+        self.migration = document.map(|document| {
+            let is_under_way = document.state.is_under_way();
+            let moving = is_under_way.then(|| moving(&document, versions).map(Arc::new));
+            Migration::new(document, moving)
+        });
+        self
+    }
+
+    pub(super) fn model(&self) -> Result<&Arc<Model>, BindError> {
+        self.model.as_ref().map_err(|problems| BindError::StoredUnsound {
+            name: self.stored.name.clone(),
+            version: self.stored.version,
+            problems: problems.clone(),
+        })
+    }
+
+    /// The version in effect changes only when all rows are in their places.
+    pub(super) fn refuse_while_rows_move(&self) -> Result<(), BindError> {
+        match &self.migration {
+            Some(migration) if migration.document.state.is_under_way() => Err(migration.on_the_move()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Migration {
+    pub(super) fn new(document: Document, moving: Option<Result<Arc<Moving>, String>>) -> Self {
+        Migration {
+            document,
+            moving,
+            pace: Pace::default(),
+            meter: None,
+            stored: (Timestamp::EPOCH, 0),
+        }
+    }
+
+    /// The two layouts, while both are understood.
+    pub(super) fn moving(&self) -> Result<Option<&Arc<Moving>>, BindError> {
+        match &self.moving {
+            None => Ok(None),
+            Some(Ok(moving)) => Ok(Some(moving)),
+            Some(Err(why)) => Err(BindError::StoredMigration {
+                model: self.document.model.clone(),
+                why: why.clone(),
+            }),
+        }
+    }
+
+    pub(super) fn status(&self, now: Timestamp) -> MigrationStatus {
+        let counted = self.moving.as_ref().and_then(|moving| moving.as_ref().ok());
+        let double_reads = counted.map_or(self.document.double_reads, |moving| moving.double_reads());
+        MigrationStatus::of(&self.document, self.meter, double_reads, now)
+    }
+
+    /// That rows are on the move, and what can be done.
+    pub(super) fn on_the_move(&self) -> BindError {
+        BindError::OnTheMove {
+            model: self.document.model.clone(),
+            state: self.document.state,
+            next: self.status(Timestamp::EPOCH).next,
+        }
+    }
+}
+
+/// The two layouts of a stored migration.
+fn moving(document: &Document, versions: &[Stored]) -> Result<Moving, String> {
+    let load = |version: u64| {
+        let mut versions = versions.iter();
+        let stored = versions.find(|stored| stored.name == document.model && stored.version == version);
+        let stored = stored.ok_or_else(|| format!("version {version} is not stored"))?;
+        let model = Held::load(stored.clone()).model.map(Ok);
+        model.unwrap_or_else(|_| Err(format!("version {version} does not load")))
+    };
+    let (from, to) = (load(document.from)?, load(document.to)?);
+    let hindered = |hindrances: Vec<Hindrance>| {
+        let first = hindrances.first().map(Hindrance::to_string);
+        first.unwrap_or_default()
+    };
+    let relayout = Relayout::between(&from, &to).map_err(hindered)?;
+    if document.state == MigrationState::RollingBack {
+        let back = relayout.reversed().map_err(hindered)?;
+        return Ok(Moving::new(back, to, document.double_reads));
+    }
+    Ok(Moving::new(relayout, from, document.double_reads))
+}
+
+/// All models as one hook, with the former places of rows that move.
+pub(super) fn together(held: &[Held]) -> Result<Models, BindError> {
+    let mut models = Models::default();
+    for held in held {
+        let model = held.model()?;
+        models.add(model).map_err(|claimed| BindError::SameTable {
+            first: claimed.by,
+            second: model.name().to_owned(),
+            table: claimed.table,
+        })?;
+        if let Some(migration) = &held.migration
+            && let Some(moving) = migration.moving()?
+        {
+            models.move_rows(moving, migration.document.state.may_hold_rows());
+        }
+    }
+    Ok(models)
+}

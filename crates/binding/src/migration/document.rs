@@ -1,0 +1,145 @@
+//! A migration as it is kept beside the data: one document for each model, the last migration of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trestle_api::Error;
+use trestle_engine::Engine;
+use trestle_env::Timestamp;
+
+use super::{MigrationState, Rate, StuckRows, TableProgress};
+
+const PREFIX: &str = "migration/";
+
+/// Everything that has to be known after a restart. The texts of versions that took effect are documents of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Document {
+    /// The model.
+    pub(crate) model: String,
+    /// Where it stands.
+    pub(crate) state: MigrationState,
+    /// The version that rows come from.
+    pub(crate) from: u64,
+    /// The version that rows go to.
+    pub(crate) to: u64,
+    /// The version that is as the one which rows come from, once it is rolled back.
+    pub(crate) back: Option<u64>,
+    /// The text of the version that rows go to, as long as it is not stored as one.
+    pub(crate) text: Option<String>,
+    /// How fast rows move.
+    pub(crate) rate: Rate,
+    /// Whether the sweep stands still because somebody asked for it.
+    pub(crate) paused: bool,
+    /// Whether it is done as soon as it is verified.
+    pub(crate) finishes: bool,
+    /// Whether this pass moves nothing and only looks.
+    pub(crate) looks_only: bool,
+    /// How far this pass is.
+    pub(crate) tables: Vec<TableProgress>,
+    /// Rows that this pass could not move.
+    pub(crate) stuck: StuckRows,
+    /// Former rows that a pass which only looks has found.
+    pub(crate) found: u64,
+    /// Reads that looked into former places, as of the last time this was stored.
+    pub(crate) double_reads: u64,
+    /// What went wrong last, if it has not gone well since.
+    pub(crate) error: Option<String>,
+    /// When it was planned.
+    pub(crate) planned: Timestamp,
+    /// When the new version took effect.
+    pub(crate) started: Option<Timestamp>,
+    /// When its state changed last.
+    pub(crate) changed: Timestamp,
+}
+
+impl Document {
+    /// A plan: nothing has changed.
+    pub(crate) fn planned(model: &str, (from, to): (u64, u64), text: &str, now: Timestamp) -> Self {
+        Document {
+            model: model.to_owned(),
+            state: MigrationState::Planned,
+            from,
+            to,
+            back: None,
+            text: Some(text.to_owned()),
+            rate: Rate::default(),
+            paused: false,
+            finishes: false,
+            looks_only: false,
+            tables: Vec::new(),
+            stuck: StuckRows::default(),
+            found: 0,
+            double_reads: 0,
+            error: None,
+            planned: now,
+            started: None,
+            changed: now,
+        }
+    }
+
+    /// Whether there is something to sweep now.
+    pub(crate) fn has_work(&self) -> bool {
+        self.state.may_hold_rows() && !self.paused
+    }
+
+    /// Whether a pass is through, and rows are left that could not move.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.has_work() && self.stuck.rows > 0 && self.is_through()
+    }
+
+    /// Whether this pass is through with all tables.
+    pub(crate) fn is_through(&self) -> bool {
+        self.tables.iter().all(|table| table.finished)
+    }
+
+    /// Enters another state.
+    pub(crate) fn enter(&mut self, state: MigrationState, now: Timestamp) {
+        (self.state, self.changed) = (state, now);
+    }
+
+    /// Begins a pass over all tables: one that moves rows, or one that only looks whether any is left.
+    pub(crate) fn begin_pass(&mut self, looks_only: bool, now: Timestamp) {
+        self.looks_only = looks_only;
+        self.found = 0;
+        if !looks_only {
+            self.stuck = StuckRows::default();
+        }
+        self.tables.iter_mut().for_each(TableProgress::restart);
+        if self.state != MigrationState::RollingBack {
+            let state = match looks_only {
+                true => MigrationState::Verifying,
+                false => MigrationState::Sweeping,
+            };
+            self.enter(state, now);
+        }
+    }
+
+    /// The name of a model's document.
+    pub(crate) fn name(model: &str) -> String {
+        format!("{PREFIX}{model}")
+    }
+
+    /// To be stored.
+    pub(crate) fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
+        let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
+        Ok((Self::name(&self.model), Some(bytes)))
+    }
+}
+
+/// The migrations of all models, by their names.
+pub(crate) fn all(engine: &Engine) -> Result<BTreeMap<String, Document>, Error> {
+    let documents = engine.documents()?.into_iter();
+    let migrations =
+        documents.filter_map(|(name, bytes)| Some((name.strip_prefix(PREFIX)?.to_owned(), bytes)));
+    migrations
+        .map(|(model, bytes)| {
+            let document = serde_json::from_slice(&bytes).map_err(|error| {
+                Error::internal(format!(
+                    "the stored document {PREFIX}{model} cannot be read: {error}; the data directory is damaged, or was \
+                     written by a newer version of Trestle"
+                ))
+            })?;
+            Ok((model, document))
+        })
+        .collect()
+}

@@ -1,0 +1,126 @@
+//! The two layouts of a model while its rows move, as the hook and the engine need them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trestle_api::Error;
+use trestle_engine::{Former, FormerRange, Sources};
+use trestle_env::Timestamp;
+use trestle_expr::KeySelection;
+use trestle_item::Item;
+use trestle_model::{Model, Relayout};
+
+use crate::models::refused;
+
+/// What moves between two versions of a model, and how often former places were looked into.
+#[derive(Debug)]
+pub(crate) struct Moving {
+    relayout: Relayout,
+    /// The version that rows come from.
+    former: Arc<Model>,
+    double_reads: AtomicU64,
+}
+
+impl Moving {
+    pub(crate) fn new(relayout: Relayout, former: Arc<Model>, double_reads: u64) -> Self {
+        Moving {
+            relayout,
+            former,
+            double_reads: AtomicU64::new(double_reads),
+        }
+    }
+
+    pub(crate) fn relayout(&self) -> &Relayout {
+        &self.relayout
+    }
+
+    pub(crate) fn double_reads(&self) -> u64 {
+        self.double_reads.load(Ordering::Relaxed)
+    }
+
+    /// The own key of the row that `given` identifies. Clients that were not told of the present version may give a key
+    /// of the former one, or what identified the row there.
+    pub(crate) fn key(&self, present: &Model, table: &str, given: &Item) -> Result<Item, Error> {
+        let renewed = |key: &Item| self.relayout.renew_key(table, key);
+        if self.relayout.is_former(table, given) {
+            return renewed(given).map_err(|refusal| refused(&refusal));
+        }
+        present.key_of(table, given).or_else(|refusal| {
+            let former = self.former.key_of(table, given).ok();
+            let former = former.filter(|key| self.relayout.is_former(table, key));
+            let own = former.and_then(|key| renewed(&key).ok());
+            own.ok_or_else(|| refused(&refusal))
+        })
+    }
+
+    /// A put's item with its own key, whichever version the client knows.
+    pub(crate) fn place(
+        &self,
+        present: &Model,
+        table: &str,
+        item: Item,
+        now: Timestamp,
+    ) -> Result<Item, Error> {
+        let now = now.as_millis();
+        if self.relayout.is_former(table, &item) {
+            let renewed = self.relayout.renew_given(table, item);
+            let placed = renewed.and_then(|item| present.place(table, item, now));
+            return placed.map_err(|refusal| refused(&refusal));
+        }
+        present.place(table, item.clone(), now).or_else(|refusal| {
+            let former = self.former.place(table, item, now).ok();
+            let former = former.filter(|item| self.relayout.is_former(table, item));
+            let own = former.and_then(|item| self.relayout.renew_given(table, item).ok());
+            let own = own.and_then(|item| present.place(table, item, now).ok());
+            own.ok_or_else(|| refused(&refusal))
+        })
+    }
+}
+
+/// The former places of one table.
+pub(crate) struct TableFormer {
+    pub(crate) moving: Arc<Moving>,
+    pub(crate) table: String,
+    pub(crate) may_hold_rows: bool,
+}
+
+impl Former for TableFormer {
+    fn may_hold_rows(&self) -> bool {
+        self.may_hold_rows
+    }
+
+    fn is_former(&self, key: &Item) -> bool {
+        self.moving.relayout.is_former(&self.table, key)
+    }
+
+    fn place(&self, key: &Item) -> Option<Item> {
+        self.moving.relayout.former_place(&self.table, key)
+    }
+
+    fn renew(&self, row: &Item) -> Result<Item, Error> {
+        let renewed = self.moving.relayout.renew(&self.table, row);
+        renewed.map_err(|refusal| refused(&refusal))
+    }
+
+    fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {
+        let renewed = self.moving.relayout.renew_selection(&self.table, selection);
+        renewed.map_err(|refusal| refused(&refusal))
+    }
+
+    fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
+        let sources = self.moving.relayout.sources(&self.table, index, selection);
+        let range = |range: trestle_model::FormerRange| FormerRange {
+            selection: range.selection,
+            ordered: range.ordered,
+        };
+        Sources {
+            same: sources.same,
+            ranges: sources.ranges.into_iter().map(range).collect(),
+            everywhere: sources.everywhere,
+        }
+    }
+
+    fn looked(&self) {
+        self.moving.double_reads.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,242 @@
+//! How a migration is doing, for people and for programs.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use trestle_env::{Timestamp, iso_8601_millis};
+
+use super::figures::{self, Meter};
+use super::{Document, MigrationState, Rate, StuckRows, TableProgress};
+
+/// How a migration is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MigrationStatus {
+    /// The model.
+    pub model: String,
+    /// Where it stands.
+    pub state: MigrationState,
+    /// Whether the sweep was told to stand still.
+    pub paused: bool,
+    /// Whether rows are left that cannot move: nothing goes on until they can.
+    pub held_up: bool,
+    /// The version that rows come from.
+    pub from_version: u64,
+    /// The version that rows go to.
+    pub to_version: u64,
+    /// How many rows may move in a second; `null` if there is no limit.
+    pub rate: Rate,
+    /// Whether it is done as soon as it is verified.
+    pub finishes_by_itself: bool,
+    /// How much of the tables this pass has walked, from 0 to 1.
+    pub done: f64,
+    /// Rows that the sweep has moved.
+    pub rows_moved: u64,
+    /// Rows that are still to be moved, about: those that were written meanwhile have moved by themselves.
+    pub rows_remaining: u64,
+    /// How many rows are looked at in a second, measured.
+    pub rows_per_second: Option<f64>,
+    /// How long this pass will take, at that speed.
+    pub seconds_left: Option<f64>,
+    /// Reads that looked into former places.
+    pub double_reads: u64,
+    /// Rows that cannot move.
+    pub stuck: StuckRows,
+    /// What went wrong last, if it has not gone well since.
+    pub error: Option<String>,
+    /// The tables in which rows move.
+    pub tables: Vec<TableStatus>,
+    /// When it was planned, in UTC.
+    pub planned: String,
+    /// When the new version took effect, in UTC.
+    pub started: Option<String>,
+    /// When its state changed last, in UTC.
+    pub changed: String,
+    /// What can be done now.
+    pub next: String,
+}
+
+/// How far a pass over one table is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableStatus {
+    /// The table.
+    pub table: String,
+    /// Rows in the table when the migration began.
+    pub rows: u64,
+    /// Rows to be moved then.
+    pub to_move: u64,
+    /// Rows looked at in this pass.
+    pub looked_at: u64,
+    /// Rows moved by the sweep.
+    pub moved: u64,
+    /// How much of the table this pass has walked, from 0 to 1.
+    pub done: f64,
+}
+
+impl MigrationStatus {
+    pub(crate) fn of(document: &Document, meter: Option<Meter>, double_reads: u64, now: Timestamp) -> Self {
+        let is_at_work = document.has_work() && !document.is_held_up();
+        let speed = meter
+            .filter(|_| is_at_work)
+            .map(|meter| meter.speed(document, now));
+        let speed = speed.unwrap_or_default();
+        let time = |at: Timestamp| format!("{}Z", iso_8601_millis(at));
+        MigrationStatus {
+            model: document.model.clone(),
+            state: document.state,
+            paused: document.paused,
+            held_up: document.is_held_up(),
+            from_version: document.from,
+            to_version: document.to,
+            rate: document.rate,
+            finishes_by_itself: document.finishes,
+            done: done(document),
+            rows_moved: document.tables.iter().map(|table| table.moved).sum(),
+            rows_remaining: remaining(document),
+            rows_per_second: speed.rows_per_second,
+            seconds_left: speed.left.map(|left| left.as_secs_f64()),
+            double_reads,
+            stuck: document.stuck.clone(),
+            error: document.error.clone(),
+            tables: document.tables.iter().map(table_status).collect(),
+            planned: time(document.planned),
+            started: document.started.map(time),
+            changed: time(document.changed),
+            next: next(document),
+        }
+    }
+
+    /// Whether nothing more is going to happen by itself.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.paused || self.held_up || !self.state.may_hold_rows()
+    }
+}
+
+fn table_status(table: &TableProgress) -> TableStatus {
+    TableStatus {
+        table: table.table.clone(),
+        rows: table.rows,
+        to_move: table.to_move,
+        looked_at: table.looked_at,
+        moved: table.moved,
+        done: table.walked(),
+    }
+}
+
+fn done(document: &Document) -> f64 {
+    match document.state {
+        MigrationState::Planned | MigrationState::Dual => 0.0,
+        MigrationState::Sweeping | MigrationState::Verifying | MigrationState::RollingBack => {
+            figures::walked(document)
+        }
+        MigrationState::Verified | MigrationState::Done | MigrationState::RolledBack => 1.0,
+    }
+}
+
+fn remaining(document: &Document) -> u64 {
+    match document.state {
+        MigrationState::Verified | MigrationState::Done | MigrationState::RolledBack => 0,
+        _ if document.looks_only => document.found,
+        _ => {
+            let open = document.tables.iter().filter(|table| !table.finished);
+            let left: u64 = open.map(|table| table.to_move.saturating_sub(table.moved)).sum();
+            left + document.stuck.rows
+        }
+    }
+}
+
+/// The next step, in words.
+fn next(document: &Document) -> String {
+    let model = &document.model;
+    match document.state {
+        MigrationState::Planned => format!(
+            "`trestle migrate start` lets the new version take effect and moves the rows; `trestle migrate rollback {model}` \
+             forgets the plan"
+        ),
+        _ if document.paused => {
+            format!("`trestle migrate resume {model}` goes on; `trestle migrate rollback {model}` goes back")
+        }
+        MigrationState::RollingBack if document.is_held_up() => format!(
+            "rows cannot move back: write or remove them, then `trestle migrate resume {model}` tries again"
+        ),
+        _ if document.is_held_up() => format!(
+            "rows cannot move: remove what is in their way, then `trestle migrate resume {model}` tries again; `trestle \
+             migrate rollback {model}` goes back"
+        ),
+        MigrationState::Dual | MigrationState::Sweeping | MigrationState::Verifying => {
+            format!("rows move by themselves; `trestle migrate pause {model}` lets them stand still")
+        }
+        MigrationState::RollingBack => {
+            format!("rows move back by themselves; `trestle migrate pause {model}` lets them stand still")
+        }
+        MigrationState::Verified => format!(
+            "`trestle migrate finish {model}` when no client uses keys of version {} any more; `trestle migrate rollback \
+             {model}` goes back",
+            document.from
+        ),
+        MigrationState::Done | MigrationState::RolledBack => "nothing; it is over".to_owned(),
+    }
+}
+
+impl fmt::Display for MigrationStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MigrationStatus {
+            model,
+            state,
+            from_version,
+            to_version,
+            ..
+        } = self;
+        write!(f, "{model}: version {from_version} to {to_version}, {state}")?;
+        let adverb = match (self.paused, self.held_up) {
+            (true, _) => ", paused",
+            (_, true) => ", held up",
+            _ => "",
+        };
+        writeln!(f, "{adverb} since {}", self.changed)?;
+        for table in &self.tables {
+            writeln!(
+                f,
+                "  table {}: {:.1} % looked at, {} rows moved",
+                table.table,
+                table.done * 100.0,
+                table.moved
+            )?;
+        }
+        if *state != MigrationState::Planned {
+            self.figures(f)?;
+        }
+        for stuck in &self.stuck.shown {
+            writeln!(
+                f,
+                "  cannot move: table {}, {}: {}",
+                stuck.table, stuck.key, stuck.reason
+            )?;
+        }
+        let shown = self.stuck.shown.len() as u64;
+        if self.stuck.rows > shown {
+            writeln!(f, "  and {} more rows", self.stuck.rows - shown)?;
+        }
+        if let Some(error) = &self.error {
+            writeln!(f, "  error: {error}; it is tried again")?;
+        }
+        write!(f, "  next: {}", self.next)
+    }
+}
+
+impl MigrationStatus {
+    fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "  {} rows moved, about {} to move, {} rows stuck, {} double reads; rate {}",
+            self.rows_moved, self.rows_remaining, self.stuck.rows, self.double_reads, self.rate
+        )?;
+        if let Some(speed) = self.rows_per_second {
+            write!(f, ", {speed:.0} rows/s looked at")?;
+        }
+        if let Some(left) = self.seconds_left {
+            write!(f, ", about {left:.0} s left")?;
+        }
+        writeln!(f)
+    }
+}

@@ -1,0 +1,108 @@
+//! Whoever moves migrations on: a thread of its own, or the one that waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use trestle_env::{Clock, Sleeper, Timestamp};
+
+use super::MigrationStatus;
+use crate::binding::{BindError, Binding, Swept};
+
+/// How long to sleep at most: a bell rings when there is something to do.
+const NAP: Duration = Duration::from_secs(1);
+
+/// A thread that sweeps all migrations of a database, one page after the other, each at its rate. It ends when it is
+/// dropped, after the page it is at.
+#[derive(Debug)]
+pub struct Sweeper {
+    clock: Arc<dyn Clock>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sweeper {
+    /// Starts the thread. `on_change` is told of every change of a migration's state, and of what went wrong.
+    pub fn start(
+        binding: Arc<Binding>,
+        on_change: impl Fn(&MigrationStatus) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let clock = Arc::clone(binding.clock());
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("trestle-sweeper".into())
+            .spawn(move || run(&binding, &told, &on_change))?;
+        Ok(Sweeper {
+            clock,
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.clock.signal().ring();
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, the migration waits for the next start; nobody is left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(binding: &Binding, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus)) {
+    let mut sleeper = Sleeper::new(Arc::clone(binding.clock()));
+    while !stop.load(Ordering::Acquire) {
+        let mut next = Some(Timestamp::MAX);
+        for model in binding.to_sweep() {
+            match turn(binding, &model, on_change) {
+                Some(due) => next = next.map(|next| next.min(due)),
+                None => next = None,
+            }
+        }
+        if let Some(next) = next {
+            sleeper.sleep_until(next, NAP);
+        }
+    }
+}
+
+/// One migration's turn: when it wants the next one; at once, if it does not say.
+fn turn(binding: &Binding, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> Option<Timestamp> {
+    let swept = binding.sweep_page(model);
+    if !matches!(swept, Ok(Swept::Page | Swept::Nothing | Swept::Later(_)))
+        && let Ok(status) = binding.migration_status(Some(model))
+    {
+        on_change(&status);
+    }
+    match swept {
+        Ok(Swept::Page | Swept::Changed) => None,
+        Ok(Swept::Later(due)) => Some(due),
+        // It says itself when it wants to try again.
+        Ok(Swept::Nothing) | Err(_) => Some(Timestamp::MAX),
+    }
+}
+
+impl Binding {
+    /// Sweeps one migration on this thread, at its rate, until nothing more is going to happen by itself or `watch` says
+    /// that it is enough. It is told after every page.
+    pub fn sweep(
+        &self,
+        name: Option<&str>,
+        watch: &mut dyn FnMut(&MigrationStatus) -> bool,
+    ) -> Result<MigrationStatus, BindError> {
+        let model = self.migration_status(name)?.model;
+        let mut sleeper = Sleeper::new(Arc::clone(self.clock()));
+        loop {
+            let status = self.migration_status(Some(&model))?;
+            if !watch(&status) || status.is_at_rest() {
+                return Ok(status);
+            }
+            if let Swept::Later(due) = self.sweep_page(&model)? {
+                sleeper.sleep_until(due, NAP);
+            }
+        }
+    }
+}
