@@ -68,6 +68,48 @@ fn the_model_without_a_mistake_has_no_problem() {
 }
 
 #[test]
+fn migrations_that_name_what_is_not_there() {
+    let order = "[entity.order.head]";
+    let with = |lines: &str| format!("[entity.order.migrate]\n{lines}\n{order}");
+    check(
+        order,
+        &with("set = { colour = \"red\" }"),
+        20,
+        "entity `order`: migrate names `colour`, which is no attribute of `order`",
+        "there is",
+    );
+    check(
+        order,
+        &with("set = { version = \"one\" }"),
+        20,
+        "entity `order`: migrate: `version` must be of type integer",
+        "write a value of type integer",
+    );
+    check(
+        order,
+        &with("from = \"customer\""),
+        20,
+        "entity `order`: migrate: `from` is `customer`, which is an entity of this version, too",
+        "name an entity of the version before",
+    );
+    check(
+        order,
+        &with("form = \"purchase\""),
+        20,
+        "entity `order`: `migrate` has an unknown field `form`",
+        "did you mean `from`?",
+    );
+    check(order, &with("set = [1]"), 20, "`set` is a list", "a table");
+    check(
+        order,
+        &with("from = 1"),
+        20,
+        "`from` is a number",
+        "a text in quotes",
+    );
+}
+
+#[test]
 fn what_is_no_toml_is_placed() {
     let found = problems("model = \"a\"\nkey = = 1\n");
     assert_eq!((found[0].line, found[0].column), (2, 7), "{found:?}");

@@ -133,5 +133,14 @@ fn the_examples_of_the_reference_load() {
     let names: Vec<&str> = loaded.iter().map(trestle_model::Model::name).collect();
     let effects = ["layers", "packages", "followers", "builds", "users", "contacts"];
     assert_eq!(names.first(), Some(&"shop"));
-    assert_eq!(names.get(1..), Some(&effects[..]), "one for each effect and form");
+    assert_eq!(
+        names.get(1..7),
+        Some(&effects[..]),
+        "one for each effect and form"
+    );
+    assert_eq!(
+        names.get(7..),
+        Some(&["layers-by-python"][..]),
+        "one for a new layout"
+    );
 }
