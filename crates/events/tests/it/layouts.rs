@@ -38,7 +38,7 @@ pub(crate) fn model(name: &str, prefix: &str, more: &str) -> Arc<Model> {
 pub(crate) struct OfT(ModelTyper);
 
 impl OfT {
-    pub(crate) fn new<const N: usize>(models: [Arc<Model>; N]) -> Arc<dyn Typer> {
+    pub(crate) fn typer<const N: usize>(models: [Arc<Model>; N]) -> Arc<dyn Typer> {
         Arc::new(Self(ModelTyper::new(models)))
     }
 }
@@ -58,7 +58,7 @@ impl World {
     pub(crate) fn with_layouts() -> Self {
         let models = [model("thing", "new", ""), model("thing", "old", "")];
         World {
-            typer: OfT::new(models),
+            typer: OfT::typer(models),
             ..World::new()
         }
     }

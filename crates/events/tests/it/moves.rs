@@ -170,7 +170,7 @@ fn what_was_written_before_is_recognised_when_the_layout_is_another_by_then() {
     // In the newer version the entity has another name, too.
     let newer = model("item", "new", "[entity.item.migrate]\nfrom = \"thing\"");
     let world = World {
-        typer: OfT::new([newer, model("thing", "old", "")]),
+        typer: OfT::typer([newer, model("thing", "old", "")]),
         ..world
     };
     let target = Recorder::new();

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crate::models::klayers::*;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use trestle::events::{Backoff, ChangeEvent, Changed, Events, Route, Selection};
-use trestle::{Engine, MemoryStore, Options, Timestamp, VirtualClock};
+use trestle::api::{DeleteItem, PutItem};
+use trestle::binding::{ApplyOptions, Binding, Nobody};
+use trestle::events::{Backoff, ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
+use trestle::{Engine, Item, MemoryStore, Options, Timestamp, VirtualClock};
 
 type Seen = (ChangeEvent, Option<String>, Option<String>);
 
@@ -188,4 +190,56 @@ async fn a_route_that_cannot_work_is_refused_with_its_name() {
         error.to_string().contains("route `builds`: `batch_size`"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_it() {
+    let (_, engine) = engine();
+    let newest = include_str!("../../../../models/klayers.toml");
+    let earlier = newest.replace(r#"pk = "lyr#{rgn}:{pckg}:"#, r#"pk = "l/{pckg}:{rgn}:"#);
+    assert_ne!(earlier, newest);
+    let binding = Binding::open(engine.clone(), Arc::clone(engine.clock())).unwrap();
+    let applied = binding.apply(&earlier, ApplyOptions::default(), &mut Nobody);
+    assert!(!applied.unwrap().is_refused());
+    // Without rows the newest can take effect; what became of them is still in the stream.
+    let identity = [("rgn", "eu-west-1"), ("pckg", "numpy"), ("pyVrsn", "p3.12")];
+    let mut key = Item::from(identity);
+    key.insert("lyrVrsn", 1_i64);
+    let mut item = key.clone();
+    item.insert("arn", "arn:1");
+    item.insert("pckgVrsn", "2.0");
+    let table_name = "kl.db-ver2".to_owned();
+    let put = PutItem {
+        table_name: table_name.clone(),
+        item,
+        ..PutItem::default()
+    };
+    engine.run(put).unwrap();
+    let delete = DeleteItem {
+        table_name,
+        key,
+        ..DeleteItem::default()
+    };
+    engine.run(delete).unwrap();
+    Klayers::apply_to(&engine).unwrap();
+
+    let (to, mut of) = unbounded_channel();
+    let from_the_first = |all| Route {
+        starting_position: StartingPosition::TrimHorizon,
+        maximum_retry_attempts: 0,
+        ..all
+    };
+    let handler = move |change: Changed<Layer>| tell(&to, (change.maintenance, seen(&change)));
+    let router = Events::of(&engine)
+        .on("layers", from_the_first, handler)
+        .start()
+        .await
+        .unwrap();
+    let arn = Some("arn:1".to_owned());
+    assert_eq!(
+        next(&mut of).await,
+        (None, (ChangeEvent::Insert, None, arn.clone()))
+    );
+    assert_eq!(next(&mut of).await, (None, (ChangeEvent::Remove, arn, None)));
+    router.stop().await;
 }
