@@ -9,7 +9,13 @@ use crate::model::Model;
 use crate::template::{KeyTemplate, Part, Slot};
 
 /// Why keys of the two layouts could be mixed up.
-pub(super) fn hindrances(present: &Model, all: &[Both<'_>], moving: &[Both<'_>]) -> Vec<Hindrance> {
+pub(super) fn hindrances(
+    former: &Model,
+    present: &Model,
+    all: &[Both<'_>],
+    moving: &[Both<'_>],
+) -> Vec<Hindrance> {
+    let is_gone = |entity: &&Entity| !all.iter().any(|both| both.former.name == entity.name);
     let mut hindrances = Vec::new();
     for both in moving {
         let others = present.entities_of(both.table);
@@ -22,6 +28,8 @@ pub(super) fn hindrances(present: &Model, all: &[Both<'_>], moving: &[Both<'_>])
                 hindrances.extend(of_own_places(*both, other, all));
             }
         }
+        let gone = former.entities_of(both.former_table).filter(is_gone);
+        hindrances.extend(gone.filter_map(|gone| of_one_that_is_gone(*both, gone)));
     }
     hindrances
 }
@@ -42,6 +50,22 @@ fn of_layouts(both: Both<'_>, other: &Entity) -> Option<Hindrance> {
     );
     let help = "begin the present key with a text of its own; or narrow what the former key is made of with `chars`, \
                 `length` or `one_of`, in a version of its own before this one";
+    Some(Hindrance::new(both.own, message, help))
+}
+
+/// Rows of an entity that the present version does not have may still lie where others belong.
+fn of_one_that_is_gone(both: Both<'_>, gone: &Entity) -> Option<Hindrance> {
+    let key = common_texts(&both.own.shape(), &gone.shape())?;
+    let message = format!(
+        "has the key {}, and {} was a key of entity `{}`, which is no longer in the model: its rows may still be there",
+        shown_templates(both.own),
+        both.own.shown_key(&key),
+        gone.name
+    );
+    let help = format!(
+        "give it keys of another shape; or take `{}` out of the model in a version of its own before this one",
+        gone.name
+    );
     Some(Hindrance::new(both.own, message, help))
 }
 

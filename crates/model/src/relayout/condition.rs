@@ -62,6 +62,7 @@ impl Moving<'_> {
         selection: &KeySelection,
         said: &Said,
     ) -> Result<Option<KeySelection>, Refusal> {
+        self.check_fixed(said)?;
         let hash = self.own.table_key.iter().take(1);
         let hash: Result<Vec<AttributeValue>, Refusal> =
             hash.map(|template| self.render_own(template, said)).collect();

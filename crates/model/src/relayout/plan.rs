@@ -55,7 +55,7 @@ impl Relayout {
             moving.push(*both);
             add(&mut tables, both.table, both.own.table, pair);
         }
-        hindrances.extend(apart::hindrances(present, &all, &moving));
+        hindrances.extend(apart::hindrances(former, present, &all, &moving));
         if !hindrances.is_empty() {
             return Err(hindrances);
         }

@@ -20,14 +20,7 @@ impl Relayout {
             return Ok(row.clone());
         };
         self.check_tag(table, moving, row)?;
-        let mut item = moving.without_keys(row.clone(), &said)?;
-        moving.check_fixed(&said)?;
-        for (name, value) in moving.pair.withdrawn.iter() {
-            if item.get(name) == Some(value) {
-                item.remove(name);
-            }
-        }
-        moving.fill(&mut item);
+        let item = moving.content(row.clone(), &said)?;
         // The row is its own predecessor: what it has is not given by a client, and is not new.
         let derived = self
             .present
@@ -54,10 +47,7 @@ impl Relayout {
 
     pub(super) fn renewed_given(&self, moved: &MovedTable, item: Item) -> Result<Item, Refusal> {
         if let Some((moving, said)) = self.former_row(moved, &item)? {
-            let mut item = moving.without_keys(item, &said)?;
-            moving.check_fixed(&said)?;
-            moving.fill(&mut item);
-            return Ok(item);
+            return moving.content(item, &said);
         }
         Ok(self.completed(moved, item))
     }
@@ -133,6 +123,19 @@ impl Relayout {
 }
 
 impl Moving<'_> {
+    /// What a row is, apart from its keys, in the present version.
+    fn content(&self, row: Item, said: &Said) -> Result<Item, Refusal> {
+        self.check_fixed(said)?;
+        let mut item = self.without_keys(row, said)?;
+        for (name, value) in self.pair.withdrawn.iter() {
+            if item.get(name) == Some(value) {
+                item.remove(name);
+            }
+        }
+        self.fill(&mut item);
+        Ok(item)
+    }
+
     /// The row without what its version derived, and with what only its key said.
     fn without_keys(&self, mut item: Item, said: &Said) -> Result<Item, Refusal> {
         for (name, value) in said.values.iter() {
@@ -167,21 +170,18 @@ impl Moving<'_> {
     }
 
     /// Rows that the version before could not tell apart cannot go back to it.
-    fn check_fixed(&self, said: &Said) -> Result<(), Refusal> {
+    pub(super) fn check_fixed(&self, said: &Said) -> Result<(), Refusal> {
         for (name, only) in self.pair.fixed.iter() {
-            let fits = match said.values.get(name) {
-                Some(value) => value == only,
-                None => {
-                    let folded = said.folded.get(name).and_then(AttributeValue::as_s);
-                    folded == only.as_s().map(str::to_lowercase).as_deref()
-                }
-            };
-            if !fits {
-                let value = said.values.get(name).or_else(|| said.folded.get(name));
+            let folded = only.as_s().map(|only| AttributeValue::from(only.to_lowercase()));
+            let differs = |value: &&AttributeValue| *value != only;
+            let differs_folded = |value: &&AttributeValue| Some(*value) != folded.as_ref();
+            let other = said.values.get(name).filter(differs);
+            let other = other.or_else(|| said.folded.get(name).filter(differs_folded));
+            if let Some(value) = other {
                 return Err(Refusal::NoWayBack {
                     entity: self.own.name.clone(),
                     attribute: name.clone(),
-                    value: value.map(shown).unwrap_or_default(),
+                    value: shown(value),
                     only: shown(only),
                 });
             }

@@ -112,6 +112,18 @@ fn a_key_of_another_entity_is_shown() {
 }
 
 #[test]
+fn a_place_where_rows_of_a_lost_entity_may_lie_is_shown() {
+    let lost = "[entity.lost]\ntable = \"rows\"\nkey = { pk = \"z#{c}\", sk = \"y\" }\nattributes = { c = \"string\" }\n";
+    hindered(
+        &version("x#{a}", "y", AB, lost),
+        &version("z#{a}", "y", AB, ""),
+        "was a key of entity `lost`, which is no longer in the model",
+        "take `lost` out of the model in a version of its own",
+    );
+    relayout(&version("x#{a}", "y", AB, lost), &version("w#{a}", "y", AB, ""));
+}
+
+#[test]
 fn padding_is_no_hindrance_where_digits_end() {
     let n = "n = \"integer\", m = \"integer\"";
     for (before, now) in [

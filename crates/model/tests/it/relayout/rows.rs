@@ -114,6 +114,22 @@ fn a_row_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn what_the_version_before_knows_stays_on_the_way_back() {
+    let known = LAYERS.replace(
+        "n = \"integer\"",
+        "n = \"integer\"\npy = { type = \"string\", optional = true }",
+    );
+    let out = relayout(&known, &layers_now());
+    let back = out.reversed().unwrap();
+    let returned = back.renew("rows", &out.renew("rows", &layer()).unwrap()).unwrap();
+    assert_eq!(
+        returned,
+        with(layer(), "py", "p3.8"),
+        "a row may have had it, and keeps it"
+    );
+}
+
+#[test]
 fn a_row_that_the_version_before_has_no_place_for_does_not_go_back() {
     let (out, back) = layers();
     let renewed = out.renew("rows", &with(layer(), "py", "p3.9")).unwrap();
@@ -304,6 +320,27 @@ fn a_put_in_the_layout_before_is_placed_by_the_present_one() {
     assert!(matches!(
         out.renew_given("rows", contradicting),
         Err(Refusal::Mismatch { .. })
+    ));
+}
+
+#[test]
+fn a_put_in_the_newer_layout_is_placed_on_the_way_back() {
+    let (out, _) = layers();
+    let closed = LAYERS.replace("table = \"rows\"", "table = \"rows\"\nclosed = true");
+    let back = relayout(&closed, &layers_now()).reversed().unwrap();
+    let renewed = out.renew("rows", &layer()).unwrap();
+    let given = back.renew_given("rows", renewed.clone()).unwrap();
+    let before = model(&closed);
+    let placed = before.place("rows", given, 0).unwrap();
+    assert_eq!(placed.get("pk"), Some(&"lyr#eu-1.numpy".into()));
+    assert!(
+        before.derive("rows", None, &placed, 0).is_ok(),
+        "what it does not know is gone"
+    );
+    let other = with(with(renewed, "py", "p3.9"), "pk", "lyr#eu-1:numpy:p3.9");
+    assert!(matches!(
+        back.renew_given("rows", other),
+        Err(Refusal::NoWayBack { .. })
     ));
 }
 
