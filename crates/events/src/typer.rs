@@ -45,7 +45,10 @@ impl ModelTyper {
     /// and has the name that the newest has for it: a change may have been written in a layout that is no longer in
     /// effect when it is read.
     pub fn set(&self, models: impl IntoIterator<Item = Arc<Model>>) {
-        let mut known: HashMap<String, Versions> = HashMap::new();
+        self.store(HashMap::new(), models);
+    }
+
+    fn store(&self, mut known: HashMap<String, Versions>, models: impl IntoIterator<Item = Arc<Model>>) {
         for model in models {
             for table in model.tables() {
                 let name = table.table_name();
@@ -53,6 +56,18 @@ impl ModelTyper {
             }
         }
         self.known.store(Arc::new(known));
+    }
+
+    /// Knows these models as [`ModelTyper::set`] does, and a version that is about to take effect: it is asked about what
+    /// none of them recognises. Whoever lets a new layout take effect calls this first, or changes that are read at that
+    /// moment would be nobody's.
+    pub fn expect(&self, upcoming: &Arc<Model>, models: impl IntoIterator<Item = Arc<Model>>) {
+        let mut known: HashMap<String, Versions> = HashMap::new();
+        for table in upcoming.tables() {
+            let name = table.table_name();
+            known.insert(name.to_owned(), Versions::expecting(upcoming));
+        }
+        self.store(known, models);
     }
 
     /// A row of an earlier layout as the newest version has it; `None` if it is not of an earlier one, or cannot be

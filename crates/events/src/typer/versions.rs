@@ -8,7 +8,11 @@ use trestle_model::{Model, Relayout};
 
 /// The versions of a table's model, newest first.
 #[derive(Default)]
-pub(super) struct Versions(Vec<Version>);
+pub(super) struct Versions {
+    all: Vec<Version>,
+    /// The first is not in effect yet: it is asked last, and the others have the names of the second.
+    is_first_upcoming: bool,
+}
 
 struct Version {
     model: Arc<Model>,
@@ -19,27 +23,49 @@ struct Version {
 }
 
 impl Versions {
+    /// A version that is about to take effect.
+    pub(super) fn expecting(upcoming: &Arc<Model>) -> Self {
+        let entities = upcoming.entities().iter();
+        let names = entities.map(|entity| (entity.name().to_owned(), entity.name().into()));
+        Versions {
+            all: vec![Version {
+                names: names.collect(),
+                model: Arc::clone(upcoming),
+                moved: None,
+            }],
+            is_first_upcoming: true,
+        }
+    }
+
     /// Adds the version before the last.
     pub(super) fn add(&mut self, table: &str, model: &Arc<Model>) {
-        let moved = self.0.last().and_then(|next| moved(table, model, &next.model));
+        let next = self.all.last();
+        let moved = next.and_then(|next| moved(table, model, &next.model));
+        let is_in_effect = self.is_first_upcoming && self.all.len() == 1;
         let renamed = |name: &str| {
             let mut moves = moved.iter().flat_map(Relayout::moves);
-            let next = moves.find(|one| one.former_entity == name);
-            let next = next.map_or_else(|| name.to_owned(), |one| one.entity.to_owned());
-            let newest = self.0.last().and_then(|version| version.names.get(&next));
-            newest.cloned().unwrap_or_else(|| next.into())
+            let moved = moves.find(|moved| moved.former_entity == name);
+            let later = moved.map_or(name, |moved| moved.entity);
+            let newest = next.and_then(|next| next.names.get(later));
+            newest.cloned().unwrap_or_else(|| later.into())
         };
         let entities = model.entities().iter();
-        let names = entities.map(|entity| (entity.name().to_owned(), renamed(entity.name())));
-        self.0.push(Version {
-            names: names.collect(),
+        let names = entities.map(|entity| {
+            let name = entity.name();
+            let newest = if is_in_effect { name.into() } else { renamed(name) };
+            (name.to_owned(), newest)
+        });
+        let names = names.collect();
+        self.all.push(Version {
+            names,
             model: Arc::clone(model),
             moved,
         });
     }
 
     pub(super) fn entity(&self, table: &str, item: &Item) -> Option<Arc<str>> {
-        self.0.iter().find_map(|version| {
+        let (upcoming, known) = self.all.split_at(usize::from(self.is_first_upcoming));
+        known.iter().chain(upcoming).find_map(|version| {
             // A row that the model would refuse is no entity; that is nothing to stop at here.
             let entity = version.model.recognise(table, item).ok()??;
             version.names.get(entity.name()).cloned()
@@ -47,7 +73,7 @@ impl Versions {
     }
 
     pub(super) fn former_key(&self, table: &str, key: &Item) -> Option<Item> {
-        let moved = self.0.iter().filter_map(|version| version.moved.as_ref());
+        let moved = self.all.iter().filter_map(|version| version.moved.as_ref());
         let first = moved.fold(None, |known: Option<Item>, moved| {
             let place = moved.former_place(table, known.as_ref().unwrap_or(key));
             place.or(known)
@@ -56,7 +82,7 @@ impl Versions {
     }
 
     pub(super) fn renewed(&self, table: &str, row: &Item) -> Option<Item> {
-        let moved = self.0.iter().rev().filter_map(|version| version.moved.as_ref());
+        let moved = self.all.iter().rev().filter_map(|version| version.moved.as_ref());
         let newest = moved.fold(None, |known: Option<Item>, moved| {
             let row = known.as_ref().unwrap_or(row);
             let is_former = moved.is_former(table, row);

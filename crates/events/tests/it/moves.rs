@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trestle_events::{
-    Backoff, Change, ChangeEvent, Maintenance, ModelTyper, Outcome, Route, StartingPosition, Tail,
+    Backoff, Change, ChangeEvent, Maintenance, ModelTyper, Outcome, Route, StartingPosition, Tail, Typer,
 };
 use trestle_item::Item;
 
@@ -181,6 +181,31 @@ fn what_was_written_before_is_recognised_when_the_layout_is_another_by_then() {
     }]);
     life.until("both", || target.count() == 2);
     assert_eq!(told(&target.taken()), ["insert old#a 1", "modify new#a 2"]);
+}
+
+#[test]
+fn a_version_that_is_about_to_take_effect_is_asked_last() {
+    let upcoming = model("item", "new", "[entity.item.migrate]\nfrom = \"thing\"");
+    let present = model("thing", "old", "");
+    let typer = ModelTyper::default();
+    let entity = |pk: &str| typer.entity("things", &Item::from([("pk", pk)]));
+    let former = |pk: &str| typer.former_key("things", &Item::from([("pk", pk)]));
+    typer.expect(&upcoming, [Arc::clone(&present)]);
+    assert_eq!(
+        entity("old#a").as_deref(),
+        Some("thing"),
+        "nothing has changed yet"
+    );
+    assert_eq!(entity("new#a").as_deref(), Some("item"));
+    assert_eq!(entity("none#a"), None);
+    let old = Item::from([("pk", "old#a")]);
+    assert_eq!(
+        (former("new#a"), former("old#a"), former("other#a")),
+        (Some(old.clone()), None, None)
+    );
+    typer.set([upcoming, present]);
+    assert_eq!(entity("old#a").as_deref(), Some("item"));
+    assert_eq!(former("new#a"), Some(old), "as before");
 }
 
 #[test]
