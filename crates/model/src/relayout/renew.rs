@@ -46,28 +46,10 @@ impl Relayout {
     }
 
     pub(super) fn renewed_given(&self, moved: &MovedTable, item: Item) -> Result<Item, Refusal> {
-        if let Some((moving, said)) = self.former_row(moved, &item)? {
-            return moving.content(item, &said);
+        match self.former_row(moved, &item)? {
+            Some((moving, said)) => moving.content(item, &said),
+            None => Ok(item),
         }
-        Ok(self.completed(moved, item))
-    }
-
-    /// A put without keys, as a client of the version before would write it.
-    fn completed(&self, moved: &MovedTable, mut item: Item) -> Item {
-        let has_key = |table: &Table| table.key.attributes().all(|key| item.contains_key(&key.name));
-        if self.former.table(&moved.name).is_none_or(has_key) {
-            return item;
-        }
-        let Ok(Some(entity)) = self.former.recognise(&moved.name, &item) else {
-            return item;
-        };
-        let moving = self
-            .moving(moved)
-            .find(|moving| moving.former.position == entity.position);
-        if let Some(moving) = moving {
-            moving.fill(&mut item);
-        }
-        item
     }
 
     /// The entity of a former row, and what its key says; `None` for a row in its own place.
