@@ -68,6 +68,28 @@ fn a_field_that_the_present_key_lacks_hides_where_rows_lay() {
 }
 
 #[test]
+fn a_field_that_is_folded_now_does_not_say_what_it_was() {
+    let unique = |key: &str| {
+        version("x#{a}", "y", AB, "[entity.e.unique.b]\n")
+            + &format!("key = {{ pk = \"{key}\", sk = \"u\" }}\n")
+    };
+    hindered(
+        &unique("u#{b}"),
+        &unique("w#{b|lower}"),
+        "which does not say `b`",
+        "use `b` in the present key",
+    );
+    relayout(&unique("u#{b|lower}"), &unique("w#{b|lower}"));
+    let out = relayout(&unique("u#{b|lower}"), &unique("w#{b}"));
+    assert_eq!(
+        out.former_place("rows", &super::key(&["w#q", "u"])),
+        Some(super::key(&["u#q", "u"]))
+    );
+    let refusal = out.renew_key("rows", &super::key(&["u#q", "u"])).unwrap_err();
+    assert!(refusal.to_string().contains("does not say `b`"), "{refusal}");
+}
+
+#[test]
 fn a_field_of_another_type_cannot_be_read_back() {
     hindered(
         &version("x#{a}", "y", "a = \"string\"", ""),

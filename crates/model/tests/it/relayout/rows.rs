@@ -93,6 +93,14 @@ fn renewing_again_changes_nothing_and_neither_does_deriving() {
 }
 
 #[test]
+fn index_keys_of_the_version_before_go_where_the_present_one_has_none() {
+    let out = relayout(LAYERS, &layers_now().replace(", gpk = \"p#{pckg}:{py}\"", ""));
+    let renewed = out.renew("rows", &layer()).unwrap();
+    assert!(!renewed.contains_key("gpk"), "{renewed:?}");
+    assert_eq!(out.reversed().unwrap().renew("rows", &renewed).unwrap(), layer());
+}
+
+#[test]
 fn times_are_never_made_up() {
     let (out, back) = layers();
     let mut former = layer();
@@ -313,6 +321,9 @@ fn a_put_in_the_layout_before_is_placed_by_the_present_one() {
         of_own_place(&placed(key(&["lyr#eu-1.numpy", "v12"]))),
         of_own_place(&renewed)
     );
+    // Index keys of the layout before are no mistake of the client.
+    assert!(layer().contains_key("gpk"));
+    assert!(now.derive("rows", None, &placed(layer()), 0).is_ok());
     // In the present layout it is left alone, also where it is wrong.
     assert_eq!(out.renew_given("rows", renewed.clone()).unwrap(), renewed);
     let wrong = key(&["lyr#eu-1:numpy:p3.8", "v12"]);
