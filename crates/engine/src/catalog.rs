@@ -11,7 +11,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::Item;
 
-use crate::former::Former;
+use crate::former::{Former, Windows};
 use crate::hook::Hook;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
@@ -120,6 +120,9 @@ pub(crate) struct Table {
     /// The former places of its rows, while they move.
     #[serde(skip)]
     pub(crate) former: Option<Arc<dyn Former>>,
+    /// Where they lie in the order of their own places, as far as somebody had to find out.
+    #[serde(skip)]
+    pub(crate) windows: Arc<Windows>,
     #[serde(skip)]
     pub(crate) stats: Arc<Stats>,
 }
@@ -189,6 +192,7 @@ impl Table {
     /// Lets this hook be asked about the table's rows, or none.
     pub(crate) fn link(&mut self, hook: Option<Arc<dyn Hook>>) {
         self.former = hook.as_ref().and_then(|hook| hook.former(&self.name));
+        self.windows = Arc::default();
         self.hook = hook;
     }
 

@@ -9,6 +9,7 @@ mod find;
 mod merge;
 mod moving;
 mod sweep;
+mod windows;
 
 use trestle_api::Error;
 use trestle_expr::KeySelection;
@@ -17,6 +18,7 @@ use trestle_item::Item;
 pub(crate) use find::{find, find_in};
 pub(crate) use merge::rows;
 pub use sweep::{Moved, Remaining, Stuck, walked};
+pub(crate) use windows::Windows;
 
 /// The former places of one table's rows, said by somebody who knows both layouts. Pure, except for the counting.
 ///

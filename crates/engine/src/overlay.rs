@@ -40,6 +40,11 @@ impl Snapshot for Overlay<'_> {
             direction,
         })
     }
+
+    /// What is staged is newer still, and only the committer sees it.
+    fn version(&self) -> u64 {
+        self.stored.version()
+    }
 }
 
 /// A key that a batch changes, and its new value.

@@ -94,6 +94,10 @@ impl Snapshot for State {
             Direction::Reverse => Box::new(rows.rev()),
         }
     }
+
+    fn version(&self) -> u64 {
+        self.last_commit
+    }
 }
 
 fn row_size(key_len: usize, value: &Bytes) -> u64 {

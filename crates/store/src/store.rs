@@ -98,6 +98,10 @@ pub trait Snapshot: Send + Sync {
 
     /// The rows between two bounds. Bounds that exclude everything, or stand in the wrong order, give no rows.
     fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_>;
+
+    /// Tells snapshots of one open store apart: one with a larger number has seen everything that one with a smaller
+    /// number has.
+    fn version(&self) -> u64;
 }
 
 /// Figures for operators.

@@ -53,11 +53,11 @@ fn is_elsewhere(former: &dyn Former, row: &Result<(Bytes, Bytes), StoreError>) -
 }
 
 /// Looking for rows in former places that belong into a page.
-struct Gathering<'a> {
-    snapshot: &'a dyn Snapshot,
+pub(super) struct Gathering<'a> {
+    pub(super) snapshot: &'a dyn Snapshot,
     former: &'a dyn Former,
-    table: &'a Table,
-    index: Option<&'a Index>,
+    pub(super) table: &'a Table,
+    pub(super) index: Option<&'a Index>,
     /// The page's own places: those behind the bookmark that the request selects.
     wanted: &'a Range,
     direction: Direction,
@@ -65,16 +65,58 @@ struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
+    /// The number of what is read: the table, or its index.
+    pub(super) fn owner(&self) -> u32 {
+        self.index.map_or(self.table.id.0, |index| index.id.0)
+    }
+
     fn gather(&mut self, request: &PageRequest<'_>) -> Result<(), Error> {
         let name = self.index.map(|index| index.name.as_str());
         let sources = self.former.sources(name, request.selection);
         if sources.everywhere {
-            return self.everywhere();
+            return match self.direction {
+                Direction::Forward => self.through_windows(),
+                Direction::Reverse => self.everywhere(),
+            };
         }
         if let Some(index) = self.index.filter(|_| sources.same) {
             self.same(index)?;
         }
         sources.ranges.iter().try_for_each(|part| self.part(part))
+    }
+
+    /// Goes through the rows in the order of their own places, which somebody has found out, or finds it out.
+    fn through_windows(&mut self) -> Result<(), Error> {
+        let mut start = self.wanted.start.clone();
+        loop {
+            let window = self.table.windows.from(self, &start)?;
+            for (own, former) in window.rows(&start) {
+                if self.candidates.is_full() || !self.wanted.contains(own) {
+                    return Ok(());
+                }
+                // Gone if it has been moved or removed since.
+                if let Some(bytes) = self.snapshot.get(Space::Items, former).map_err(internal)? {
+                    self.consider(codec::decode(&bytes).map_err(internal)?)?;
+                }
+            }
+            match window.next() {
+                Some(next) if self.wanted.contains(next) => start = Bound::Excluded(next.to_vec()),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The own place of a row of the table, if it lies in a former one.
+    pub(super) fn own_place(&self, row: &Item) -> Result<Option<Vec<u8>>, Error> {
+        if !self.former.is_former(row) {
+            return Ok(None);
+        }
+        let row = self.former.renew(row)?;
+        let own = own_key(self.table, &row)?;
+        Ok(match self.index {
+            None => Some(own.in_table(self.table.id)),
+            Some(index) => layout::index_row(index.id, &index.key, &row, &own),
+        })
     }
 
     /// Looks at every row of the table.

@@ -157,6 +157,7 @@ fn create(
         state: State::creating(now, delay),
         hook: None,
         former: None,
+        windows: Arc::default(),
         stats: Arc::default(),
     };
     if let Some(view) = request

@@ -40,6 +40,10 @@ impl Snapshot for FjallSnapshot {
             Direction::Reverse => Box::new(UntilError::new(guards.rev())),
         }
     }
+
+    fn version(&self) -> u64 {
+        self.snapshot.seqno()
+    }
 }
 
 /// Stands in for a view while the disk cannot be read: every read says why.
@@ -68,6 +72,10 @@ impl Snapshot for NoSnapshot {
 
     fn range(&self, _: Space, _: Bound<&[u8]>, _: Bound<&[u8]>, _: Direction) -> Rows<'_> {
         Box::new(std::iter::once_with(|| Err(self.error())))
+    }
+
+    fn version(&self) -> u64 {
+        0
     }
 }
 
