@@ -25,6 +25,19 @@ impl Engine {
         documents: Vec<(String, Option<Vec<u8>>)>,
         hook: Option<Arc<dyn Hook>>,
     ) -> Result<(), Error> {
+        self.store(documents, move |transaction| transaction.install(hook))
+    }
+
+    /// Stores documents (those without bytes are removed). What is installed stays so.
+    pub fn store_documents(&self, documents: Vec<(String, Option<Vec<u8>>)>) -> Result<(), Error> {
+        self.store(documents, |_| {})
+    }
+
+    fn store(
+        &self,
+        documents: Vec<(String, Option<Vec<u8>>)>,
+        and: impl FnOnce(&mut Transaction<'_>) + Send + 'static,
+    ) -> Result<(), Error> {
         for (name, _) in &documents {
             check_name(name)?;
         }
@@ -36,7 +49,7 @@ impl Engine {
                     None => transaction.delete_row(Space::Meta, key),
                 }
             }
-            transaction.install(hook);
+            and(transaction);
             // The committer answers with responses; this work has none, so any empty one will do.
             Ok(Response::from(ListTablesOutput::default()))
         };

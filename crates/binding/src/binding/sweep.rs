@@ -28,7 +28,7 @@ pub(crate) enum Swept {
     Later(Timestamp),
     /// A page was looked at.
     Page,
-    /// The state changed.
+    /// The state changed, or the rows that are left cannot move.
     Changed,
 }
 
@@ -56,19 +56,22 @@ impl Binding {
         if migration.pace.due() > now {
             return Ok(Swept::Later(migration.pace.due()));
         }
-        let before = migration.document.state;
+        let before = (migration.document.state, migration.document.is_held_up());
         if let Err(error) = self.advance(&mut migration, now) {
             migration.document.error = Some(error.to_string());
             migration.pace.wait(ERROR_PAUSE, now);
             self.keep(migration);
             return Err(error);
         }
-        let is_changed = migration.document.state != before;
+        let is_changed = before != (migration.document.state, migration.document.is_held_up());
         let (stored_at, pages) = migration.stored;
         migration.stored.1 = pages.saturating_add(1);
-        if is_changed || pages >= PAGES_BETWEEN || now.since(stored_at) >= TIME_BETWEEN {
+        if is_changed {
             self.store_migration(migration)?;
         } else {
+            if pages >= PAGES_BETWEEN || now.since(stored_at) >= TIME_BETWEEN {
+                self.store_progress(&mut migration)?;
+            }
             self.keep(migration);
         }
         Ok(if is_changed { Swept::Changed } else { Swept::Page })
@@ -143,6 +146,15 @@ impl Binding {
                 _ => document.enter(MigrationState::Verified, now),
             },
         }
+    }
+
+    /// Stores how far a migration is. What rows mean stays as it is, and so does what readers have found out about it.
+    fn store_progress(&self, migration: &mut Migration) -> Result<(), BindError> {
+        let now = self.clock.now();
+        migration.document.double_reads = migration.status(now).double_reads;
+        migration.stored = (now, 0);
+        let document = migration.document.to_document()?;
+        Ok(self.engine.store_documents(vec![document])?)
     }
 
     /// Remembers how far a migration is without storing it.
