@@ -4,6 +4,7 @@
 
 mod document;
 mod figures;
+mod guard;
 mod moving;
 mod pace;
 mod plan;
@@ -16,6 +17,7 @@ mod sweeper;
 
 pub(crate) use document::{Document, all};
 pub(crate) use figures::Meter;
+pub(crate) use guard::Guard;
 pub(crate) use moving::{Moving, TableFormer};
 pub(crate) use pace::Pace;
 pub use plan::{MigrationPlan, PlannedKey, PlannedMove};

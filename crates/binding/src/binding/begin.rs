@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use trestle_model::{Hindrance, Model, Relayout};
 
-use super::held::Migration;
+use super::held::{Migration, together};
 use super::work::Work;
 use super::{ApplyOptions, BindError, Binding, Held};
 use crate::migration::{
-    Document, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, Survey, TableProgress,
+    Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, Survey, TableProgress,
 };
 use crate::plan::{Plan, plan};
 use crate::report::{Outcome, Step};
@@ -84,10 +84,13 @@ impl Binding {
     ) -> Result<MigrationPlan, BindError> {
         let _one_at_a_time = self.applying.lock();
         let mut way = self.way_out(text, options.delete_indexes)?;
-        self.survey(&mut way, watcher)?;
-        if !way.plan.is_refused() {
-            self.set_out(&mut way, options, watcher)?;
-        }
+        self.guarded(&mut way, |way| {
+            self.survey(way, watcher)?;
+            match way.plan.is_refused() {
+                true => Ok(()),
+                false => self.set_out(way, options, watcher),
+            }
+        })?;
         Ok(way.plan)
     }
 
@@ -132,11 +135,33 @@ impl Binding {
             | MigrationState::Verified => {}
         }
         let mut way = self.way_back(&migration)?;
-        self.survey(&mut way, watcher)?;
-        if !way.plan.is_refused() {
-            self.turn_round(&mut way, migration, watcher)?;
-        }
+        self.guarded(&mut way, |way| {
+            self.survey(way, watcher)?;
+            match way.plan.is_refused() {
+                true => Ok(()),
+                false => self.turn_round(way, migration, watcher),
+            }
+        })?;
         Ok(Some(way.plan))
+    }
+
+    /// Does the work while nothing is written that could not move. If the version in effect is still the same
+    /// afterwards, so is the usual hook.
+    fn guarded(
+        &self,
+        way: &mut Way,
+        work: impl FnOnce(&mut Way) -> Result<(), BindError>,
+    ) -> Result<(), BindError> {
+        if let Ok(relayout) = &way.relayout {
+            let guard = Guard::new(together(&self.held.lock())?, relayout.clone());
+            self.engine.install(Vec::new(), Some(Arc::new(guard)))?;
+        }
+        let worked = work(way);
+        if worked.is_err() || way.plan.is_refused() {
+            let hook = together(&self.held.lock())?;
+            self.engine.install(Vec::new(), Some(Arc::new(hook)))?;
+        }
+        worked
     }
 
     fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Way, BindError> {

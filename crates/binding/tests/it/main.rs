@@ -6,6 +6,7 @@ mod effects;
 mod fill;
 mod heads;
 mod identities;
+mod migration;
 mod rows;
 mod stored;
 mod support;
