@@ -112,11 +112,10 @@ impl Slot {
         (written == text && folded.to_lowercase() == folded).then_some(folded)
     }
 
-    /// Whether it is the same text for the same values as another one.
+    /// Whether it is the same text for the same values as another one, with the same text behind it.
     pub(crate) fn renders_as(&self, other: &Self) -> bool {
         self.attribute.name == other.attribute.name
             && (self.width, self.escape, self.lower) == (other.width, other.escape, other.lower)
-            && (!self.escape || self.ends_before == other.ends_before)
     }
 
     /// Percent signs and hexadecimal digits, as in an address on the web.

@@ -265,6 +265,19 @@ fn equal_keys_are_not_former() {
 }
 
 #[test]
+fn a_key_that_says_two_things_of_one_attribute_is_no_key() {
+    let text = |pk: &str| {
+        format!(
+            "model = \"m\"\n[table.rows]\nkey = [\"pk\", \"sk\"]\n[entity.e]\ntable = \"rows\"\nkey = {{ pk = \"{pk}\", sk =              \"y#{{a}}\" }}\nattributes = {{ a = \"string\" }}\n"
+        )
+    };
+    let out = relayout(&text("x#{a}"), &text("z#{a}"));
+    assert!(out.is_former("rows", &key(&["x#i", "y#i"])));
+    assert!(!out.is_former("rows", &key(&["x#i", "y#j"])));
+    assert_eq!(out.former_place("rows", &key(&["z#i", "y#j"])), None);
+}
+
+#[test]
 fn a_key_that_is_a_number_moves_with_its_partition() {
     let text = |pk: &str| {
         format!(

@@ -153,6 +153,26 @@ fn unpadded_numbers_are_in_another_order_than_padded_ones() {
 }
 
 #[test]
+fn what_rows_get_may_differ_in_those_that_have_it_and_then_orders_them() {
+    let from = collection("p.{id}", "a#{n:04}", "b");
+    let to = collection("q.{id}", "a#{c}#{n:04}", "b").replacen(
+        "n = \"integer\"",
+        "n = \"integer\", c = \"string\"",
+        1,
+    );
+    let out = relayout(&from, &(to + "[entity.one.migrate]\nset = { c = \"k\" }\n"));
+    assert_eq!(
+        sources(&out, &select("q.i", begins("a#"))),
+        ranges(vec![(select("p.i", begins("a#")), false)])
+    );
+    assert_eq!(
+        sources(&out, &select("q.i", begins("a#k#"))),
+        ranges(vec![(select("p.i", begins("a#")), true)]),
+        "of those that are wanted, it is the same"
+    );
+}
+
+#[test]
 fn a_partition_that_cannot_be_told_is_looked_for_everywhere() {
     // Before, the number was in the partition key; now it is in the sort key.
     let before = collection("p.{id}.{n}", "a", "b");
@@ -255,6 +275,35 @@ fn an_index_whose_keys_change_with_the_row_is_no_guide_to_it() {
         .reversed()
         .unwrap();
     assert!(back.sources("rows", Some("plain"), None).everywhere);
+}
+
+#[test]
+fn a_local_index_whose_sort_key_changes_is_no_guide_either() {
+    let local = |pk: &str, gpk: &str| {
+        let text = indexed(pk, "", "").replace("key = [\"pk\", \"at\"]", "key = [\"pk\", \"gpk\"]");
+        text.replace("g#{owner}", gpk)
+    };
+    let from = local("p.{id}", "g#{owner}");
+    let by_owner =
+        |to: &str| relayout(&from, to).sources("rows", Some("local"), Some(&select("q.i", begins("g#"))));
+    assert_eq!(
+        by_owner(&local("q.{id}", "g#{owner}")),
+        ranges(vec![(select("p.i", begins("g#")), true)])
+    );
+    assert!(by_owner(&local("q.{id}", "h#{owner}")).everywhere);
+}
+
+#[test]
+fn an_index_by_tags_is_read_where_it_is_while_tags_stay() {
+    let tagged = |pk: &str, tag: &str| {
+        let tags = format!(
+            "entity_attribute = \"{tag}\"\n[table.rows.index.tags]\nkey = [\"kind\"]\n[table.rows.index.plain]"
+        );
+        indexed(pk, "", "").replace("[table.rows.index.plain]", &tags)
+    };
+    let tags = |to: &str| relayout(&tagged("p.{id}", "kind"), to).sources("rows", Some("tags"), None);
+    assert!(tags(&tagged("q.{id}", "kind")).same);
+    assert!(tags(&tagged("q.{id}", "sort")).everywhere);
 }
 
 #[test]
