@@ -203,6 +203,50 @@ fn heads_and_unique_rows_move_with_their_entity() {
 }
 
 #[test]
+fn heads_and_unique_rows_get_only_what_they_can_have() {
+    let to = layers_now()
+        .replace("newest_by = \"n\"", "newest_by = \"n\"\nomit = [\"colour\"]")
+        .replace(
+            "n = \"integer\"",
+            "n = \"integer\"\ncolour = { type = \"string\", optional = true }",
+        )
+        .replace("set = {", "set = { colour = \"red\",");
+    let out = relayout(LAYERS, &to);
+    assert_eq!(
+        out.renew("rows", &layer()).unwrap().get("colour"),
+        Some(&"red".into())
+    );
+    let head = with(with(layer(), "sk", "head"), "kind", "layer.head");
+    assert_eq!(out.renew("rows", &head).unwrap().get("colour"), None);
+}
+
+#[test]
+fn companions_of_a_renamed_entity_are_found_by_the_name_it_had() {
+    let renamed = layers_now()
+        .replace("[entity.layer", "[entity.bundle")
+        .replace("created =", "tag = \"layer\"\ncreated =");
+    let out = relayout(LAYERS, &renamed.replace("set =", "from = \"layer\"\nset ="));
+    let mut moves: Vec<_> = out
+        .moves()
+        .map(|moved| (moved.entity, moved.former_entity))
+        .collect();
+    moves.sort_unstable();
+    assert_eq!(
+        moves,
+        [
+            ("bundle", "layer"),
+            ("bundle.head", "layer.head"),
+            ("bundle.unique.mail", "layer.unique.mail")
+        ]
+    );
+    let head = with(with(layer(), "sk", "head"), "kind", "layer.head");
+    assert_eq!(
+        out.renew("rows", &head).unwrap().get("kind"),
+        Some(&"layer.head".into())
+    );
+}
+
+#[test]
 fn what_identifies_a_row_may_be_in_its_key_only() {
     let (out, back) = layers();
     let renewed = out.renew("rows", &key(&["lyr#eu-1.numpy", "v12"])).unwrap();
