@@ -247,6 +247,24 @@ fn companions_of_a_renamed_entity_are_found_by_the_name_it_had() {
 }
 
 #[test]
+fn what_is_folded_in_the_key_has_its_way_back_in_lower_case() {
+    let text = |key: &str, more: &str| {
+        format!(
+            "model = \"m\"\n[table.rows]\nkey = [\"pk\"]\n[entity.e]\ntable = \"rows\"\nkey.pk = \"e#{{a}}\"\nattributes = {{ a =              \"string\", c = {{ type = \"string\", optional = true }} }}\n[entity.e.unique.a]\nkey.pk = \"{key}\"\n{more}"
+        )
+    };
+    let now = text(
+        "w#{a|lower}#{c|lower}",
+        "[entity.e.migrate]\nset = { c = \"K\" }\n",
+    );
+    let back = relayout(&text("u#{a|lower}", ""), &now).reversed().unwrap();
+    assert_eq!(back.former_place("rows", &key(&["u#i"])), Some(key(&["w#i#k"])));
+    assert_eq!(back.renew_key("rows", &key(&["w#i#k"])), Ok(key(&["u#i"])));
+    let refusal = back.renew_key("rows", &key(&["w#i#m"])).unwrap_err();
+    assert!(matches!(refusal, Refusal::NoWayBack { .. }), "{refusal}");
+}
+
+#[test]
 fn what_identifies_a_row_may_be_in_its_key_only() {
     let (out, back) = layers();
     let renewed = out.renew("rows", &key(&["lyr#eu-1.numpy", "v12"])).unwrap();

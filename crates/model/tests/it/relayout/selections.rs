@@ -295,15 +295,19 @@ fn a_local_index_whose_sort_key_changes_is_no_guide_either() {
 
 #[test]
 fn an_index_by_tags_is_read_where_it_is_while_tags_stay() {
-    let tagged = |pk: &str, tag: &str| {
+    let tagged = |pk: &str, tag: &str, key: &str| {
         let tags = format!(
-            "entity_attribute = \"{tag}\"\n[table.rows.index.tags]\nkey = [\"kind\"]\n[table.rows.index.plain]"
+            "entity_attribute = \"{tag}\"\n[table.rows.index.tags]\nkey = [\"{key}\"]\n[table.rows.index.plain]"
         );
         indexed(pk, "", "").replace("[table.rows.index.plain]", &tags)
     };
-    let tags = |to: &str| relayout(&tagged("p.{id}", "kind"), to).sources("rows", Some("tags"), None);
-    assert!(tags(&tagged("q.{id}", "kind")).same);
-    assert!(tags(&tagged("q.{id}", "sort")).everywhere);
+    let tags = |tag: &str, key: &str| {
+        let out = relayout(&tagged("p.{id}", "kind", key), &tagged("q.{id}", tag, key));
+        out.sources("rows", Some("tags"), None)
+    };
+    assert!(tags("kind", "kind").same);
+    assert!(tags("sort", "kind").everywhere, "the tag that rows had goes");
+    assert!(tags("sort", "sort").everywhere, "and another one comes in");
 }
 
 #[test]
