@@ -1,7 +1,8 @@
-//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model, queues,
-//! routes.
+//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model,
+//! a migration, queues, routes.
 
 mod embedded;
+mod migrations;
 mod model;
 mod queues;
 mod routes;
@@ -11,7 +12,7 @@ mod tables;
 
 use crate::Progress;
 use crate::error::BenchError;
-use crate::report::AloneFigure;
+use crate::report::{AloneFigure, Stage};
 use crate::settings::{Alone, Settings};
 use crate::target::{Found, Target};
 use std::path::Path;
@@ -22,22 +23,24 @@ pub(crate) fn measure(
     settings: &Settings,
     directory: &Path,
     progress: &mut dyn Progress,
-) -> Result<Vec<AloneFigure>, BenchError> {
+) -> Result<(Vec<AloneFigure>, Vec<Stage>), BenchError> {
     let trestle = settings.places.find(Target::Trestle).map_err(BenchError::new)?;
     let run = Run {
         settings,
         trestle: &trestle,
         directory,
     };
-    match what {
+    let figures = match what {
         Alone::Embedded => embedded::measure(&run, progress),
+        Alone::Migrations => return migrations::measure(&run, progress),
         Alone::Model => model::measure(&run, progress),
         Alone::Queues => queues::measure(&run, progress),
         Alone::Routes => routes::measure(&run, progress),
         Alone::Start => start::measure(&run, progress),
         Alone::Tables => tables::measure(&run, progress),
         Alone::Scale => scale::measure(&run, progress),
-    }
+    };
+    Ok((figures?, Vec::new()))
 }
 
 /// What each of them needs.

@@ -330,6 +330,7 @@ mod tests {
             alone: Vec::new(),
             start_rows: 0,
             scale_rows: 0,
+            migration_rows: 0,
             tables: 1,
             directory: "/tmp".into(),
         };

@@ -22,7 +22,7 @@ mod workload;
 
 pub use error::BenchError;
 pub use limits::constant::serve as serve_constant_answer;
-pub use report::{AloneFigure, Figures, Limit, Outcome, Report, Skipped, TargetReport};
+pub use report::{AloneFigure, Figures, Limit, Outcome, Report, Skipped, Stage, TargetReport};
 pub use settings::{Alone, Settings};
 pub use target::{Places, Target};
 pub use usage::{Machine, Memory};
@@ -68,9 +68,9 @@ pub fn run(settings: &Settings, progress: &mut dyn Progress) -> Result<Report, B
     compare_all(settings, root.path(), progress, &mut report)?;
     for alone in &settings.alone {
         let directory = fresh(root.path(), alone.name())?;
-        report
-            .alone
-            .extend(alone::measure(*alone, settings, &directory, progress)?);
+        let (figures, stages) = alone::measure(*alone, settings, &directory, progress)?;
+        report.alone.extend(figures);
+        report.stages.extend(stages);
         clear(&directory);
     }
     Ok(report)

@@ -27,6 +27,8 @@ pub struct Report {
     pub limits: Vec<Limit>,
     /// Figures of Trestle alone.
     pub alone: Vec<AloneFigure>,
+    /// Latencies before, during and after a migration.
+    pub stages: Vec<Stage>,
 }
 
 /// One server's figures.
@@ -148,6 +150,34 @@ pub struct AloneFigure {
     pub value: f64,
     /// Of what.
     pub unit: &'static str,
+}
+
+/// Latencies of an operation at a stage of a migration.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stage {
+    /// Which stage.
+    pub stage: &'static str,
+    /// Which operation.
+    pub operation: String,
+    /// Operations that were measured.
+    pub operations: u64,
+    /// Median latency in microseconds.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// The longest.
+    pub slowest_us: f64,
+}
+
+impl Stage {
+    /// What each is called, and how much it is.
+    pub(crate) fn latencies(&self) -> [(&'static str, f64); 3] {
+        [
+            ("p50", self.p50_us),
+            ("p99", self.p99_us),
+            ("slowest", self.slowest_us),
+        ]
+    }
 }
 
 impl AloneFigure {

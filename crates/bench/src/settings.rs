@@ -33,6 +33,8 @@ pub struct Settings {
     pub start_rows: u64,
     /// Rows for [`Alone::Scale`].
     pub scale_rows: u64,
+    /// Rows for [`Alone::Migrations`].
+    pub migration_rows: u64,
     /// Tables for [`Alone::Tables`].
     pub tables: usize,
     /// Where the data directories are made; should be on the disk that matters.
@@ -59,6 +61,8 @@ impl Settings {
 pub enum Alone {
     /// GetItem in the same process, without a socket.
     Embedded,
+    /// Reads and writes before, during and after a migration, in the same process.
+    Migrations,
     /// Writes with a model, compared with the same writes without, in the same process.
     Model,
     /// Messages sent, received and deleted, compared with moto's server.
@@ -75,11 +79,12 @@ pub enum Alone {
 
 impl Alone {
     /// All of them, the quick ones first.
-    pub const ALL: [Alone; 7] = [
+    pub const ALL: [Alone; 8] = [
         Alone::Embedded,
         Alone::Model,
         Alone::Queues,
         Alone::Routes,
+        Alone::Migrations,
         Alone::Tables,
         Alone::Start,
         Alone::Scale,
@@ -89,6 +94,7 @@ impl Alone {
     pub fn name(self) -> &'static str {
         match self {
             Alone::Embedded => "embedded",
+            Alone::Migrations => "migrations",
             Alone::Model => "model",
             Alone::Queues => "queues",
             Alone::Routes => "routes",

@@ -6,9 +6,10 @@ use crate::dataset::{self, Field, TABLE};
 use crate::error::{BenchError, Doing};
 use crate::histogram::Histogram;
 use crate::report::AloneFigure;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Instant;
-use trestle_api::{BatchWriteItem, CreateTable, GetItem, Operation};
+use trestle_api::{BatchWriteItem, CreateTable, GetItem, Operation, Request};
 use trestle_engine::{Durability, Engine, Options, StoreSettings};
 use trestle_item::{AttributeValue, Item};
 
@@ -70,23 +71,34 @@ pub(super) fn fill(
     let create: CreateTable = serde_json::from_str(&dataset::create_table(TABLE, extras, extras))
         .doing("cannot describe a table")?;
     run_one(&engine, create)?;
-    let mut waiting = std::collections::VecDeque::new();
-    for first in (0..rows).step_by(BATCH as usize) {
-        waiting.push_back(engine.start(batch(first, rows.min(first + BATCH))?.into_request()));
-        // Some in flight, so that commits are groups; not all, because each holds its rows in memory.
+    let batches = (0..rows).step_by(BATCH as usize).map(|first| {
+        if first.is_multiple_of(100_000) {
+            progress(first);
+        }
+        batch(first, rows.min(first + BATCH)).map(Operation::into_request)
+    });
+    load(&engine, batches)?;
+    Ok(engine)
+}
+
+/// Carries out writes, some at the same time, so that commits are groups; not all, because each holds its rows in memory.
+pub(super) fn load(
+    engine: &Engine,
+    writes: impl Iterator<Item = Result<Request, BenchError>>,
+) -> Result<(), BenchError> {
+    let mut waiting = VecDeque::new();
+    for write in writes {
+        waiting.push_back(engine.start(write?));
         if waiting.len() > 32
             && let Some(oldest) = waiting.pop_front()
         {
             oldest.wait().doing("cannot load rows")?;
         }
-        if first.is_multiple_of(100_000) {
-            progress(first);
-        }
     }
     for rest in waiting {
         rest.wait().doing("cannot load rows")?;
     }
-    Ok(engine)
+    Ok(())
 }
 
 fn batch(first: u64, end: u64) -> Result<BatchWriteItem, BenchError> {

@@ -1,6 +1,6 @@
 //! The report as Markdown tables that are also readable as they are.
 
-use super::{Figures, Report, TargetReport};
+use super::{Figures, Report, Stage, TargetReport};
 use crate::target::Target;
 use crate::thousands;
 use std::fmt::Write as _;
@@ -34,6 +34,13 @@ pub(super) fn render(report: &Report) -> String {
     }
     if !report.alone.is_empty() {
         section(&mut out, "Trestle alone", &alone(report));
+    }
+    if !report.stages.is_empty() {
+        section(
+            &mut out,
+            "A migration, latencies in µs (and times those before)",
+            &stages(report),
+        );
     }
     if out.contains(" *") {
         out.push_str("\n\\* Measured while more than a quarter of a processor was busy with something else: too low.\n");
@@ -205,17 +212,61 @@ fn limits(report: &Report) -> Vec<Vec<String>> {
 fn alone(report: &Report) -> Vec<Vec<String>> {
     let mut rows = vec![vec!["what".to_owned(), "figure".to_owned()]];
     for figure in &report.alone {
-        let value = if figure.value < 100.0 {
-            format!("{:.2}", figure.value)
-        } else {
-            thousands(figure.value)
-        };
+        let value = number(figure.value);
         rows.push(vec![
             figure.name.clone(),
             format!("{value} {}", figure.unit).trim_end().to_owned(),
         ]);
     }
     rows
+}
+
+/// With decimals, if it is small.
+fn number(value: f64) -> String {
+    if value < 100.0 {
+        format!("{value:.2}")
+    } else {
+        thousands(value)
+    }
+}
+
+/// A column for each stage, and three rows for each operation.
+fn stages(report: &Report) -> Vec<Vec<String>> {
+    let mut rows = vec![vec!["operation".to_owned()]];
+    let mut before: Vec<&Stage> = Vec::new();
+    for stage in &report.stages {
+        if before.first().is_none_or(|first| first.stage == stage.stage) {
+            before.push(stage);
+        }
+    }
+    let names = report.stages.iter().step_by(before.len().max(1));
+    if let Some(heading) = rows.first_mut() {
+        heading.extend(names.map(|stage| stage.stage.to_owned()));
+    }
+    for first in before {
+        let same = report
+            .stages
+            .iter()
+            .filter(|stage| stage.operation == first.operation);
+        for (at, (name, before)) in first.latencies().into_iter().enumerate() {
+            let mut row = vec![format!("{}, {name}", first.operation)];
+            let figures = same
+                .clone()
+                .filter_map(|stage| stage.latencies().get(at).copied());
+            row.extend(figures.map(|(_, figure)| times(figure, before)));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// A figure, and how many times another it is.
+fn times(value: f64, other: f64) -> String {
+    let shown = number(value);
+    match value / other {
+        times if value != other && times.is_finite() => format!("{shown} ({times:.1} ×)"),
+        _ => shown,
+    }
 }
 
 fn megabytes(bytes: u64) -> String {
@@ -277,5 +328,33 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| 8,000   "), "{text}");
+    }
+
+    #[test]
+    fn stages_are_columns_compared_with_the_first() {
+        let stage = |stage, operation: &str, p50_us| Stage {
+            stage,
+            operation: operation.to_owned(),
+            operations: 1,
+            p50_us,
+            p99_us: 300.0,
+            slowest_us: 1_000.0,
+        };
+        let mut report = sample::report();
+        report.stages = vec![
+            stage("before", "GetItem", 2.0),
+            stage("before", "PutItem", 500.0),
+            stage("swept", "GetItem", 5.0),
+            stage("swept", "PutItem", 600.0),
+        ];
+        let text = render(&report);
+        for line in [
+            "| operation        | before | swept        |",
+            "| GetItem, p50     | 2.00   | 5.00 (2.5 ×) |",
+            "| PutItem, p50     | 500    | 600 (1.2 ×)  |",
+            "| PutItem, slowest | 1,000  | 1,000        |",
+        ] {
+            assert!(text.contains(line), "no line {line} in\n{text}");
+        }
     }
 }

@@ -1,0 +1,322 @@
+//! What a migration costs while it runs: the same reads and writes before it, while rows are looked for in both places,
+//! while they are swept, and when all have moved; a scan of everything; and the sweep itself. In one process, on disk
+//! with fsync.
+
+mod clients;
+mod orders;
+
+use super::{Run, embedded};
+use crate::compare::settle;
+use crate::error::{BenchError, Doing};
+use crate::report::{AloneFigure, Stage};
+use crate::settings::Settings;
+use crate::{Progress, thousands};
+use clients::{Act, Latencies, work};
+use orders::Layout;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trestle_api::Scan;
+use trestle_binding::{
+    ApplyOptions, Binding, MigrationState, MigrationStatus, Nobody, Rate, StartOptions, Sweeper,
+};
+use trestle_engine::{Durability, Engine, Options, StoreSettings};
+use trestle_env::SystemClock;
+
+/// Time to merge what was written, before the next measurement.
+const SETTLE_WITHIN: Duration = Duration::from_secs(5);
+
+pub(super) fn measure(
+    run: &Run<'_>,
+    progress: &mut dyn Progress,
+) -> Result<(Vec<AloneFigure>, Vec<Stage>), BenchError> {
+    let rows = Settings::whole_rows(run.settings.migration_rows);
+    progress.doing(&format!("migrations: loading {} rows", thousands(rows as f64)));
+    let data = run.directory.join("data");
+    fill(&data, rows)?;
+    let (engine, binding) = open(&data, Durability::default())?;
+    let mut course = Course {
+        engine,
+        binding: Arc::new(binding),
+        rows,
+        measured: run.settings.measured,
+        figures: Vec::new(),
+        stages: Vec::new(),
+        progress,
+    };
+    course.run()?;
+    Ok((course.figures, course.stages))
+}
+
+/// Rows in the former layout. Not with fsync: that is for what is measured.
+fn fill(data: &Path, rows: u64) -> Result<(), BenchError> {
+    let (engine, binding) = open(data, Durability::Buffered)?;
+    binding
+        .apply(&Layout::Former.text(), ApplyOptions::default(), &mut Nobody)
+        .doing("cannot apply a model")?;
+    embedded::load(&engine, orders::batches(rows).map(Ok))
+}
+
+fn open(data: &Path, durability: Durability) -> Result<(Engine, Binding), BenchError> {
+    let settings = StoreSettings {
+        durability,
+        ..StoreSettings::default()
+    };
+    let engine = Engine::open(data, settings, Options::default()).doing("cannot open a database")?;
+    let binding = Binding::open(engine.clone(), Arc::new(SystemClock::new())).doing("cannot bind a model")?;
+    Ok((engine, binding))
+}
+
+/// A migration from its beginning to its end, measured on its way.
+struct Course<'a> {
+    engine: Engine,
+    binding: Arc<Binding>,
+    rows: u64,
+    measured: Duration,
+    figures: Vec<AloneFigure>,
+    stages: Vec<Stage>,
+    progress: &'a mut dyn Progress,
+}
+
+/// A scan of the whole table.
+struct Scanned {
+    all: Duration,
+    slowest_page: Duration,
+}
+
+impl Course<'_> {
+    fn run(&mut self) -> Result<(), BenchError> {
+        let before = self.before()?;
+        self.start()?;
+        self.stage("both places read", Layout::Present, self.measured, || false)?;
+        self.swept("swept at the usual rate", Rate::default())?;
+        self.sweep_alone()?;
+        let half = self.scan()?;
+        self.swept("swept, no limit", Rate::UNLIMITED)?;
+        self.finish_sweep()?;
+        let after = self.after()?;
+        self.scans([before, half, after]);
+        Ok(())
+    }
+
+    fn before(&mut self) -> Result<Scanned, BenchError> {
+        let scanned = self.scan()?;
+        // The first reads of a process that was just started would only be measured here.
+        self.clients(Layout::Former, self.measured / 3, || false)?;
+        self.stage("before", Layout::Former, self.measured, || false)?;
+        Ok(scanned)
+    }
+
+    /// The new layout takes effect, and nothing is swept yet.
+    fn start(&mut self) -> Result<(), BenchError> {
+        let options = StartOptions {
+            paused: true,
+            ..StartOptions::default()
+        };
+        let began = Instant::now();
+        let plan = self
+            .binding
+            .start_migration(&Layout::Present.text(), options, &mut Nobody)
+            .doing("cannot start a migration")?;
+        if plan.is_refused() {
+            return Err(BenchError::new(format!("the migration is refused: {plan}")));
+        }
+        self.figure(
+            "until the new layout is in effect",
+            began.elapsed().as_secs_f64() * 1e3,
+            "ms",
+        );
+        Ok(())
+    }
+
+    /// Clients at work while rows are swept at this rate.
+    fn swept(&mut self, name: &'static str, rate: Rate) -> Result<(), BenchError> {
+        settle(std::process::id(), SETTLE_WITHIN);
+        let before = self.resume(rate)?;
+        let began = Instant::now();
+        let sweeper = Sweeper::start(Arc::clone(&self.binding), |_| ()).doing("cannot start a sweep")?;
+        let binding = Arc::clone(&self.binding);
+        let is_at_rest = || {
+            binding
+                .migration_status(None)
+                .is_ok_and(|status| status.is_at_rest())
+        };
+        self.clients_of(name, Layout::Present, self.measured, is_at_rest)?;
+        let took = began.elapsed();
+        drop(sweeper);
+        let after = self.status()?;
+        self.sweep_rate(
+            &format!("rows moved per second while clients work, {name}"),
+            &before,
+            &after,
+            took,
+        );
+        Ok(())
+    }
+
+    /// Nobody else is at work, until half of the table is swept.
+    fn sweep_alone(&mut self) -> Result<(), BenchError> {
+        self.progress.doing("migrations: sweeping half of the rows");
+        settle(std::process::id(), SETTLE_WITHIN);
+        let before = self.resume(Rate::UNLIMITED)?;
+        let began = Instant::now();
+        let after = self
+            .binding
+            .sweep(None, &mut |status| status.done < 0.5)
+            .doing("cannot sweep")?;
+        self.sweep_rate(
+            "rows moved per second while nobody else works, no limit",
+            &before,
+            &after,
+            began.elapsed(),
+        );
+        Ok(())
+    }
+
+    fn finish_sweep(&mut self) -> Result<(), BenchError> {
+        self.progress.doing("migrations: sweeping the rest");
+        let status = self.binding.sweep(None, &mut |_| true).doing("cannot sweep")?;
+        match status.state {
+            MigrationState::Verified => Ok(()),
+            state => Err(BenchError::new(format!("the migration ended {state}: {status}"))),
+        }
+    }
+
+    /// One place is read again, by everybody.
+    fn after(&mut self) -> Result<Scanned, BenchError> {
+        let before = self.status()?.double_reads;
+        self.stage("all moved", Layout::Present, self.measured, || false)?;
+        let scanned = self.scan()?;
+        match self.status()?.double_reads - before {
+            0 => {
+                self.figure("reads of both places after all have moved", 0.0, "");
+                Ok(scanned)
+            }
+            reads => Err(BenchError::new(format!(
+                "{reads} reads looked into former places after all rows had moved"
+            ))),
+        }
+    }
+
+    fn resume(&self, rate: Rate) -> Result<MigrationStatus, BenchError> {
+        let resumed = self.binding.resume_migration(None, Some(rate));
+        resumed.doing("cannot go on with a migration")
+    }
+
+    fn status(&self) -> Result<MigrationStatus, BenchError> {
+        self.binding
+            .migration_status(None)
+            .doing("cannot see a migration")
+    }
+
+    fn sweep_rate(&mut self, name: &str, before: &MigrationStatus, after: &MigrationStatus, took: Duration) {
+        let moved = after.rows_moved.saturating_sub(before.rows_moved);
+        self.figure(name, moved as f64 / took.as_secs_f64().max(1e-9), "");
+    }
+
+    /// When everything has come to rest, lets clients work for a while, or until it is over.
+    fn stage(
+        &mut self,
+        name: &'static str,
+        layout: Layout,
+        at_most: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), BenchError> {
+        settle(std::process::id(), SETTLE_WITHIN);
+        self.clients_of(name, layout, at_most, is_over)
+    }
+
+    fn clients_of(
+        &mut self,
+        name: &'static str,
+        layout: Layout,
+        at_most: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), BenchError> {
+        self.progress.doing(&format!("migrations: {name}"));
+        let latencies = self.clients(layout, at_most, is_over)?;
+        for (act, seen) in Act::ALL.into_iter().zip(&latencies) {
+            let stage = Stage {
+                stage: name,
+                operation: act.to_string(),
+                operations: seen.count(),
+                p50_us: seen.micros_at(0.5),
+                p99_us: seen.micros_at(0.99),
+                slowest_us: seen.micros_at(1.0),
+            };
+            self.progress.done(&format!(
+                "{name}: {act}: p50 {:.1} µs, p99 {:.1} µs, slowest {:.0} µs of {}",
+                stage.p50_us,
+                stage.p99_us,
+                stage.slowest_us,
+                thousands(stage.operations as f64)
+            ));
+            self.stages.push(stage);
+        }
+        Ok(())
+    }
+
+    fn clients(
+        &self,
+        layout: Layout,
+        at_most: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Result<Latencies, BenchError> {
+        let began = Instant::now();
+        work(&self.engine, layout, self.rows, || {
+            began.elapsed() >= at_most || is_over()
+        })
+    }
+
+    /// Reads the whole table, page after page.
+    fn scan(&mut self) -> Result<Scanned, BenchError> {
+        self.progress.doing("migrations: a scan");
+        settle(std::process::id(), SETTLE_WITHIN);
+        let began = Instant::now();
+        let (mut found, mut bookmark, mut slowest_page) = (0, None, Duration::ZERO);
+        loop {
+            let page_began = Instant::now();
+            let request = Scan {
+                table_name: orders::TABLE.to_owned(),
+                exclusive_start_key: bookmark,
+                ..Scan::default()
+            };
+            let page = self.engine.run(request).doing("a scan failed")?;
+            slowest_page = slowest_page.max(page_began.elapsed());
+            found += u64::from(page.count);
+            bookmark = page.last_evaluated_key;
+            if bookmark.is_none() {
+                break;
+            }
+        }
+        if found != self.rows {
+            return Err(BenchError::new(format!(
+                "a scan found {found} rows, and there are {}",
+                self.rows
+            )));
+        }
+        Ok(Scanned {
+            all: began.elapsed(),
+            slowest_page,
+        })
+    }
+
+    fn scans(&mut self, scans: [Scanned; 3]) {
+        let names = [
+            "before",
+            "when half of the rows have moved",
+            "when all have moved",
+        ];
+        for (name, scanned) in names.into_iter().zip(scans) {
+            let (all, page) = (scanned.all.as_secs_f64(), scanned.slowest_page.as_secs_f64());
+            self.figure(&format!("scan of all rows {name}"), all * 1e3, "ms");
+            self.figure(&format!("slowest page of a scan {name}"), page * 1e3, "ms");
+        }
+    }
+
+    fn figure(&mut self, name: &str, value: f64, unit: &'static str) {
+        let shown = format!("{name}: {} {unit}", thousands(value));
+        self.progress.done(shown.trim_end());
+        self.figures.push(AloneFigure::new(name, value, unit));
+    }
+}

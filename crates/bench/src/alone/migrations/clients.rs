@@ -1,0 +1,141 @@
+//! Clients that read and write at the same time, each one operation after the other in turn.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use trestle_api::Error;
+use trestle_engine::Engine;
+
+use super::orders::{self, Layout};
+use crate::dataset::COLLECTION;
+use crate::error::{BenchError, Doing};
+use crate::histogram::Histogram;
+
+/// Few, as in the other measurements of the library: there are few processors, too.
+const CLIENTS: u64 = 4;
+/// Between two looks whether it is over.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Get,
+    Put,
+    Query,
+    KeptIndex,
+    ChangedIndex,
+}
+
+impl Act {
+    pub(super) const ALL: [Act; 5] = [Act::Get, Act::Put, Act::Query, Act::KeptIndex, Act::ChangedIndex];
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Act::Get => "GetItem",
+            Act::Put => "PutItem",
+            Act::Query => "Query of 20",
+            Act::KeptIndex => "Query of 20, index whose keys stay",
+            Act::ChangedIndex => "Query of 20, index whose keys change",
+        })
+    }
+}
+
+/// A latency for each act.
+pub(super) type Latencies = [Histogram; Act::ALL.len()];
+
+/// Lets the clients work on these rows until somebody says that it is over. Every answer is checked.
+pub(super) fn work(
+    engine: &Engine,
+    layout: Layout,
+    rows: u64,
+    is_over: impl Fn() -> bool,
+) -> Result<Latencies, BenchError> {
+    let over = AtomicBool::new(false);
+    let work = |seed: u64| {
+        let client = Client { engine, layout };
+        let worked = client.work(rows, seed, &over);
+        // Nobody waits for those whose figures will not count.
+        over.fetch_or(worked.is_err(), Ordering::Relaxed);
+        worked
+    };
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|seed| scope.spawn(move || work(seed))).collect();
+        while !over.load(Ordering::Relaxed) && !is_over() {
+            std::thread::sleep(GLANCE);
+        }
+        over.store(true, Ordering::Relaxed);
+        let mut all = Latencies::default();
+        for client in clients {
+            let seen = client
+                .join()
+                .map_err(|_| BenchError::new("a client panicked"))??;
+            for (all, seen) in all.iter_mut().zip(&seen) {
+                all.add(seen);
+            }
+        }
+        Ok(all)
+    })
+}
+
+struct Client<'a> {
+    engine: &'a Engine,
+    layout: Layout,
+}
+
+impl Client<'_> {
+    fn work(&self, rows: u64, seed: u64, over: &AtomicBool) -> Result<Latencies, BenchError> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut latencies = Latencies::default();
+        while !over.load(Ordering::Relaxed) {
+            for (act, seen) in Act::ALL.into_iter().zip(&mut latencies) {
+                let row = random.u64(..rows);
+                let (took, found) = self.act(act, row).doing(format!("{act} failed"))?;
+                if found != act.expected() {
+                    return Err(BenchError::new(format!(
+                        "{act} found {found} rows, and there are {}",
+                        act.expected()
+                    )));
+                }
+                seen.record(took);
+            }
+        }
+        Ok(latencies)
+    }
+
+    /// How long it took, and how many rows it found.
+    fn act(&self, act: Act, row: u64) -> Result<(Duration, u64), Error> {
+        let layout = self.layout;
+        let queried = match act {
+            Act::Get => {
+                let request = layout.get(row);
+                let began = Instant::now();
+                let found = self.engine.run(request)?.item.is_some();
+                return Ok((began.elapsed(), u64::from(found)));
+            }
+            Act::Put => {
+                let request = orders::put(row, row);
+                let began = Instant::now();
+                self.engine.run(request)?;
+                return Ok((began.elapsed(), 1));
+            }
+            Act::Query => layout.of_customer(row),
+            Act::KeptIndex => Layout::of_status(row),
+            Act::ChangedIndex => layout.of_product(row),
+        };
+        let began = Instant::now();
+        let found = self.engine.run(queried)?.count;
+        Ok((began.elapsed(), u64::from(found)))
+    }
+}
+
+impl Act {
+    fn expected(self) -> u64 {
+        match self {
+            Act::Get | Act::Put => 1,
+            Act::Query | Act::KeptIndex | Act::ChangedIndex => COLLECTION,
+        }
+    }
+}
