@@ -2,6 +2,7 @@
 
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::exit::EXIT_CODES;
+use crate::migrate::MigrateCommand;
 use crate::model::ModelCommand;
 use crate::routes::RoutesCommand;
 use crate::server_flags::ServerFlags;
@@ -34,6 +35,9 @@ pub(crate) enum Command {
     /// The application's model: check it, explain it, apply it to a database.
     #[command(subcommand)]
     Model(ModelCommand),
+    /// A new layout of keys while rows are read and written: plan it, start it, watch it, finish it or go back.
+    #[command(subcommand)]
+    Migrate(Box<MigrateCommand>),
     /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
     #[command(subcommand)]
     Routes(RoutesCommand),

@@ -14,7 +14,7 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   5  the data does not agree with itself: `verify` found disagreements
   6  the backup is damaged, incomplete or of another version; nothing was restored
   7  a model file or a route file has errors
-  8  a model was refused: something in the database is in its way, or rows do not fit";
+  8  a model or a migration was refused: something in the database is in its way, or rows do not fit";
 
 /// A class of failure that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

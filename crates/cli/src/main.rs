@@ -11,6 +11,7 @@ mod healthcheck;
 mod known;
 mod local_flags;
 mod logging;
+mod migrate;
 mod model;
 mod restore;
 mod routes;
@@ -45,6 +46,7 @@ fn run() -> Result<(), Failure> {
         Command::Backup(flags) => backup::backup(&flags),
         Command::Restore(flags) => restore::restore(&flags),
         Command::Model(command) => model::model(&command),
+        Command::Migrate(command) => migrate::migrate(&command),
         Command::Routes(command) => routes::routes(&command),
         Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),

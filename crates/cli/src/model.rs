@@ -4,13 +4,14 @@ mod apply;
 mod import;
 mod infer;
 pub(crate) mod keeper;
-mod place;
-mod progress;
+pub(crate) mod place;
+pub(crate) mod progress;
 mod proposal;
-mod waiting;
+pub(crate) mod waiting;
 
 use crate::exit::{Code, Failure};
 use apply::{ApplyFlags, DiffFlags, ListFlags, RemoveFlags};
+pub(crate) use apply::{sound, understood};
 use clap::{Args, Subcommand};
 use import::ImportFlags;
 use infer::InferFlags;
@@ -210,6 +211,6 @@ fn unknown(model: &Model, name: &str) -> Failure {
 }
 
 /// With standard output closed there is nobody left to tell; the exit code still says it.
-fn line(text: &str) {
+pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }

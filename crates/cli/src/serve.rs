@@ -1,5 +1,6 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
+mod migrations;
 mod models;
 mod open_files;
 mod routes;
@@ -9,6 +10,7 @@ use crate::args::LogFormat;
 use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::{logging, runtime};
+use migrations::RoutedMigrations;
 use routes::{RoutedModels, Routes};
 use settings::Storage;
 use std::io::{self, Write};
@@ -34,27 +36,32 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let hooks = clock(config.clock.is_virtual.unwrap_or(false));
     let engine = open(&storage, &hooks.clock, config)?;
     let models = models::open(engine.clone(), &hooks.clock, &config.storage.models)?;
+    let models = Arc::new(models);
     let queues = queues(&engine, &hooks.clock, config);
     let workers = route_workers()?;
     let parts = routes::Parts {
         engine: &engine,
         clock: &hooks.clock,
         queues: &queues,
-        models: Arc::new(models),
+        models: Arc::clone(&models),
         workers: workers.handle(),
     };
     let routes = workers.block_on(Routes::open(parts, config.storage.routes.as_deref()))?;
     let hooks = Hooks {
         backups: Some(Arc::new(Backups(engine.clone()))),
         models: Some(Arc::new(RoutedModels(Arc::clone(&routes)))),
+        migrations: Some(Arc::new(RoutedMigrations(Arc::clone(&routes)))),
         routes: Some(Arc::clone(&routes) as _),
         queues: Some(queues),
         ..hooks
     };
+    let sweeper = migrations::sweep(&models)?;
+    drop(models);
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
     let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
     drop(runtime);
+    drop(sweeper);
     workers.block_on(routes.stop());
     drop((routes, workers));
     // It closes, and with it the data, when its last handle is gone.

@@ -9,6 +9,7 @@ use crate::body::{self, BodyError};
 use crate::compress::{self, InflateError};
 use crate::dispatch;
 use crate::metrics::{self, Metrics};
+use crate::migrations::{self, MigrationKeeper};
 use crate::models::{self, ModelKeeper};
 use crate::queues;
 use crate::routes::{self, RouteKeeper};
@@ -35,6 +36,8 @@ pub struct Hooks {
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Who answers callers of `/_trestle/models`; without it that door is closed.
     pub models: Option<Arc<dyn ModelKeeper>>,
+    /// Who answers callers of `/_trestle/migrations`; without it that door is closed.
+    pub migrations: Option<Arc<dyn MigrationKeeper>>,
     /// Who answers callers of `/_trestle/routes` and `/_trestle/dead-letters`; without it those doors are closed.
     pub routes: Option<Arc<dyn RouteKeeper>>,
     /// Who answers SQS's operations; without it they are refused.
@@ -48,6 +51,7 @@ impl Default for Hooks {
             movable_clock: None,
             backups: None,
             models: None,
+            migrations: None,
             routes: None,
             queues: None,
         }
@@ -63,6 +67,7 @@ pub(crate) struct Service {
     movable_clock: Option<Arc<VirtualClock>>,
     backups: Option<Backups>,
     models: Option<Arc<dyn ModelKeeper>>,
+    migrations: Option<Arc<dyn MigrationKeeper>>,
     routes: Option<Arc<dyn RouteKeeper>>,
     queues: Option<Queues>,
     cors: CorsOrigins,
@@ -89,6 +94,7 @@ impl Service {
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             models: hooks.models,
+            migrations: hooks.migrations,
             routes: hooks.routes,
             queues: hooks.queues,
             is_tls: settings.tls.is_some(),
@@ -140,6 +146,12 @@ impl Service {
             },
             (&Method::GET | &Method::POST | &Method::DELETE, models::MODELS_PATH) => {
                 match self.models(head, body).await {
+                    Ok(answer) => answer,
+                    Err(refused) => self.refuse(refused, id),
+                }
+            }
+            (&Method::GET | &Method::POST, migrations::MIGRATIONS_PATH) => {
+                match self.migrations(head, body).await {
                     Ok(answer) => answer,
                     Err(refused) => self.refuse(refused, id),
                 }
@@ -219,6 +231,15 @@ impl Service {
         Ok(models::answer(keeper, head, &sent).await)
     }
 
+    async fn migrations(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+        let Some(keeper) = &self.migrations else {
+            return Ok(migrations::no_migrations());
+        };
+        let sent = self.read(head, body).await?;
+        self.verify(head, &sent)?;
+        Ok(migrations::answer(keeper, head, &sent).await)
+    }
+
     async fn routes(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
         let Some(keeper) = &self.routes else {
             return Ok(routes::no_routes());
@@ -230,7 +251,10 @@ impl Service {
 
     fn metrics_page(&self) -> String {
         let routes = self.routes.as_ref().map(|keeper| keeper.router().status());
-        self.metrics.render() + &metrics::routes::render(&routes.unwrap_or_default())
+        let migrations = self.migrations.as_ref().map(|keeper| keeper.figures());
+        self.metrics.render()
+            + &metrics::routes::render(&routes.unwrap_or_default())
+            + &metrics::migrations::render(&migrations.unwrap_or_default())
     }
 
     async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {

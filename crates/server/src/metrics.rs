@@ -3,6 +3,7 @@
 //! Counting is a handful of relaxed atomic additions per request; all formatting happens when somebody scrapes.
 
 mod histogram;
+pub(crate) mod migrations;
 mod render;
 pub(crate) mod routes;
 mod usage;

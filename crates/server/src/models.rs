@@ -40,7 +40,7 @@ pub enum ModelCall {
     },
 }
 
-/// The answer to a [`ModelCall`].
+/// The answer to a [`ModelCall`], or to a [`MigrationCall`](crate::MigrationCall).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelAnswer {
     /// As asked, in JSON.
@@ -74,7 +74,12 @@ pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[
         return Answer::text(StatusCode::BAD_REQUEST, USAGE);
     };
     let keeper = Arc::clone(keeper);
-    match tokio::task::spawn_blocking(move || keeper.answer(call)).await {
+    answered(move || keeper.answer(call)).await
+}
+
+/// The answer of somebody who takes a thread for as long as it takes.
+pub(crate) async fn answered(answer: impl FnOnce() -> ModelAnswer + Send + 'static) -> Answer {
+    match tokio::task::spawn_blocking(answer).await {
         Ok(answered) => shown(answered),
         Err(error) => {
             tracing::error!(%error, "a call about models failed");

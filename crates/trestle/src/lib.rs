@@ -104,7 +104,8 @@
 //! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/typed-client.md`, an application
 //! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
 //!
-//! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`].
+//! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`]; a
+//! version with other keys, and rows that move to them while they are read and written, in [`migrate`].
 //!
 //! # On a remote endpoint
 //!
@@ -149,6 +150,7 @@
 
 mod apply;
 pub mod events;
+pub mod migrate;
 pub mod queue;
 
 pub use apply::{ApplyError, apply};

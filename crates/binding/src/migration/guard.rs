@@ -58,9 +58,8 @@ impl Hook for Guard {
 
     fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
         let verdict = self.models.change(change, rows)?;
-        match change.new {
-            Some(new) => self.check(change.table, verdict.item.as_ref().unwrap_or(new))?,
-            None => {}
+        if let Some(new) = change.new {
+            self.check(change.table, verdict.item.as_ref().unwrap_or(new))?;
         }
         Ok(verdict)
     }

@@ -5,6 +5,7 @@ use super::{bad_model, line, load, print_text, several};
 use crate::args::LogFormat;
 use crate::exit::{Code, Failure};
 use crate::logging;
+use crate::migrate::refusal;
 use clap::Args;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -148,7 +149,7 @@ pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
 }
 
 /// The text of a file with a sound model; otherwise everything that is wrong with it is said.
-fn sound(file: &std::path::Path) -> Result<String, Failure> {
+pub(crate) fn sound(file: &std::path::Path) -> Result<String, Failure> {
     let loaded = load(file)?;
     if loaded.model.is_none() {
         print_text(file, &loaded);
@@ -162,13 +163,17 @@ fn sound(file: &std::path::Path) -> Result<String, Failure> {
 fn ask(place: &PlaceFlags, call: ModelCall) -> Result<String, Failure> {
     logging::start("warn", LogFormat::Text)?;
     match place.ask(call)? {
-        ModelAnswer::Done(text) | ModelAnswer::Text(text) | ModelAnswer::Refused(text) => Ok(text),
+        ModelAnswer::Done(text) | ModelAnswer::Text(text) => Ok(text),
+        ModelAnswer::Refused(text) => match refusal(&text) {
+            Some(why) => Err(Failure::new(Code::ModelRefused, why)),
+            None => Ok(text),
+        },
         ModelAnswer::Unknown(why) | ModelAnswer::Failed(why) => Err(Failure::failed(why)),
         ModelAnswer::Unsound(why) => Err(Failure::new(Code::BadModel, why)),
     }
 }
 
-fn understood<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Failure> {
+pub(crate) fn understood<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Failure> {
     serde_json::from_str(text)
         .map_err(|error| Failure::failed(format!("the answer cannot be understood: {error}: {text}")))
 }

@@ -1,12 +1,14 @@
 //! Whoever is asked about models in this process: the server's admin call, and commands on a directory.
 
+use crate::migrate::refused;
+use std::sync::Arc;
 use trestle_binding::{ApplyOptions, BindError, Binding, Report, Step, Watcher};
 use trestle_model::Problem;
 use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
 
 /// Answers from the models of one database.
 #[derive(Debug)]
-pub(crate) struct Keeper(pub(crate) Binding);
+pub(crate) struct Keeper(pub(crate) Arc<Binding>);
 
 impl Keeper {
     /// Answers while somebody watches.
@@ -62,6 +64,7 @@ fn failed(error: &BindError) -> ModelAnswer {
             ModelAnswer::Unsound(lines.join("\n"))
         }
         BindError::NoModel { .. } => ModelAnswer::Unknown(error.to_string()),
+        BindError::OnTheMove { .. } => ModelAnswer::Refused(refused(error)),
         other => ModelAnswer::Failed(other.to_string()),
     }
 }

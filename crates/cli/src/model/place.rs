@@ -23,10 +23,10 @@ const PATH: &str = "/_trestle/models";
 #[derive(Debug, Args)]
 pub(crate) struct PlaceFlags {
     #[command(flatten)]
-    server: ServerFlags,
+    pub(crate) server: ServerFlags,
     /// A data directory that no server has open; then no server is asked
     #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
 }
 
 impl PlaceFlags {
@@ -47,12 +47,7 @@ impl PlaceFlags {
     }
 
     fn ask_directory(&self, directory: &Path, call: ModelCall) -> Result<ModelAnswer, Failure> {
-        let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
-        let store = store.map_err(|error| cannot_open(directory, &error))?;
-        let clock = Arc::new(SystemClock::new());
-        let engine = Engine::on(Arc::new(store), Arc::clone(&clock) as _, Options::default());
-        let engine = engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))?;
-        let keeper = Keeper(Binding::read(engine, clock).map_err(Failure::failed)?);
+        let keeper = Keeper(Arc::new(binding_in(directory)?));
         let mut progress = Progress::new();
         let answered = keeper.answer_watched(call, &mut progress);
         progress.clear();
@@ -74,6 +69,16 @@ impl PlaceFlags {
             _ => ModelAnswer::Failed(caller.refusal(&said)),
         })
     }
+}
+
+/// The models of a directory that no server has open; nothing is enforced yet.
+pub(crate) fn binding_in(directory: &Path) -> Result<Binding, Failure> {
+    let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
+    let store = store.map_err(|error| cannot_open(directory, &error))?;
+    let clock = Arc::new(SystemClock::new());
+    let engine = Engine::on(Arc::new(store), Arc::clone(&clock) as _, Options::default());
+    let engine = engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))?;
+    Binding::read(engine, clock).map_err(Failure::failed)
 }
 
 /// Method, query and body of the admin call.

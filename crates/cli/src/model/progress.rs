@@ -8,13 +8,13 @@ use trestle_binding::{Step, Watcher};
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Steps as lines, rows as a counter on a terminal.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     shows_rows: bool,
     last_shown: Instant,
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Progress {
             shows_rows: io::stderr().is_terminal(),
             last_shown: Instant::now(),
@@ -22,7 +22,7 @@ impl Progress {
     }
 
     /// Leaves the line to others.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.shows_rows {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }

@@ -26,7 +26,7 @@ pub(super) fn open(engine: Engine, clock: &Arc<dyn Clock>, files: &[PathBuf]) ->
             model.tables.join(", ")
         );
     }
-    Ok(Keeper(binding))
+    Ok(Keeper(Arc::new(binding)))
 }
 
 fn apply(binding: &Binding, file: &Path) -> Result<(), Failure> {

@@ -129,13 +129,30 @@ impl Routes {
         let stored = |name: String| Some((binding.text(&name).ok()?, binding.model(&name).ok()?));
         let models: Vec<(String, Arc<Model>)> = names.filter_map(stored).collect();
         // What was written before a migration is typed by the version of then.
-        self.typer.set(binding.versions().map_err(|error| error.to_string())?);
+        self.typer
+            .set(binding.versions().map_err(|error| error.to_string())?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
         let mut routes = Vec::new();
         for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
             routes.extend(self.doors.read(text, &known)?);
         }
         Ok(routes)
+    }
+
+    /// What is wrong with the routes in a model, if anything is.
+    pub(super) fn unsound(&self, text: &str) -> Option<String> {
+        let model = trestle_model::load(text).model.map(Arc::new)?;
+        self.doors.read(text, &[model]).err()
+    }
+
+    /// The models of the server.
+    pub(super) fn models(&self) -> &Arc<Keeper> {
+        &self.models
+    }
+
+    /// Another version of a model is in effect: so are its routes. Blocks until they are.
+    pub(super) fn follow_models(&self) {
+        self.workers.block_on(self.resume());
     }
 
     /// Stops the routes after the deliveries that are under way.
@@ -177,9 +194,7 @@ impl ModelKeeper for RoutedModels {
         let routes = &self.0;
         let changes = match &call {
             ModelCall::Apply { text, dry_run, .. } => {
-                let model = trestle_model::load(text).model.map(Arc::new);
-                let unsound = model.and_then(|model| routes.doors.read(text, &[model]).err());
-                if let Some(why) = unsound {
+                if let Some(why) = routes.unsound(text) {
                     return ModelAnswer::Unsound(why);
                 }
                 !dry_run
@@ -187,9 +202,9 @@ impl ModelKeeper for RoutedModels {
             ModelCall::Remove { .. } => true,
             ModelCall::List | ModelCall::Text { .. } => false,
         };
-        let answered = routes.models.answer(call);
+        let answered = ModelKeeper::answer(&*routes.models, call);
         if changes && matches!(answered, ModelAnswer::Done(_)) {
-            routes.workers.block_on(routes.resume());
+            routes.follow_models();
         }
         answered
     }

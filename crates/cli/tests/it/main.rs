@@ -5,6 +5,7 @@
 mod backup;
 mod bench;
 mod configuration;
+mod migrate;
 mod model;
 mod model_proposals;
 mod models_in_database;

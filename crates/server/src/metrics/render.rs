@@ -121,7 +121,11 @@ impl Page {
     }
 
     pub(super) fn labelled(&mut self, name: &str, label: &str, of: &str, value: f64) {
-        let _ = writeln!(self.0, "trestle_{name}{{{label}=\"{of}\"}} {value}");
+        self.line(name, &format!("{label}=\"{of}\""), value);
+    }
+
+    pub(super) fn line(&mut self, name: &str, labels: &str, value: f64) {
+        let _ = writeln!(self.0, "trestle_{name}{{{labels}}} {value}");
     }
 
     fn latencies(&mut self, operations: &[(&str, &OperationMetrics)]) {

@@ -1,0 +1,227 @@
+//! `trestle migrate`: a new layout of keys takes effect while rows are read and written.
+
+mod bar;
+mod call;
+pub(crate) mod keeper;
+mod place;
+mod show;
+mod watch;
+
+use crate::args::LogFormat;
+use crate::exit::{Code, Failure};
+use crate::logging;
+use crate::model::place::PlaceFlags;
+use crate::model::sound;
+pub(crate) use call::{refusal, refused};
+use clap::{Args, Subcommand};
+use place::Place;
+use std::path::PathBuf;
+use trestle_server::{MigrationCall, ModelAnswer};
+
+/// What can be done with a migration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MigrateCommand {
+    /// Look at models, tables and every row: what would move, and what stands in the way
+    Plan(PlanFlags),
+    /// Let the new version take effect at once, and move the rows while they are read and written
+    Start(StartFlags),
+    /// How migrations are doing: state, progress, rows that cannot move, double reads
+    Status(StatusFlags),
+    /// Let the sweep stand still; rows that are written move all the same
+    Pause(NameFlags),
+    /// Let the sweep go on
+    Resume(ResumeFlags),
+    /// End a migration that is verified: keys of the version before are no longer understood
+    Finish(NameFlags),
+    /// Go back to the version before
+    Rollback(RollbackFlags),
+}
+
+/// Flags of `trestle migrate plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanFlags {
+    /// The model file with the new keys
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Do not keep the plan for `start`
+    #[arg(long)]
+    dry_run: bool,
+    /// Delete global indexes that the model does not have, and build anew those that differ
+    #[arg(long)]
+    delete_indexes: bool,
+    /// Print the plan as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+/// Flags of `trestle migrate start`.
+#[derive(Debug, Args)]
+pub(crate) struct StartFlags {
+    /// The model file with the new keys [default: what was planned]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Rows that may move in a second, or `unlimited` [default: 2000]
+    #[arg(long, value_name = "ROWS")]
+    rate: Option<String>,
+    /// Finish by itself as soon as it is verified
+    #[arg(long)]
+    finish: bool,
+    /// Only move rows that are written, until `resume`
+    #[arg(long)]
+    paused: bool,
+    /// Delete global indexes that the model does not have, and build anew those that differ
+    #[arg(long)]
+    delete_indexes: bool,
+    /// Wait until the rows have moved, and show how far it is
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON: the plan, then the status
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+/// Flags of `trestle migrate status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusFlags {
+    /// The model [default: all]
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Look again every second, until nothing more happens by itself
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+/// Flags of `trestle migrate resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeFlags {
+    /// Rows that may move in a second from now on, or `unlimited`
+    #[arg(long, value_name = "ROWS")]
+    rate: Option<String>,
+    /// Wait until the rows have moved, and show how far it is
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    of: NameFlags,
+}
+
+/// Flags of `trestle migrate rollback`.
+#[derive(Debug, Args)]
+pub(crate) struct RollbackFlags {
+    /// Wait until the rows have moved, and show how far it is
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    of: NameFlags,
+}
+
+/// Flags that say which migration.
+#[derive(Debug, Args)]
+pub(crate) struct NameFlags {
+    /// The model [default: the only one whose migration is not over]
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+/// Runs one of the commands.
+pub(crate) fn migrate(command: &MigrateCommand) -> Result<(), Failure> {
+    logging::start("warn", LogFormat::Text)?;
+    match command {
+        MigrateCommand::Plan(flags) => plan(flags),
+        MigrateCommand::Start(flags) => start(flags),
+        MigrateCommand::Status(flags) => watch::status(flags),
+        MigrateCommand::Pause(flags) => {
+            let name = flags.name.clone();
+            steer(flags, MigrationCall::Pause { name })
+        }
+        MigrateCommand::Finish(flags) => {
+            let name = flags.name.clone();
+            steer(flags, MigrationCall::Finish { name })
+        }
+        MigrateCommand::Resume(flags) => resume(flags),
+        MigrateCommand::Rollback(flags) => rollback(flags),
+    }
+}
+
+fn plan(flags: &PlanFlags) -> Result<(), Failure> {
+    let call = MigrationCall::Plan {
+        text: sound(&flags.file)?,
+        dry_run: flags.dry_run,
+        delete_indexes: flags.delete_indexes,
+    };
+    let place = Place::open(&flags.place)?;
+    let model = show::plan(&answered(place.ask(call)?)?, flags.json)?;
+    if !flags.dry_run && !flags.json {
+        show::hint(&format!("the plan of model {model} is kept"));
+    }
+    Ok(())
+}
+
+fn start(flags: &StartFlags) -> Result<(), Failure> {
+    let call = MigrationCall::Start {
+        text: flags.file.as_deref().map(sound).transpose()?,
+        rate: flags.rate.clone(),
+        finish: flags.finish,
+        paused: flags.paused,
+        delete_indexes: flags.delete_indexes,
+    };
+    let place = Place::open(&flags.place)?;
+    let model = show::plan(&answered(place.ask(call)?)?, flags.json)?;
+    watch::go_on(&place, &model, flags.watch, flags.json)
+}
+
+fn resume(flags: &ResumeFlags) -> Result<(), Failure> {
+    let call = MigrationCall::Resume {
+        name: flags.of.name.clone(),
+        rate: flags.rate.clone(),
+    };
+    let place = Place::open(&flags.of.place)?;
+    let status = show::understood_status(&answered(place.ask(call)?)?)?;
+    watch::go_on(&place, &status.model, flags.watch, flags.of.json)
+}
+
+fn rollback(flags: &RollbackFlags) -> Result<(), Failure> {
+    let name = flags.of.name.clone();
+    let place = Place::open(&flags.of.place)?;
+    let said = answered(place.ask(MigrationCall::Rollback { name })?)?;
+    let Ok(status) = show::understood_status(&said) else {
+        let model = show::plan(&said, flags.of.json)?;
+        return watch::go_on(&place, &model, flags.watch, flags.of.json);
+    };
+    // A plan that was not started has nothing to sweep.
+    show::status(&status, flags.of.json);
+    Ok(())
+}
+
+fn steer(flags: &NameFlags, call: MigrationCall) -> Result<(), Failure> {
+    let place = Place::open(&flags.place)?;
+    let status = show::understood_status(&answered(place.ask(call)?)?)?;
+    show::status(&status, flags.json);
+    Ok(())
+}
+
+/// What was answered, in JSON; a plan that is refused is an answer, too.
+fn answered(answer: ModelAnswer) -> Result<String, Failure> {
+    match answer {
+        ModelAnswer::Done(text) | ModelAnswer::Text(text) => Ok(text),
+        ModelAnswer::Refused(text) => match refusal(&text) {
+            Some(why) => Err(Failure::new(Code::ModelRefused, why)),
+            None => Ok(text),
+        },
+        ModelAnswer::Unknown(why) | ModelAnswer::Failed(why) => Err(Failure::failed(why)),
+        ModelAnswer::Unsound(why) => Err(Failure::new(Code::BadModel, why)),
+    }
+}

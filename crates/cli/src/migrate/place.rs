@@ -1,0 +1,67 @@
+//! Where migrations are: with a running server, or in a directory that no server has open.
+
+use super::call::as_request;
+use crate::admin_call::{Caller, USE_DATA};
+use crate::exit::Failure;
+use crate::model::keeper::Keeper;
+use crate::model::place::PlaceFlags;
+use crate::model::progress::Progress;
+use crate::model::waiting;
+use std::sync::Arc;
+use trestle_binding::Binding;
+use trestle_server::{MigrationCall, ModelAnswer};
+
+const PATH: &str = "/_trestle/migrations";
+
+/// A place that stays open for as long as a command runs.
+pub(super) enum Place {
+    Server { caller: Box<Caller>, endpoint: String },
+    Directory(Keeper),
+}
+
+impl Place {
+    pub(super) fn open(flags: &PlaceFlags) -> Result<Self, Failure> {
+        match &flags.data {
+            Some(directory) => {
+                let binding = crate::model::place::binding_in(directory)?;
+                binding.enforce().map_err(Failure::failed)?;
+                Ok(Place::Directory(Keeper(Arc::new(binding))))
+            }
+            None => Ok(Place::Server {
+                caller: Box::new(Caller::new(&flags.server, USE_DATA)?),
+                endpoint: flags.server.endpoint.clone(),
+            }),
+        }
+    }
+
+    /// The models of the directory, if it is one: nobody else moves rows there.
+    pub(super) fn binding(&self) -> Option<&Binding> {
+        match self {
+            Place::Directory(keeper) => Some(&keeper.0),
+            Place::Server { .. } => None,
+        }
+    }
+
+    /// Asks there.
+    pub(super) fn ask(&self, call: MigrationCall) -> Result<ModelAnswer, Failure> {
+        match self {
+            Place::Directory(keeper) => {
+                let mut progress = Progress::new();
+                let answered = keeper.migrate_watched(call, &mut progress);
+                progress.clear();
+                Ok(answered)
+            }
+            Place::Server { caller, endpoint } => {
+                let (method, query, body) = as_request(&call);
+                let path = format!("{PATH}{query}");
+                let said = waiting::shown(endpoint, || caller.ask(method, &path, body))?;
+                Ok(match said.status {
+                    200 => ModelAnswer::Done(said.text),
+                    409 => ModelAnswer::Refused(said.text),
+                    404 => ModelAnswer::Unknown(said.text.trim().to_owned()),
+                    _ => ModelAnswer::Failed(caller.refusal(&said)),
+                })
+            }
+        }
+    }
+}

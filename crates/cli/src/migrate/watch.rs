@@ -1,0 +1,109 @@
+//! Following a migration: on a server, by asking; in a directory, by moving its rows.
+
+use super::bar::Bar;
+use super::place::Place;
+use super::{StatusFlags, answered, show};
+use crate::exit::{Code, Failure};
+use crate::runtime;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+use trestle_binding::{Binding, MigrationStatus};
+use trestle_server::{MigrationCall, termination};
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// `trestle migrate status`.
+pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
+    let place = Place::open(&flags.place)?;
+    let look = || {
+        let name = flags.name.clone();
+        show::understood_all(&answered(place.ask(MigrationCall::Status { name })?)?)
+    };
+    if !flags.watch {
+        show::all(&look()?, flags.json);
+        return Ok(());
+    }
+    until_told_or(|| {
+        let migrations = look()?;
+        if io::stdout().is_terminal() && !flags.json {
+            let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
+        }
+        show::all(&migrations, flags.json);
+        Ok(migrations.iter().all(MigrationStatus::is_at_rest))
+    })
+}
+
+/// What follows a start: in a directory nobody else moves the rows; a server does by itself.
+pub(super) fn go_on(place: &Place, model: &str, watch: bool, json: bool) -> Result<(), Failure> {
+    let last = match place.binding() {
+        Some(binding) => swept(binding, model)?,
+        None if watch => followed(place, model)?,
+        None => asked(place, model)?,
+    };
+    if !watch && place.binding().is_none() {
+        if json {
+            show::status(&last, json);
+        }
+        return Ok(());
+    }
+    show::status(&last, json);
+    if last.held_up {
+        return Err(Failure::new(
+            Code::ModelRefused,
+            format!("{} rows of model {model} cannot move", last.stuck.rows),
+        ));
+    }
+    Ok(())
+}
+
+/// Moves the rows of a directory.
+fn swept(binding: &Binding, model: &str) -> Result<MigrationStatus, Failure> {
+    let mut bar = Bar::new();
+    let mut watch = |status: &MigrationStatus| {
+        bar.show(status);
+        true
+    };
+    let last = binding.sweep(Some(model), &mut watch);
+    bar.clear();
+    last.map_err(Failure::failed)
+}
+
+fn asked(place: &Place, model: &str) -> Result<MigrationStatus, Failure> {
+    let name = Some(model.to_owned());
+    show::understood_status(&answered(place.ask(MigrationCall::Status { name })?)?)
+}
+
+/// Asks a server until the rows have moved.
+fn followed(place: &Place, model: &str) -> Result<MigrationStatus, Failure> {
+    let mut bar = Bar::new();
+    let mut last = asked(place, model)?;
+    until_told_or(|| {
+        last = asked(place, model)?;
+        bar.show(&last);
+        Ok(last.is_at_rest())
+    })?;
+    bar.clear();
+    Ok(last)
+}
+
+/// Looks every second until it was enough, or somebody says so.
+fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
+    let runtime = runtime::on_this_thread()?;
+    let mut told_to_stop = std::pin::pin!(termination());
+    let mut pause = Duration::ZERO;
+    loop {
+        let wait = async {
+            tokio::select! {
+                // First, so that a signal is heard from the beginning.
+                biased;
+                () = &mut told_to_stop => true,
+                () = tokio::time::sleep(pause) => false,
+            }
+        };
+        if runtime.block_on(wait) || look()? {
+            return Ok(());
+        }
+        pause = INTERVAL;
+    }
+}

@@ -1,0 +1,71 @@
+//! The migrations of a server: it moves rows by itself, from its start to its end.
+
+use super::routes::Routes;
+use crate::exit::Failure;
+use crate::model::keeper::Keeper;
+use std::sync::Arc;
+use trestle_binding::{MigrationStatus, Sweeper};
+use trestle_server::{MigrationCall, MigrationFigures, MigrationKeeper, ModelAnswer};
+
+/// Goes on with migrations that are under way, and with those to come.
+pub(super) fn sweep(models: &Arc<Keeper>) -> Result<Sweeper, Failure> {
+    for status in models.0.migrations() {
+        if status.state.is_under_way() {
+            log(&status);
+        }
+    }
+    Sweeper::start(Arc::clone(&models.0), log)
+        .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))
+}
+
+fn log(status: &MigrationStatus) {
+    let MigrationStatus {
+        model,
+        state,
+        rows_moved,
+        ..
+    } = status;
+    match (&status.error, status.stuck.shown.first()) {
+        (Some(error), _) => tracing::error!("migration of model {model}: {error}; it is tried again"),
+        (None, Some(stuck)) if status.held_up => tracing::warn!(
+            "migration of model {model} is held up: {} rows cannot move, the first in table {}: {}: {}",
+            status.stuck.rows,
+            stuck.table,
+            stuck.key,
+            stuck.reason
+        ),
+        _ => tracing::info!("migration of model {model} is {state}; {rows_moved} rows moved"),
+    }
+}
+
+/// The migrations of a server that has routes: a version that takes effect takes its routes along.
+#[derive(Debug)]
+pub(super) struct RoutedMigrations(pub(super) Arc<Routes>);
+
+impl MigrationKeeper for RoutedMigrations {
+    fn answer(&self, call: MigrationCall) -> ModelAnswer {
+        let routes = &self.0;
+        let changes = match &call {
+            MigrationCall::Plan { text, .. } | MigrationCall::Start { text: Some(text), .. } => {
+                if let Some(why) = routes.unsound(text) {
+                    return ModelAnswer::Unsound(why);
+                }
+                matches!(call, MigrationCall::Start { .. })
+            }
+            MigrationCall::Start { .. } | MigrationCall::Rollback { .. } => true,
+            MigrationCall::Status { .. }
+            | MigrationCall::Pause { .. }
+            | MigrationCall::Resume { .. }
+            | MigrationCall::Finish { .. } => false,
+        };
+        let answered = MigrationKeeper::answer(&**routes.models(), call);
+        if changes && matches!(answered, ModelAnswer::Done(_)) {
+            routes.follow_models();
+        }
+        answered
+    }
+
+    fn figures(&self) -> Vec<MigrationFigures> {
+        self.0.models().figures()
+    }
+}
