@@ -74,9 +74,13 @@ impl Migration {
     }
 
     fn sweep_all(&self) -> u64 {
+        self.sweep_all_by(3)
+    }
+
+    fn sweep_all_by(&self, rows: usize) -> u64 {
         let (mut position, mut moved) = (None, 0);
         loop {
-            let page = self.engine().move_rows(TABLE, position.as_deref(), 3).unwrap();
+            let page = self.engine().move_rows(TABLE, position.as_deref(), rows).unwrap();
             moved += page.moved;
             match page.next {
                 Some(next) => position = Some(next),
@@ -446,6 +450,31 @@ fn a_read_that_overlaps_the_beginning_finds_the_row() {
             is_over.store(true, Ordering::Relaxed);
         });
     }
+}
+
+#[test]
+fn scans_at_once_show_every_row_while_the_sweep_goes_on() {
+    let rows: BTreeMap<Id, Item> = (0..400)
+        .map(|at| (Id::new("u", "x", at), content(1, 0)))
+        .collect();
+    let migration = Migration::of(&rows);
+    let expected: Vec<Id> = rows.keys().cloned().collect();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut pages = scan(TABLE, None);
+                    pages.limit = Some(40);
+                    let mut seen = ids(&scan_all(migration.engine(), pages).0);
+                    seen.sort();
+                    assert_eq!(seen, expected);
+                }
+            });
+        }
+        migration.sweep_all_by(1);
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
