@@ -86,7 +86,7 @@ fn of_worker(items: &Items, worker: &Worker) -> Items {
 }
 
 /// All pages of a query or scan.
-fn all(client: &mut Client, operation: &str, body: &Value) -> Vec<Value> {
+pub fn all(client: &mut Client, operation: &str, body: &Value) -> Vec<Value> {
     let (mut body, mut items) = (body.clone(), Vec::new());
     loop {
         let mut page = succeed(client, operation, &body);
@@ -185,7 +185,8 @@ fn check_change_log(client: &mut Client, stream: &str, items: &Items) -> Result<
     Ok(changes)
 }
 
-fn records(client: &mut Client, stream: &str, shard: &Value) -> Vec<Value> {
+/// All change records of a shard.
+pub fn records(client: &mut Client, stream: &str, shard: &Value) -> Vec<Value> {
     let ask = json!({"StreamArn": stream, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"});
     let mut iterator = succeed(client, "GetShardIterator", &ask)["ShardIterator"].take();
     let mut found = Vec::new();

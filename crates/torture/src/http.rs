@@ -70,6 +70,12 @@ impl Client {
         self.post("/_trestle/clock", "", &body)
     }
 
+    /// Asks an admin call that changes nothing.
+    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
+        self.read()
+    }
+
     fn post(&mut self, path: &str, target: &str, body: &Value) -> io::Result<Answer> {
         let body = body.to_string();
         let request = format!(

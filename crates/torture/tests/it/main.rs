@@ -11,6 +11,7 @@ mod abuse;
 mod crash;
 mod failing_disk;
 mod linearizable;
+mod migrations;
 mod models;
 mod power_cut;
 mod queues;

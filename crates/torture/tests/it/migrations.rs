@@ -1,0 +1,175 @@
+//! SIGKILL at random moments while a model's keys change from one layout to another and back, under writers and readers
+//! that use both: every row is there once, as it was acknowledged, and every migration comes to its end.
+
+mod audit;
+mod knowledge;
+mod layout;
+mod reader;
+mod stayers;
+mod steering;
+mod writer;
+
+use crate::{rounds, seed};
+use knowledge::Knowledge;
+use layout::Layout;
+use reader::Reader;
+use std::path::Path;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use steering::Steering;
+use tempfile::TempDir;
+use trestle_torture::audit::verify;
+use trestle_torture::server::Server;
+use writer::{COUNTERS, Counter, Shared, Writer};
+
+const WRITERS: usize = 3;
+const READERS: usize = 2;
+/// After so many rounds a new directory is begun, so that the change log stays short enough to be replayed.
+const ROUNDS_PER_DIRECTORY: u64 = 10;
+
+#[test]
+fn rows_are_there_once_and_as_acknowledged_while_keys_change_and_the_server_is_killed() {
+    let (rounds, seed) = (rounds("MIGRATION_ROUNDS", 4), seed());
+    let mut done = 0;
+    while done < rounds {
+        let here = (rounds - done).min(ROUNDS_PER_DIRECTORY);
+        Rounds::new(seed.wrapping_add(done)).run(here);
+        done += here;
+    }
+}
+
+/// Everybody who lives longer than a server.
+struct Rounds {
+    random: fastrand::Rng,
+    shared: Shared,
+    writers: Vec<Writer>,
+    readers: Vec<Reader>,
+}
+
+impl Rounds {
+    fn new(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        Rounds {
+            shared: Shared {
+                knowledge: RwLock::new(Knowledge::new()),
+                counters: (0..COUNTERS).map(|_| Counter::default()).collect(),
+            },
+            writers: (0..WRITERS)
+                .map(|number| Writer::new(number, random.fork()))
+                .collect(),
+            readers: (0..READERS).map(|_| Reader::new(random.fork())).collect(),
+            random,
+        }
+    }
+
+    fn run(&mut self, rounds: u64) {
+        let dir = TempDir::new().unwrap();
+        let server = Server::on(dir.path());
+        steering::apply(&server.address, Layout::ByDepot);
+        stayers::write(&mut server.connect(), Layout::ByDepot);
+        server.kill();
+        for round in 1..=rounds {
+            self.until_killed(dir.path());
+            if self.random.u8(0..4) == 0 {
+                self.sweep_alone(dir.path());
+            }
+            let server = Server::on(dir.path());
+            let (state, rows) = self.check(&server, round);
+            let lists: u64 = self.readers.iter().map(|reader| reader.lists).sum();
+            println!("killed: round {round}, {state}, {rows} rows, {lists} lists");
+            server.kill();
+            verify(dir.path()).unwrap();
+        }
+        self.end(dir.path());
+        verify(dir.path()).unwrap();
+    }
+
+    /// One server's life.
+    fn until_killed(&mut self, directory: &Path) {
+        let server = Server::on(directory);
+        let (address, is_killed) = (server.address.clone(), AtomicBool::new(false));
+        let life = Duration::from_millis(self.random.u64(50..900));
+        let steering = Steering {
+            address: &address,
+            shared: &self.shared,
+            is_killed: &is_killed,
+        };
+        steering.find_out(&mut server.connect()).unwrap();
+        let random = self.random.fork();
+        std::thread::scope(|scope| {
+            let (address, shared) = (&address, &self.shared);
+            scope.spawn(|| {
+                std::thread::sleep(life);
+                is_killed.store(true, Ordering::SeqCst);
+                server.kill();
+            });
+            scope.spawn(|| steering.steer(random));
+            for writer in &mut self.writers {
+                scope.spawn(move || writer.write(address, shared));
+            }
+            for reader in &mut self.readers {
+                scope.spawn(move || reader.read(address, shared));
+            }
+        });
+    }
+
+    /// Rows also move without a server, and that is killed, too.
+    fn sweep_alone(&mut self, directory: &Path) {
+        let mut sweep = steering::sweep_alone(directory);
+        std::thread::sleep(Duration::from_millis(self.random.u64(20..400)));
+        let _ = sweep.kill();
+        sweep.wait().unwrap();
+    }
+
+    /// The state of the migration, and how many rows there are.
+    fn check(&mut self, server: &Server, round: u64) -> (String, usize) {
+        let is_killed = AtomicBool::new(false);
+        let steering = Steering {
+            address: &server.address,
+            shared: &self.shared,
+            is_killed: &is_killed,
+        };
+        let mut client = server.connect();
+        let status = steering.find_out(&mut client).unwrap();
+        let layout = self.layout();
+        let limit = self.random.u64(1..50);
+        let rows = audit::check(&mut client, layout, &self.shared, &mut self.writers, limit);
+        let rows = rows.unwrap_or_else(|fault| panic!("round {round}, {status}: {fault}"));
+        (
+            status["state"].as_str().unwrap_or("no migration").to_owned(),
+            rows,
+        )
+    }
+
+    fn layout(&self) -> Layout {
+        self.shared.knowledge.read().unwrap().in_effect.unwrap()
+    }
+
+    /// Lets what is under way come to its end, and looks at everything once more.
+    fn end(&mut self, directory: &Path) {
+        let server = Server::on(directory);
+        let mut client = server.connect();
+        let is_killed = AtomicBool::new(false);
+        let steering = Steering {
+            address: &server.address,
+            shared: &self.shared,
+            is_killed: &is_killed,
+        };
+        let backwards = self.random.u8(0..3) == 0;
+        let status = steering.end(&mut client, backwards, check_single_reads);
+        let state = status["state"].as_str().unwrap_or("no migration").to_owned();
+        self.check(&server, 0);
+        let (records, moves) = audit::check_changes(&mut client).unwrap();
+        println!("ended: {state}, {records} changes, {moves} of them moves");
+    }
+}
+
+/// When no row is left in a former place, nobody looks there any more.
+fn check_single_reads(client: &mut trestle_torture::http::Client) {
+    let double_reads = |client: &mut _| steering::status(client).unwrap()["double_reads"].clone();
+    let before = double_reads(client);
+    let scan = serde_json::json!({"TableName": layout::TABLE, "Limit": 20});
+    trestle_torture::audit::all(client, "Scan", &scan);
+    assert_eq!(double_reads(client), before);
+}
