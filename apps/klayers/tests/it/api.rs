@@ -22,7 +22,8 @@ async fn served() -> (World, Router) {
     (world, api)
 }
 
-struct Answer {
+#[derive(Debug, PartialEq)]
+pub(crate) struct Answer {
     status: StatusCode,
     kind: String,
     disposition: Option<String>,
@@ -56,7 +57,7 @@ async fn ask(api: &Router, method: Method, path: &str) -> Answer {
     }
 }
 
-async fn get(api: &Router, path: &str) -> Answer {
+pub(crate) async fn get(api: &Router, path: &str) -> Answer {
     let answer = ask(api, Method::GET, path).await;
     assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.body);
     answer

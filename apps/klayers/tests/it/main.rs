@@ -1,4 +1,4 @@
-//! The numbered acceptance points of the system, each by a test named after it; point 12 belongs to migrations.
+//! The numbered acceptance points of the system, each by a test named after it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
@@ -7,6 +7,7 @@ mod crashes;
 mod deploying;
 mod expiring;
 mod files;
+mod migrating;
 mod patterns;
 mod running;
 mod support;

@@ -8,19 +8,14 @@ use trestle::api::{PutItem, Scan};
 use trestle::binding::{ApplyOptions, Binding, Nobody};
 use trestle::{AttributeValue, Engine, Item, Options, typed};
 
-use crate::support::{PYTHON, REGION, World};
-
-mod seed {
-    trestle::model!("tests/seed.toml");
-}
+use crate::support::{PYTHON, REGION, World, v1};
 
 const PY39: &str = "p3.9";
-const TABLE: &str = "kl.db-ver2";
+pub(crate) const TABLE: &str = "kl.db-ver2";
 
 /// The rows of the file, as they would be imported: all of one layout, before the database knows the model.
-fn imported<M: typed::Model>(table: &str, is_ours: impl Fn(&str) -> bool) -> Engine {
-    let engine = Engine::in_memory(Options::default()).unwrap();
-    trestle::apply::<M>(&engine).unwrap();
+pub(crate) fn import<M: typed::Model>(engine: &Engine, is_ours: impl Fn(&str) -> bool) {
+    trestle::apply::<M>(engine).unwrap();
     let models = Binding::open(engine.clone(), engine.clock().clone()).unwrap();
     models.remove(M::definition().name()).unwrap();
     let rows: Vec<Value> = serde_json::from_str(include_str!("../rows.json")).unwrap();
@@ -31,7 +26,7 @@ fn imported<M: typed::Model>(table: &str, is_ours: impl Fn(&str) -> bool) -> Eng
         };
         engine
             .run(PutItem {
-                table_name: table.into(),
+                table_name: TABLE.into(),
                 item,
                 ..PutItem::default()
             })
@@ -45,6 +40,11 @@ fn imported<M: typed::Model>(table: &str, is_ours: impl Fn(&str) -> bool) -> Eng
         .apply(M::definition().text(), options, &mut Nobody)
         .unwrap();
     assert!(!report.is_refused(), "{report}");
+}
+
+fn imported<M: typed::Model>(is_ours: impl Fn(&str) -> bool) -> Engine {
+    let engine = Engine::in_memory(Options::default()).unwrap();
+    import::<M>(&engine, is_ours);
     engine
 }
 
@@ -63,7 +63,7 @@ fn value(json: &Value) -> AttributeValue {
     }
 }
 
-fn is_new_layout(pk: &str) -> bool {
+pub(crate) fn is_new_layout(pk: &str) -> bool {
     pk.contains(':') || pk.starts_with("cnfg#")
 }
 
@@ -74,7 +74,7 @@ fn sorted<T: Ord>(mut texts: Vec<T>) -> Vec<T> {
 
 #[tokio::test]
 async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
-    let engine = imported::<KlayersModel>(TABLE, is_new_layout);
+    let engine = imported::<KlayersModel>(is_new_layout);
     let db = Klayers::on(engine).model_applied();
 
     let (region, package, python_version) = ("eu-west-1", "tinylib", PY39);
@@ -130,11 +130,11 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
 
 #[tokio::test]
 async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
-    let engine = imported::<seed::KlayersSeedModel>("kl.db", |pk| !is_new_layout(pk));
-    let db = seed::KlayersSeed::on(engine).model_applied();
+    let engine = imported::<v1::KlayersModel>(|pk| !is_new_layout(pk));
+    let db = v1::Klayers::on(engine).model_applied();
 
     let (region, package) = ("eu-west-1", "tinylib");
-    let latest = db.latest_layer(seed::LatestLayerWhere { region, package });
+    let latest = db.latest_layer(v1::LatestLayerWhere { region, package });
     assert_eq!(latest.await.unwrap().unwrap().arn, "arn:old:tinylib:2");
 
     let everywhere = db.latest_of_package(package).collect().await.unwrap();
@@ -184,7 +184,7 @@ fn scan(engine: &Engine, index: &str) -> Vec<Item> {
 
 #[tokio::test]
 async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project() {
-    let engine = imported::<KlayersModel>(TABLE, is_new_layout);
+    let engine = imported::<KlayersModel>(is_new_layout);
     let in_region = ["arn", "dplySts", "pckg", "pckgVrsn", "pk", "rgn", "sk"];
     let of_package = ["dplySts", "pckg", "pk", "rgn", "rqrmntsHsh", "sk"];
     let with = |shown: &[&'static str], more: &'static str, less: &str| -> BTreeSet<&'static str> {

@@ -16,6 +16,11 @@ pub(crate) const REGION: &str = "eu-west-1";
 pub(crate) const PYTHON: &str = "p3.12";
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 
+/// The model as it was first.
+pub(crate) mod v1 {
+    trestle::model!("klayers-v1.toml");
+}
+
 /// Everything a test needs.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
@@ -30,10 +35,14 @@ impl World {
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
+        Self::on(engine, clock, Arc::default())
+    }
+
+    /// On a database and layers that are there already.
+    pub(crate) fn on(engine: Engine, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
         Klayers::apply_to(&engine).unwrap();
         let database = Arc::new(Watched::new(engine.clone()));
         let index = Arc::new(Index::default());
-        let layers = Arc::new(Layers::default());
         let db = Klayers::on(database.clone() as Arc<dyn Database>)
             .with_clock(clock.clone())
             .model_applied();

@@ -1,0 +1,238 @@
+//! A table in the first layout of the keys, and its migration to the present one, step by step.
+
+mod answers;
+mod killed;
+mod reading;
+mod rolled_back;
+mod writing;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use klayers::model::KlayersModel;
+use klayers::{App, LayerArn, LayerStore as _};
+use trestle::api::Scan;
+use trestle::binding::{Binding, MigrationState, MigrationStatus, Nobody, Rate, StartOptions};
+use trestle::typed::Model as _;
+use trestle::{
+    Durability, Engine, FjallStore, Item, MemoryStore, Options, Store, StoreSettings, VirtualClock,
+};
+
+use crate::patterns::{TABLE, import, is_new_layout};
+use crate::support::{Layers, START, World, v1};
+
+/// The only version of Python of the first layout.
+const PYTHON: &str = "p3.8";
+const REGIONS: [&str; 6] = [
+    "ap-south-1",
+    "eu-central-1",
+    "eu-west-1",
+    "eu-west-2",
+    "us-east-1",
+    "us-west-2",
+];
+/// Among them names of which one begins with another, and names with the characters that keys are made of.
+const PACKAGES: [&str; 10] = [
+    "Pillow",
+    "boto3",
+    "numpy",
+    "psycopg[binary,pool]",
+    "requests",
+    "requests-oauthlib",
+    "requests_toolbelt",
+    "ruamel",
+    "ruamel.yaml",
+    "zope.interface",
+];
+const VERSIONS: i64 = 3;
+/// Between the first package in the first region and all the others.
+const PAUSE: Duration = Duration::from_secs(100 * 24 * 60 * 60);
+
+/// A table that was made with the first version of the model.
+struct First {
+    engine: Engine,
+    clock: Arc<VirtualClock>,
+    layers: Arc<Layers>,
+    db: v1::Klayers<Engine>,
+}
+
+impl First {
+    async fn new() -> Self {
+        Self::on(Arc::new(MemoryStore::new())).await
+    }
+
+    /// In a directory. What is written is in the hands of the operating system, as it is for whoever is killed.
+    async fn in_directory(place: &Path) -> Self {
+        Self::on(store_in(place)).await
+    }
+
+    async fn on(store: Arc<dyn Store>) -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(START));
+        let engine = Engine::on(store, clock.clone(), Options::default()).unwrap();
+        import::<v1::KlayersModel>(&engine, |pk| !is_new_layout(pk));
+        let db = v1::Klayers::apply_to(&engine).unwrap();
+        let first = First {
+            engine,
+            clock,
+            layers: Arc::default(),
+            db,
+        };
+        first.fill().await;
+        first
+    }
+
+    /// Every version of every package in every region.
+    async fn fill(&self) {
+        for version in 1..=VERSIONS {
+            self.deploy(REGIONS[0], PACKAGES[0], version).await;
+        }
+        self.clock.advance(PAUSE);
+        for version in 1..=VERSIONS {
+            join_all(PACKAGES.map(|package| self.build(package, version))).await;
+            for package in PACKAGES {
+                let others = REGIONS
+                    .iter()
+                    .filter(|region| (**region, package) != (REGIONS[0], PACKAGES[0]));
+                join_all(others.map(|region| self.deploy(region, package, version))).await;
+            }
+        }
+    }
+
+    async fn deploy(&self, region: &str, package: &str, version: i64) {
+        let layer = LayerArn::layer_name(package, PYTHON);
+        let arn = self.layers.publish(region, &layer, "").await.unwrap();
+        assert_eq!(arn.version, version);
+        let layer = v1::Layer {
+            rqrmnts_txt: Some(format!("{package}=={version}.0")),
+            rqrmnts_hsh: Some(hash(package, version)),
+            ..v1::NewLayer {
+                rgn: region.to_owned(),
+                pckg: package.to_owned(),
+                lyr_vrsn: version,
+                arn: arn.to_string(),
+                pckg_vrsn: format!("{version}.0"),
+            }
+            .into()
+        };
+        self.db.put(&layer).if_not_exists().await.unwrap();
+    }
+
+    async fn build(&self, package: &str, version: i64) {
+        let build = v1::Build {
+            pckg_vrsn: Some(format!("{version}.0")),
+            rqrmnts_hsh: Some(hash(package, version)),
+            ..v1::NewBuild {
+                blt_vrsn: version,
+                pckg: package.to_owned(),
+            }
+            .into()
+        };
+        self.db.put(&build).if_not_exists().await.unwrap();
+    }
+
+    /// Lets the present version take effect. Nothing moves by itself yet.
+    fn migrate(self) -> Migrating {
+        let binding = Binding::open(self.engine.clone(), self.clock.clone()).unwrap();
+        let options = StartOptions {
+            rate: "400".parse().unwrap(),
+            ..StartOptions::default()
+        };
+        let plan = binding.start_migration(KlayersModel::definition().text(), options, &mut Nobody);
+        let plan = plan.unwrap();
+        assert!(!plan.is_refused(), "{plan}");
+        Migrating::on(self.engine, self.clock, self.layers)
+    }
+}
+
+fn hash(package: &str, version: i64) -> String {
+    format!("hash of {package} {version}")
+}
+
+fn store_in(place: &Path) -> Arc<dyn Store> {
+    let settings = StoreSettings {
+        durability: Durability::Buffered,
+        ..StoreSettings::default()
+    };
+    Arc::new(FjallStore::open(place, settings).unwrap())
+}
+
+/// Every row as it lies in the table, by its key.
+fn rows(engine: &Engine) -> Vec<Item> {
+    let scanned = engine.run(Scan {
+        table_name: TABLE.into(),
+        consistent_read: Some(true),
+        ..Scan::default()
+    });
+    scanned.unwrap().items.unwrap().to_vec()
+}
+
+/// The application on a table whose rows move.
+struct Migrating {
+    world: World,
+    binding: Arc<Binding>,
+}
+
+impl Migrating {
+    /// As a process of the present version finds it.
+    fn on(engine: Engine, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
+        let world = World::on(engine, clock, layers);
+        let binding = Binding::open(world.engine.clone(), world.clock.clone()).unwrap();
+        Migrating {
+            world,
+            binding: Arc::new(binding),
+        }
+    }
+
+    fn app(&self) -> &App {
+        &self.world.app
+    }
+
+    fn status(&self) -> MigrationStatus {
+        self.binding.migration_status(Some("klayers")).unwrap()
+    }
+
+    /// One page of the sweep: a few rows.
+    fn page(&self) -> MigrationStatus {
+        self.binding.resume_migration(Some("klayers"), None).unwrap();
+        let mut pages = 0..2;
+        let mut first = |_: &MigrationStatus| pages.next() == Some(0);
+        self.binding.sweep(Some("klayers"), &mut first).unwrap()
+    }
+
+    /// Sweeps page by page, and tells after each. Ends when no row is left where it was.
+    async fn sweep(&self, mut after: impl AsyncFnMut(&MigrationStatus)) {
+        let mut seen = Vec::new();
+        for pages in 0.. {
+            assert!(pages < 100, "{}", self.status());
+            let status = self.page();
+            if seen.last() != Some(&status.state) {
+                seen.push(status.state);
+            }
+            after(&status).await;
+            if status.state == MigrationState::Verified {
+                break;
+            }
+        }
+        let states = [
+            MigrationState::Sweeping,
+            MigrationState::Verifying,
+            MigrationState::Verified,
+        ];
+        assert_eq!(seen, states, "{}", self.status());
+    }
+
+    /// Sweeps at once what is left.
+    fn sweep_all(&self) -> MigrationStatus {
+        self.binding
+            .resume_migration(Some("klayers"), Some(Rate::UNLIMITED))
+            .unwrap();
+        self.binding.sweep(Some("klayers"), &mut |_| true).unwrap()
+    }
+
+    fn finish(&self) {
+        let status = self.binding.finish_migration(Some("klayers")).unwrap();
+        assert_eq!(status.state, MigrationState::Done);
+    }
+}

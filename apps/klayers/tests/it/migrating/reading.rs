@@ -1,0 +1,169 @@
+//! Whoever reads while rows move does not notice.
+
+use std::collections::BTreeSet;
+
+use klayers::Files;
+use klayers::http::routes;
+use trestle::binding::MigrationState;
+use trestle::typed::Bookmark;
+
+use super::answers::{self, assert_same};
+use super::{First, PACKAGES, PYTHON, REGIONS, rows};
+use crate::api;
+
+#[tokio::test]
+async fn point_12_every_access_pattern_gives_the_same_layers_at_every_moment() {
+    let first = First::new().await;
+    let before = answers::first(&first.db).await;
+    assert_eq!(before["layers in eu-west-2"].len(), 30);
+    assert_eq!(before["latest layers of requests"].len(), REGIONS.len());
+    assert_eq!(before["heads made as requests"].len(), REGIONS.len());
+    assert_eq!(before["latest builds"].len(), PACKAGES.len() + 2);
+    let is_former = |pk: &str| pk.starts_with("lyr#") && !pk.contains(':');
+
+    let moving = first.migrate();
+    assert_eq!(moving.status().state, MigrationState::Dual);
+    let db = &moving.app().db;
+    assert_same(&before, &answers::present(db, 3).await, "after the start");
+    let mut sizes = [1, 2, 7, 100].into_iter().cycle();
+    moving
+        .sweep(async |status| {
+            let page = sizes.next().unwrap();
+            let moment = format!("{} {:.2}, pages of {page}", status.state, status.done);
+            assert_same(&before, &answers::present(db, page).await, &moment);
+        })
+        .await;
+    moving.finish();
+    assert_same(&before, &answers::present(db, 2).await, "when it is over");
+    let pks = rows(&moving.world.engine).into_iter();
+    let left = pks.filter(|row| is_former(row.get("pk").and_then(|pk| pk.as_s()).unwrap_or_default()));
+    assert_eq!(left.count(), 0);
+}
+
+#[tokio::test]
+async fn point_12_a_list_that_is_read_while_its_rows_move_has_every_layer_once() {
+    let moving = First::new().await.migrate();
+    let db = &moving.app().db;
+    let region = REGIONS[2];
+    let mut lists: Vec<List> = Vec::new();
+    moving
+        .sweep(async |_| {
+            // A list is begun at every moment, and each goes on by one page.
+            lists.push(List::default());
+            for list in &mut lists {
+                list.turn(async |after| {
+                    let rows = db.deployed_in_region(region).page_size(2).continued(after);
+                    let page = rows.page().await.unwrap();
+                    let arns = page.rows.into_iter().map(|layer| layer.arn);
+                    (arns.collect(), page.next)
+                })
+                .await;
+            }
+        })
+        .await;
+    let all = db.deployed_in_region(region).collect().await.unwrap();
+    let all: Vec<String> = all.into_iter().map(|layer| layer.arn).collect();
+    let ended = lists.iter().filter(|list| list.is_over);
+    assert!(ended.clone().count() > 3, "of {} lists", lists.len());
+    for list in ended {
+        assert_eq!(list.arns, all, "in the same order");
+    }
+    for list in &lists {
+        assert_eq!(list.arns, all[..list.arns.len()], "as far as it was read");
+    }
+}
+
+/// A list that is read a page at a time.
+#[derive(Default)]
+struct List {
+    arns: Vec<String>,
+    next: Option<Bookmark>,
+    is_over: bool,
+}
+
+impl List {
+    async fn turn(&mut self, page: impl AsyncFnOnce(Option<Bookmark>) -> (Vec<String>, Option<Bookmark>)) {
+        if self.is_over {
+            return;
+        }
+        let (arns, next) = page(self.next.take()).await;
+        self.arns.extend(arns);
+        (self.is_over, self.next) = (next.is_none(), next);
+    }
+}
+
+#[tokio::test]
+async fn point_12_the_api_answers_throughout_and_says_the_same() {
+    let moving = First::new().await.migrate();
+    let served = routes(moving.app().clone(), Files::default());
+    let mut paths = Vec::new();
+    for version in ["/api/v1".to_owned(), format!("/api/v2/{PYTHON}")] {
+        for path in [
+            "",
+            "/json",
+            "/csv",
+            "/html",
+            "/requests",
+            "/requests-oauthlib",
+            "/nothing",
+        ] {
+            paths.push(format!("{version}/layers/latest/eu-west-1{path}"));
+        }
+        paths.push(format!("{version}/layers/us-east-1/requests"));
+        paths.push(format!("{version}/layers/us-east-1/ruamel.yaml"));
+        paths.push(format!("{version}/builds/latest"));
+    }
+    paths.push("/api/v2/p3.12/layers/latest/eu-west-1".to_owned());
+    let ask_all = async || {
+        let mut answers = Vec::new();
+        for path in &paths {
+            answers.push((path.clone(), api::get(&served, path).await));
+        }
+        answers
+    };
+    let begun = ask_all().await;
+    let text = format!("{begun:?}");
+    let named = REGIONS[2..3].iter().flat_map(|region| {
+        PACKAGES.map(|package| klayers::LayerArn {
+            region: (*region).to_owned(),
+            layer: klayers::LayerArn::layer_name(package, PYTHON),
+            version: 3,
+        })
+    });
+    let missing: BTreeSet<String> = named
+        .map(|arn| arn.to_string())
+        .filter(|arn| !text.contains(arn))
+        .collect();
+    assert_eq!(missing, BTreeSet::new());
+    moving
+        .sweep(async |status| assert_eq!(ask_all().await, begun, "{status}"))
+        .await;
+    moving.finish();
+    assert_eq!(ask_all().await, begun);
+}
+
+#[tokio::test]
+async fn point_12_both_places_are_read_only_as_long_as_rows_may_be_in_both() {
+    let moving = First::new().await.migrate();
+    let db = &moving.app().db;
+    let mut counted = 0;
+    moving
+        .sweep(async |status| {
+            if status.state != MigrationState::Verified {
+                let before = moving.status().double_reads;
+                answers::present(db, 100).await;
+                counted = moving.status().double_reads;
+                assert!(counted > before, "{status}");
+            }
+        })
+        .await;
+    answers::present(db, 1).await;
+    assert_eq!(
+        moving.status().double_reads,
+        counted,
+        "nobody said so, the last page did"
+    );
+    moving.finish();
+    answers::present(db, 1).await;
+    assert_eq!(moving.status().double_reads, counted);
+}
