@@ -77,10 +77,23 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
             /// commit, on the engine's clock. Repeating it does nothing more.
             pub fn apply_to(engine: &::trestle::Engine) -> ::core::result::Result<Self, ::trestle::ApplyError> {
                 ::trestle::apply::<#marker>(engine)?;
+                ::core::result::Result::Ok(Self::known_to(engine))
+            }
+
+            /// Applies the model, also where rows lie under keys of the version before: it takes effect at once, and rows
+            /// move in the background as long as the returned migration lives. Called whenever the program starts, it
+            /// begins, goes on or has nothing to do.
+            pub fn migrate_to(
+                engine: &::trestle::Engine,
+                options: ::trestle::migrate::StartOptions,
+            ) -> ::core::result::Result<(Self, ::trestle::migrate::Migration), ::trestle::migrate::MigrateError> {
+                let migration = ::trestle::migrate::to::<#marker>(engine, options)?;
+                ::core::result::Result::Ok((Self::known_to(engine), migration))
+            }
+
+            fn known_to(engine: &::trestle::Engine) -> Self {
                 let clock = ::core::clone::Clone::clone(::trestle::Engine::clock(engine));
-                ::core::result::Result::Ok(
-                    Self::on(::core::clone::Clone::clone(engine)).with_clock(clock).model_applied(),
-                )
+                Self::on(::core::clone::Clone::clone(engine)).with_clock(clock).model_applied()
             }
         }
 

@@ -18,6 +18,8 @@ pub(crate) fn typed() -> TokenStream {
 const CLIENT: &[&str] = &[
     "on",
     "apply_to",
+    "migrate_to",
+    "known_to",
     "get",
     "get_many",
     "put",

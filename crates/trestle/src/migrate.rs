@@ -1,11 +1,11 @@
 //! A new layout of keys, while rows are read and written.
 //!
 //! A version of a model whose keys differ from those in effect is not applied, it is migrated to: it takes effect at
-//! once, rows are found wherever they lie, those that are written move, and a thread moves the rest. [`to`] is
-//! called instead of `apply_to` whenever the program starts; it begins, goes on or has nothing to do.
+//! once, rows are found wherever they lie, those that are written move, and a thread moves the rest. Generated clients
+//! have `migrate_to`, called instead of `apply_to` whenever the program starts: it begins, goes on or has nothing to do.
 //!
 //! ```
-//! use trestle::migrate::{self, MigrationState, Rate, StartOptions};
+//! use trestle::migrate::{MigrationState, Rate, StartOptions};
 //! use trestle::typed::Timestamp;
 //! use trestle::{Engine, Options, Wait};
 //!
@@ -27,8 +27,7 @@
 //!
 //! // The next version of the program starts.
 //! let options = StartOptions { rate: Rate::UNLIMITED, ..StartOptions::default() };
-//! let migration = migrate::to::<shop_2::Shop>(&engine, options)?;
-//! let db = shop_2::Shop::on(engine.clone());
+//! let (db, migration) = shop_2::Shop::migrate_to(&engine, options)?;
 //! assert_eq!(db.orders_of_customer("ada").collect().wait()?.len(), 100);
 //!
 //! let status = migration.wait()?;
@@ -68,7 +67,7 @@ pub enum MigrateError {
     Thread(#[from] std::io::Error),
 }
 
-/// Lets the program's version of a model take effect at once, and moves rows in the background as long as the returned
+/// Lets the program's version of a model take effect at once (`migrate_to` of generated clients), and moves rows in the background as long as the returned
 /// value lives. Where nothing has to move, the model is applied as `apply_to` does. Repeating it goes on where it was.
 pub fn to<M: Model>(engine: &Engine, options: StartOptions) -> Result<Migration, MigrateError> {
     let text = M::definition().text();

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use trestle_model::{Hindrance, Move};
 
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, Step};
 
 /// How planning a migration, starting it or rolling it back came out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +85,8 @@ impl fmt::Display for MigrationPlan {
             writeln!(f, "obstacle: {hindrance}")?;
         }
         for step in &self.report.steps {
-            writeln!(f, "to do: {step}")?;
+            let is_done = self.report.outcome == Outcome::Applied && !matches!(step, Step::MoveRows { .. });
+            writeln!(f, "{} {step}", if is_done { "done:" } else { "to do:" })?;
         }
         self.report.findings(f)?;
         let Report { model, version, .. } = &self.report;
@@ -97,7 +98,10 @@ impl fmt::Display for MigrationPlan {
                 f,
                 "model {model} can be migrated; nothing was changed. `trestle migrate start` begins"
             ),
-            (_, false) => write!(f, "model {model} is in effect, version {version}; its rows move"),
+            (_, false) => write!(
+                f,
+                "model {model} is in effect, version {version}; its rows move: `trestle migrate status` tells how far they are"
+            ),
             (_, true) => write!(
                 f,
                 "model {model} is in effect as it was before, version {version}; its rows move back"

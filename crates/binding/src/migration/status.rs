@@ -187,13 +187,20 @@ impl fmt::Display for MigrationStatus {
             to_version,
             ..
         } = self;
-        write!(f, "{model}: version {from_version} to {to_version}, {state}")?;
-        let adverb = match (self.paused, self.held_up) {
-            (true, _) => ", paused",
-            (_, true) => ", held up",
-            _ => "",
-        };
-        writeln!(f, "{adverb} since {}", self.changed)?;
+        write!(
+            f,
+            "{model}: version {from_version} to {to_version}, {state} since {}",
+            self.changed
+        )?;
+        writeln!(
+            f,
+            "{}",
+            match (self.paused, self.held_up) {
+                (true, _) => "; paused",
+                (_, true) => "; held up",
+                _ => "",
+            }
+        )?;
         for table in &self.tables {
             writeln!(
                 f,

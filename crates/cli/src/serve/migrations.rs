@@ -58,7 +58,16 @@ impl MigrationKeeper for RoutedMigrations {
             | MigrationCall::Resume { .. }
             | MigrationCall::Finish { .. } => false,
         };
+        let states = || {
+            let migrations = routes.models().0.migrations().into_iter();
+            migrations.map(|status| (status.model.clone(), status.state, status.paused))
+        };
+        let before: Vec<_> = states().collect();
         let answered = MigrationKeeper::answer(&**routes.models(), call);
+        for (model, state, paused) in states().filter(|state| !before.contains(state)) {
+            let paused = if paused { ", paused" } else { "" };
+            tracing::info!("migration of model {model} is {state}{paused}, as asked");
+        }
         if changes && matches!(answered, ModelAnswer::Done(_)) {
             routes.follow_models();
         }

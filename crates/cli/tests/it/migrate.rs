@@ -129,7 +129,8 @@ fn a_server_moves_its_rows_while_it_answers() {
 
     let started = place.said(0, &["migrate", "start", "--paused"]);
     assert!(
-        started.ends_with("model shop is in effect, version 2; its rows move\n"),
+        started
+            .contains("done: store the model as version 2 and enforce it\nto do: table shop: move 40 rows"),
         "{started}"
     );
     assert_eq!(place.status()["state"], "dual");

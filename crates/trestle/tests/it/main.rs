@@ -11,6 +11,7 @@ mod guide;
 mod klayers;
 mod littlehorse;
 mod manhunt;
+mod migrate;
 mod models;
 mod named_routes;
 mod paging;
