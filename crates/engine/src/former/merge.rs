@@ -10,7 +10,7 @@ use trestle_store::{Bytes, Direction, Rows, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
 use super::find::{former_place, own_key};
-use super::{Former, FormerRange};
+use super::{Former, FormerRange, Sources};
 use crate::catalog::{Index, Table};
 use crate::layout::{self, ItemKey};
 use crate::page::{PAGE_BYTES_MAX, PageRequest, Source};
@@ -24,7 +24,6 @@ pub(crate) fn rows<'s>(
     source: Source<'_>,
     request: &PageRequest<'_>,
 ) -> Result<Rows<'s>, Error> {
-    former.looked();
     let mut gathering = Gathering {
         snapshot,
         former,
@@ -73,6 +72,10 @@ impl Gathering<'_> {
     fn gather(&mut self, request: &PageRequest<'_>) -> Result<(), Error> {
         let name = self.index.map(|index| index.name.as_str());
         let sources = self.former.sources(name, request.selection);
+        if sources == Sources::default() {
+            return Ok(());
+        }
+        self.former.looked();
         if sources.everywhere {
             return match self.direction {
                 Direction::Forward => self.through_windows(),

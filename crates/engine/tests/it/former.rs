@@ -296,7 +296,18 @@ fn a_row_in_its_own_place_costs_one_look_and_when_all_have_moved_every_read_does
     let after = looks();
     get(engine, TABLE, id.own()).unwrap();
     get(engine, TABLE, plain.own()).unwrap();
-    assert_eq!(looks(), after, "both rows are where they belong");
+    let partition = Query {
+        table_name: TABLE.into(),
+        key_condition_expression: Some("pk = :p".into()),
+        expression_attribute_values: Some(Item::from([(":p", s("plain#x"))])),
+        ..Query::default()
+    };
+    assert_eq!(query_all(engine, partition).0.len(), 1);
+    assert_eq!(
+        looks(),
+        after,
+        "both rows are where they belong, and nothing moves to that partition"
+    );
     assert_eq!(get(engine, TABLE, Id::new("u", "x", 8).own()), None);
     assert_eq!(looks(), after + 1, "a row that is not there might be elsewhere");
 
