@@ -11,7 +11,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use klayers::model::Klayers;
 use klayers::{App, Bucket, Files, http, watch};
-use trestle::{Engine, Options, StoreSettings};
+use trestle::{Engine, Options, StoreSettings, migrate};
 
 /// Python packages as layers in every region, always with exactly one latest.
 #[derive(Parser)]
@@ -69,8 +69,9 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
         StoreSettings::default(),
         Options::default(),
     )?;
-    let db = Klayers::apply_to(&engine)?.shared();
-    let app = App::new(db, Arc::new(layers), Arc::new(index));
+    // Rows of the first layout move to the present one in the background.
+    let (db, _migration) = Klayers::migrate_to(&engine, migrate::StartOptions::default())?;
+    let app = App::new(db.shared(), Arc::new(layers), Arc::new(index));
     let swept = app.sweep().await?;
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");

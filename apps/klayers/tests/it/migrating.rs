@@ -14,10 +14,12 @@ use futures_util::future::join_all;
 use klayers::model::KlayersModel;
 use klayers::{App, LayerArn, LayerStore as _};
 use trestle::api::Scan;
-use trestle::binding::{Binding, MigrationState, MigrationStatus, Nobody, Rate, StartOptions};
+use trestle::binding::{Binding, Nobody};
+use trestle::migrate::{MigrationState, MigrationStatus, Rate, StartOptions};
 use trestle::typed::Model as _;
 use trestle::{
-    Durability, Engine, FjallStore, Item, MemoryStore, Options, Store, StoreSettings, VirtualClock,
+    Clock as _, Durability, Engine, FjallStore, Item, MemoryStore, Options, Store, StoreSettings,
+    SystemClock, Timestamp, VirtualClock,
 };
 
 use crate::patterns::{TABLE, import, is_new_layout};
@@ -34,14 +36,12 @@ const REGIONS: [&str; 6] = [
     "us-west-2",
 ];
 /// Among them names of which one begins with another, and names with the characters that keys are made of.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 8] = [
     "Pillow",
     "boto3",
-    "numpy",
     "psycopg[binary,pool]",
     "requests",
     "requests-oauthlib",
-    "requests_toolbelt",
     "ruamel",
     "ruamel.yaml",
     "zope.interface",
@@ -60,16 +60,17 @@ struct First {
 
 impl First {
     async fn new() -> Self {
-        Self::on(Arc::new(MemoryStore::new())).await
+        Self::on(Arc::new(MemoryStore::new()), START).await
     }
 
     /// In a directory. What is written is in the hands of the operating system, as it is for whoever is killed.
     async fn in_directory(place: &Path) -> Self {
-        Self::on(store_in(place)).await
+        // Programs that open it have the system's clock.
+        Self::on(store_in(place), SystemClock::new().now()).await
     }
 
-    async fn on(store: Arc<dyn Store>) -> Self {
-        let clock = Arc::new(VirtualClock::starting_at(START));
+    async fn on(store: Arc<dyn Store>, start: Timestamp) -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(start));
         let engine = Engine::on(store, clock.clone(), Options::default()).unwrap();
         import::<v1::KlayersModel>(&engine, |pk| !is_new_layout(pk));
         let db = v1::Klayers::apply_to(&engine).unwrap();
@@ -171,7 +172,7 @@ fn rows(engine: &Engine) -> Vec<Item> {
 /// The application on a table whose rows move.
 struct Migrating {
     world: World,
-    binding: Arc<Binding>,
+    binding: Binding,
 }
 
 impl Migrating {
@@ -179,10 +180,7 @@ impl Migrating {
     fn on(engine: Engine, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
         let world = World::on(engine, clock, layers);
         let binding = Binding::open(world.engine.clone(), world.clock.clone()).unwrap();
-        Migrating {
-            world,
-            binding: Arc::new(binding),
-        }
+        Migrating { world, binding }
     }
 
     fn app(&self) -> &App {

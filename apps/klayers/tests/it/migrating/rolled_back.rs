@@ -1,7 +1,8 @@
 //! Back to the first version.
 
 use klayers::model::{Layer, NewLayer};
-use trestle::binding::{MigrationState, Nobody};
+use trestle::binding::Nobody;
+use trestle::migrate::MigrationState;
 
 use super::answers::{self, assert_same};
 use super::{First, Migrating, rows, v1};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use klayers::model::{LatestLayerWhere, LayerDplySts, LayerKey, VersionsOfLayerWhere};
+use klayers::model::{KlayersModel, LatestLayerWhere, LayerDplySts, LayerKey, VersionsOfLayerWhere};
 use klayers::{Deployed, LayerStore as _, watch};
-use trestle::binding::{MigrationState, Sweeper};
+use trestle::migrate::{self, MigrationState, StartOptions};
 
 use super::{First, Migrating, PACKAGES, PAUSE, PYTHON, REGIONS, VERSIONS};
 use crate::support::until;
@@ -118,11 +118,13 @@ async fn point_12_deployments_go_on_and_there_is_one_latest_throughout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
     let moving = First::new().await.migrate();
-    let sweeper = Sweeper::start(moving.binding.clone(), |_| ()).unwrap();
+    let engine = &moving.world.engine;
+    let migration = migrate::to::<KlayersModel>(engine, StartOptions::default()).unwrap();
+    let state = || migration.status().unwrap().state;
     let mut latest = Latest::new();
     let mut packages = PACKAGES.into_iter().cycle();
     let mut releases = 0;
-    while moving.status().state != MigrationState::Verified {
+    while state() != MigrationState::Verified {
         // The rate is kept by this clock: some rows more may move while this is written.
         moving.world.clock.advance(Duration::from_millis(100));
         let package = packages.next().unwrap();
@@ -131,12 +133,11 @@ async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
             check_one(&moving, (region, package), None, "meanwhile").await;
         }
         releases += 1;
-        assert!(releases < 1000, "{}", moving.status());
+        assert!(releases < 1000, "{:?}", migration.status());
     }
-    drop(sweeper);
     assert!(releases > 5, "{releases} releases while rows moved");
     latest.check(&moving, "at the end").await;
-    moving.finish();
+    assert_eq!(migration.finish().unwrap().state, MigrationState::Done);
     latest.check(&moving, "when it is over").await;
 }
 
