@@ -8,10 +8,11 @@ mod orders;
 use super::{Run, embedded};
 use crate::compare::settle;
 use crate::error::{BenchError, Doing};
+use crate::histogram::Histogram;
 use crate::report::{AloneFigure, Stage};
 use crate::settings::Settings;
 use crate::{Progress, thousands};
-use clients::{Act, Latencies, work};
+use clients::{Act, work};
 use orders::Layout;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use trestle_engine::{Durability, Engine, Options, StoreSettings};
 use trestle_env::SystemClock;
 
 /// Time to merge what was written, before the next measurement.
-const SETTLE_WITHIN: Duration = Duration::from_secs(5);
+const SETTLE_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn measure(
     run: &Run<'_>,
@@ -88,7 +89,7 @@ impl Course<'_> {
     fn run(&mut self) -> Result<(), BenchError> {
         let before = self.before()?;
         self.start()?;
-        self.stage("both places read", Layout::Present, self.measured, || false)?;
+        self.stage("both places read", Layout::Present)?;
         self.swept("swept at the usual rate", Rate::default())?;
         self.sweep_alone()?;
         let half = self.scan()?;
@@ -101,10 +102,16 @@ impl Course<'_> {
 
     fn before(&mut self) -> Result<Scanned, BenchError> {
         let scanned = self.scan()?;
-        // The first reads of a process that was just started would only be measured here.
-        self.clients(Layout::Former, self.measured / 3, || false)?;
-        self.stage("before", Layout::Former, self.measured, || false)?;
+        self.warm_up()?;
+        self.stage("before", Layout::Former)?;
         Ok(scanned)
+    }
+
+    /// The first reads of a process that was just started would only be measured before the migration.
+    fn warm_up(&self) -> Result<(), BenchError> {
+        let began = Instant::now();
+        let is_over = || began.elapsed() >= self.measured / 3;
+        work(&self.engine, Layout::Former, self.rows, &Act::DIRECT, is_over).map(drop)
     }
 
     /// The new layout takes effect, and nothing is swept yet.
@@ -141,7 +148,7 @@ impl Course<'_> {
                 .migration_status(None)
                 .is_ok_and(|status| status.is_at_rest())
         };
-        self.clients_of(name, Layout::Present, self.measured, is_at_rest)?;
+        self.clients(name, Layout::Present, &is_at_rest)?;
         let took = began.elapsed();
         drop(sweeper);
         let after = self.status()?;
@@ -185,7 +192,7 @@ impl Course<'_> {
     /// One place is read again, by everybody.
     fn after(&mut self) -> Result<Scanned, BenchError> {
         let before = self.status()?.double_reads;
-        self.stage("all moved", Layout::Present, self.measured, || false)?;
+        self.stage("all moved", Layout::Present)?;
         let scanned = self.scan()?;
         match self.status()?.double_reads - before {
             0 => {
@@ -214,58 +221,52 @@ impl Course<'_> {
         self.figure(name, moved as f64 / took.as_secs_f64().max(1e-9), "");
     }
 
-    /// When everything has come to rest, lets clients work for a while, or until it is over.
-    fn stage(
-        &mut self,
-        name: &'static str,
-        layout: Layout,
-        at_most: Duration,
-        is_over: impl Fn() -> bool,
-    ) -> Result<(), BenchError> {
+    /// When everything has come to rest, lets clients work for a while.
+    fn stage(&mut self, name: &'static str, layout: Layout) -> Result<(), BenchError> {
         settle(std::process::id(), SETTLE_WITHIN);
-        self.clients_of(name, layout, at_most, is_over)
+        self.clients(name, layout, &|| false)
     }
 
-    fn clients_of(
+    /// Lets clients work for a while, or until it is over.
+    fn clients(
         &mut self,
         name: &'static str,
         layout: Layout,
-        at_most: Duration,
-        is_over: impl Fn() -> bool,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<(), BenchError> {
         self.progress.doing(&format!("migrations: {name}"));
-        let latencies = self.clients(layout, at_most, is_over)?;
-        for (act, seen) in Act::ALL.into_iter().zip(&latencies) {
-            let stage = Stage {
-                stage: name,
-                operation: act.to_string(),
-                operations: seen.count(),
-                p50_us: seen.micros_at(0.5),
-                p99_us: seen.micros_at(0.99),
-                slowest_us: seen.micros_at(1.0),
-            };
-            self.progress.done(&format!(
-                "{name}: {act}: p50 {:.1} µs, p99 {:.1} µs, slowest {:.0} µs of {}",
-                stage.p50_us,
-                stage.p99_us,
-                stage.slowest_us,
-                thousands(stage.operations as f64)
-            ));
-            self.stages.push(stage);
+        let parts: [(&[Act], Duration); 2] = [
+            (&Act::DIRECT, self.measured * 2 / 3),
+            (&Act::INDIRECT, self.measured / 3),
+        ];
+        for (acts, at_most) in parts {
+            let began = Instant::now();
+            let is_over = || began.elapsed() >= at_most || is_over();
+            let latencies = work(&self.engine, layout, self.rows, acts, is_over)?;
+            for (act, seen) in acts.iter().zip(&latencies) {
+                self.note(name, *act, seen);
+            }
         }
         Ok(())
     }
 
-    fn clients(
-        &self,
-        layout: Layout,
-        at_most: Duration,
-        is_over: impl Fn() -> bool,
-    ) -> Result<Latencies, BenchError> {
-        let began = Instant::now();
-        work(&self.engine, layout, self.rows, || {
-            began.elapsed() >= at_most || is_over()
-        })
+    fn note(&mut self, name: &'static str, act: Act, seen: &Histogram) {
+        let stage = Stage {
+            stage: name,
+            operation: act.to_string(),
+            operations: seen.count(),
+            p50_us: seen.micros_at(0.5),
+            p99_us: seen.micros_at(0.99),
+            slowest_us: seen.micros_at(1.0),
+        };
+        self.progress.done(&format!(
+            "{name}: {act}: p50 {:.1} µs, p99 {:.1} µs, slowest {:.0} µs of {}",
+            stage.p50_us,
+            stage.p99_us,
+            stage.slowest_us,
+            thousands(stage.operations as f64)
+        ));
+        self.stages.push(stage);
     }
 
     /// Reads the whole table, page after page.

@@ -250,10 +250,10 @@ fn stages(report: &Report) -> Vec<Vec<String>> {
             .filter(|stage| stage.operation == first.operation);
         for (at, (name, before)) in first.latencies().into_iter().enumerate() {
             let mut row = vec![format!("{}, {name}", first.operation)];
-            let figures = same
-                .clone()
-                .filter_map(|stage| stage.latencies().get(at).copied());
-            row.extend(figures.map(|(_, figure)| times(figure, before)));
+            row.extend(same.clone().map(|stage| match stage.latencies().get(at) {
+                Some((_, figure)) if stage.operations > 0 => times(*figure, before),
+                _ => "none".to_owned(),
+            }));
             rows.push(row);
         }
     }
