@@ -316,6 +316,7 @@ class TheEnd(Migrations):
         self.move()
         reads = self.status()["double_reads"]
         self.assertEqual(3, self.item(former("wf", 3))["number"])
+        self.assertIsNone(self.item(own("wf", ORDERS)))
         self.assertEqual(reads, self.status()["double_reads"], "no row is left to look for")
         self.assertEqual("done", self.migrate("finish", self.model)["state"])
         self.assertEqual(3, self.item(own("wf", 3))["number"])

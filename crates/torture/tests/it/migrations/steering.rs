@@ -83,7 +83,7 @@ impl Steering<'_> {
             return;
         };
         loop {
-            std::thread::sleep(Duration::from_millis(random.u64(10..200)));
+            std::thread::sleep(Duration::from_millis(random.u64(5..120)));
             let is_there = self.step(&mut client, &mut random);
             if is_there.is_none() {
                 return;
@@ -115,21 +115,25 @@ impl Steering<'_> {
     }
 
     fn start(&self, random: &mut fastrand::Rng, rate: &str) -> Option<()> {
-        let from = self.shared.knowledge.read().unwrap().in_effect?;
-        let file = file(from.other());
-        let file = file.to_str().unwrap();
         if random.u8(0..4) == 0 {
-            return self.tell(&["plan", file]);
+            let from = self.shared.knowledge.read().unwrap().in_effect?;
+            return self.tell(&["plan", file(from.other()).to_str().unwrap()]);
         }
-        let mut command = vec!["start", file, "--rate", rate];
-        let finishes = random.u8(0..5) == 0;
-        if finishes {
-            command.push("--finish");
+        let mut flags = vec!["--rate", rate];
+        if random.u8(0..5) == 0 {
+            flags.push("--finish");
         }
         if random.u8(0..5) == 0 {
-            command.push("--paused");
+            flags.push("--paused");
         }
-        self.begin(&command, finishes)
+        self.start_with(&flags)
+    }
+
+    fn start_with(&self, flags: &[&str]) -> Option<()> {
+        let from = self.shared.knowledge.read().unwrap().in_effect?;
+        let file = file(from.other());
+        let command = [&["start", file.to_str().unwrap()], flags].concat();
+        self.begin(&command, flags.contains(&"--finish"))
     }
 
     fn begin(&self, command: &[&str], finishes: bool) -> Option<()> {
@@ -191,15 +195,16 @@ impl Steering<'_> {
         None
     }
 
-    /// Brings whatever is under way to an end: finished, or back where it came from. `look` is told when all rows have
-    /// moved, before it is finished.
+    /// Brings what is under way to an end: finished, or back where it came from. `look` is told when all rows have moved,
+    /// before it is finished. If the server was always killed before the first one began, it begins now.
     pub(super) fn end(&self, client: &mut Client, backwards: bool, look: impl Fn(&mut Client)) -> Value {
         let begun = Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "{:?}", status(client));
             let status = self.find_out(client).unwrap();
             match status["state"].as_str() {
-                None | Some("done" | "rolled-back") => return status,
+                None => self.start_with(&["--rate", "100"]).unwrap(),
+                Some("done" | "rolled-back") => return status,
                 Some("planned") => self.tell(&["rollback"]).unwrap(),
                 Some("verified") if backwards => self.roll_back().unwrap(),
                 Some("verified") => {
