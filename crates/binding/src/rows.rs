@@ -108,6 +108,11 @@ impl<'m> Inspection<'m> {
         self.found.looked_at
     }
 
+    /// Counts a row that is where it belongs.
+    pub(crate) fn stays(&mut self) {
+        self.found.looked_at += 1;
+    }
+
     /// Counts a row that moves, and fits where it goes.
     pub(crate) fn moves(&mut self) {
         self.found.looked_at += 1;

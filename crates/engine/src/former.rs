@@ -17,7 +17,7 @@ use trestle_item::Item;
 
 pub(crate) use find::{find, find_in};
 pub(crate) use merge::rows;
-pub use sweep::{Moved, Remaining, Stuck, walked};
+pub use sweep::{Lying, Moved, Remaining, Stuck, walked};
 pub(crate) use windows::Windows;
 
 /// The former places of one table's rows, said by somebody who knows both layouts. Pure, except for the counting.

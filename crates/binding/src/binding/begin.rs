@@ -47,7 +47,8 @@ pub struct StartOptions {
 struct Way {
     work: Work,
     relayout: Result<Relayout, Vec<Hindrance>>,
-    back: bool,
+    /// The way that rows have come, if this is the way back.
+    come: Option<Arc<Moving>>,
     /// The version that rows come from.
     former: Arc<Model>,
     /// How many rows of each entity move, by entity.
@@ -182,7 +183,7 @@ impl Binding {
                 version: before.stored.version,
             });
         }
-        Ok(Way::new(work, relayout, former, false))
+        Ok(Way::new(work, relayout, former, None))
     }
 
     fn way_back(&self, migration: &Migration) -> Result<Way, BindError> {
@@ -197,7 +198,7 @@ impl Binding {
             return Err(migration.on_the_move());
         };
         let relayout = moving.relayout().reversed();
-        Ok(Way::new(work, relayout, former, true))
+        Ok(Way::new(work, relayout, former, Some(Arc::clone(moving))))
     }
 
     /// Compares tables, then looks at every row.
@@ -221,8 +222,9 @@ impl Binding {
                     continue;
                 }
                 step::wait(&self.engine, table.table_name())?;
+                let come = way.come.as_ref().map(|moving| moving.relayout());
                 let survey = Survey::new(&self.engine, relayout, &model, table, now_ms);
-                let found = survey.run(watcher)?;
+                let found = survey.of_way_back(come).run(watcher)?;
                 for (entity, rows) in found.moves {
                     *way.moves.entry(entity).or_default() += rows;
                 }
@@ -332,10 +334,15 @@ impl Binding {
 }
 
 impl Way {
-    fn new(work: Work, relayout: Result<Relayout, Vec<Hindrance>>, former: Arc<Model>, back: bool) -> Self {
+    fn new(
+        work: Work,
+        relayout: Result<Relayout, Vec<Hindrance>>,
+        former: Arc<Model>,
+        come: Option<Arc<Moving>>,
+    ) -> Self {
         let plan = MigrationPlan {
             report: work.report.clone(),
-            back,
+            back: come.is_some(),
             moves: Vec::new(),
             hindrances: Vec::new(),
             slow_reads: Vec::new(),
@@ -344,7 +351,7 @@ impl Way {
         Way {
             work,
             relayout,
-            back,
+            come,
             former,
             moves: BTreeMap::new(),
             plan,
@@ -375,7 +382,7 @@ impl Way {
                 plan.moves = moves
                     .map(|moved| PlannedMove::of(&moved, rows(moved.entity)))
                     .collect();
-                if !self.back {
+                if self.come.is_none() {
                     let (is_possible, note) = way_back(relayout);
                     plan.can_be_rolled_back = is_possible;
                     self.work.report.notes.push(note);

@@ -10,16 +10,21 @@ use trestle_item::Item;
 use trestle_model::{AccessPattern, KeySchema, Model, Operation, Relayout, Table};
 
 use crate::report::TableRows;
-use crate::rows::{Inspection, key_of, reason, scan};
+use crate::rows::{Inspection, key_of, reason};
 use crate::watcher::Watcher;
 
 /// Two rows for one place.
 const TAKEN: &str = "the place it belongs in is taken by another row: remove one of the two";
 
+/// Rows that are looked at in one go.
+const PAGE: usize = 500;
+
 /// Looks at the rows of one table.
 pub(crate) struct Survey<'m> {
     engine: &'m Engine,
     relayout: &'m Relayout,
+    /// The way that rows have come, if this is the way back.
+    come: Option<&'m Relayout>,
     model: &'m Model,
     table: &'m Table,
     inspection: Inspection<'m>,
@@ -47,6 +52,7 @@ impl<'m> Survey<'m> {
         Survey {
             engine,
             relayout,
+            come: None,
             model,
             table,
             inspection: Inspection::new(model, table, now_ms),
@@ -55,14 +61,26 @@ impl<'m> Survey<'m> {
         }
     }
 
-    /// Looks at every row.
+    /// Looks for rows that have not left yet: they need not come back.
+    pub(crate) fn of_way_back(self, come: Option<&'m Relayout>) -> Self {
+        Survey { come, ..self }
+    }
+
+    /// Looks at every row, as it lies.
     pub(crate) fn run(mut self, watcher: &mut dyn Watcher) -> Result<Surveyed, Error> {
         let name = self.table.table_name();
-        scan(self.engine, name, |row| {
-            self.look_at(row)?;
-            watcher.rows("checking rows", name, self.inspection.looked_at());
-            Ok(())
-        })?;
+        let mut from = None;
+        loop {
+            let page = self.engine.lying(name, from.as_deref(), PAGE)?;
+            for row in &page.rows {
+                self.look_at(row)?;
+                watcher.rows("checking rows", name, self.inspection.looked_at());
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
         Ok(Surveyed {
             rows: self.inspection.finish(),
             moves: self.moves,
@@ -72,6 +90,10 @@ impl<'m> Survey<'m> {
 
     fn look_at(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
+        if self.come.is_some_and(|come| come.is_former(name, row)) {
+            self.inspection.stays();
+            return Ok(());
+        }
         if !self.relayout.is_former(name, row) {
             return self.stays(row);
         }

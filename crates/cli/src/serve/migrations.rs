@@ -58,15 +58,10 @@ impl MigrationKeeper for RoutedMigrations {
             | MigrationCall::Resume { .. }
             | MigrationCall::Finish { .. } => false,
         };
-        let states = || {
-            let migrations = routes.models().0.migrations().into_iter();
-            migrations.map(|status| (status.model.clone(), status.state, status.paused))
-        };
-        let before: Vec<_> = states().collect();
+        let asked = asked(&call);
         let answered = MigrationKeeper::answer(&**routes.models(), call);
-        for (model, state, paused) in states().filter(|state| !before.contains(state)) {
-            let paused = if paused { ", paused" } else { "" };
-            tracing::info!("migration of model {model} is {state}{paused}, as asked");
+        if let (Some(asked), ModelAnswer::Done(_)) = (asked, &answered) {
+            tracing::info!("migrations: {asked}, as asked");
         }
         if changes && matches!(answered, ModelAnswer::Done(_)) {
             routes.follow_models();
@@ -76,5 +71,18 @@ impl MigrationKeeper for RoutedMigrations {
 
     fn figures(&self) -> Vec<MigrationFigures> {
         self.0.models().figures()
+    }
+}
+
+/// What is asked for, if it changes anything.
+fn asked(call: &MigrationCall) -> Option<&'static str> {
+    match call {
+        MigrationCall::Status { .. } => None,
+        MigrationCall::Plan { .. } => Some("plan"),
+        MigrationCall::Start { .. } => Some("start"),
+        MigrationCall::Pause { .. } => Some("pause"),
+        MigrationCall::Resume { .. } => Some("resume"),
+        MigrationCall::Finish { .. } => Some("finish"),
+        MigrationCall::Rollback { .. } => Some("rollback"),
     }
 }

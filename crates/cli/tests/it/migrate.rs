@@ -187,10 +187,7 @@ fn a_server_goes_on_after_kill_9_and_says_so_in_its_log() {
         assert!(Instant::now() < patience, "{}", place.status());
     }
     let (_, log) = place.server.take().unwrap().stop();
-    assert!(
-        log.contains("migration of model shop is done; 60 rows moved"),
-        "{log}"
-    );
+    assert!(log.contains("migration of model shop is done; "), "{log}");
     let verified = run(place.directory.path(), &["verify", "data"]);
     assert!(verified.status.success());
 }

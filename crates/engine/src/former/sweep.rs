@@ -52,6 +52,15 @@ pub struct Remaining {
     pub next: Option<Vec<u8>>,
 }
 
+/// Some rows of a table as they lie, whether in former places or in their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lying {
+    /// The rows.
+    pub rows: Vec<Item>,
+    /// Where to go on; `None` at the end of the table.
+    pub next: Option<Vec<u8>>,
+}
+
 /// How much of a table lies before a place to go on at, from 0 to 1. Rows lie in the order of a hash, so evenly.
 #[must_use]
 pub fn walked(place: &[u8]) -> f64 {
@@ -109,6 +118,19 @@ impl Engine {
         Ok(Remaining {
             looked_at: page.rows.len() as u64,
             keys: former.map(|(_, image)| table.key.key_of(image)).collect(),
+            next: page.next,
+        })
+    }
+
+    /// The next `at_most` rows of a table as they lie, from `from` on.
+    pub fn lying(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Lying, Error> {
+        let table = self.table(table)?;
+        let page = self.rows_as_they_lie(&table, from, at_most)?;
+        let rows = page.rows.into_iter();
+        Ok(Lying {
+            rows: rows
+                .map(|(_, image)| Image::into_item(Arc::unwrap_or_clone(image)))
+                .collect(),
             next: page.next,
         })
     }

@@ -149,3 +149,22 @@ fn a_rollback_is_paused_and_resumed_and_not_finished_or_turned_round_again() {
     assert!(!again.is_refused(), "{again}");
     assert_eq!(shop.sweep().state, MigrationState::Done);
 }
+
+#[test]
+fn a_way_back_in_the_midst_of_a_sweep_looks_at_every_row_once() {
+    let shop = Shop::empty();
+    shop.models.apply(SHOP);
+    for number in 1..=2000 {
+        let mut order = order(number);
+        order["customer"] = json!(format!("c{}", number % 300));
+        order["note"] = json!("n".repeat(1500));
+        shop.models.put("shop", order).unwrap();
+    }
+    shop.start(FAST);
+    shop.pages(2);
+    let plan = rolled_back(&shop);
+    assert!(!plan.is_refused(), "{plan}");
+    assert_eq!(plan.report.rows[0].looked_at, 2000, "{plan}");
+    assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+    assert_eq!(shop.former(), 2000);
+}

@@ -4,7 +4,7 @@ use super::{FAST, Shop, former_key, own_row};
 use crate::support::plain;
 use serde_json::{Value, json};
 use trestle_api::{DeleteItem, PutItem};
-use trestle_binding::{BindError, MigrationState};
+use trestle_binding::{BindError, MigrationState, Nobody};
 
 /// Writes past all models, as nobody can from outside.
 fn behind_the_models(shop: &Shop, write: impl Fn(&Shop)) {
@@ -86,6 +86,22 @@ fn a_row_that_appears_after_the_sweep_is_found_by_the_look_that_follows() {
     let status = shop.sweep();
     assert_eq!(status.state, MigrationState::Verified, "{status}");
     assert_eq!((status.rows_moved, shop.former()), (4, 0), "{status}");
+}
+
+#[test]
+fn a_row_that_cannot_move_is_no_hindrance_on_the_way_back() {
+    let shop = Shop::with_orders(5);
+    shop.start(FAST);
+    spoil(&shop, 7);
+    assert!(shop.sweep().held_up);
+    let plan = shop
+        .binding()
+        .roll_back_migration(None, &mut Nobody)
+        .unwrap()
+        .unwrap();
+    assert!(!plan.is_refused(), "{plan}");
+    assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+    assert_eq!(shop.former(), 6);
 }
 
 #[test]
