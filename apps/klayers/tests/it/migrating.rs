@@ -226,7 +226,9 @@ impl Migrating {
         self.binding
             .resume_migration(Some("klayers"), Some(Rate::UNLIMITED))
             .unwrap();
-        self.binding.sweep(Some("klayers"), &mut |_| true).unwrap()
+        let mut pages = 0..100;
+        let mut bounded = |_: &MigrationStatus| pages.next().is_some();
+        self.binding.sweep(Some("klayers"), &mut bounded).unwrap()
     }
 
     fn finish(&self) {
