@@ -199,6 +199,14 @@ pub(crate) fn reason(refusal: &Refusal) -> String {
         Refusal::Undeclared { entity, attribute } => {
             format!("entity {entity}: attribute {attribute} is not declared, and the entity is closed")
         }
+        Refusal::NoWayBack {
+            entity,
+            attribute,
+            only,
+            ..
+        } => format!(
+            "entity {entity}: the version before has no place for rows whose {attribute} is not {only}"
+        ),
         other => other.to_string(),
     }
 }
