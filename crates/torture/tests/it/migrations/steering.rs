@@ -101,7 +101,9 @@ impl Steering<'_> {
             (Some("planned"), 0..3) => self.tell(&["rollback"]),
             (Some("planned"), _) => self.begin(&["start", "--rate", rate], false),
             (Some("verified"), 0..4) => self.finish(),
-            (Some("verified" | "sweeping"), 4) | (Some("dual" | "verifying"), 4 | 5) => self.roll_back(),
+            (Some("verified" | "sweeping"), 4) | (Some("dual" | "verifying"), 4 | 5) => {
+                self.roll_back(status["finishes_by_itself"] == true)
+            }
             (Some("verified"), _) => Some(()),
             (_, 5..8) if is_paused => self.tell(&["resume", "--rate", rate]),
             (_, 8) => self.tell(&["resume", "--rate", rate]),
@@ -156,9 +158,15 @@ impl Steering<'_> {
         Some(())
     }
 
-    fn roll_back(&self) -> Option<()> {
+    /// Goes back, if it has not ended by itself before.
+    fn roll_back(&self, finishes: bool) -> Option<()> {
         let from = self.shared.knowledge.read().unwrap().in_effect?;
-        self.shared.knowledge.write().unwrap().begin_turn(from.other());
+        let mut knowledge = self.shared.knowledge.write().unwrap();
+        knowledge.begin_turn(from.other());
+        if finishes {
+            knowledge.set(from.other(), Understood::Perhaps);
+        }
+        drop(knowledge);
         self.tell(&["rollback"])?;
         let mut knowledge = self.shared.knowledge.write().unwrap();
         knowledge.settle(from.other(), Understood::Perhaps);
@@ -206,7 +214,7 @@ impl Steering<'_> {
                 None => self.start_with(&["--rate", "100"]).unwrap(),
                 Some("done" | "rolled-back") => return status,
                 Some("planned") => self.tell(&["rollback"]).unwrap(),
-                Some("verified") if backwards => self.roll_back().unwrap(),
+                Some("verified") if backwards => self.roll_back(false).unwrap(),
                 Some("verified") => {
                     look(client);
                     self.finish().unwrap();
