@@ -188,29 +188,41 @@ pub(crate) fn in_present_layout(table: &Table, selection: KeySelection) -> Resul
     Ok(renewed.unwrap_or(selection))
 }
 
-/// Where a query goes on, in the layout that the table's rows are moving to.
-pub(crate) fn bookmark<'s>(table: &Table, start: &'s Item) -> Result<Cow<'s, Item>, Error> {
-    match (&table.former, &table.hook) {
-        (Some(former), Some(hook)) if former.is_former(start) => {
-            let mut renewed = start.clone();
-            for (name, value) in hook.key(&table.name, &table.key.key_of(start))? {
-                renewed.insert(name, value);
-            }
-            Ok(Cow::Owned(renewed))
-        }
+/// Where a query goes on, in the layout that the table's rows are moving to. A bookmark of the layout before is as good
+/// as any if its rows are in the same order now.
+pub(crate) fn bookmark<'s>(
+    table: &Table,
+    index: Option<&Arc<Index>>,
+    selection: &KeySelection,
+    start: &'s Item,
+) -> Result<Cow<'s, Item>, Error> {
+    let (Some(former), Some(hook)) = (&table.former, &table.hook) else {
+        return Ok(Cow::Borrowed(start));
+    };
+    if !former.is_former(start) {
+        return Ok(Cow::Borrowed(start));
+    }
+    let sources = former.sources(None, Some(selection));
+    let in_order = matches!(sources.ranges.as_slice(), [only] if only.ordered) && !sources.everywhere;
+    if index.is_some() || !in_order {
+        return Err(out_of_order("query"));
+    }
+    Ok(Cow::Owned(hook.key(&table.name, start)?))
+}
+
+/// Where a scan goes on: never in the layout before, whose order was another one.
+pub(crate) fn scan_bookmark<'s>(table: &Table, start: &'s Item) -> Result<Cow<'s, Item>, Error> {
+    match &table.former {
+        Some(former) if former.is_former(start) => Err(out_of_order("scan")),
         _ => Ok(Cow::Borrowed(start)),
     }
 }
 
-/// Refuses to go on from a place in the layout before: the order of a scan is that of the present one.
-pub(crate) fn check_scan_bookmark(table: &Table, start: &Item) -> Result<(), Error> {
-    match &table.former {
-        Some(former) if former.is_former(start) => Err(Error::validation(
-            "The provided starting key is invalid: its row has moved to another key since, and with it the order of \
-             the scan has changed. Begin the scan again",
-        )),
-        _ => Ok(()),
-    }
+fn out_of_order(read: &str) -> Error {
+    Error::validation(format!(
+        "The provided starting key is invalid: its row has moved to another key since, and with it the order of the \
+         {read} has changed. Begin the {read} again"
+    ))
 }
 
 /// A page that is to be read, once its rows are known.

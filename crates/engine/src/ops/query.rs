@@ -47,7 +47,7 @@ pub(crate) fn read(
     .ok_or_else(|| Error::internal("a checked key has no place"))?;
     let forward = request.scan_index_forward != Some(false);
     if let Some(start) = &request.exclusive_start_key {
-        let start = select::bookmark(table, start)?;
+        let start = select::bookmark(table, index, &selection, start)?;
         let position = select::position(table, index, &start).ok_or_else(invalid)?;
         if !range.contains(&position) {
             return Err(Error::validation(

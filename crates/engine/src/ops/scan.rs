@@ -32,8 +32,8 @@ fn read(
         request.total_segments.unwrap_or(1),
     );
     if let Some(start) = &request.exclusive_start_key {
-        select::check_scan_bookmark(table, start)?;
-        let position = select::position(table, index, start)
+        let start = select::scan_bookmark(table, start)?;
+        let position = select::position(table, index, &start)
             .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
         if !range.contains(&position) {
             return Err(Error::validation(

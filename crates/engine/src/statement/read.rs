@@ -219,6 +219,10 @@ impl Walk<'_> {
             None => Range::segment(self.index.map_or(self.table.id.0, |index| index.id.0), 0, 1),
         };
         if let Some(last) = last {
+            let last = match stretch {
+                Some(stretch) => select::bookmark(self.table, self.index, stretch, &last)?,
+                None => select::scan_bookmark(self.table, &last)?,
+            };
             let position = select::position(self.table, self.index, &last)
                 .filter(|position| range.contains(position))
                 .ok_or_else(|| Error::validation("Invalid NextToken"))?;

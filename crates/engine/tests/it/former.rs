@@ -522,11 +522,27 @@ fn clients_of_the_layout_before_are_understood_or_told_what_changed() {
     let refused = migration.engine().run(query("old#x")).unwrap_err();
     assert_eq!(refused.message(), "the layout has changed");
 
-    // A bookmark of the layout before: a query goes on, a scan has another order now.
+    // A bookmark of the layout before: a query goes on if its order is the same, a scan has another one now.
     let mut resumed = query("bef#x");
     resumed.exclusive_start_key = Some(Id::new("o", "x", 1).former());
     let (items, _, _) = query_all(migration.engine(), resumed);
     assert_eq!(ids(&items), [Id::new("o", "x", 2)]);
+    let refused = |request: Query| {
+        let refused = migration.engine().run(request).unwrap_err();
+        assert!(refused.message().contains("Begin the query again"), "{refused}");
+    };
+    let mut reordered = query("new#x");
+    reordered.exclusive_start_key = Some(Id::new("u", "x", 1).former());
+    refused(reordered);
+    let mut key = Id::new("o", "x", 1).former();
+    key.insert("g", s("g0"));
+    key.insert("v", n(1));
+    refused(Query {
+        index_name: Some("by-group".into()),
+        key_condition_expression: Some("g = :p".into()),
+        exclusive_start_key: Some(key),
+        ..query("g0")
+    });
     let mut scan = scan(TABLE, None);
     scan.exclusive_start_key = Some(Id::new("o", "x", 1).former());
     let refused = migration.engine().run(scan).unwrap_err();

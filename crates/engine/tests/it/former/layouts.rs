@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trestle_api::Error;
 use trestle_engine::{Former, FormerRange, Hook, ItemChange, Rows, Sources, Verdict};
 use trestle_env::Timestamp;
-use trestle_expr::KeySelection;
+use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{n, s};
@@ -163,7 +163,7 @@ impl Former for Layouts {
         match hash.and_then(|hash| hash.split_once('#')) {
             Some(("bef", a)) if selection.range_last.is_none() && selection.range_equal.is_empty() => {
                 let mut renewed = partition(format!("new#{a}"));
-                renewed.range_last = Some(trestle_expr::KeyOp::BeginsWith(s("s")));
+                renewed.range_last = Some(KeyOp::BeginsWith(s("s")));
                 Ok(Some(renewed))
             }
             Some(("old" | "bef" | "oz", _)) => Err(Error::validation("the layout has changed")),
@@ -184,19 +184,22 @@ impl Former for Layouts {
             (None | Some("local" | "local-keys"), Some(selection)) => {
                 let hash = selection.hash.first().and_then(AttributeValue::as_s);
                 match hash.and_then(|hash| hash.split_once('#')) {
-                    Some(("new", a)) => Sources {
-                        ranges: vec![
-                            FormerRange {
-                                selection: partition(format!("old#{a}")),
-                                ordered: false,
-                            },
-                            FormerRange {
-                                selection: partition(format!("bef#{a}")),
-                                ordered: index.is_none(),
-                            },
-                        ],
-                        ..Sources::default()
-                    },
+                    Some(("new", a)) => {
+                        let unordered = FormerRange {
+                            selection: partition(format!("old#{a}")),
+                            ordered: false,
+                        };
+                        let ordered = FormerRange {
+                            selection: partition(format!("bef#{a}")),
+                            ordered: index.is_none(),
+                        };
+                        let only_ordered = selection.range_last == Some(KeyOp::BeginsWith(s("s")));
+                        let unordered = (!only_ordered).then_some(unordered);
+                        Sources {
+                            ranges: unordered.into_iter().chain([ordered]).collect(),
+                            ..Sources::default()
+                        }
+                    }
                     Some(("zed", _)) => everywhere,
                     _ => Sources::default(),
                 }
