@@ -23,6 +23,8 @@ pub struct MigrationStatus {
     pub from_version: u64,
     /// The version that rows go to.
     pub to_version: u64,
+    /// The version that is as the one which rows came from, once it is rolled back.
+    pub rolled_back_as: Option<u64>,
     /// How many rows may move in a second; `null` if there is no limit.
     pub rate: Rate,
     /// Whether it is done as soon as it is verified.
@@ -87,6 +89,7 @@ impl MigrationStatus {
             held_up: document.is_held_up(),
             from_version: document.from,
             to_version: document.to,
+            rolled_back_as: document.back,
             rate: document.rate,
             finishes_by_itself: document.finishes,
             done: done(document),

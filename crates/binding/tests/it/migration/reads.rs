@@ -210,6 +210,24 @@ fn reading_writes_nothing() {
     assert_eq!(shop.lying(), before);
 }
 
+/// Reads and writes an order while rows of another model are filled in.
+struct Filling<'s> {
+    shop: &'s Shop,
+    seen: usize,
+}
+
+impl trestle_binding::Watcher for Filling<'_> {
+    fn step(&mut self, _: &trestle_binding::Step) {}
+
+    fn rows(&mut self, doing: &'static str, _: &str, _: u64) {
+        if doing == "filling in rows" {
+            assert_eq!(self.shop.order(2), Some(own_row(2)));
+            self.shop.models.put("shop", order(3)).unwrap();
+            self.seen += 1;
+        }
+    }
+}
+
 #[test]
 fn another_model_can_be_applied_and_filled_in_meanwhile() {
     let shop = Shop::with_orders(3);
@@ -226,10 +244,11 @@ fn another_model_can_be_applied_and_filled_in_meanwhile() {
         "attributes = { id = \"string\" }",
         "attributes = { id = \"string\", colour = { type = \"string\", default = \"red\" } }",
     );
-    let filled = shop
-        .binding()
-        .apply(&more, crate::support::FILL, &mut Nobody)
-        .unwrap();
+    let mut filling = Filling { shop: &shop, seen: 0 };
+    let filled = shop.binding().apply(&more, crate::support::FILL, &mut filling);
+    let filled = filled.unwrap();
+    assert!(filling.seen > 0);
+    assert_eq!(shop.lying().len(), 4, "three orders and a note");
     assert!(!filled.is_refused(), "{filled}");
     assert_eq!(shop.order(2), Some(own_row(2)));
     assert_eq!(shop.sweep().state, MigrationState::Verified);

@@ -31,6 +31,7 @@ fn every_row_comes_back_byte_for_byte_from_every_state() {
         assert_eq!(shop.binding().list()[0].version, 3);
         let status = shop.sweep();
         assert_eq!(status.state, MigrationState::RolledBack, "{status}");
+        assert_eq!(status.rolled_back_as, Some(3));
         assert_eq!(shop.lying(), before, "from {state}");
         assert_eq!(shop.models.try_apply(SHOP, PLAIN).outcome, Outcome::NothingToDo);
     }

@@ -69,3 +69,21 @@ fn a_sweeper_goes_on_after_a_restart_and_waits_for_the_clock() {
     mover.join().unwrap();
     drop(sweeper);
 }
+
+#[test]
+fn a_migration_that_is_paused_stands_still_while_another_goes_on() {
+    let shop = Shop::with_orders(300);
+    let other = "model = \"other\"\n[table.other]\nkey = [\"pk\"]\n[entity.note]\ntable = \"other\"\nkey = { pk = \"n#{id}\" }\nattributes = { id = \"string\" }\n";
+    shop.models.apply(other);
+    for id in 0..300 {
+        let note = serde_json::json!({"id": id.to_string()});
+        shop.models.put("other", note).unwrap();
+    }
+    shop.start(StartOptions { paused: true, ..FAST });
+    let (binding, sweeper, wait) = sweeping(&shop);
+    let moved = other.replace("n#", "note/");
+    binding.start_migration(&moved, FAST, &mut Nobody).unwrap();
+    wait(MigrationState::Verified);
+    assert_eq!(shop.former(), 300);
+    drop(sweeper);
+}
