@@ -6,7 +6,7 @@ use serde_json::json;
 use trestle_api::{
     BatchGetItem, DeleteItem, KeysAndAttributes, Query, Scan, TransactGetItem, TransactGetItems,
 };
-use trestle_binding::{MigrationState, Nobody, StartOptions};
+use trestle_binding::{MigrationState, StartOptions};
 use trestle_item::Item;
 
 fn numbers(rows: &[Item]) -> Vec<String> {
