@@ -58,12 +58,19 @@ impl MigrationKeeper for RoutedMigrations {
             | MigrationCall::Resume { .. }
             | MigrationCall::Finish { .. } => false,
         };
+        if let MigrationCall::Start { text, .. } = &call {
+            let planned = || routes.models().0.planned_model(None);
+            let upcoming = text.clone().map_or_else(planned, Ok);
+            // What stands in the way of this stands in the way of starting, and is said there.
+            let _ = upcoming.and_then(|text| routes.expect(&text));
+        }
         let asked = asked(&call);
         let answered = MigrationKeeper::answer(&**routes.models(), call);
         if let (Some(asked), ModelAnswer::Done(_)) = (asked, &answered) {
             tracing::info!("migrations: {asked}, as asked");
         }
-        if changes && matches!(answered, ModelAnswer::Done(_)) {
+        // Also after a refusal: a version that was expected does not come.
+        if changes {
             routes.follow_models();
         }
         answered

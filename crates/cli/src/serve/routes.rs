@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use trestle_binding::BindError;
 use trestle_engine::Engine;
 use trestle_env::Clock;
 use trestle_events::{ApplyError, ModelTyper, Route, Router, Setup};
@@ -148,6 +149,14 @@ impl Routes {
     /// The models of the server.
     pub(super) fn models(&self) -> &Arc<Keeper> {
         &self.models
+    }
+
+    /// A version of a model is about to take effect: changes that are read at that moment may be in its layout.
+    pub(super) fn expect(&self, text: &str) -> Result<(), BindError> {
+        if let Some(upcoming) = trestle_model::load(text).model {
+            self.typer.expect(&Arc::new(upcoming), self.models.0.versions()?);
+        }
+        Ok(())
     }
 
     /// Another version of a model is in effect: so are its routes. Blocks until they are.
