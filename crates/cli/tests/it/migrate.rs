@@ -1,5 +1,6 @@
 //! `trestle migrate`: on a running server and on a directory, as a user meets it.
 
+use crate::routes::{saved, until};
 use crate::running::{Running, run, start};
 use serde_json::Value;
 use std::process::Output;
@@ -297,4 +298,63 @@ fn every_answer_is_json_when_asked_for() {
         (&back[0]["back"], &back[1]["state"]),
         (&true.into(), &"rolled-back".into())
     );
+}
+
+#[test]
+fn routes_deliver_what_was_written_in_both_layouts_and_no_moves() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path(), &["serve", "--in-memory", "--port", "0"]);
+    let place = Place {
+        directory,
+        server: Some(server),
+    };
+    let with_route = |text: &str| {
+        let streamed = text.replace(
+            "[table.shop]\n",
+            "[table.shop]\nstream = \"new-and-old-images\"\n",
+        );
+        let route = r#"
+[route.orders]
+entity = "order"
+input = '{"is": <entity>, "event": <event>, "number": <new.number>}'
+target = { command = ["sh", "-c", "cat >> saved"] }
+"#;
+        streamed + route
+    };
+    place.file("shop.toml", &with_route(SHOP));
+    place.file("new.toml", &with_route(&new_layout()));
+    place.said(0, &["model", "apply", "shop.toml"]);
+    for number in 1..=30 {
+        let item = format!(r#"{{"customer": {{"S": "ann"}}, "number": {{"N": "{number}"}}}}"#);
+        place.call("PutItem", &format!(r#"{{"TableName": "shop", "Item": {item}}}"#));
+    }
+    place.said(
+        0,
+        &["migrate", "start", "new.toml", "--rate", "unlimited", "--finish"],
+    );
+    for number in 1..=30 {
+        let update = format!(
+            r#"{{"TableName": "shop", "Key": {{"customer": {{"S": "ann"}}, "number": {{"N": "{number}"}}}},
+            "UpdateExpression": "SET paid = :s", "ExpressionAttributeValues": {{":s": {{"BOOL": true}}}}}}"#
+        );
+        let answer = place.call("UpdateItem", &update);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let saved = || saved(place.directory.path());
+    let delivered = |event: &str| {
+        saved()
+            .matches(&format!(r#"{{"event":"{event}","is":"order""#))
+            .count()
+    };
+    until("all changes", || {
+        (delivered("insert"), delivered("modify")) == (30, 30)
+    });
+    until("the end of the migration", || place.status()["state"] == "done");
+    // What comes last shows that nothing came in between.
+    place.call(
+        "PutItem",
+        r#"{"TableName": "shop", "Item": {"customer": {"S": "ann"}, "number": {"N": "99"}}}"#,
+    );
+    until("the last change", || saved().contains(r#""number":99"#));
+    assert_eq!(saved().matches("\"event\"").count(), 61, "{}", saved());
 }
