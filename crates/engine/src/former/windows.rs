@@ -18,7 +18,7 @@ use crate::range::Range;
 use crate::shared::internal;
 
 /// Rows in one window: some ten megabytes. Few while testing, so that windows end where they seldom would.
-const ROWS_MAX: usize = if cfg!(debug_assertions) { 8 } else { 100_000 };
+const ROWS_MAX: usize = if cfg!(debug_assertions) { 32 } else { 100_000 };
 /// Windows kept for one table.
 const WINDOWS_MAX: usize = 4;
 

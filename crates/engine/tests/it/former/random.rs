@@ -57,7 +57,7 @@ struct Work<'r> {
 impl<'r> Work<'r> {
     fn new(rng: &'r mut fastrand::Rng) -> Self {
         let mut rows = BTreeMap::new();
-        for _ in 0..rng.usize(20..80) {
+        for _ in 0..rng.usize(40..120) {
             rows.insert(an_id(rng), content(rng.i64(0..3), rng.i64(0..2)));
         }
         let migration = Migration::of(&rows);
