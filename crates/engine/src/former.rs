@@ -33,8 +33,8 @@ pub trait Former: Send + Sync {
     /// The former place of the row that belongs at `key`; `None` if it never was anywhere else.
     fn place(&self, key: &Item) -> Option<Item>;
 
-    /// A row in a former place, as it will be in its own.
-    fn renew(&self, row: &Item) -> Result<Item, Error>;
+    /// A row in a former place, as it will be in its own; `None` for one that is in its own.
+    fn renew(&self, row: &Item) -> Result<Option<Item>, Error>;
 
     /// What a key condition on the table means in the present layout; `None` if it speaks of that already.
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error>;

@@ -109,9 +109,14 @@ impl Relayout {
     /// Its content stays, its times included. What its version derived goes, `[entity.X.migrate] set` gives what it
     /// lacks, and the present version derives the rest.
     pub fn renew(&self, table: &str, row: &Item) -> Result<Item, Refusal> {
+        Ok(self.renew_if_former(table, row)?.unwrap_or_else(|| row.clone()))
+    }
+
+    /// The same; `None` for a row that is in its own place.
+    pub fn renew_if_former(&self, table: &str, row: &Item) -> Result<Option<Item>, Refusal> {
         match self.moved(table) {
             Some(moved) => self.renewed(moved, row),
-            None => Ok(row.clone()),
+            None => Ok(None),
         }
     }
 

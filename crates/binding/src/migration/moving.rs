@@ -97,8 +97,8 @@ impl Former for TableFormer {
         self.moving.relayout.former_place(&self.table, key)
     }
 
-    fn renew(&self, row: &Item) -> Result<Item, Error> {
-        let renewed = self.moving.relayout.renew(&self.table, row);
+    fn renew(&self, row: &Item) -> Result<Option<Item>, Error> {
+        let renewed = self.moving.relayout.renew_if_former(&self.table, row);
         renewed.map_err(|refusal| refused(&refusal))
     }
 

@@ -7,11 +7,11 @@ use trestle_env::Timestamp;
 use super::Rate;
 
 /// Rows in one commit at most: others get their turn after so many.
-const ROWS_AT_ONCE: u32 = 256;
+const ROWS_AT_ONCE: u32 = 128;
 /// Rows that are looked at cost this part of what rows cost that move.
 const LOOKS_PER_MOVE: f64 = 10.0;
 /// A rate is kept in each such part of a second.
-const PARTS_PER_SECOND: u32 = 10;
+const PARTS_PER_SECOND: u32 = 40;
 
 /// When the next page is due.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,11 +64,11 @@ mod tests {
     fn rows_that_move_take_their_share_of_a_second_and_others_a_tenth_of_it() {
         let (mut pace, now) = (Pace::default(), Timestamp::from_secs(1));
         let rate = Rate::default();
-        assert_eq!(Pace::rows(rate), 200);
-        pace.page(rate, 200, 200, now);
-        assert_eq!(pace.due(), now.plus(Duration::from_millis(100)));
-        pace.page(rate, 200, 0, pace.due());
-        assert_eq!(pace.due(), now.plus(Duration::from_millis(110)));
+        assert_eq!(Pace::rows(rate), 50);
+        pace.page(rate, 50, 50, now);
+        assert_eq!(pace.due(), now.plus(Duration::from_millis(25)));
+        pace.page(rate, 80, 0, pace.due());
+        assert_eq!(pace.due(), now.plus(Duration::from_millis(29)));
     }
 
     #[test]
@@ -78,8 +78,8 @@ mod tests {
         assert_eq!(Pace::rows(slow), 1);
         pace.page(slow, 1, 1, now);
         assert_eq!(pace.due(), now.plus(Duration::from_millis(500)));
-        assert_eq!(Pace::rows(Rate::UNLIMITED), 256);
-        pace.page(Rate::UNLIMITED, 256, 256, now);
+        assert_eq!(Pace::rows(Rate::UNLIMITED), 128);
+        pace.page(Rate::UNLIMITED, 128, 128, now);
         assert_eq!(pace.due(), now);
     }
 }

@@ -41,10 +41,14 @@ pub(crate) fn find(
         return Ok(None);
     };
     former.looked();
-    let Some(image) = lying(&place)?.filter(|image| former.is_former(image)) else {
+    let renewed = match lying(&place)? {
+        Some(image) => former.renew(&image)?,
+        None => None,
+    };
+    let Some(renewed) = renewed else {
         return Ok(None);
     };
-    let image = Arc::new(Image::new(former.renew(&image)?));
+    let image = Arc::new(Image::new(renewed));
     // Several rows of the present layout can have had the same former place; only one of them is there.
     let is_wanted = own_key(table, &image)? == *key;
     Ok(is_wanted.then_some(Found {

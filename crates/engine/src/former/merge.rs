@@ -111,10 +111,9 @@ impl Gathering<'_> {
 
     /// The own place of a row of the table, if it lies in a former one.
     pub(super) fn own_place(&self, row: &Item) -> Result<Option<Vec<u8>>, Error> {
-        if !self.former.is_former(row) {
+        let Some(row) = self.former.renew(row)? else {
             return Ok(None);
-        }
-        let row = self.former.renew(row)?;
+        };
         let own = own_key(self.table, &row)?;
         Ok(match self.index {
             None => Some(own.in_table(self.table.id)),
@@ -212,10 +211,9 @@ impl Gathering<'_> {
     /// Takes in a row of the table, if it lies in a former place and belongs into the page. Tells whether rows behind it
     /// might.
     fn consider(&mut self, row: Item) -> Result<bool, Error> {
-        if !self.former.is_former(&row) {
+        let Some(row) = self.former.renew(&row)? else {
             return Ok(true);
-        }
-        let row = self.former.renew(&row)?;
+        };
         let own = own_key(self.table, &row)?;
         let (place, row) = match self.index {
             None => (Some(own.in_table(self.table.id)), row),

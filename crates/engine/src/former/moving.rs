@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_item::Item;
 
 use super::find::{Found, find, own_key};
 use crate::catalog::Table;
@@ -37,11 +38,8 @@ impl Transaction<'_> {
         key: &ItemKey,
         lying: Arc<Image>,
     ) -> Result<(ItemKey, Arc<Image>), Error> {
-        match table.former.as_ref().filter(|former| former.is_former(&lying)) {
-            Some(former) => {
-                let image = Arc::new(Image::new(former.renew(&lying)?));
-                Ok((own_key(table, &image)?, image))
-            }
+        match renewed(table, &lying)? {
+            Some(row) => Ok((own_key(table, &row)?, Arc::new(Image::new(row)))),
             None => Ok((key.clone(), lying)),
         }
     }
@@ -80,6 +78,14 @@ impl Transaction<'_> {
     }
 }
 
+/// A row as it will be, if it lies in a former place.
+fn renewed(table: &Table, row: &Item) -> Result<Option<Item>, Error> {
+    match &table.former {
+        Some(former) => former.renew(row),
+        None => Ok(None),
+    }
+}
+
 /// A row that is to be moved, as it was when somebody looked.
 pub(super) struct Relocation {
     pub(super) from: ItemKey,
@@ -91,10 +97,9 @@ pub(super) struct Relocation {
 impl Relocation {
     /// The way of a row that lies in a former place; why it has none, if it has none.
     pub(super) fn of(table: &Table, from: ItemKey, before: Arc<Image>) -> Result<Option<Self>, Error> {
-        let Some(former) = table.former.as_ref().filter(|former| former.is_former(&before)) else {
+        let Some(renewed) = renewed(table, &before)? else {
             return Ok(None);
         };
-        let renewed = former.renew(&before)?;
         let to = own_key(table, &renewed)?;
         let after = checked(table, &to, renewed)?;
         Ok(Some(Self {

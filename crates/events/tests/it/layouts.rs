@@ -7,7 +7,7 @@ use trestle_engine::{Former, Hook, ItemChange, Rows, Sources, Verdict};
 use trestle_env::Timestamp;
 use trestle_events::{ModelTyper, Typer};
 use trestle_expr::KeySelection;
-use trestle_item::{AttributeValue, Item};
+use trestle_item::Item;
 use trestle_model::Model;
 
 use crate::support::World;
@@ -118,11 +118,13 @@ impl Former for Anew {
         placed(key, "new#", "old#")
     }
 
-    fn renew(&self, row: &Item) -> Result<Item, Error> {
-        let mut renewed = row.clone();
+    fn renew(&self, row: &Item) -> Result<Option<Item>, Error> {
         let key = placed(row, "old#", "new#").and_then(|mut key| key.remove("pk"));
-        renewed.insert("pk", key.unwrap_or(AttributeValue::Null));
-        Ok(renewed)
+        Ok(key.map(|key| {
+            let mut renewed = row.clone();
+            renewed.insert("pk", key);
+            renewed
+        }))
     }
 
     fn renew_selection(&self, _: &KeySelection) -> Result<Option<KeySelection>, Error> {

@@ -12,12 +12,12 @@ use crate::refusal::Refusal;
 use crate::template::{RenderError, Said};
 
 impl Relayout {
-    pub(super) fn renewed(&self, moved: &MovedTable, row: &Item) -> Result<Item, Refusal> {
+    pub(super) fn renewed(&self, moved: &MovedTable, row: &Item) -> Result<Option<Item>, Refusal> {
         let Some((moving, said)) = self.former_row(moved, row)? else {
-            return Ok(row.clone());
+            return Ok(None);
         };
         let Some(table) = self.present.tables.get(moved.present) else {
-            return Ok(row.clone());
+            return Ok(None);
         };
         self.check_tag(table, moving, row)?;
         let item = moving.content(row.clone(), &said)?;
@@ -27,7 +27,7 @@ impl Relayout {
             .derive_as(table, moving.own, Some(&item), &item, None)?;
         let mut renewed = item.clone();
         derived.apply(&mut renewed);
-        Ok(renewed)
+        Ok(Some(renewed))
     }
 
     pub(super) fn renewed_key(&self, moved: &MovedTable, key: &Item) -> Result<Item, Refusal> {

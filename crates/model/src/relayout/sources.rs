@@ -209,7 +209,62 @@ impl Indexed<'_> {
         match selection {
             _ if hash_alike && range_alike => Source::Same,
             Some(selection) if range_alike && self.index.local => self.in_local(moving, selection),
+            Some(selection) if range_alike => self.in_global(moving, selection),
             _ => Source::Anywhere,
+        }
+    }
+
+    /// The former partition, where the present one says all that it was made of.
+    fn in_global(&self, moving: Moving<'_>, selection: &KeySelection) -> Source {
+        let mut said = Said::default();
+        for (key, value) in self.index.key.hash.iter().zip(&selection.hash) {
+            match derived(moving.own, &key.name) {
+                Some(template) if template.read(value, &mut said).is_none() => return Source::Nowhere,
+                Some(_) => {}
+                None => {
+                    said.values.insert(key.name.as_str(), value.clone());
+                }
+            }
+        }
+        let mut hash = Vec::with_capacity(self.index.key.hash.len());
+        for key in &self.index.key.hash {
+            match self.former_part(moving, &key.name, &said) {
+                Ok(value) => hash.push(value),
+                Err(RenderError::Missing { .. }) => return Source::Anywhere,
+                // A value that could not stand in the former key was never there.
+                Err(RenderError::Unfit { .. }) => return Source::Nowhere,
+            }
+        }
+        let selection = KeySelection {
+            hash,
+            ..selection.clone()
+        };
+        // Rows that are equal in the index are in the order of the table's keys, which is another one.
+        let order = Order::Other;
+        Source::In(Part { selection, order })
+    }
+
+    /// What an attribute of the index's key was before: made only of what the row had then, and of what is said now.
+    fn former_part(
+        &self,
+        moving: Moving<'_>,
+        name: &str,
+        said: &Said,
+    ) -> Result<AttributeValue, RenderError> {
+        let known = |field: &str| self.stays(moving, field);
+        match derived(moving.former, name) {
+            Some(template) => template.render_given(|slot| {
+                let is_known = known(&slot.attribute.name);
+                given(slot, said, &moving.pair.fixed).filter(|_| is_known)
+            }),
+            None => said
+                .values
+                .get(name)
+                .filter(|_| known(name))
+                .cloned()
+                .ok_or_else(|| RenderError::Missing {
+                    attribute: name.to_owned(),
+                }),
         }
     }
 
@@ -243,16 +298,12 @@ impl Indexed<'_> {
 
     /// Whether a row that moves keeps an attribute of the index's key as it is.
     fn alike(&self, moving: Moving<'_>, attribute: &str) -> bool {
-        let derived = |entity: &Entity| {
-            let template = entity.key_template(attribute);
-            template.filter(|template| !template.is_identity()).cloned()
-        };
-        match (derived(moving.former), derived(moving.own)) {
+        match (derived(moving.former, attribute), derived(moving.own, attribute)) {
             (None, None) => self.stays(moving, attribute),
             (Some(before), Some(now)) => {
                 let of_table = self.present.key.has(attribute);
                 let fields = now.fields();
-                before.renders_as(&now)
+                before.renders_as(now)
                     && (of_table || fields.into_iter().all(|field| self.stays(moving, field)))
             }
             _ => false,
@@ -272,6 +323,12 @@ impl Indexed<'_> {
         let same_tag = self.former.entity_attribute == self.present.entity_attribute;
         (always || !filled_in) && !moving.pair.withdrawn.contains_key(attribute) && (!is_tag || same_tag)
     }
+}
+
+/// The template of a key attribute, unless it is an attribute of its own.
+fn derived<'m>(entity: &'m Entity, attribute: &str) -> Option<&'m KeyTemplate> {
+    let template = entity.key_template(attribute);
+    template.filter(|template| !template.is_identity())
 }
 
 /// Whether rows of an entity can have an attribute.

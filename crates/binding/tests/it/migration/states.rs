@@ -86,13 +86,13 @@ fn a_migration_that_starts_paused_stays_dual_until_it_is_resumed() {
 #[test]
 fn rows_move_no_faster_than_the_rate() {
     let shop = Shop::with_orders(100);
-    let rate = "20".parse().unwrap();
+    let rate = "80".parse().unwrap();
     shop.start(StartOptions { rate, ..FAST });
-    // A page of a tenth of a second's rows; the next one is not due while time stands still.
+    // A page of a fortieth of a second's rows; the next one is not due while time stands still.
     assert_eq!(shop.pages(2).rows_moved, 2);
-    for tenths in 1..=10 {
-        shop.clock.advance(Duration::from_millis(100));
-        assert_eq!(shop.pages(1).rows_moved, 2 + 2 * tenths);
+    for pages in 1..=10 {
+        shop.clock.advance(Duration::from_millis(25));
+        assert_eq!(shop.pages(1).rows_moved, 2 + 2 * pages);
     }
 }
 

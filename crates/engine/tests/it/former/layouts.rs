@@ -146,8 +146,10 @@ impl Former for Layouts {
         id.map(|id| id.former())
     }
 
-    fn renew(&self, row: &Item) -> Result<Item, Error> {
-        let id = Id::of_former(row).ok_or_else(|| Error::validation("not in a former place"))?;
+    fn renew(&self, row: &Item) -> Result<Option<Item>, Error> {
+        let Some(id) = Id::of_former(row) else {
+            return Ok(None);
+        };
         if row.contains_key("stays") {
             return Err(Error::validation("it stays"));
         }
@@ -155,7 +157,7 @@ impl Former for Layouts {
         if !row.contains_key("f") {
             row.insert("f", s("f"));
         }
-        Ok(row)
+        Ok(Some(row))
     }
 
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {
