@@ -67,8 +67,9 @@ pub enum MigrateError {
     Thread(#[from] std::io::Error),
 }
 
-/// Lets the program's version of a model take effect at once (`migrate_to` of generated clients), and moves rows in the background as long as the returned
-/// value lives. Where nothing has to move, the model is applied as `apply_to` does. Repeating it goes on where it was.
+/// Lets the program's version of a model take effect at once (`migrate_to` of generated clients), and moves rows in the
+/// background as long as the returned value lives. Where nothing has to move, the model is applied as `apply_to` does.
+/// Repeating it goes on where it was.
 pub fn to<M: Model>(engine: &Engine, options: StartOptions) -> Result<Migration, MigrateError> {
     let text = M::definition().text();
     let binding = Arc::new(Binding::open(engine.clone(), Arc::clone(engine.clock()))?);
