@@ -79,8 +79,13 @@ class LayersInS3(unittest.TestCase):
     def stored(self):
         """The layers by name, with their content."""
         listed = self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-        names = [entry["Key"] for entry in listed if entry["Key"].endswith(".zip")]
-        return {name: self.s3.get_object(Bucket=BUCKET, Key=name)["Body"].read().decode() for name in names}
+        stored = {}
+        for name in [entry["Key"] for entry in listed if entry["Key"].endswith(".zip")]:
+            try:
+                stored[name] = self.s3.get_object(Bucket=BUCKET, Key=name)["Body"].read().decode()
+            except self.s3.exceptions.NoSuchKey:
+                pass  # Removed since it was listed.
+        return stored
 
     def versions(self):
         """All objects, and when each was written."""
