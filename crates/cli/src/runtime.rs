@@ -1,7 +1,12 @@
 //! Waiting for what is asynchronous, on this thread.
 
 use crate::exit::Failure;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use trestle_server::termination;
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// A runtime that works while this thread waits in it.
 pub(crate) fn on_this_thread() -> Result<Runtime, Failure> {
@@ -9,4 +14,25 @@ pub(crate) fn on_this_thread() -> Result<Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
+}
+
+/// Looks every second until it was enough, or somebody says so.
+pub(crate) fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
+    let runtime = on_this_thread()?;
+    let mut told_to_stop = std::pin::pin!(termination());
+    let mut pause = Duration::ZERO;
+    loop {
+        let wait = async {
+            tokio::select! {
+                // First, so that a signal is heard from the beginning.
+                biased;
+                () = &mut told_to_stop => true,
+                () = tokio::time::sleep(pause) => false,
+            }
+        };
+        if runtime.block_on(wait) || look()? {
+            return Ok(());
+        }
+        pause = INTERVAL;
+    }
 }

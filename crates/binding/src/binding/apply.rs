@@ -7,7 +7,6 @@ use trestle_engine::Hook;
 use super::work::Work;
 use super::{BindError, Binding, Held, together};
 use crate::fill::{self, Filling};
-use crate::plan::{Plan, plan};
 use crate::report::{Outcome, Report, Step};
 use crate::rows::Inspection;
 use crate::step;
@@ -72,16 +71,7 @@ impl Binding {
 
     /// Compares tables, then rows.
     fn look(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let Plan {
-            steps,
-            obstacles,
-            notes,
-            existing,
-        } = plan(&self.engine, &work.model, work.options.delete_indexes)?;
-        work.report.steps = steps;
-        work.report.obstacles = obstacles;
-        work.report.notes = notes;
-        work.claims();
+        let existing = work.compare_tables(&self.engine)?;
         if !work.needs_inspection() {
             return Ok(());
         }

@@ -11,7 +11,6 @@ use super::{ApplyOptions, BindError, Binding, Held};
 use crate::migration::{
     Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, Survey, TableProgress,
 };
-use crate::plan::{Plan, plan};
 use crate::report::{Outcome, Step};
 use crate::step;
 use crate::stored::{self, Stored};
@@ -204,16 +203,7 @@ impl Binding {
     /// Compares tables, then looks at every row.
     fn survey(&self, way: &mut Way, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let work = &mut way.work;
-        let Plan {
-            steps,
-            obstacles,
-            notes,
-            existing,
-        } = plan(&self.engine, &work.model, work.options.delete_indexes)?;
-        work.report.steps = steps;
-        work.report.obstacles = obstacles;
-        work.report.notes = notes;
-        work.claims();
+        let existing = work.compare_tables(&self.engine)?;
         if let Ok(relayout) = &way.relayout {
             let model = Arc::clone(&work.model);
             let now_ms = self.clock.now().as_millis();

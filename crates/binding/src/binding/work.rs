@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use trestle_api::Error;
+use trestle_engine::Engine;
 use trestle_model::{Counter, Effect, Entity, Model, Once, Relayout};
 
 use super::{ApplyOptions, BindError, Held};
+use crate::plan::plan;
 use crate::report::{Obstacle, Outcome, Report, Step, TableRows};
 
 /// A model on its way into the database.
@@ -54,8 +57,18 @@ impl Work {
         self.is_changed() || (self.options.fill && !self.was_filled_in())
     }
 
+    /// Compares the tables that are there with those of the model; the names of those that are there.
+    pub(super) fn compare_tables(&mut self, engine: &Engine) -> Result<Vec<String>, Error> {
+        let plan = plan(engine, &self.model, self.options.delete_indexes)?;
+        self.report.steps = plan.steps;
+        self.report.obstacles = plan.obstacles;
+        self.report.notes = plan.notes;
+        self.claims();
+        Ok(plan.existing)
+    }
+
     /// Tables that another model has, and tables that the model had.
-    pub(super) fn claims(&mut self) {
+    fn claims(&mut self) {
         for other in self.others.iter().filter_map(|held| held.model.as_ref().ok()) {
             for table in other.tables() {
                 if self.model.table(table.table_name()).is_some() {

@@ -6,12 +6,8 @@ use super::{StatusFlags, answered, show};
 use crate::exit::{Code, Failure};
 use crate::runtime;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 use trestle_binding::{Binding, MigrationStatus};
-use trestle_server::{MigrationCall, termination};
-
-/// Between two looks.
-const INTERVAL: Duration = Duration::from_secs(1);
+use trestle_server::MigrationCall;
 
 /// `trestle migrate status`.
 pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
@@ -24,7 +20,7 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
         show::all(&look()?, flags.json);
         return Ok(());
     }
-    until_told_or(|| {
+    runtime::until_told_or(|| {
         let migrations = look()?;
         if io::stdout().is_terminal() && !flags.json {
             let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
@@ -78,32 +74,11 @@ fn asked(place: &Place, model: &str) -> Result<MigrationStatus, Failure> {
 fn followed(place: &Place, model: &str) -> Result<MigrationStatus, Failure> {
     let mut bar = Bar::new();
     let mut last = asked(place, model)?;
-    until_told_or(|| {
+    runtime::until_told_or(|| {
         last = asked(place, model)?;
         bar.show(&last);
         Ok(last.is_at_rest())
     })?;
     bar.clear();
     Ok(last)
-}
-
-/// Looks every second until it was enough, or somebody says so.
-fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
-    let runtime = runtime::on_this_thread()?;
-    let mut told_to_stop = std::pin::pin!(termination());
-    let mut pause = Duration::ZERO;
-    loop {
-        let wait = async {
-            tokio::select! {
-                // First, so that a signal is heard from the beginning.
-                biased;
-                () = &mut told_to_stop => true,
-                () = tokio::time::sleep(pause) => false,
-            }
-        };
-        if runtime.block_on(wait) || look()? {
-            return Ok(());
-        }
-        pause = INTERVAL;
-    }
 }

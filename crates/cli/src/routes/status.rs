@@ -7,11 +7,6 @@ use crate::server_flags::ServerFlags;
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
-use trestle_server::termination;
-
-/// Between two looks.
-const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Flags of `trestle routes status`.
 #[derive(Debug, Args)]
@@ -30,27 +25,13 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     if !flags.watch {
         return look(flags);
     }
-    let runtime = runtime::on_this_thread()?;
-    let mut told_to_stop = std::pin::pin!(termination());
-    let mut pause = Duration::ZERO;
-    loop {
-        let wait = async {
-            tokio::select! {
-                // First, so that a signal is heard from the beginning.
-                biased;
-                () = &mut told_to_stop => true,
-                () = tokio::time::sleep(pause) => false,
-            }
-        };
-        if runtime.block_on(wait) {
-            return Ok(());
-        }
+    runtime::until_told_or(|| {
         if io::stdout().is_terminal() && !flags.json {
             let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
         }
         look(flags)?;
-        pause = INTERVAL;
-    }
+        Ok(false)
+    })
 }
 
 fn look(flags: &StatusFlags) -> Result<(), Failure> {

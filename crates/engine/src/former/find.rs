@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_item::Item;
+use trestle_item::{Item, codec};
 use trestle_store::{Snapshot, Space};
 
 use super::Former;
@@ -59,12 +59,21 @@ pub(crate) fn find(
 
 /// The same in a snapshot.
 pub(crate) fn find_in(snapshot: &dyn Snapshot, table: &Table, key: &ItemKey) -> Result<Option<Item>, Error> {
-    let lying = |key: &ItemKey| match snapshot.get(Space::Items, &key.in_table(table.id)) {
-        Ok(Some(bytes)) => Ok(Some(Arc::new(Image::stored(bytes).map_err(internal)?))),
-        Ok(None) => Ok(None),
-        Err(error) => Err(internal(error)),
+    let bytes = |key: &ItemKey| {
+        snapshot
+            .get(Space::Items, &key.in_table(table.id))
+            .map_err(internal)
     };
-    let found = find(table, key, lying)?;
+    if table.former.is_none() {
+        let found = bytes(key)?;
+        return found
+            .map(|bytes| codec::decode(&bytes).map_err(internal))
+            .transpose();
+    }
+    let found = find(table, key, |key| match bytes(key)? {
+        Some(bytes) => Ok(Some(Arc::new(Image::stored(bytes).map_err(internal)?))),
+        None => Ok(None),
+    })?;
     Ok(found.map(|found| Image::into_item(Arc::unwrap_or_clone(found.image))))
 }
 

@@ -10,17 +10,11 @@ use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
 
 pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> {
-    let (filter, projection) = check(request)?;
-    shared.in_one_layout(|catalog| read(shared, catalog, request, filter.clone(), projection.clone()))
+    shared.in_one_layout(|catalog| read(shared, catalog, request))
 }
 
-fn read(
-    shared: &Shared,
-    catalog: &Catalog,
-    request: &Scan,
-    filter: Option<Condition>,
-    projection: Option<Projection>,
-) -> Result<ScanOutput, Error> {
+fn read(shared: &Shared, catalog: &Catalog, request: &Scan) -> Result<ScanOutput, Error> {
+    let (filter, projection) = check(request)?;
     let now = shared.clock.now();
     let table = catalog.table(&request.table_name, now)?;
     let index = select::index(table, request.index_name.as_deref(), request.consistent_read, now)?;
