@@ -94,6 +94,17 @@ fn an_answer_is_read_as_it_was_written() {
 }
 
 #[test]
+fn a_time_is_read_as_the_very_number_that_was_written() {
+    let body = br#"{"StreamArn": "arn:aws:dynamodb:local:000000000000:table/t/stream/1", "ShardId": "shardId-00000000000000000001-000001",
+        "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": 108794433695898761}"#;
+    let request = decode("GetShardIterator", body).unwrap();
+    assert_eq!(
+        decode("GetShardIterator", &encode_request(&request)).unwrap(),
+        request
+    );
+}
+
+#[test]
 fn a_page_is_written_as_any_other_answer() {
     let pages: [Response; 3] = [
         QueryOutput {
