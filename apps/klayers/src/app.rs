@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle::{Database, typed};
 
 use crate::model::Klayers;
-use crate::{LayerStore, PackageIndex};
+use crate::{LayerArn, LayerStore, PackageIndex};
 
 /// The table, on any database.
 pub type Db = Klayers<Arc<dyn Database>>;
@@ -32,6 +32,9 @@ pub enum Error {
     /// The package index has no usable release.
     #[error("the package index has no release of {0}; add it, or take the package off the list")]
     NoRelease(String),
+    /// The layer store gave a number that a row has already.
+    #[error("{0} is another layer in the table: are these the layers of this table? See --layers")]
+    NotOurLayers(LayerArn),
     /// The package index, or a list, cannot be read.
     #[error("{0}")]
     List(#[from] csv::Error),

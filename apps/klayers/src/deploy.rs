@@ -23,11 +23,7 @@ pub enum Deployed {
 
 impl App {
     /// Of these regions, those that have no layer of the package, or one of other requirements.
-    pub async fn regions_to_deploy<'r>(
-        &self,
-        build: &Built,
-        regions: &'r [String],
-    ) -> Result<Vec<&'r String>, Error> {
+    pub async fn regions_to_deploy(&self, build: &Built, regions: &[String]) -> Result<Vec<String>, Error> {
         let latest = LatestOfPackageByPythonVersionWhere {
             package: &build.package,
             python_version: &build.python,
@@ -36,7 +32,8 @@ impl App {
         let mut latest = latest.collect().await?;
         latest.retain(|layer| layer.rqrmnts_hsh.as_ref() == Some(&build.hash));
         let done: BTreeSet<&String> = latest.iter().map(|layer| &layer.rgn).collect();
-        Ok(regions.iter().filter(|region| !done.contains(region)).collect())
+        let missing = regions.iter().filter(|region| !done.contains(region));
+        Ok(missing.cloned().collect())
     }
 
     /// Makes the build the latest layer of a region. First the layer is stored, so that whatever the table names is
@@ -54,12 +51,14 @@ impl App {
         let layer = LayerArn::layer_name(&build.package, &build.python);
         let content = &build.release.requirements;
         let arn = self.layers.publish(region, &layer, content).await?;
-        match self.make_latest(before, &self.row(&arn, build)).await {
+        let row = self.row(&arn, build);
+        match self.make_latest(before, &row).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
             // Whoever was given up has written nothing; somebody else has, or is about to.
             Err(error @ typed::Error::Canceled(_)) if error.is_condition() || error.is_transient() => {
                 self.layers.delete(&arn).await?;
-                Ok(Deployed::Overtaken)
+                let found = self.db.get(&row).consistent().await?;
+                found.map_or(Ok(Deployed::Overtaken), |_| Err(Error::NotOurLayers(arn)))
             }
             Err(error) => Err(error.into()),
         }
@@ -96,15 +95,19 @@ impl App {
     /// Removes layers that no row names: a deployment that was cut off left them. Only while nothing else deploys. Says
     /// how many there were.
     pub async fn sweep(&self) -> Result<usize, Error> {
-        let mut swept = 0;
+        let (mut swept, mut missing) = (0, 0);
         for region in self.list(ConfigKind::Rgns, ALL).await? {
             let rows = self.db.deployed_in_region(&region).collect().await?;
-            let named: BTreeSet<String> = rows.into_iter().map(|layer| layer.arn).collect();
+            let mut named: BTreeSet<String> = rows.into_iter().map(|layer| layer.arn).collect();
             for stored in self.layers.list(&region).await? {
-                if !named.contains(&stored.to_string()) {
+                if !named.remove(&stored.to_string()) {
                     swept += usize::from(self.layers.delete(&stored).await?);
                 }
             }
+            missing += named.len();
+        }
+        if missing > 0 {
+            tracing::warn!("{missing} layers of the table are not there: see --layers");
         }
         Ok(swept)
     }

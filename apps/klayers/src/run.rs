@@ -61,7 +61,7 @@ impl App {
             ..Summary::default()
         };
         let deploys = missing
-            .into_iter()
+            .iter()
             .map(async |region| (region, self.deploy(region, &build).await));
         let mut deploys: FuturesUnordered<_> = deploys.collect();
         while let Some((region, done)) = deploys.next().await {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use klayers::model::{Build, Layer, LayerDplySts, NewBuild};
 use klayers::{Deployed, LayerStore as _};
 use tokio::sync::Barrier;
-use trestle::typed::EpochSeconds;
+use tokio::task::JoinSet;
+use trestle::typed::{EpochSeconds, Error};
 
 use crate::support::{PYTHON, REGION, START, World};
 
@@ -73,21 +74,16 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
     for round in 1..=20 {
         world.index.release("requests", &format!("{round}.0"));
         let build = Arc::new(world.app.build("requests", PYTHON).await.unwrap());
-        let start = Arc::new(Barrier::new(4));
-        let deploys: Vec<_> = (0..4)
-            .map(|_| {
-                let (world, build, start) = (world.clone(), build.clone(), start.clone());
-                tokio::spawn(async move {
-                    start.wait().await;
-                    world.app.deploy(REGION, &build).await.unwrap()
-                })
-            })
-            .collect();
-        let mut won = 0;
-        for deploy in deploys {
-            won += usize::from(matches!(deploy.await.unwrap(), Deployed::Latest(_)));
+        // All have seen the same latest layer before any of them goes on.
+        *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(4)));
+        let mut deploys = JoinSet::new();
+        for _ in 0..4 {
+            let (world, build) = (world.clone(), build.clone());
+            deploys.spawn(async move { world.app.deploy(REGION, &build).await.unwrap() });
         }
-        assert_eq!(won, 1, "round {round}");
+        let mut lost = deploys.join_all().await;
+        lost.retain(|deployed| !matches!(deployed, Deployed::Latest(_)));
+        assert_eq!(lost, [const { Deployed::Overtaken }; 3], "round {round}");
         world.check("requests", REGION).await;
         let versions = world.versions("requests", REGION).await.len();
         assert_eq!(
@@ -96,8 +92,43 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
         );
     }
     is_over.store(true, Ordering::SeqCst);
-    let looked = watcher.await.unwrap();
-    assert!(looked > 20, "looked {looked} times");
+    assert!(watcher.await.unwrap() > 0, "nobody looked");
+}
+
+/// What the original's condition says to the second of two: nothing is written, and the reason is the condition.
+#[tokio::test]
+async fn point_04_a_version_that_is_there_is_not_put_again() {
+    let world = World::new();
+    world.deploy_versions("requests", REGION, &["1.0"]).await;
+    let before = world.versions("requests", REGION).await;
+    let other = Layer {
+        arn: "another".into(),
+        ..before[0].clone()
+    };
+    let put = world.app.db.put(&other).if_not_exists();
+    let refused = world.app.db.transaction().with(put).commit().await.unwrap_err();
+    assert!(
+        matches!(refused, Error::Canceled(_)) && refused.is_condition(),
+        "{refused}"
+    );
+    assert_eq!(world.versions("requests", REGION).await, before);
+}
+
+#[tokio::test]
+async fn a_layer_store_of_another_table_is_noticed_and_left_as_it_was() {
+    let world = World::new();
+    world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
+    let before = world.versions("requests", REGION).await;
+    let other = World::on(world.engine.clone(), world.clock.clone(), Arc::default());
+    other.index.release("requests", "3.0");
+    let refused = other.deploy("requests", REGION).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("Klayers-p312-requests:1 is another layer") && refused.contains("--layers"),
+        "{refused}"
+    );
+    assert_eq!(other.layers.list(REGION).await.unwrap(), []);
+    assert_eq!(world.versions("requests", REGION).await, before);
+    world.check("requests", REGION).await;
 }
 
 /// Looks as often as it can: at every moment, exactly one version is the latest. Says how often it looked.
@@ -130,7 +161,7 @@ async fn point_11_regions_to_deploy_are_those_without_the_layer_and_those_with_a
     world.database.take();
     let missing = world.app.regions_to_deploy(&new, &regions).await.unwrap();
     let (reads, _) = world.database.take();
-    let expected: Vec<&String> = regions[..50].iter().chain(&regions[550..]).collect();
+    let expected = [&regions[..50], &regions[550..]].concat();
     assert_eq!(missing, expected, "stale ones, and those without");
     assert_eq!(reads, 2, "pages");
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfLayerWhere};
 use klayers::{App, Error, Files, LayerArn, LayerStore, PackageIndex, Release};
+use tokio::sync::Barrier;
 use trestle::api::{Answer, Request};
 use trestle::{Database, Engine, MemoryStore, Options, Timestamp, VirtualClock};
 
@@ -161,6 +162,8 @@ pub(crate) struct Layers {
     /// The newest version of each layer in each region, and all that are there.
     stored: Mutex<(Newest, BTreeSet<LayerArn>)>,
     fault: Fault,
+    /// Where those who publish wait for each other, if they are to.
+    pub(crate) meeting: Mutex<Option<Arc<Barrier>>>,
     pub(crate) deleted: Mutex<Vec<LayerArn>>,
 }
 
@@ -191,6 +194,10 @@ impl Layers {
 #[async_trait]
 impl LayerStore for Layers {
     async fn publish(&self, region: &str, layer: &str, _: &str) -> io::Result<LayerArn> {
+        let meeting = self.meeting.lock().unwrap().clone();
+        if let Some(meeting) = meeting {
+            meeting.wait().await;
+        }
         if let Err(fault) = self.fault.next() {
             if self.fault.loses_answers() {
                 self.add(region, layer);
