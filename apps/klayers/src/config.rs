@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser as NotEmpty;
+use serde::de::DeserializeOwned;
 use trestle::AttributeValue;
 
 use crate::model::{Config, ConfigKind, NewConfig};
@@ -25,51 +27,49 @@ pub struct Files {
     #[arg(long)]
     pub regions: Option<PathBuf>,
     /// Versions of Python to build for
-    #[arg(long, value_delimiter = ',', default_values = [V1_PYTHON, "p3.12"])]
+    #[arg(long, value_delimiter = ',', default_values = [V1_PYTHON, "p3.12"], value_parser = NotEmpty::new())]
     pub pythons: Vec<String>,
 }
 
 impl Files {
     /// The package index.
     pub fn index(&self) -> Result<CsvIndex, Error> {
-        CsvIndex::read(&text(self.packages.as_deref(), include_str!("../packages.csv"))?)
+        let lines = lines(self.packages.as_deref(), include_str!("../packages.csv"))?;
+        Ok(CsvIndex::of(lines))
     }
 
     /// A list for a version of Python, as the files have it at this moment.
     pub fn list(&self, kind: ConfigKind, python: &str) -> Result<Vec<String>, Error> {
         Ok(match kind {
             ConfigKind::PyVrsns => self.pythons.clone(),
-            ConfigKind::Rgns => self.regions()?,
+            ConfigKind::Rgns => lines(self.regions.as_deref(), include_str!("../regions.csv"))?,
             ConfigKind::Pckgs if self.pythons.iter().any(|known| known == python) => self.index()?.packages(),
             ConfigKind::Pckgs => Vec::new(),
         })
     }
+}
 
-    fn regions(&self) -> Result<Vec<String>, csv::Error> {
-        let text = text(self.regions.as_deref(), include_str!("../regions.csv"))?;
+/// The lines of a file; without one, of what comes along. Whatever is wrong with the file, the error names it.
+fn lines<L: DeserializeOwned>(file: Option<&Path>, otherwise: &str) -> Result<Vec<L>, csv::Error> {
+    let read = |text: &str| {
         let mut csv = csv::ReaderBuilder::new();
         let mut lines = csv.trim(csv::Trim::All).from_reader(text.as_bytes());
         lines.deserialize().collect()
-    }
-}
-
-/// A file; without one, what comes along.
-fn text(path: Option<&Path>, otherwise: &str) -> Result<String, csv::Error> {
-    let Some(path) = path else {
-        return Ok(otherwise.to_owned());
     };
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    Ok(fs::read_to_string(path).map_err(named)?)
+    let Some(file) = file else {
+        return read(otherwise);
+    };
+    let text = fs::read_to_string(file).map_err(csv::Error::from);
+    text.and_then(|text| read(&text))
+        .map_err(|error| io::Error::other(format!("{}: {error}", file.display())).into())
 }
 
 impl App {
     /// Writes the lists of the files to the table, as far as they differ from what is there. Says how many did.
     pub async fn load_config(&self, files: &Files) -> Result<usize, Error> {
         let all = [(ConfigKind::PyVrsns, ALL), (ConfigKind::Rgns, ALL)].into_iter();
-        let packages = files
-            .pythons
-            .iter()
-            .map(|python| (ConfigKind::Pckgs, python.as_str()));
+        let pythons = files.pythons.iter();
+        let packages = pythons.map(|python| (ConfigKind::Pckgs, python.as_str()));
         let mut changed = 0;
         for (kind, scope) in all.chain(packages) {
             let list = files.list(kind, scope)?;

@@ -29,7 +29,7 @@ pub struct CsvIndex {
 }
 
 #[derive(Deserialize)]
-struct Line {
+pub(crate) struct Line {
     package: String,
     version: String,
     #[serde(default)]
@@ -37,16 +37,11 @@ struct Line {
 }
 
 impl CsvIndex {
-    /// Reads the text of the file.
-    pub fn read(file: &str) -> Result<Self, Error> {
-        let mut releases = BTreeMap::new();
-        for line in csv::Reader::from_reader(file.as_bytes()).deserialize() {
-            let line: Line = line?;
-            if !is_prerelease(&line.version) {
-                releases.insert(line.package.clone(), release(line));
-            }
+    pub(crate) fn of(lines: Vec<Line>) -> Self {
+        let lines = lines.into_iter().filter(|line| !is_prerelease(&line.version));
+        Self {
+            releases: lines.map(|line| (line.package.clone(), release(line))).collect(),
         }
-        Ok(Self { releases })
     }
 
     /// The names of all packages.

@@ -78,7 +78,8 @@ const TAKEN: &str = "taken";
 impl Bucket {
     /// Layers as files in this directory.
     pub fn directory(root: &FilePath) -> io::Result<Self> {
-        fs::create_dir_all(root)?;
+        let named = |error| io::Error::other(format!("cannot make {}: {error}", root.display()));
+        fs::create_dir_all(root).map_err(named)?;
         let files = LocalFileSystem::new_with_prefix(root)?.with_fsync(true);
         Ok(Self(Arc::new(files)))
     }
@@ -154,14 +155,12 @@ fn path(layer: &LayerArn, kind: &str) -> Path {
 
 /// The layer that a file of this kind belongs to.
 fn named(path: &Path, kind: &str) -> Option<LayerArn> {
-    let parts: Vec<_> = path.parts().collect();
-    let [region, layer, file] = parts.as_slice() else {
-        return None;
-    };
-    let version = file.as_ref().strip_suffix(kind)?.strip_suffix('.')?;
-    Some(LayerArn {
-        region: region.as_ref().to_owned(),
-        layer: layer.as_ref().to_owned(),
-        version: version.parse().ok()?,
+    let mut parts = path.parts().map(|part| part.as_ref().to_owned());
+    let (region, layer, file) = (parts.next()?, parts.next()?, parts.next()?);
+    let version = file.strip_suffix(kind)?.strip_suffix('.')?.parse().ok()?;
+    parts.next().is_none().then_some(LayerArn {
+        region,
+        layer,
+        version,
     })
 }

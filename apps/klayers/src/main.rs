@@ -27,7 +27,7 @@ struct Cli {
     #[arg(long)]
     layers: Option<String>,
     /// What to call instead of AWS for s3://
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", requires = "layers")]
     s3_endpoint: Option<String>,
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 0)]
@@ -64,24 +64,25 @@ async fn main() -> ExitCode {
 
 async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (index, layers) = (cli.files.index()?, cli.layers()?);
-    let engine = Engine::open(
-        &cli.data.join("table"),
-        StoreSettings::default(),
-        Options::default(),
-    )?;
+    let table = cli.data.join("table");
+    let engine = Engine::open(&table, StoreSettings::default(), Options::default())?;
     // Rows of the first layout move to the present one in the background.
     let (db, _migration) = Klayers::migrate_to(&engine, migrate::StartOptions::default())?;
     let app = App::new(db.shared(), Arc::new(layers), Arc::new(index));
-    let swept = app.sweep().await?;
+    let mut swept = app.sweep().await?;
+    if !matches!(cli.command, Command::Serve) && app.load_config(&cli.files).await? > 0 {
+        // There may be regions that come back, with what a run once left there.
+        swept += app.sweep().await?;
+    }
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");
     }
     if matches!(cli.command, Command::Demo | Command::Run) {
-        run(&app, &cli.files).await?;
+        run(&app).await?;
     }
     if matches!(cli.command, Command::Demo) {
         tracing::info!("once more: there should be nothing to do");
-        run(&app, &cli.files).await?;
+        run(&app).await?;
     }
     if matches!(cli.command, Command::Demo | Command::Serve) {
         serve(&engine, app, cli.files, cli.port).await?;
@@ -94,40 +95,34 @@ impl Cli {
         let Some(place) = &self.layers else {
             return Bucket::directory(&self.data.join("layers"));
         };
-        match place.strip_prefix("s3://") {
-            Some(bucket) => {
+        match place.split_once("://") {
+            None => Bucket::directory(Path::new(place)),
+            Some(("s3", bucket)) if !bucket.is_empty() => {
                 let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
                 Bucket::s3(bucket, prefix, self.s3_endpoint.as_deref())
             }
-            None => Bucket::directory(Path::new(place)),
+            _ => Err(io::Error::other("--layers is a directory, or s3://BUCKET/PREFIX")),
         }
     }
 }
 
-async fn run(app: &App, files: &Files) -> Result<(), Box<dyn Error>> {
-    app.load_config(files).await?;
+async fn run(app: &App) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
-    let summary = app.run().await?;
-    for failed in &summary.failed {
-        tracing::warn!("{failed}");
+    let done = app.run().await?;
+    let (built, deployed, unchanged, failed) = (done.built, done.deployed, done.unchanged, done.failed.len());
+    done.failed.iter().for_each(|failed| tracing::warn!("{failed}"));
+    tracing::info!(built, deployed, unchanged, failed, took = ?begun.elapsed(), "the run is over");
+    match (deployed + unchanged, failed) {
+        (0, 0) => Err("the lists name nothing to deploy: see --packages, --regions and --pythons".into()),
+        (_, 0) => Ok(()),
+        _ => Err("not everything was deployed; the next run tries again".into()),
     }
-    tracing::info!(
-        built = summary.built,
-        deployed = summary.deployed,
-        unchanged = summary.unchanged,
-        failed = summary.failed.len(),
-        took = ?begun.elapsed(),
-        "the run is over"
-    );
-    if summary.failed.is_empty() {
-        return Ok(());
-    }
-    Err("not everything was deployed; the next run tries again".into())
 }
 
 async fn serve(engine: &Engine, app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
     let router = watch(&app, engine).await?;
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let listener = listener.map_err(|error| format!("--port {port}: {error}; 0 takes a free one"))?;
     let address = listener.local_addr()?;
     tracing::info!("layers of a region: http://{address}/api/v2/p3.12/layers/latest/eu-west-1/html");
     tracing::info!("everything there is: http://{address}/openapi.json; end with Ctrl-C");

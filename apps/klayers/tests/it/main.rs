@@ -9,5 +9,6 @@ mod expiring;
 mod files;
 mod migrating;
 mod patterns;
+mod program;
 mod running;
 mod support;

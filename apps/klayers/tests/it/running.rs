@@ -1,20 +1,21 @@
 //! The monthly run.
 
-use crate::support::{PYTHON, World, files};
-use klayers::{CsvIndex, Summary};
+use futures_util::future::try_join_all;
+use klayers::{Files, LayerStore as _, Summary};
 
-const PACKAGES: &str = include_str!("../../packages.csv");
+use crate::support::{PYTHON, World, files};
+
 const REGIONS: &str = include_str!("../../regions.csv");
 
 fn packages() -> Vec<String> {
-    CsvIndex::read(PACKAGES).unwrap().packages()
+    Files::default().index().unwrap().packages()
 }
 
 #[test]
 fn the_files_have_64_packages_and_22_regions_and_no_prerelease() {
     assert_eq!(packages().len(), 64);
     assert_eq!(REGIONS.lines().skip(1).count(), 22);
-    let index = CsvIndex::read(PACKAGES).unwrap();
+    let index = Files::default().index().unwrap();
     let release = klayers::PackageIndex::latest(&index, "numpy", PYTHON).unwrap();
     assert_eq!(release.version, "2.1.2", "2.2.0rc1 is a pre-release");
     assert!(packages().contains(&"psycopg[binary,pool]".to_owned()));
@@ -49,6 +50,11 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     let first = world.app.run().await.unwrap();
     assert_eq!((first.built, first.deployed, first.failed), (64, layers, vec![]));
 
+    let stored = async || {
+        let regions = regions.iter().map(|region| world.layers.list(region));
+        try_join_all(regions).await.unwrap()
+    };
+    let before = stored().await;
     world.database.take();
     world.app.load_config(&files()).await.unwrap();
     let second = world.app.run().await.unwrap();
@@ -58,6 +64,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     };
     assert_eq!(second, nothing);
     assert_eq!(world.database.take().1, 0, "writes");
+    assert_eq!(stored().await, before);
 
     world.index.release("pandas", "3.0");
     let third = world.app.run().await.unwrap();
