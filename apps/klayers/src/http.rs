@@ -7,23 +7,20 @@ mod view;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::json;
+use trestle::typed;
 
 use crate::config::{ALL, Files, V1_PYTHON};
 use crate::model::{ConfigKind, LatestInRegionByPythonVersionWhere, LatestLayerWhere, VersionsOfLayerWhere};
 use crate::{App, Error};
 use view::View;
 
-#[derive(Clone)]
-struct Served {
-    app: App,
-    files: Files,
-}
+type Served = State<(App, Files)>;
 
 /// The API of the application. The lists are loaded from the files.
 pub fn routes(app: App, files: Files) -> Router {
@@ -41,9 +38,14 @@ pub fn routes(app: App, files: Files) -> Router {
         .route("/api/v1/config/{python}/{kind}", get(config))
         .route("/api/v1/configS3/{python}/{kind}", get(config_of_files))
         .route("/api/v1/load-config", post(load_config))
-        .route("/openapi.json", get(openapi))
-        .with_state(Served { app, files })
+        .route("/openapi.json", get(async || (JSON, OPENAPI)))
+        .fallback(async || (StatusCode::NOT_FOUND, JSON, NOTHING_HERE))
+        .with_state((app, files))
 }
+
+const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
+const OPENAPI: &str = include_str!("../openapi.json");
+const NOTHING_HERE: &str = r#"{"message":"There is nothing here; /openapi.json says what there is."}"#;
 
 type Answer = Result<Response, Error>;
 
@@ -54,11 +56,6 @@ async fn cached(mut response: Response) -> Response {
         response.headers_mut().insert(header::CACHE_CONTROL, hour);
     }
     response
-}
-
-async fn openapi() -> impl IntoResponse {
-    let json = [(header::CONTENT_TYPE, "application/json")];
-    (json, include_str!("../openapi.json"))
 }
 
 /// What a path can say. In the first version it says nothing of Python.
@@ -78,24 +75,23 @@ impl Asked {
     }
 }
 
-async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
+async fn latest(State((app, _)): Served, Path(asked): Path<Asked>) -> Answer {
     let (region, python_version, last) = (&asked.region, asked.python(), asked.last.as_str());
     if !matches!(last, "" | "json" | "csv" | "html") {
-        let package = last;
         let latest = LatestLayerWhere {
             region,
-            package,
+            package: last,
             python_version,
         };
-        let head = served.app.db.latest_layer(latest).await?;
+        let head = known(app.db.latest_layer(latest).await)?;
         return Ok(Json(head.map(View::from).unwrap_or_default()).into_response());
     }
     let latest = LatestInRegionByPythonVersionWhere {
         region,
         python_version,
     };
-    let rows = served.app.db.latest_in_region_by_python_version(latest);
-    let mut rows = rows.collect().await?;
+    let rows = app.db.latest_in_region_by_python_version(latest);
+    let mut rows = known(rows.collect().await)?;
     rows.sort_by(|one, two| one.pckg.cmp(&two.pckg));
     Ok(match last {
         "csv" => table::csv(region, python_version, &rows)?,
@@ -104,20 +100,28 @@ async fn latest(State(served): State<Served>, Path(asked): Path<Asked>) -> Answe
     })
 }
 
-async fn versions(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
+async fn versions(State((app, _)): Served, Path(asked): Path<Asked>) -> Answer {
     let versions = VersionsOfLayerWhere {
         region: &asked.region,
         package: &asked.package,
         python_version: asked.python(),
     };
-    let mut rows = served.app.db.versions_of_layer(versions).collect().await?;
+    let mut rows = known(app.db.versions_of_layer(versions).collect().await)?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
     Ok(views(rows))
 }
 
-async fn builds(State(served): State<Served>, Path(asked): Path<Asked>) -> Answer {
-    let rows = served.app.db.latest_builds(asked.python()).collect().await?;
+async fn builds(State((app, _)): Served, Path(asked): Path<Asked>) -> Answer {
+    let rows = known(app.db.latest_builds(asked.python()).collect().await)?;
     Ok(views(rows))
+}
+
+/// What the model refuses as part of a key is nothing that anybody knows.
+fn known<T: Default>(found: Result<T, typed::Error>) -> Result<T, Error> {
+    match found {
+        Err(typed::Error::Refused(_)) => Ok(T::default()),
+        found => Ok(found?),
+    }
 }
 
 fn views<R: Into<View>>(rows: Vec<R>) -> Response {
@@ -125,40 +129,46 @@ fn views<R: Into<View>>(rows: Vec<R>) -> Response {
     Json(views).into_response()
 }
 
-async fn pythons(State(served): State<Served>) -> Answer {
-    Ok(Json(served.app.list(ConfigKind::PyVrsns, ALL).await?).into_response())
+async fn pythons(State((app, _)): Served) -> Answer {
+    Ok(Json(app.list(ConfigKind::PyVrsns, ALL).await?).into_response())
 }
 
+/// A version of Python, and the kind of a list.
+type Listed = Path<(String, String)>;
+
 /// A list of the table.
-async fn config(State(served): State<Served>, Path((python, kind)): Path<(String, String)>) -> Answer {
+async fn config(State((app, _)): Served, Path((python, kind)): Listed) -> Answer {
     let list = match kind.parse() {
-        Ok(kind) => served.app.list(kind, &python).await?,
+        Ok(kind) => app.list(kind, &python).await?,
         Err(_) => Vec::new(),
     };
     Ok(Json(list).into_response())
 }
 
 /// The same as the files have it, which the table has only once it is loaded.
-async fn config_of_files(
-    State(served): State<Served>,
-    Path((python, kind)): Path<(String, String)>,
-) -> Answer {
+async fn config_of_files(State((_, files)): Served, Path((python, kind)): Listed) -> Answer {
     let list = match kind.parse() {
-        Ok(kind) => served.files.list(kind, &python)?,
+        Ok(kind) => files.list(kind, &python)?,
         Err(_) => Vec::new(),
     };
     Ok(Json(list).into_response())
 }
 
-async fn load_config(State(served): State<Served>) -> Answer {
-    let changed = served.app.load_config(&served.files).await?;
+async fn load_config(State((app, files)): Served) -> Answer {
+    let changed = app.load_config(&files).await?;
     Ok(Json(json!({"changed": changed})).into_response())
 }
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        tracing::error!(error = %self, "a request failed");
-        let message = Json(json!({"message": "The request could not be answered; see the log."}));
-        (StatusCode::INTERNAL_SERVER_ERROR, message).into_response()
+        let (status, words) = match self {
+            Self::Database(typed::Error::Invalid(reason)) => (StatusCode::BAD_REQUEST, reason.to_string()),
+            error => {
+                tracing::error!(%error, "a request failed");
+                let words = "The request could not be answered; see the log.".to_owned();
+                (StatusCode::INTERNAL_SERVER_ERROR, words)
+            }
+        };
+        (status, Json(json!({"message": words}))).into_response()
     }
 }

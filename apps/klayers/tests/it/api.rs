@@ -7,7 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use klayers::Files;
 use klayers::http::routes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::support::{PYTHON, REGION, World};
@@ -68,6 +68,20 @@ const LATEST: &str = concat!(
     r#"{"package":"requests","packageVersion":"2.0","arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2"}]"#,
 );
 
+const HTML: &str = "<!doctype html>
+<html lang=\"en\">
+<head><meta charset=\"utf-8\"><title>Layers for p3.12 in eu-west-1</title></head>
+<body>
+<h1>Layers for p3.12 in eu-west-1</h1>
+<table>
+<tr><th>Package</th><th>Package Version</th><th>arn</th></tr>
+<tr><td>a&lt;b</td><td>0,1</td><td>arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-a-b:1</td></tr>
+<tr><td>requests</td><td>2.0</td><td>arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2</td></tr>
+</table>
+</body>
+</html>
+";
+
 #[tokio::test]
 async fn point_10_the_latest_layers_as_json_csv_and_html() {
     let (_world, api) = served().await;
@@ -93,15 +107,7 @@ async fn point_10_the_latest_layers_as_json_csv_and_html() {
     );
     let html = get(&api, "/api/v2/p3.12/layers/latest/eu-west-1/html").await;
     assert_eq!(html.kind, "text/html; charset=utf-8");
-    assert!(
-        html.body
-            .contains("<tr><th>Package</th><th>Package Version</th><th>arn</th></tr>")
-    );
-    assert!(
-        html.body.contains("<tr><td>a&lt;b</td><td>0,1</td>"),
-        "{}",
-        html.body
-    );
+    assert_eq!(html.body, HTML);
 }
 
 #[tokio::test]
@@ -161,6 +167,13 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
             "/api/v2/p3.12/layers/latest/nowhere/csv",
             "Package,Package Version,arn\n",
         ),
+        // No key can have them: nobody is called so.
+        ("/api/v2/p3.12/layers/latest/eu:west-1", "[]"),
+        ("/api/v2/p3.12/layers/latest/eu-west-1/a:b", "{}"),
+        ("/api/v2/p3.12/layers/eu-west-1/a:b", "[]"),
+        ("/api/v2/p3.12/layers//requests", "[]"),
+        ("/api/v2/p3:12/builds/latest", "[]"),
+        ("/api/v1/layers/latest/%00/csv", "Package,Package Version,arn\n"),
         ("/api/v1/config/p9.9/pckgs", "[]"),
         ("/api/v1/config/p3.12/unknown", "[]"),
         ("/api/v1/configS3/p9.9/pckgs", "[]"),
@@ -168,6 +181,64 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
     ] {
         assert_eq!(get(&api, path).await.body, body, "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_says_why() {
+    let (world, api) = served().await;
+    let long = "a".repeat(3000);
+    let builds = "/api/v1/builds/latest";
+    for (method, path, status, reason) in [
+        (Method::GET, "/", 404, "/openapi.json says what there is"),
+        (
+            Method::GET,
+            "/api/v2/p3.12/nothing",
+            404,
+            "/openapi.json says what there is",
+        ),
+        (
+            Method::GET,
+            "/api/v1/layers/latest/%FF",
+            400,
+            "Invalid UTF-8 in `region`",
+        ),
+        (
+            Method::GET,
+            &format!("/api/v1/layers/latest/eu-west-1/{long}"),
+            400,
+            "exceeded the maximum size limit",
+        ),
+        (
+            Method::GET,
+            &format!("/api/v1/config/{long}/pckgs"),
+            400,
+            "exceeded the size limit",
+        ),
+        (Method::DELETE, builds, 405, ""),
+        (Method::GET, "/api/v1/load-config", 405, ""),
+        (Method::HEAD, builds, 200, ""),
+    ] {
+        let answer = ask(&api, method.clone(), path).await;
+        assert_eq!(answer.status.as_u16(), status, "{method} {path}: {}", answer.body);
+        assert!(answer.body.contains(reason), "{method} {path}: {}", answer.body);
+        assert_eq!(
+            answer.body.is_empty(),
+            reason.is_empty(),
+            "{method} {path}: {}",
+            answer.body
+        );
+        assert_eq!(answer.cache.is_some(), status == 200, "{method} {path}");
+    }
+    world.database.fail_after(0, false);
+    let failed = ask(&api, Method::GET, builds).await;
+    assert_eq!(
+        (failed.status, failed.cache),
+        (StatusCode::INTERNAL_SERVER_ERROR, None)
+    );
+    assert_eq!(
+        failed.body,
+        r#"{"message":"The request could not be answered; see the log."}"#
+    );
 }
 
 #[tokio::test]
@@ -216,7 +287,9 @@ async fn the_lists_are_those_of_the_files_and_in_the_table_once_they_are_loaded(
 
 #[tokio::test]
 async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_it() {
-    let (_world, api) = served().await;
+    let (world, api) = served().await;
+    let requests = world.app.build("requests", "p3.8").await.unwrap();
+    world.app.deploy(REGION, &requests).await.unwrap();
     let document: Value = serde_json::from_str(&get(&api, "/openapi.json").await.body).unwrap();
     let mut documented = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -234,9 +307,59 @@ async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_i
             let method = method.to_uppercase().parse().unwrap();
             let answer = ask(&api, method, &concrete).await;
             assert_eq!(answer.status, StatusCode::OK, "{concrete}: {}", answer.body);
+            let content = &operation["responses"]["200"]["content"];
+            let kind = answer.kind.split(';').next().unwrap();
+            let schema = &content[kind]["schema"];
+            assert!(schema.is_object(), "{concrete}: {kind} is not described");
+            if kind == "application/json" && path != "/openapi.json" {
+                fits(&document, schema, &serde_json::from_str(&answer.body).unwrap());
+            }
+            let mut errors: Vec<&str> = vec!["200"];
+            errors.extend(operation["parameters"].is_array().then_some("400"));
+            errors.extend((path != "/openapi.json").then_some("500"));
+            let described = operation["responses"].as_object().unwrap().keys();
+            assert!(described.eq(errors), "{path}");
         }
     }
     assert_eq!(documented, in_source());
+    let latest = format!("/api/v2/{PYTHON}/layers/latest/{REGION}/requests");
+    let head = serde_json::from_str(&get(&api, &latest).await.body).unwrap();
+    fits(&document, &json!({"$ref": "#/components/schemas/Head"}), &head);
+    let failed = json!({"$ref": "#/components/schemas/Error"});
+    fits(&document, &failed, &json!({"message": "as the server's errors"}));
+}
+
+/// A value has what its schema requires, and nothing that the schema does not know.
+fn fits(document: &Value, schema: &Value, value: &Value) {
+    let schema = match schema["$ref"].as_str() {
+        Some(place) => document.pointer(place.trim_start_matches('#')).unwrap(),
+        None => schema,
+    };
+    match value {
+        Value::Array(values) => {
+            assert_eq!(schema["type"], "array", "{value}");
+            assert!(
+                !values.is_empty() || schema["items"]["type"] == "string",
+                "nothing to look at"
+            );
+            values
+                .iter()
+                .for_each(|value| fits(document, &schema["items"], value));
+        }
+        Value::Object(members) => {
+            assert_eq!(schema["type"], "object", "{value}");
+            let required = schema["required"].as_array().into_iter().flatten();
+            for name in required.filter_map(Value::as_str) {
+                assert!(members.contains_key(name), "{name} is missing in {value}");
+            }
+            for (name, member) in members {
+                fits(document, &schema["properties"][name], member);
+            }
+        }
+        Value::String(_) => assert_eq!(schema["type"], "string", "{value}"),
+        Value::Number(_) => assert_eq!(schema["type"], "integer", "{value}"),
+        other => panic!("{other} is nowhere described"),
+    }
 }
 
 /// The routes as the program declares them.
