@@ -19,7 +19,7 @@ pub(crate) fn import<M: typed::Model>(engine: &Engine, is_ours: impl Fn(&str) ->
     let models = Binding::open(engine.clone(), engine.clock().clone()).unwrap();
     models.remove(M::definition().name()).unwrap();
     let rows: Vec<Value> = serde_json::from_str(include_str!("../rows.json")).unwrap();
-    assert_eq!(rows.len(), 23);
+    assert_eq!(rows.len(), 26);
     for row in rows.iter().filter(|row| is_ours(row["pk"].as_str().unwrap())) {
         let AttributeValue::M(item) = value(row) else {
             panic!("{row} is no row")
@@ -64,7 +64,7 @@ fn value(json: &Value) -> AttributeValue {
 }
 
 pub(crate) fn is_new_layout(pk: &str) -> bool {
-    pk.contains(':') || pk.starts_with("cnfg#")
+    pk.contains(':') || pk.starts_with("bldVrsn0#p") || pk.starts_with("cnfg#")
 }
 
 fn sorted<T: Ord>(mut texts: Vec<T>) -> Vec<T> {
@@ -126,6 +126,8 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
     assert_eq!((same.build.len(), same.layer.len()), (1, 1));
     let regions = db.config(ConfigKind::Rgns, "all").await.unwrap().unwrap();
     assert_eq!(regions.cnfg.unwrap().len(), 2);
+    let packages = db.config(ConfigKind::Pckgs, "p3.8").await.unwrap().unwrap();
+    assert_eq!(packages.cnfg.unwrap(), [AttributeValue::from("tinylib")]);
 }
 
 #[tokio::test]
@@ -170,6 +172,15 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
         sorted(builds),
         [("bigmath".to_owned(), 1), ("tinylib".to_owned(), 2)]
     );
+
+    let same = db.with_requirements("t2").gather().await.unwrap();
+    let counts = (
+        same.build.len(),
+        same.build_head.len(),
+        same.layer.len(),
+        same.layer_head.len(),
+    );
+    assert_eq!(counts, (1, 1, 2, 2));
 }
 
 /// Every row of an index: the attributes it shows, and the keys.
