@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use axum::http::uri::Authority;
@@ -47,23 +48,31 @@ struct Door {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     log.with_ansi(std::io::stderr().is_terminal()).init();
-    match Cli::parse() {
-        Cli::Serve { data, door } => {
-            let engine = Engine::open(&data, StoreSettings::default(), Options::default())?;
-            serve(engine, door, false).await
+    match serve(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
         }
-        Cli::Demo(door) => serve(Engine::in_memory(Options::default())?, door, true).await,
     }
 }
 
-async fn serve(engine: Engine, door: Door, is_demo: bool) -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, door.port)).await?;
+async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
+    let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
+    let (engine, door) = match cli {
+        Cli::Serve { data, door } => (Engine::open(&data, StoreSettings::default(), options)?, door),
+        Cli::Demo(door) => (Engine::in_memory(options)?, door),
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, door.port)).await;
+    let port = door.port;
+    let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
+    let listener = listener.map_err(in_vain)?;
     let url = format!("http://{}", listener.local_addr()?);
     let email = door.smtp.map(|server| Email::new(&server, door.from));
     let webhook = Webhook::new()?;
@@ -77,15 +86,12 @@ async fn serve(engine: Engine, door: Door, is_demo: bool) -> Result<(), Box<dyn 
     } else {
         writeln!(out, "manhunt serves {url}")?;
     }
-    let interrupted = async {
-        // Without a signal to wait for, the server just goes on.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    axum::serve(listener, api::router(running.service.clone()))
-        .with_graceful_shutdown(interrupted)
-        .await?;
+    let router = api::router(running.service.clone());
+    tokio::select! {
+        served = axum::serve(listener, router) => served?,
+        // Nobody waits for clients that never finish what they ask.
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+    }
     running.stop().await;
     Ok(())
 }

@@ -10,5 +10,6 @@ mod channels;
 mod http;
 mod hunts;
 mod many;
+mod program;
 mod queries;
 mod support;
