@@ -55,22 +55,33 @@ impl Notice {
             search.domain_id, search.search_id, attempt.attempt_id
         );
         let told = |what: &str| search.metadata.as_ref().and_then(|map| map.get(what)?.as_s());
-        let fill = |template: &str| {
-            let text = template.replace("{name}", &contact.name).replace("{link}", &link);
-            let words = search.metadata.iter().flat_map(|map| map.iter());
-            words.fold(text, |text, (name, value)| {
-                text.replace(&format!("{{{name}}}"), value.as_s().unwrap_or_default())
-            })
+        let word = |name: &str| match name {
+            "name" => Some(contact.name.as_str()),
+            "link" => Some(link.as_str()),
+            name => told(name),
         };
         Self {
             attempt_id: attempt.attempt_id.clone(),
             kind: attempt.r#type,
             destination: attempt.destination.clone().unwrap_or_default(),
-            subject: fill(told("subject").unwrap_or(SUBJECT)),
-            text: fill(told("text").unwrap_or(TEXT)),
+            subject: fill(told("subject").unwrap_or(SUBJECT), word),
+            text: fill(told("text").unwrap_or(TEXT), word),
             link,
         }
     }
+}
+
+/// A template with its words in braces filled in, once: what stands in for a word is not read again. Words that nobody
+/// knows stay.
+fn fill<'a>(template: &str, word: impl Fn(&str) -> Option<&'a str>) -> String {
+    let mut parts = template.split('{');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let known = part.split_once('}');
+        let known = known.and_then(|(name, rest)| Some([word(name)?, rest]));
+        text.extend(known.unwrap_or(["{", part]));
+    }
+    text
 }
 
 /// All channels as one: each notice goes where its kind of method leads.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use axum::http::uri::Authority;
-use lettre::message::Mailbox;
+use lettre::message::{Mailbox, SinglePart};
 use lettre::transport::smtp::SMTP_PORT;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 
@@ -33,7 +33,7 @@ impl Email {
             .from(self.from.clone())
             .to(to)
             .subject(&notice.subject)
-            .body(notice.text.clone())
+            .singlepart(SinglePart::plain(notice.text.clone()))
             .map_err(|error| error.to_string())
     }
 }

@@ -1,6 +1,7 @@
 //! Notices as JSON, posted to a URL.
 
 use async_trait::async_trait;
+use reqwest::redirect::Policy;
 use reqwest::{Client, Error};
 
 use super::{Channel, Notice, TIMEOUT};
@@ -13,7 +14,10 @@ impl Webhook {
     pub fn new() -> Result<Self, Error> {
         // The program says who encrypts; if somebody said so before, that holds.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Ok(Self(Client::builder().timeout(TIMEOUT).build()?))
+        // To follow a redirect would turn the post into a mere look.
+        let redirects = Policy::custom(|to| to.error("notices do not follow redirects; name the URL itself"));
+        let client = Client::builder().timeout(TIMEOUT).redirect(redirects);
+        Ok(Self(client.build()?))
     }
 }
 

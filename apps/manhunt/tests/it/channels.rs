@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use axum::Json;
+use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use mailin::{Action, Handler, Response, SessionBuilder, response};
@@ -169,6 +170,32 @@ async fn a_mail_arrives_at_an_smtp_server_with_subject_text_and_link() {
 }
 
 #[tokio::test]
+async fn words_of_any_language_can_be_read_in_a_mail_and_are_not_taken_for_a_template() {
+    let (server, mut mails) = smtp();
+    let world = world(Some(mail(&server, "hunt@example.org"))).await;
+    let contact = world.service().add_contact(DOMAIN, "Zoë {incident}").await;
+    let contact = contact.unwrap().contact_id;
+    world
+        .method(&contact, draft("email", "zoe@example.org", 60, 0))
+        .await;
+    let words = [
+        ("incident", "{link}"),
+        ("text", "{name} {{incident}} {unknown} {"),
+    ];
+    let words = words.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let begun = world.service().begin(DOMAIN, &contact, words.into()).await;
+    begun.unwrap();
+    world.settle(1).await;
+    let mail = mails.recv().await.unwrap();
+    assert!(mail.contains("MIME-Version: 1.0"), "{mail}");
+    assert!(mail.contains("Content-Type: text/plain; charset=utf-8"), "{mail}");
+    assert!(
+        mail.contains("Zo=C3=AB {incident} {{link}} {unknown} {"),
+        "{mail}"
+    );
+}
+
+#[tokio::test]
 async fn mail_that_is_refused_is_noted_and_the_next_method_is_tried_at_once() {
     let (server, mut mails) = smtp();
     let world = world(Some(mail(&server, "hunt@example.org"))).await;
@@ -206,8 +233,10 @@ async fn a_webhook_gets_json_with_the_attempt_as_idempotency_key_and_its_refusal
         StatusCode::NO_CONTENT
     };
     let refuse = async || StatusCode::IM_A_TEAPOT;
+    let moved = async || (StatusCode::FOUND, [(LOCATION, "/hook")]);
     let app = axum::Router::new()
-        .route("/hook", post(take))
+        .route("/hook", post(take).get(StatusCode::NO_CONTENT))
+        .route("/moved", post(moved))
         .route("/refuse", post(refuse));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -219,12 +248,15 @@ async fn a_webhook_gets_json_with_the_attempt_as_idempotency_key_and_its_refusal
         .method(&contact, draft("webhook", &format!("{base}/refuse"), 60, 0))
         .await;
     world
-        .method(&contact, draft("webhook", &format!("{base}/hook"), 60, 1))
+        .method(&contact, draft("webhook", &format!("{base}/moved"), 60, 1))
+        .await;
+    world
+        .method(&contact, draft("webhook", &format!("{base}/hook"), 60, 2))
         .await;
     let search = world.begin(&contact).await;
     world.settle(1).await;
     let (key, body) = posts.recv().await.unwrap();
-    assert_eq!(key, format!("{search}-1"));
+    assert_eq!(key, format!("{search}-2"));
     assert_eq!(body["attemptId"], Value::from(key));
     assert!(
         body["text"]
@@ -234,5 +266,7 @@ async fn a_webhook_gets_json_with_the_attempt_as_idempotency_key_and_its_refusal
     );
     let (_, attempts) = world.look(&search).await;
     assert!(attempts[0].error.as_ref().unwrap().contains("418"));
+    let moved = attempts[1].error.as_ref().unwrap();
+    assert!(moved.contains("do not follow redirects"), "{moved}");
     server.abort();
 }
