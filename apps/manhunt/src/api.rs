@@ -1,25 +1,27 @@
 //! The HTTP API. `openapi.json` describes it; everything but the page lies under a domain.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{StatusCode, request};
+use axum::body::to_bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::middleware::map_response;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, patch, post};
 use axum::{Json, Router};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use trestle::plain_json;
 use trestle::typed::{Page, Write};
 
 use crate::model::{ContactMethodKey, ManhuntModel};
-use crate::{Error, MethodChange, MethodDraft, SearchFilter, Service, trail};
+use crate::{Error, MethodChange, MethodDraft, Result, SearchFilter, Service, Words, trail};
 
 const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
+/// More than that is not told of what was refused.
+const REASON_BYTES_MAX: usize = 64 << 10;
 
 type App = State<Arc<Service>>;
 type Domain = Path<String>;
@@ -27,9 +29,8 @@ type Domain = Path<String>;
 type Ids = Path<(String, String)>;
 /// A domain, a contact, and its method.
 type MethodIds = Path<(String, String, String)>;
-type Answer = Result<Json<Value>, Error>;
-type Created = Result<(StatusCode, Json<Value>), Error>;
-type Removed = Result<StatusCode, Error>;
+type Answer = Result<Json<Value>>;
+type Created = Result<(StatusCode, Json<Value>)>;
 
 /// Every path and what answers there.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
@@ -55,43 +56,48 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
 /// The API on a service.
 pub fn router(service: Arc<Service>) -> Router {
     let add = |router: Router<_>, (path, methods)| router.route(path, methods);
-    routes().into_iter().fold(Router::new(), add).with_state(service)
+    let router = routes().into_iter().fold(Router::new(), add);
+    router.layer(map_response(in_json)).with_state(service)
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Named {
     name: String,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct After {
     after: Option<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Begin {
     contact_id: String,
     #[serde(default)]
-    metadata: BTreeMap<String, String>,
+    metadata: Words,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Cancel {
     #[serde(default)]
     reason: String,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Respond {
     response: String,
 }
 
-async fn list_contacts(State(app): App, Path(domain): Domain, Asked(list): Asked<After>) -> Answer {
+async fn list_contacts(State(app): App, Path(domain): Domain, Query(list): Query<After>) -> Answer {
     Ok(page(app.contacts(&domain, list.after).await?))
 }
 
-async fn add_contact(State(app): App, Path(domain): Domain, Body(new): Body<Named>) -> Created {
+async fn add_contact(State(app): App, Path(domain): Domain, Json(new): Json<Named>) -> Created {
     created(&app.add_contact(&domain, &new.name).await?)
 }
 
@@ -101,33 +107,29 @@ async fn get_contact(State(app): App, Path((domain, contact)): Ids) -> Answer {
     Ok(Json(shown))
 }
 
-async fn add_method(
-    State(app): App,
-    Path((domain, contact)): Ids,
-    Body(draft): Body<MethodDraft>,
-) -> Created {
-    created(&app.add_method(&domain, &contact, draft).await?)
+async fn add_method(State(app): App, Path((domain, contact)): Ids, Json(new): Json<MethodDraft>) -> Created {
+    created(&app.add_method(&domain, &contact, new).await?)
 }
 
 async fn change_method(
     State(app): App,
     Path((domain, contact, method)): MethodIds,
-    Body(change): Body<MethodChange>,
+    Json(change): Json<MethodChange>,
 ) -> Answer {
     let key = method_key(contact, method);
     shown(&app.change_method(&domain, key, change).await?)
 }
 
-async fn remove_method(State(app): App, Path((domain, contact, method)): MethodIds) -> Removed {
+async fn remove_method(State(app): App, Path((domain, contact, method)): MethodIds) -> Result<StatusCode> {
     app.remove_method(&domain, method_key(contact, method)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list_searches(State(app): App, Path(domain): Domain, Asked(filter): Asked<SearchFilter>) -> Answer {
+async fn list_searches(State(app): App, Path(domain): Domain, Query(filter): Query<SearchFilter>) -> Answer {
     Ok(page(app.searches(&domain, filter).await?))
 }
 
-async fn begin_search(State(app): App, Path(domain): Domain, Body(begin): Body<Begin>) -> Created {
+async fn begin_search(State(app): App, Path(domain): Domain, Json(begin): Json<Begin>) -> Created {
     created(&app.begin(&domain, &begin.contact_id, begin.metadata).await?)
 }
 
@@ -138,11 +140,11 @@ async fn get_search(State(app): App, Path((domain, search)): Ids) -> Answer {
     Ok(Json(shown))
 }
 
-async fn cancel_search(State(app): App, Path((domain, search)): Ids, Body(cancel): Body<Cancel>) -> Answer {
+async fn cancel_search(State(app): App, Path((domain, search)): Ids, Json(cancel): Json<Cancel>) -> Answer {
     shown(&app.cancel(&domain, &search, &cancel.reason).await?)
 }
 
-async fn respond(State(app): App, Path((domain, attempt)): Ids, Body(answer): Body<Respond>) -> Answer {
+async fn respond(State(app): App, Path((domain, attempt)): Ids, Json(answer): Json<Respond>) -> Answer {
     let attempt = attempt.parse()?;
     shown(&app.respond(&domain, &attempt, &answer.response).await?)
 }
@@ -175,30 +177,20 @@ fn page<W: Write<ManhuntModel>>(page: Page<W>) -> Json<Value> {
     Json(json!({ "items": views(&page.rows), "next": next }))
 }
 
-/// A body of JSON. What is wrong with it is told as any other error is.
-struct Body<T>(T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Error;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let read = Json::from_request(request, state).await;
-        let Json(body) = read.map_err(|error| Error::Invalid(error.body_text()))?;
-        Ok(Self(body))
+/// What axum refuses by itself, in the shape of every other error.
+async fn in_json(mut response: Response) -> Response {
+    let (status, headers) = (response.status(), response.headers_mut());
+    let kind = headers.get(CONTENT_TYPE);
+    if status.is_success() || kind.is_some_and(|kind| kind == "application/json") {
+        return response;
     }
-}
-
-/// What stands behind the question mark.
-struct Asked<T>(T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut request::Parts, state: &S) -> Result<Self, Error> {
-        let read = Query::from_request_parts(parts, state).await;
-        let Query(asked) = read.map_err(|error| Error::Invalid(error.body_text()))?;
-        Ok(Self(asked))
+    let allow = headers.remove(ALLOW).map(|methods| [(ALLOW, methods)]);
+    let said = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
+    let mut error = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
+    if error.is_empty() {
+        error = format!("{status}: /openapi.json says what there is");
     }
+    (status, allow, Json(json!({ "error": error }))).into_response()
 }
 
 impl IntoResponse for Error {

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::model::SearchAttemptKey;
+use crate::{Error, Result};
 
 /// The id of an attempt. Its text leads back to the search. As a message in the queue it asks for this attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl fmt::Display for AttemptId {
 impl FromStr for AttemptId {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self> {
         let parts = text.rsplit_once('-');
         let id = parts.and_then(|(search, number)| Some((search.to_owned(), number.parse().ok()?)));
         let (search, number) = id.ok_or(Error::NotFound("attempt"))?;

@@ -8,7 +8,7 @@ use crate::model::{
     Contact, ContactKey, ContactMethod, ContactMethodKey, ManhuntModel, NewContact, NewContactMethod,
     UpdateContactMethod,
 };
-use crate::{Error, Service};
+use crate::{Error, Result, Service};
 
 /// A method to add.
 #[derive(Clone, Debug, Deserialize)]
@@ -22,7 +22,7 @@ pub struct MethodDraft {
     pub wait_seconds: Option<u32>,
     /// Whether it is tried at all.
     pub enabled: Option<bool>,
-    /// Smaller numbers are tried first; methods without one come last.
+    /// Smaller numbers are tried first; without one it comes after those that are there.
     pub order: Option<i64>,
 }
 
@@ -42,7 +42,7 @@ pub struct MethodChange {
 
 impl Service {
     /// Adds a contact.
-    pub async fn add_contact(&self, domain: &str, name: &str) -> Result<Contact, Error> {
+    pub async fn add_contact(&self, domain: &str, name: &str) -> Result<Contact> {
         let contact = NewContact {
             contact_id: ids::uuid(),
             domain_id: domain.to_owned(),
@@ -53,13 +53,13 @@ impl Service {
     }
 
     /// A domain's contacts, by name.
-    pub async fn contacts(&self, domain: &str, after: Option<String>) -> Result<Page<Contact>, Error> {
+    pub async fn contacts(&self, domain: &str, after: Option<String>) -> Result<Page<Contact>> {
         let contacts = self.db.contacts_of_domain(domain);
         Ok(contacts.continued(after).page().await?)
     }
 
     /// A contact and its methods, in the order in which they are tried.
-    pub async fn contact(&self, domain: &str, id: &str) -> Result<(Contact, Vec<ContactMethod>), Error> {
+    pub async fn contact(&self, domain: &str, id: &str) -> Result<(Contact, Vec<ContactMethod>)> {
         let found = self.db.contact_with_methods(id).consistent().gather().await?;
         let mut methods = found.contact_method;
         methods.sort_by_key(|method| method.order.unwrap_or(i64::MAX));
@@ -69,13 +69,10 @@ impl Service {
         }
     }
 
-    /// Adds a method to a contact of this domain.
-    pub async fn add_method(
-        &self,
-        domain: &str,
-        contact: &str,
-        draft: MethodDraft,
-    ) -> Result<ContactMethod, Error> {
+    /// Adds a method to a contact of this domain, behind the others unless the draft says where.
+    pub async fn add_method(&self, domain: &str, contact: &str, draft: MethodDraft) -> Result<ContactMethod> {
+        let (_, others) = self.contact(domain, contact).await?;
+        let last = others.iter().filter_map(|method| method.order).max();
         let mut method = ContactMethod::from(NewContactMethod {
             contact_id: contact.to_owned(),
             method_id: ids::uuid(),
@@ -85,7 +82,8 @@ impl Service {
         });
         method.wait_seconds = draft.wait_seconds.map_or(method.wait_seconds, i64::from);
         method.enabled = draft.enabled.unwrap_or(method.enabled);
-        method.order = draft.order;
+        let behind = last.map_or(0, |order| order.saturating_add(1));
+        method.order = Some(draft.order.unwrap_or(behind));
         let put = self.db.put(&method).if_not_exists();
         self.write_for(domain, contact, put).await?;
         Ok(method)
@@ -97,7 +95,7 @@ impl Service {
         domain: &str,
         contact: &str,
         write: impl Part<ManhuntModel>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let own = Contact::DOMAIN_ID.equals(domain);
         let writes = self.db.transaction().check(ContactKey::new(contact), own);
         let written = writes.with(write).commit().await;
@@ -110,7 +108,7 @@ impl Service {
         domain: &str,
         key: ContactMethodKey,
         change: MethodChange,
-    ) -> Result<ContactMethod, Error> {
+    ) -> Result<ContactMethod> {
         let wait_seconds = change.wait_seconds.map(i64::from);
         let update = self.db.update_contact_method(&key);
         let update = update
@@ -123,7 +121,7 @@ impl Service {
     }
 
     /// Removes a method.
-    pub async fn remove_method(&self, domain: &str, key: ContactMethodKey) -> Result<(), Error> {
+    pub async fn remove_method(&self, domain: &str, key: ContactMethodKey) -> Result<()> {
         let own = ContactMethod::DOMAIN_ID.equals(domain);
         let removed = self.db.delete(&key).if_exists().only_if(own).await;
         removed.held()?.map(|_| ()).ok_or(Error::NotFound("method"))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::model::Search;
-use crate::{Error, MethodDraft, Service};
+use crate::{Error, MethodDraft, Result, Service, Words};
 
 /// The domain of the demonstration.
 pub const DOMAIN: &str = "db3280c";
@@ -14,23 +14,17 @@ const SAMPLE: &str = include_str!("../sample.json");
 
 #[derive(Deserialize)]
 struct Sample {
-    people: Vec<Person>,
-    metadata: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct Person {
-    name: String,
-    methods: Vec<MethodDraft>,
+    people: BTreeMap<String, Vec<MethodDraft>>,
+    metadata: Words,
 }
 
 /// Adds the people, and begins a search for the last of them.
-pub async fn begin(service: &Service) -> Result<Search, Error> {
+pub async fn begin(service: &Service) -> Result<Search> {
     let sample: Sample = serde_json::from_str(SAMPLE).map_err(Error::invalid)?;
     let mut last = String::new();
-    for person in sample.people {
-        last = service.add_contact(DOMAIN, &person.name).await?.contact_id;
-        for draft in person.methods {
+    for (name, methods) in sample.people {
+        last = service.add_contact(DOMAIN, &name).await?.contact_id;
+        for draft in methods {
             service.add_method(DOMAIN, &last, draft).await?;
         }
     }

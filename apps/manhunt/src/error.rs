@@ -3,6 +3,9 @@
 use trestle::queue::QueueError;
 use trestle::typed;
 
+/// What a call answers with.
+pub type Result<T> = std::result::Result<T, Error>;
+
 /// Why a call failed. Whatever it is, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -13,11 +13,11 @@ use crate::channel::Notice;
 use crate::model::{
     ContactMethod, NewSearchAttempt, Search, SearchAttempt, SearchAttemptOutcome, SearchStatus,
 };
-use crate::{AttemptId, Error, STEPS, Service};
+use crate::{AttemptId, Error, Result, STEPS, Service};
 
 impl Service {
     /// Makes an attempt, or finds that there is none to make.
-    pub(crate) async fn step(self: Arc<Self>, job: Job<AttemptId>) -> Result<(), Error> {
+    pub(crate) async fn step(self: Arc<Self>, job: Job<AttemptId>) -> Result<()> {
         let id = job.body;
         let found = self.db.search_with_attempts(&id.search).consistent();
         let found = found.gather().await?;
@@ -55,7 +55,7 @@ impl Service {
         method: &ContactMethod,
         id: &AttemptId,
         claim: String,
-    ) -> Result<Option<SearchAttempt>, Error> {
+    ) -> Result<Option<SearchAttempt>> {
         let mut attempt = SearchAttempt::from(NewSearchAttempt {
             search_id: search.search_id.clone(),
             attempt_id: id.to_string(),
@@ -67,11 +67,9 @@ impl Service {
         attempt.claim = Some(claim);
         let wait = Duration::from_secs(u64::try_from(method.wait_seconds).unwrap_or_default());
         let next = self.next_step(id, wait).await?;
-        let writes = self
-            .db
-            .transaction()
-            .check(search.key(), Search::STATUS.equals(SearchStatus::Active))
-            .with(self.db.put(&attempt).if_not_exists());
+        let is_active = Search::STATUS.equals(SearchStatus::Active);
+        let writes = self.db.transaction().check(search.key(), is_active);
+        let writes = writes.with(self.db.put(&attempt).if_not_exists());
         match queue::commit(writes, next).await.held()? {
             // With what the database copied from the method.
             Some(()) => Ok(self.db.get(id.key()).consistent().await?),
@@ -80,7 +78,7 @@ impl Service {
     }
 
     /// Reaches out, and notes what became of it. Where nobody can be reached, nobody waits for an answer.
-    async fn send(&self, id: &AttemptId, notice: Notice) -> Result<(), Error> {
+    async fn send(&self, id: &AttemptId, notice: Notice) -> Result<()> {
         let update = self.db.update_search_attempt(id.key());
         match self.channel.send(&notice).await {
             Ok(()) => {
@@ -96,7 +94,7 @@ impl Service {
     }
 
     /// The step after this one, to be sent with a commit.
-    async fn next_step(&self, id: &AttemptId, wait: Duration) -> Result<Enlisted, Error> {
+    async fn next_step(&self, id: &AttemptId, wait: Duration) -> Result<Enlisted> {
         let number = id.number + 1;
         let next = AttemptId { number, ..id.clone() };
         let message = NewMessage::job(&next)?.after(wait);

@@ -21,7 +21,7 @@ mod trail;
 
 pub use attempt_id::AttemptId;
 pub use contacts::{MethodChange, MethodDraft};
-pub use error::Error;
-pub use searches::SearchFilter;
+pub use error::{Error, Result};
+pub use searches::{SearchFilter, Words};
 pub use service::{Running, STEPS, Service};
 pub use trail::{Entry, Trail, trail};

@@ -1,16 +1,21 @@
 //! Searches: begun, looked at, called off and answered.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Deserialize;
 use trestle::typed::{Held, Page, Timestamp};
 use trestle::{Map, ids};
 
 use crate::model::{NewSearch, Search, SearchAttempt, SearchKey, SearchStatus, UpdateSearch};
-use crate::{AttemptId, Error, Service};
+use crate::{AttemptId, Error, Result, Service};
+
+/// What a search is about: words for the templates of its messages.
+pub type Words = BTreeMap<String, String>;
 
 /// Which searches of a contact to list, oldest first.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SearchFilter {
     /// The contact.
     pub contact: String,
@@ -21,17 +26,12 @@ pub struct SearchFilter {
     /// The bookmark of the page before.
     pub after: Option<String>,
     /// How many at most; 100 unless given.
-    pub limit: Option<u32>,
+    pub limit: Option<NonZeroU32>,
 }
 
 impl Service {
     /// Begins a search for a contact of this domain. The rest follows from its row.
-    pub async fn begin(
-        &self,
-        domain: &str,
-        contact: &str,
-        metadata: BTreeMap<String, String>,
-    ) -> Result<Search, Error> {
+    pub async fn begin(&self, domain: &str, contact: &str, metadata: Words) -> Result<Search> {
         let mut search = Search::from(NewSearch {
             search_id: ids::uuid(),
             contact_id: contact.to_owned(),
@@ -45,7 +45,7 @@ impl Service {
     }
 
     /// A search and its attempts, in the order in which they were made.
-    pub async fn search(&self, domain: &str, id: &str) -> Result<(Search, Vec<SearchAttempt>), Error> {
+    pub async fn search(&self, domain: &str, id: &str) -> Result<(Search, Vec<SearchAttempt>)> {
         let found = self.db.search_with_attempts(id).consistent().gather().await?;
         let mut attempts = found.search_attempt;
         // They come by id; of one moment, the tenth comes after the ninth.
@@ -57,12 +57,11 @@ impl Service {
     }
 
     /// Searches for a contact of this domain.
-    pub async fn searches(&self, domain: &str, filter: SearchFilter) -> Result<Page<Search>, Error> {
+    pub async fn searches(&self, domain: &str, filter: SearchFilter) -> Result<Page<Search>> {
         let (db, id) = (&self.db, filter.contact.as_str());
         let contact = db.contact(id).first().await?;
-        contact
-            .filter(|contact| contact.domain_id == domain)
-            .ok_or(Error::NotFound("contact"))?;
+        let own = contact.filter(|contact| contact.domain_id == domain);
+        own.ok_or(Error::NotFound("contact"))?;
         let status = filter.status.map(|text| text.parse::<SearchStatus>()).transpose();
         let before = filter.before.map(Timestamp::parse).transpose();
         let searches = match (status.map_err(Error::invalid)?, before.map_err(Error::invalid)?) {
@@ -71,12 +70,12 @@ impl Service {
             (Some(status), None) => db.searches_by_status(id, status),
             (Some(status), Some(before)) => db.searches_by_status_before(id, status, before),
         };
-        let searches = searches.page_size(filter.limit.unwrap_or(100));
+        let searches = searches.page_size(filter.limit.map_or(100, NonZeroU32::get));
         Ok(searches.continued(filter.after).page().await?)
     }
 
     /// Calls a search off. Doing so again changes nothing; a search that ended otherwise cannot be called off.
-    pub async fn cancel(&self, domain: &str, id: &str, reason: &str) -> Result<Search, Error> {
+    pub async fn cancel(&self, domain: &str, id: &str, reason: &str) -> Result<Search> {
         self.search(domain, id).await?;
         let end = self.end(id, SearchStatus::Canceled);
         let end = end.set_cancellation(Map::from([("reason", reason)]));
@@ -89,23 +88,19 @@ impl Service {
 
     /// Notes that the contact answered an attempt, and ends the search: both, or neither. The same answer again changes
     /// nothing.
-    pub async fn respond(&self, domain: &str, attempt: &AttemptId, response: &str) -> Result<Search, Error> {
+    pub async fn respond(&self, domain: &str, attempt: &AttemptId, response: &str) -> Result<Search> {
         let id = attempt.to_string();
         let found = self.db.get(attempt.key()).consistent().await?;
-        found
-            .filter(|attempt| attempt.domain_id == domain)
-            .ok_or(Error::NotFound("attempt"))?;
-        let note = self
-            .db
-            .update_search_attempt(attempt.key())
-            .set_responded(true)
-            .set_responded_at(self.now())
-            .set_response(response);
+        let own = found.filter(|attempt| attempt.domain_id == domain);
+        own.ok_or(Error::NotFound("attempt"))?;
+        let note = self.db.update_search_attempt(attempt.key());
+        let note = note.set_responded(true).set_response(response);
+        let note = note.set_responded_at(self.now());
         let resolution = Map::from([("attemptId", id.as_str()), ("response", response)]);
         let end = self.end(&attempt.search, SearchStatus::Successful);
         let end = end.set_resolution(resolution);
-        let answered = self.db.transaction().with(note).with(end).commit().await;
-        answered.held()?;
+        let answer = self.db.transaction().with(note).with(end);
+        answer.commit().await.held()?;
         let (search, attempts) = self.search(domain, &attempt.search).await?;
         match attempts.iter().any(|one| one.attempt_id == id && one.responded) {
             true => Ok(search),
@@ -115,11 +110,9 @@ impl Service {
 
     /// The end of a search that is still going on. Its row moves in the index of statuses, in the same commit.
     pub(crate) fn end(&self, search: &str, status: SearchStatus) -> UpdateSearch<'_> {
-        self.db
-            .update_search(SearchKey::new(search))
-            .set_status(status)
-            .set_ended_datetime(self.now())
-            .only_if(Search::STATUS.equals(SearchStatus::Active))
+        let end = self.db.update_search(SearchKey::new(search));
+        let end = end.set_status(status).set_ended_datetime(self.now());
+        end.only_if(Search::STATUS.equals(SearchStatus::Active))
     }
 }
 

@@ -112,8 +112,12 @@ async fn answers_are_as_described() {
     let draft = json!({ "type": "text", "destination": "+1", "waitSeconds": 60 });
     let (status, method) = door.json("post", &format!("{own}/methods"), draft).await;
     assert_eq!((status, &method["enabled"]), (201, &json!(true)));
-    let bad = json!({ "type": "pigeon", "destination": "roof" });
-    assert_eq!(door.json("post", &format!("{own}/methods"), bad).await.0, 400);
+    for bad in [
+        json!({ "type": "pigeon", "destination": "roof" }),
+        json!({ "type": "text", "destination": "" }),
+    ] {
+        assert_eq!(door.json("post", &format!("{own}/methods"), bad).await.0, 400);
+    }
     let (status, shown) = door.json("get", &own, json!({})).await;
     assert_eq!((status, &shown["methods"][0]), (200, &method));
     assert_eq!(
@@ -139,7 +143,7 @@ async fn answers_are_as_described() {
         door.json("post", &not_here("contacts"), json!({ "nme": "Ada" }))
             .await
             .0,
-        400
+        422
     );
 
     let begin = json!({ "contactId": id, "metadata": { "incident": "7" } });
@@ -168,8 +172,10 @@ async fn answers_are_as_described() {
         (all["items"].as_array().unwrap().len(), &all["next"]),
         (1, &Value::Null)
     );
-    let (status, _) = door.json("get", &list("&status=lost"), json!({})).await;
-    assert_eq!(status, 400);
+    for wrong in ["&status=lost", "&stauts=failed", "&limit=0", "&after=nothing"] {
+        let (status, _) = door.json("get", &list(wrong), json!({})).await;
+        assert_eq!(status, 400, "{wrong}");
+    }
     let (_, before) = door
         .json("get", &list("&before=2020-01-01T00:00:00Z"), json!({}))
         .await;
@@ -193,5 +199,42 @@ async fn the_page_and_the_description_are_served() {
     assert_eq!(
         door.json("get", "/openapi.json", json!({})).await,
         (200, openapi())
+    );
+}
+
+#[tokio::test]
+async fn what_never_comes_as_far_as_the_service_is_refused_in_json_too() {
+    let door = Door::open().await;
+    let contacts = format!("/domains/{DOMAIN}/contacts");
+    let as_json = "application/json";
+    let too_large = "x".repeat(3 << 20);
+    for (method, path, kind, body, expected) in [
+        ("GET", "/nowhere", as_json, "", 404),
+        ("GET", "/domains/d0/contacts/%ff", as_json, "", 400),
+        ("PUT", &contacts, as_json, "{}", 405),
+        ("POST", &contacts, as_json, "{", 400),
+        ("POST", &contacts, as_json, "[]", 422),
+        ("POST", &contacts, as_json, r#"{"name": "Ada", "age": 36}"#, 422),
+        ("POST", &contacts, "text/plain", r#"{"name": "Ada"}"#, 415),
+        ("POST", &contacts, as_json, &too_large, 413),
+    ] {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let request = door.client.request(method, format!("{}{path}", door.base));
+        let request = request.header("content-type", kind).body(body.to_owned());
+        let answer = request.send().await.unwrap();
+        let (status, allow) = (answer.status().as_u16(), answer.headers().contains_key("allow"));
+        let text = answer.text().await.unwrap();
+        assert_eq!((status, allow), (expected, expected == 405), "{path}: {text}");
+        let json: Value = serde_json::from_str(&text).unwrap();
+        assert!(
+            json["error"].as_str().is_some_and(|error| !error.is_empty()),
+            "{text}"
+        );
+    }
+    let refused = described("post", &contacts);
+    assert!(
+        [400, 413, 415, 422, 500]
+            .iter()
+            .all(|status| refused.contains(status))
     );
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use manhunt::model::*;
-use manhunt::{AttemptId, Error, MethodChange, STEPS, SearchFilter, trail};
+use manhunt::{AttemptId, Error, MethodChange, MethodDraft, STEPS, SearchFilter, trail};
 use trestle::Item;
 use trestle::api::Query;
 use trestle::events::Events;
@@ -143,6 +143,26 @@ async fn point_06_methods_are_tried_in_order_disabled_ones_are_skipped_and_waits
 }
 
 #[tokio::test]
+async fn point_06_methods_that_say_nothing_of_their_order_are_tried_as_they_were_added() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    let unordered = |destination: &str| MethodDraft {
+        order: None,
+        ..text(destination, 0, 0)
+    };
+    world.method(&contact, text("first", 0, -7)).await;
+    for destination in ["second", "third", "fourth", "fifth"] {
+        world.method(&contact, unordered(destination)).await;
+    }
+    world.begin(&contact).await;
+    world.settle(1).await;
+    assert_eq!(
+        world.recorder.destinations(),
+        ["first", "second", "third", "fourth", "fifth"]
+    );
+}
+
+#[tokio::test]
 async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_index() {
     let world = World::new().await;
     let contact = world.contact(&[60, 60]).await;
@@ -274,7 +294,10 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
         })
         .await;
     world.settle(0).await;
-    assert!(world.now() < 60, "five tries, each twice as long after the last");
+    assert!(
+        world.now() >= 1 + 2 + 4 + 8,
+        "five tries, each twice as long after the last"
+    );
     let letters = world.dead().await;
     assert!(letters[0].body.contains("\"dead\""), "{}", letters[0].body);
     assert_eq!(
@@ -352,7 +375,7 @@ async fn point_05_after_a_restart_a_search_goes_on_where_it_was() {
 async fn an_attempt_that_broke_off_before_it_was_sent_is_sent_by_the_same_message_and_by_no_other() {
     let world = World::new().await;
     let contact = world.contact(&[]).await;
-    world.method(&contact, text("breaks off once", 3600, 0)).await;
+    world.method(&contact, text("breaks off once", 86_400, 0)).await;
     let search = world.begin(&contact).await;
     let is_noted = async || world.look(&search).await.1.len() == 1;
     world.until("the attempt", is_noted).await;
