@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
 const BROWSER = "/usr/bin/chromium";
-const PATIENCE = 20_000;
+const PATIENCE = 45_000;
 const DOMAIN = "d0";
 // As root there is no sandbox; the rest keeps the browser from calling its maker.
 const FLAGS = [
@@ -18,19 +18,26 @@ const HOSTILE = `<b>x</b> <img src=x onerror="window.wasRun = true">`;
 
 let program, browser, url;
 
+/** The demonstration, and the address of the search that it begins. */
+async function demo() {
+  const child = spawn(process.env.MANHUNT, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"], env: { RUST_LOG: "warn" } });
+  const address = await new Promise((found, lost) => {
+    let said = "";
+    child.on("error", lost).on("exit", (code) => lost(new Error(`manhunt ended with ${code}`)));
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      said += text;
+      const there = said.match(/(http:\/\/\S+)\n/);
+      if (there) found(there[1]);
+    });
+  });
+  return { child, address };
+}
+
 before(async () => {
   assert.ok(process.env.MANHUNT, "MANHUNT must name the program: target/debug/manhunt");
   assert.ok(existsSync(BROWSER), `there is no ${BROWSER}: install Debian's package chromium`);
-  program = spawn(process.env.MANHUNT, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"], env: { RUST_LOG: "warn" } });
-  url = await new Promise((found, lost) => {
-    let said = "";
-    program.on("error", lost).on("exit", (code) => lost(new Error(`manhunt ended with ${code}`)));
-    program.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-      const there = said.match(/http:\/\/127\.0\.0\.1:\d+/);
-      if (there) found(there[0]);
-    });
-  });
+  const { child, address } = await demo();
+  [program, url] = [child, new URL(address).origin];
   browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS, timeout: 60_000 });
 }, { timeout: 90_000 });
 
@@ -66,7 +73,7 @@ async function visit(t, path, options = {}) {
   const complaints = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.message));
-  await page.goto(url + path);
+  await page.goto(new URL(path, url).href);
   return { page, complaints };
 }
 
@@ -163,4 +170,37 @@ test("what went wrong is said on the page", async (t) => {
   const { page, complaints } = await visit(t, "/#/d5/ff");
   await page.getByRole("alert").getByText("there is no such search").waitFor();
   assert.ok(complaints.length > 0 && complaints.every((text) => text.includes("404")), `${complaints}`);
+});
+
+test("what was seen elsewhere does not stay under the address of something that is not there", async (t) => {
+  await contact("Hedy", [600], "d6");
+  const { page } = await visit(t, "/#/d6");
+  for (const [nowhere, why] of [["#/d6/ff", "there is no such search"], ["#/Nobody", "domainId"], ["#/%", "URI"]]) {
+    await page.goto(`${url}/#/d6`);
+    await card(page, "Hedy").waitFor();
+    await page.goto(`${url}/${nowhere}`);
+    await page.getByRole("alert").getByText(why).waitFor();
+    assert.equal(await card(page, "Hedy").count(), 0, nowhere);
+  }
+});
+
+test("a list that has more than one page is shown whole, and searches begin with the newest", async (t) => {
+  const busy = await contact("Busy", [], "d7");
+  for (let at = 0; at < 101; at += 1) await begin(busy, "d7");
+  const last = await begin(busy, "d7");
+  const { page, complaints } = await visit(t, "/#/d7");
+  await card(page, "Busy").getByText("and 92 before").waitFor();
+  const newest = card(page, "Busy").getByRole("link").first();
+  assert.match(await newest.getAttribute("href"), new RegExp(last.searchId));
+  assert.deepEqual(complaints, []);
+});
+
+test("when the server is gone the page says so, and keeps what was seen", async (t) => {
+  const { child, address } = await demo();
+  t.after(() => child.kill());
+  const { page } = await visit(t, address);
+  await status(page, "active");
+  child.kill();
+  await page.getByRole("alert").getByText("The server does not answer.").waitFor();
+  await status(page, "active");
 });
