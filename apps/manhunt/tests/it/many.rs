@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use manhunt::model::SearchStatus;
+use manhunt::{AttemptId, STEPS};
+use trestle::queue::NewMessage;
 
 use crate::support::{DOMAIN, World, text};
 
@@ -63,6 +65,21 @@ async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
     let counts = world.counts().await;
     assert_eq!((counts.visible, counts.in_flight, counts.delayed), (0, 0, 0));
     assert_eq!(world.dead().await, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn point_05_copies_of_a_step_that_are_worked_on_at_once_make_one_attempt() {
+    let world = World::new().await;
+    let contact = world.contact(&[60]).await;
+    let queues = &world.service().queues;
+    for _ in 0..50 {
+        let search = world.begin(&contact).await;
+        let step = NewMessage::job(&AttemptId { search, number: 0 }).unwrap();
+        queues.send_batch(STEPS, vec![step; 8]).await.unwrap();
+    }
+    world.settle(50).await;
+    assert_eq!(world.recorder.sent().len(), 50);
+    assert_eq!(world.counts().await.delayed, 50, "one next step each");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
