@@ -1,9 +1,12 @@
 """apps/klayers with its layers in S3: moto's server, which boto3 looks into."""
 
+import contextlib
 import logging
 import os
 import pathlib
+import pty
 import re
+import select
 import subprocess
 import tempfile
 import time
@@ -36,6 +39,8 @@ class LayersInS3(unittest.TestCase):
         self.endpoint = "http://{}:{}".format(*moto.get_host_and_port())
         self.s3 = boto3.client("s3", config=ONCE, **{**ACCESS, "endpoint_url": self.endpoint})
         self.addCleanup(self.s3.close)
+        # One process has one S3, however many servers.
+        urllib.request.urlopen(f"{self.endpoint}/moto-api/reset", data=b"", timeout=30).close()
         self.s3.create_bucket(Bucket=BUCKET)
 
     def release(self, **packages):
@@ -91,6 +96,24 @@ class LayersInS3(unittest.TestCase):
         """All objects, and when each was written."""
         listed = self.s3.list_objects_v2(Bucket=BUCKET)["Contents"]
         return [(entry["Key"], entry["LastModified"]) for entry in listed]
+
+    def test_a_terminal_shows_a_bar_and_no_line_for_each_package(self):
+        self.release(idna="3.10", requests="2.31")
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        with subprocess.Popen(self.command("run"), env={**self.environment(), "TERM": "xterm"}, stderr=theirs) as run:
+            os.close(theirs)
+            shown = b"".join(self.read(ours)).decode()
+        self.assertEqual(0, run.returncode, shown)
+        self.assertRegex(shown, r"[█░]{40} \d/4 layers, ")
+        self.assertNotIn("done=", shown)
+
+    @staticmethod
+    def read(terminal):
+        """Until nobody has the other end any more, which is an error of its own on Linux."""
+        with contextlib.suppress(OSError):
+            while select.select([terminal], [], [], 60)[0]:
+                yield os.read(terminal, 4096)
 
     def test_layers_are_objects_a_second_run_writes_none_and_one_that_expires_goes(self):
         self.release(idna="3.10", requests="2.31")
