@@ -402,3 +402,22 @@ async fn an_attempt_that_broke_off_before_it_was_sent_is_sent_by_the_same_messag
     );
     assert_eq!(world.recorder.sent().len(), 1);
 }
+
+#[tokio::test]
+async fn point_08_an_attempt_that_broke_off_is_not_sent_when_its_search_was_canceled_meanwhile() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    world.method(&contact, text("breaks off once", 86_400, 0)).await;
+    let search = world.begin(&contact).await;
+    let is_noted = async || world.look(&search).await.1.len() == 1;
+    world.until("the attempt", is_noted).await;
+    world.service().cancel(DOMAIN, &search, "").await.unwrap();
+    let is_done = async || {
+        world.clock.advance(Duration::from_secs(1));
+        let counts = world.counts().await;
+        (counts.visible, counts.in_flight) == (0, 0)
+    };
+    world.until("the message to come again", is_done).await;
+    assert_eq!(world.look(&search).await.1[0].outcome, None);
+    assert_eq!(world.recorder.sent(), []);
+}
