@@ -88,9 +88,9 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     }
     let router = api::router(running.service.clone());
     tokio::select! {
-        served = axum::serve(listener, router) => served?,
-        // Nobody waits for clients that never finish what they ask.
+        biased; // Whoever is served can interrupt. Nobody waits for clients that never finish what they ask.
         interrupted = tokio::signal::ctrl_c() => interrupted?,
+        served = axum::serve(listener, router) => served?,
     }
     running.stop().await;
     Ok(())

@@ -353,6 +353,22 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
 }
 
 #[tokio::test]
+async fn point_13_the_tenth_attempt_comes_after_the_ninth_although_its_id_sorts_before() {
+    let world = World::new().await;
+    let contact = world.contact(&[0; 12]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let (search, attempts) = world.look(&search).await;
+    let told = trail(&search, &attempts).entries.into_iter();
+    let tried: Vec<String> = told
+        .filter(|entry| entry.latency_ms.is_some())
+        .map(|entry| entry.what)
+        .collect();
+    let expected: Vec<String> = (0..12).map(|number| format!("text to +{number}")).collect();
+    assert_eq!(tried, expected);
+}
+
+#[tokio::test]
 async fn point_05_after_a_restart_a_search_goes_on_where_it_was() {
     let world = World::new().await;
     let contact = world.contact(&[60, 60]).await;

@@ -93,5 +93,6 @@ fn an_interrupt_ends_it_although_a_client_never_finishes_its_request() {
             .unwrap()
             .success()
     );
-    assert_eq!(program.child.wait().unwrap().code(), Some(0));
+    let ended = program.child.wait().unwrap();
+    assert_eq!(ended.code(), Some(0), "{ended}");
 }
