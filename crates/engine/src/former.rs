@@ -27,14 +27,19 @@ pub trait Former: Send + Sync {
     /// Whether rows may still be in former places. If not, reads look at one place only.
     fn may_hold_rows(&self) -> bool;
 
+    /// Where the row at a table key belongs, as far as the key says it. Attributes besides the key are ignored.
+    fn belongs(&self, key: &Item) -> Belongs;
+
     /// Whether this is the table key of a former place. Attributes besides the key are ignored.
-    fn is_former(&self, key: &Item) -> bool;
+    fn is_former(&self, key: &Item) -> bool {
+        self.belongs(key) != Belongs::Here
+    }
 
     /// The former place of the row that belongs at `key`; `None` if it never was anywhere else.
     fn place(&self, key: &Item) -> Option<Item>;
 
-    /// A row in a former place, as it will be in its own; `None` for one that is in its own.
-    fn renew(&self, row: &Item) -> Result<Option<Item>, Error>;
+    /// A row in a former place, as it will be in its own; one that is in its own stays as it is.
+    fn renew(&self, row: Item) -> Result<Item, Error>;
 
     /// What a key condition on the table means in the present layout; `None` if it speaks of that already.
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error>;
@@ -51,6 +56,17 @@ impl std::fmt::Debug for dyn Former {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Former")
     }
+}
+
+/// Where the row at a table key belongs, as far as the key says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Belongs {
+    /// Where it lies.
+    Here,
+    /// At this table key: it lies in a former place.
+    At(Item),
+    /// Elsewhere: it lies in a former place, and more of the row must be known to tell where it belongs.
+    Elsewhere,
 }
 
 /// Where rows in former places lie that a read might want.

@@ -40,18 +40,7 @@ impl ItemKey {
 
     /// The key attributes that these bytes stand for.
     pub(crate) fn attributes(&self, schema: &KeySchema) -> Option<Item> {
-        let length = self.0.get(8..10)?.try_into().ok()?;
-        let (hash, range) = self
-            .0
-            .get(10..)?
-            .split_at_checked(usize::from(u16::from_be_bytes(length)))?;
-        let mut key = Item::with_capacity(2);
-        let part = schema.hash.first()?;
-        key.insert(part.name.clone(), key::decode(part.kind, hash)?);
-        if let Some(part) = schema.range.first() {
-            key.insert(part.name.clone(), key::decode(part.kind, range)?);
-        }
-        Some(key)
+        key_attributes(schema, &self.0)
     }
 
     /// The position in the scan order, which segments divide.
@@ -70,6 +59,21 @@ impl ItemKey {
         out.extend_from_slice(&self.0);
         out
     }
+}
+
+/// The key attributes that the bytes of an [`ItemKey`] stand for.
+pub(crate) fn key_attributes(schema: &KeySchema, key: &[u8]) -> Option<Item> {
+    let length = key.get(8..10)?.try_into().ok()?;
+    let (hash, range) = key
+        .get(10..)?
+        .split_at_checked(usize::from(u16::from_be_bytes(length)))?;
+    let mut key = Item::with_capacity(2);
+    let part = schema.hash.first()?;
+    key.insert(part.name.clone(), key::decode(part.kind, hash)?);
+    if let Some(part) = schema.range.first() {
+        key.insert(part.name.clone(), key::decode(part.kind, range)?);
+    }
+    Some(key)
 }
 
 /// Appends what all rows of one partition begin with: `hash(8) length(2) partition-key`.

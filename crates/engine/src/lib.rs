@@ -48,7 +48,7 @@ mod write_item;
 pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
 pub use engine::{Engine, OpenError};
-pub use former::{Former, FormerRange, Lying, Moved, Remaining, Sources, Stuck, walked};
+pub use former::{Belongs, Former, FormerRange, Lying, Moved, Remaining, Sources, Stuck, walked};
 pub use hook::{By, Companion, Hook, ItemChange, Rows, Verdict};
 pub use options::Options;
 pub use trestle_api::Database;

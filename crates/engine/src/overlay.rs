@@ -6,6 +6,9 @@ use std::ops::Bound;
 
 use trestle_store::{Batch, Bytes, Direction, Rows, Snapshot, Space, StoreError};
 
+/// The version of what is staged. Whether it will ever be committed is not known: nothing found there can be kept.
+pub(crate) const STAGED: u64 = u64::MAX;
+
 /// A snapshot with batches over it, later ones over earlier ones.
 pub(crate) struct Overlay<'b> {
     pub(crate) stored: Box<dyn Snapshot>,
@@ -41,9 +44,9 @@ impl Snapshot for Overlay<'_> {
         })
     }
 
-    /// What is staged is newer still, and only the committer sees it.
+    /// What is staged is newer than every snapshot.
     fn version(&self) -> u64 {
-        self.stored.version()
+        STAGED
     }
 }
 

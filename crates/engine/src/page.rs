@@ -8,7 +8,7 @@ use trestle_store::{Direction, Rows, Snapshot, Space};
 use crate::capacity::Read;
 use crate::catalog::{Index, Table};
 use crate::former;
-use crate::layout::ItemKey;
+use crate::layout::{self, ItemKey};
 use crate::range::Range;
 use crate::shared::internal;
 
@@ -29,6 +29,20 @@ impl Source<'_> {
         } else {
             Space::Items
         }
+    }
+
+    /// The number of what is read: the table, or its index.
+    pub(crate) fn owner(&self) -> u32 {
+        self.index.map_or(self.table.id.0, |index| index.id.0)
+    }
+
+    /// The table key of the row at a place here.
+    pub(crate) fn table_key_at(&self, place: &[u8]) -> Option<Item> {
+        let before = match self.index {
+            Some(index) => layout::index_group(&index.key, place)?.len(),
+            None => 4,
+        };
+        layout::key_attributes(&self.table.key, place.get(before..)?)
     }
 
     /// The attributes that place a row of `item` here: those of the index, then those of the table.

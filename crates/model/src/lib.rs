@@ -45,7 +45,7 @@ pub use entity::{Entity, Role};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
 pub use refusal::Refusal;
-pub use relayout::{FormerRange, Hindrance, Move, MovedKey, Relayout, Sources};
+pub use relayout::{Belongs, FormerRange, Hindrance, Move, MovedKey, Relayout, Sources};
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};
 pub use trestle_expr::KeyAttribute;

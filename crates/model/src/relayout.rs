@@ -40,6 +40,17 @@ pub struct Relayout {
     tables: Vec<MovedTable>,
 }
 
+/// Where the row at a table key belongs, as far as the key says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Belongs {
+    /// Where it lies.
+    Here,
+    /// At this key.
+    At(Item),
+    /// Elsewhere, and more of the row must be known to tell where.
+    Elsewhere,
+}
+
 /// Which of the versions is the newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -91,6 +102,15 @@ impl Relayout {
         self.moving(moved).any(|moving| moving.said(key).is_some())
     }
 
+    /// Where the row at a table key belongs, as far as the key says it. Attributes besides the key are ignored.
+    #[must_use]
+    pub fn belongs(&self, table: &str, key: &Item) -> Belongs {
+        match self.moved(table) {
+            Some(moved) => self.belonging(moved, key),
+            None => Belongs::Here,
+        }
+    }
+
     /// The former place of the row that belongs at `key`; `None` if it is the same, or if there is none.
     ///
     /// Where the present key says more than the former one, several own places have one former place: the row that
@@ -109,14 +129,14 @@ impl Relayout {
     /// Its content stays, its times included. What its version derived goes, `[entity.X.migrate] set` gives what it
     /// lacks, and the present version derives the rest.
     pub fn renew(&self, table: &str, row: &Item) -> Result<Item, Refusal> {
-        Ok(self.renew_if_former(table, row)?.unwrap_or_else(|| row.clone()))
+        self.renew_owned(table, row.clone())
     }
 
-    /// The same; `None` for a row that is in its own place.
-    pub fn renew_if_former(&self, table: &str, row: &Item) -> Result<Option<Item>, Refusal> {
+    /// The same, for whoever needs the row no more.
+    pub fn renew_owned(&self, table: &str, row: Item) -> Result<Item, Refusal> {
         match self.moved(table) {
             Some(moved) => self.renewed(moved, row),
-            None => Ok(None),
+            None => Ok(row),
         }
     }
 

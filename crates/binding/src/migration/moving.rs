@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trestle_api::Error;
-use trestle_engine::{Former, FormerRange, Sources};
+use trestle_engine::{Belongs, Former, FormerRange, Sources};
 use trestle_env::Timestamp;
 use trestle_expr::KeySelection;
 use trestle_item::Item;
@@ -89,6 +89,14 @@ impl Former for TableFormer {
         self.may_hold_rows
     }
 
+    fn belongs(&self, key: &Item) -> Belongs {
+        match self.moving.relayout.belongs(&self.table, key) {
+            trestle_model::Belongs::Here => Belongs::Here,
+            trestle_model::Belongs::At(own) => Belongs::At(own),
+            trestle_model::Belongs::Elsewhere => Belongs::Elsewhere,
+        }
+    }
+
     fn is_former(&self, key: &Item) -> bool {
         self.moving.relayout.is_former(&self.table, key)
     }
@@ -97,8 +105,8 @@ impl Former for TableFormer {
         self.moving.relayout.former_place(&self.table, key)
     }
 
-    fn renew(&self, row: &Item) -> Result<Option<Item>, Error> {
-        let renewed = self.moving.relayout.renew_if_former(&self.table, row);
+    fn renew(&self, row: Item) -> Result<Item, Error> {
+        let renewed = self.moving.relayout.renew_owned(&self.table, row);
         renewed.map_err(|refusal| refused(&refusal))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_item::{Item, codec};
-use trestle_store::{Snapshot, Space};
+use trestle_store::{Bytes, Snapshot, Space};
 
 use super::Former;
 use crate::catalog::Table;
@@ -26,59 +26,72 @@ pub(crate) fn find(
     key: &ItemKey,
     lying: impl Fn(&ItemKey) -> Result<Option<Arc<Image>>, Error>,
 ) -> Result<Option<Found>, Error> {
-    let own = lying(key)?;
-    let Some(former) = &table.former else {
-        return Ok(own.map(in_place));
-    };
-    if let Some(image) = own {
-        // What lies in a former place belongs elsewhere.
-        return Ok((!former.is_former(&image)).then(|| in_place(image)));
-    }
-    if !former.may_hold_rows() {
-        return Ok(None);
-    }
-    let Some(place) = former_place(&**former, table, key) else {
-        return Ok(None);
-    };
-    former.looked();
-    let renewed = match lying(&place)? {
-        Some(image) => former.renew(&image)?,
-        None => None,
-    };
-    let Some(renewed) = renewed else {
-        return Ok(None);
-    };
-    let image = Arc::new(Image::new(renewed));
-    // Several rows of the present layout can have had the same former place; only one of them is there.
-    let is_wanted = own_key(table, &image)? == *key;
-    Ok(is_wanted.then_some(Found {
-        image,
-        former: Some(place),
+    let into_item = |image| Ok(Image::into_item(Arc::unwrap_or_clone(image)));
+    let found = look(table, key, lying, into_item)?;
+    Ok(found.map(|found| match found {
+        Looked::InPlace(image) => Found { image, former: None },
+        Looked::Renewed { row, place } => Found {
+            image: Arc::new(Image::new(row)),
+            former: Some(place),
+        },
     }))
 }
 
 /// The same in a snapshot.
 pub(crate) fn find_in(snapshot: &dyn Snapshot, table: &Table, key: &ItemKey) -> Result<Option<Item>, Error> {
-    let bytes = |key: &ItemKey| {
+    let decoded = |bytes: Bytes| codec::decode(&bytes).map_err(internal);
+    let lying = |key: &ItemKey| {
         snapshot
             .get(Space::Items, &key.in_table(table.id))
             .map_err(internal)
     };
-    if table.former.is_none() {
-        let found = bytes(key)?;
-        return found
-            .map(|bytes| codec::decode(&bytes).map_err(internal))
-            .transpose();
-    }
-    let found = find(table, key, |key| match bytes(key)? {
-        Some(bytes) => Ok(Some(Arc::new(Image::stored(bytes).map_err(internal)?))),
+    match look(table, key, lying, decoded)? {
+        Some(Looked::InPlace(bytes)) => decoded(bytes).map(Some),
+        Some(Looked::Renewed { row, .. }) => Ok(Some(row)),
         None => Ok(None),
-    })?;
-    Ok(found.map(|found| Image::into_item(Arc::unwrap_or_clone(found.image))))
+    }
 }
 
-fn in_place(image: Arc<Image>) -> Found {
-    Found { image, former: None }
+/// A row where it belongs, as whoever reads has it; or one that will be there.
+enum Looked<R> {
+    InPlace(R),
+    Renewed { row: Item, place: ItemKey },
+}
+
+/// Looks for the row that belongs at `key`: there, then in its former place. A row is made into an item only to be
+/// renewed.
+fn look<R>(
+    table: &Table,
+    key: &ItemKey,
+    lying: impl Fn(&ItemKey) -> Result<Option<R>, Error>,
+    into_item: impl Fn(R) -> Result<Item, Error>,
+) -> Result<Option<Looked<R>>, Error> {
+    let own = lying(key)?;
+    let Some(former) = &table.former else {
+        return Ok(own.map(Looked::InPlace));
+    };
+    let Some(attributes) = key.attributes(&table.key) else {
+        return Ok(None);
+    };
+    if let Some(row) = own {
+        // What lies in a former place belongs elsewhere.
+        return Ok((!former.is_former(&attributes)).then_some(Looked::InPlace(row)));
+    }
+    if !former.may_hold_rows() {
+        return Ok(None);
+    }
+    let place = former.place(&attributes);
+    let Some(place) = place.and_then(|place| ItemKey::of(&table.key, &place)) else {
+        return Ok(None);
+    };
+    former.looked();
+    let Some(row) = lying(&place)? else {
+        return Ok(None);
+    };
+    let row = former.renew(into_item(row)?)?;
+    // Several rows of the present layout can have had the same former place; only one of them is there.
+    let is_wanted = own_key(table, &row)? == *key;
+    Ok(is_wanted.then_some(Looked::Renewed { row, place }))
 }
 
 /// The former place of the row that belongs at `key`.

@@ -5,13 +5,13 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use trestle_api::Error;
-use trestle_item::{Item, StoredItem, codec, key, size};
+use trestle_item::{Item, codec, key, size};
 use trestle_store::{Bytes, Direction, Rows, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
 use super::find::{former_place, own_key};
-use super::{Former, FormerRange, Sources};
-use crate::catalog::{Index, Table};
+use super::{Belongs, Former, FormerRange, Sources};
+use crate::catalog::Index;
 use crate::layout::{self, ItemKey};
 use crate::page::{PAGE_BYTES_MAX, PageRequest, Source};
 use crate::range::{self, Range};
@@ -21,14 +21,13 @@ use crate::shared::internal;
 pub(crate) fn rows<'s>(
     snapshot: &'s dyn Snapshot,
     former: &'s dyn Former,
-    source: Source<'_>,
+    source: Source<'s>,
     request: &PageRequest<'_>,
 ) -> Result<Rows<'s>, Error> {
     let mut gathering = Gathering {
         snapshot,
         former,
-        table: source.table,
-        index: source.index,
+        source,
         wanted: &request.range,
         direction: request.direction,
         candidates: Candidates::new(request.direction, request.limit, PAGE_BYTES_MAX),
@@ -37,7 +36,7 @@ pub(crate) fn rows<'s>(
     let own = request
         .range
         .rows(snapshot, source.space(), request.direction)
-        .filter(|row| !is_elsewhere(former, row));
+        .filter(move |row| !is_elsewhere(former, source, row));
     Ok(Box::new(Merged {
         own: (Box::new(own) as Rows<'s>).peekable(),
         renewed: gathering.candidates.into_rows().into_iter().peekable(),
@@ -46,17 +45,18 @@ pub(crate) fn rows<'s>(
 }
 
 /// Whether a row lies in a former place: it is listed where it belongs. What cannot be read is left to whoever shows it.
-fn is_elsewhere(former: &dyn Former, row: &Result<(Bytes, Bytes), StoreError>) -> bool {
-    let Ok((_, bytes)) = row else { return false };
-    StoredItem::check(bytes).is_ok_and(|row| former.is_former(&row.decode()))
+fn is_elsewhere(former: &dyn Former, source: Source<'_>, row: &Result<(Bytes, Bytes), StoreError>) -> bool {
+    let Ok((place, _)) = row else { return false };
+    source
+        .table_key_at(place)
+        .is_some_and(|key| former.is_former(&key))
 }
 
 /// Looking for rows in former places that belong into a page.
 pub(super) struct Gathering<'a> {
     pub(super) snapshot: &'a dyn Snapshot,
     former: &'a dyn Former,
-    pub(super) table: &'a Table,
-    pub(super) index: Option<&'a Index>,
+    pub(super) source: Source<'a>,
     /// The page's own places: those behind the bookmark that the request selects.
     wanted: &'a Range,
     direction: Direction,
@@ -64,13 +64,8 @@ pub(super) struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    /// The number of what is read: the table, or its index.
-    pub(super) fn owner(&self) -> u32 {
-        self.index.map_or(self.table.id.0, |index| index.id.0)
-    }
-
     fn gather(&mut self, request: &PageRequest<'_>) -> Result<(), Error> {
-        let name = self.index.map(|index| index.name.as_str());
+        let name = self.source.index.map(|index| index.name.as_str());
         let sources = self.former.sources(name, request.selection);
         if sources == Sources::default() {
             return Ok(());
@@ -82,7 +77,7 @@ impl Gathering<'_> {
                 Direction::Reverse => self.everywhere(),
             };
         }
-        if let Some(index) = self.index.filter(|_| sources.same) {
+        if let Some(index) = self.source.index.filter(|_| sources.same) {
             self.same(index)?;
         }
         sources.ranges.iter().try_for_each(|part| self.part(part))
@@ -92,14 +87,14 @@ impl Gathering<'_> {
     fn through_windows(&mut self) -> Result<(), Error> {
         let mut start = self.wanted.start.clone();
         loop {
-            let window = self.table.windows.from(self, &start)?;
+            let window = self.source.table.windows.from(self, &start)?;
             for (own, former) in window.rows(&start) {
                 if self.candidates.is_full() || !self.wanted.contains(own) {
                     return Ok(());
                 }
                 // Gone if it has been moved or removed since.
                 if let Some(bytes) = self.snapshot.get(Space::Items, former).map_err(internal)? {
-                    self.consider(codec::decode(&bytes).map_err(internal)?)?;
+                    self.take(&bytes)?;
                 }
             }
             match window.next() {
@@ -109,24 +104,43 @@ impl Gathering<'_> {
         }
     }
 
-    /// The own place of a row of the table, if it lies in a former one.
-    pub(super) fn own_place(&self, row: &Item) -> Result<Option<Vec<u8>>, Error> {
-        let Some(row) = self.former.renew(row)? else {
-            return Ok(None);
+    /// The own place of a row of the table, in what is read, if the row lies in a former one.
+    pub(super) fn own_place(&self, former: &[u8], row: &Bytes) -> Result<Option<Vec<u8>>, Error> {
+        let table = self.source.table;
+        let key = layout::key_attributes(&table.key, former.get(4..).unwrap_or_default());
+        let belongs = key.map_or(Belongs::Elsewhere, |key| self.former.belongs(&key));
+        let key = match belongs {
+            Belongs::Here => return Ok(None),
+            Belongs::At(key) if self.source.index.is_none() => ItemKey::of(&table.key, &key),
+            _ => None,
         };
-        let own = own_key(self.table, &row)?;
-        Ok(match self.index {
-            None => Some(own.in_table(self.table.id)),
-            Some(index) => layout::index_row(index.id, &index.key, &row, &own),
+        match key {
+            Some(key) => Ok(Some(key.in_table(table.id))),
+            None => Ok(self.renewed(row)?.0),
+        }
+    }
+
+    /// A row of the table as it will be, and its place in what is read.
+    fn renewed(&self, row: &[u8]) -> Result<(Option<Vec<u8>>, Item), Error> {
+        let row = self.former.renew(codec::decode(row).map_err(internal)?)?;
+        let Source { table, index } = self.source;
+        let own = own_key(table, &row)?;
+        Ok(match index {
+            None => (Some(own.in_table(table.id)), row),
+            Some(index) => (layout::index_row(index.id, &index.key, &row, &own), row),
         })
     }
 
     /// Looks at every row of the table.
     fn everywhere(&mut self) -> Result<(), Error> {
-        let all = Range::prefix(self.table.id.0.to_be_bytes().to_vec());
+        let table = self.source.table;
+        let all = Range::prefix(table.id.0.to_be_bytes().to_vec());
         for row in all.rows(self.snapshot, Space::Items, Direction::Forward) {
-            let (_, bytes) = row.map_err(internal)?;
-            self.consider(codec::decode(&bytes).map_err(internal)?)?;
+            let (place, bytes) = row.map_err(internal)?;
+            let own = self.own_place(&place, &bytes)?;
+            if own.is_some_and(|own| self.wanted.contains(&own) && self.candidates.wants(&own)) {
+                self.take(&bytes)?;
+            }
         }
         Ok(())
     }
@@ -145,26 +159,22 @@ impl Gathering<'_> {
             if past && self.candidates.is_full() {
                 break;
             }
-            self.consider_behind(&codec::decode(&bytes).map_err(internal)?)?;
+            self.consider(&place, bytes, Some(group))?;
         }
         Ok(())
     }
 
     /// Looks at a part of the table or index in the former layout.
     fn part(&mut self, part: &FormerRange) -> Result<(), Error> {
-        let (range, space) = match self.index {
-            Some(index) => (range::in_index(index.id, &part.selection), Space::Index),
-            None => (range::in_table(self.table.id, &part.selection), Space::Items),
+        let range = match self.source.index {
+            Some(index) => range::in_index(index.id, &part.selection),
+            None => range::in_table(self.source.table.id, &part.selection),
         };
         let Some(range) = range else { return Ok(()) };
         let range = if part.ordered { self.resumed(range) } else { range };
-        for row in range.rows(self.snapshot, space, self.direction) {
-            let (_, bytes) = row.map_err(internal)?;
-            let row = codec::decode(&bytes).map_err(internal)?;
-            let goes_on = match self.index {
-                Some(_) => self.consider_behind(&row)?,
-                None => self.consider(row)?,
-            };
+        for row in range.rows(self.snapshot, self.source.space(), self.direction) {
+            let (place, bytes) = row.map_err(internal)?;
+            let goes_on = self.consider(&place, bytes, None)?;
             if part.ordered && !goes_on {
                 break;
             }
@@ -183,50 +193,70 @@ impl Gathering<'_> {
         let Bound::Excluded(bookmark) = bookmark else {
             return range;
         };
+        let Source { table, index } = self.source;
         let own = bookmark.get(4..).map(|place| ItemKey(place.to_vec()));
-        let before = own.and_then(|own| former_place(self.former, self.table, &own));
-        match before.map(|before| before.in_table(self.table.id)) {
-            Some(before) if self.index.is_none() && range.contains(&before) => range.after(before, forward),
+        let before = own.and_then(|own| former_place(self.former, table, &own));
+        match before.map(|before| before.in_table(table.id)) {
+            Some(before) if index.is_none() && range.contains(&before) => range.after(before, forward),
             _ => range,
         }
     }
 
-    /// Takes in the row behind an index row, if it lies in a former place and belongs into the page. Tells whether rows
-    /// behind it might.
-    fn consider_behind(&mut self, row: &Item) -> Result<bool, Error> {
-        if !self.former.is_former(row) {
-            return Ok(true);
+    /// Takes in a row of what is read, if it lies in a former place and belongs into the page. Tells whether rows behind
+    /// it might. `group` is what its place in the index begins with, if that stays.
+    fn consider(&mut self, place: &[u8], row: Bytes, group: Option<&[u8]>) -> Result<bool, Error> {
+        let Source { table, index } = self.source;
+        let key = self.source.table_key_at(place);
+        let key =
+            key.ok_or_else(|| internal("a row has no key; run `trestle verify` on the data directory"))?;
+        let own = match self.former.belongs(&key) {
+            Belongs::Here => return Ok(true),
+            Belongs::At(own) => ItemKey::of(&table.key, &own),
+            Belongs::Elsewhere => None,
+        };
+        let own = match (own, index, group) {
+            (Some(own), None, _) => Some(own.in_table(table.id)),
+            (Some(own), Some(_), Some(group)) => Some([group, &own.0].concat()),
+            _ => None,
+        };
+        // What the page cannot show need not be made anew.
+        if let Some(own) = own {
+            if !self.wanted.contains(&own) {
+                return Ok(true);
+            }
+            if !self.candidates.wants(&own) {
+                return Ok(false);
+            }
         }
-        let place = ItemKey::of(&self.table.key, row).map(|key| key.in_table(self.table.id));
+        match index.filter(|index| !index.projects_all()) {
+            Some(_) => self.take(&self.row_behind(&key)?),
+            None => self.take(&row),
+        }
+    }
+
+    /// The whole row behind an index row.
+    fn row_behind(&self, key: &Item) -> Result<Bytes, Error> {
+        let table = self.source.table;
+        let place = ItemKey::of(&table.key, key).map(|key| key.in_table(table.id));
         let bytes = match place {
             Some(place) => self.snapshot.get(Space::Items, &place).map_err(internal)?,
             None => None,
         };
-        let bytes = bytes.ok_or_else(|| {
-            internal("an index row has no item; run `trestle verify` on the data directory")
-        })?;
-        self.consider(codec::decode(&bytes).map_err(internal)?)
+        bytes.ok_or_else(|| internal("an index row has no item; run `trestle verify` on the data directory"))
     }
 
-    /// Takes in a row of the table, if it lies in a former place and belongs into the page. Tells whether rows behind it
-    /// might.
-    fn consider(&mut self, row: Item) -> Result<bool, Error> {
-        let Some(row) = self.former.renew(&row)? else {
-            return Ok(true);
-        };
-        let own = own_key(self.table, &row)?;
-        let (place, row) = match self.index {
-            None => (Some(own.in_table(self.table.id)), row),
-            Some(index) => {
-                let place = layout::index_row(index.id, &index.key, &row, &own);
-                (place, index.project(self.table, &row))
-            }
-        };
+    /// Takes in a row from a former place, if it belongs into the page. Tells whether rows behind it might.
+    fn take(&mut self, row: &[u8]) -> Result<bool, Error> {
+        let (place, row) = self.renewed(row)?;
         let Some(place) = place.filter(|place| self.wanted.contains(place)) else {
             return Ok(true);
         };
         let is_wanted = self.candidates.wants(&place);
         if is_wanted {
+            let row = match self.source.index.filter(|index| !index.projects_all()) {
+                Some(index) => index.project(self.source.table, &row),
+                None => row,
+            };
             let bytes = Bytes::from(codec::encode(&row));
             self.candidates.add(place, bytes, size::of_item(&row));
         }

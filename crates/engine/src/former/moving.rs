@@ -80,10 +80,8 @@ impl Transaction<'_> {
 
 /// A row as it will be, if it lies in a former place.
 fn renewed(table: &Table, row: &Item) -> Result<Option<Item>, Error> {
-    match &table.former {
-        Some(former) => former.renew(row),
-        None => Ok(None),
-    }
+    let former = table.former.as_ref().filter(|former| former.is_former(row));
+    former.map(|former| former.renew(row.clone())).transpose()
 }
 
 /// A row that is to be moved, as it was when somebody looked.

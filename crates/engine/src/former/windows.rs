@@ -4,21 +4,24 @@
 //! A window stays right however long it is kept: a row in a former place never changes there, and none comes to lie in
 //! one. So what is missing from a window was missing when it was made, and what has left since is not found any more.
 
-use std::collections::{BTreeMap, VecDeque};
+mod places;
+
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::Error;
-use trestle_item::codec;
-use trestle_store::{Bytes, Direction, Space};
+use trestle_store::{Direction, Space};
 
+use self::places::Places;
 use super::merge::Gathering;
+use crate::overlay::STAGED;
 use crate::range::Range;
 use crate::shared::internal;
 
-/// Rows in one window: some ten megabytes. Few while testing, so that windows end where they seldom would.
-const ROWS_MAX: usize = if cfg!(debug_assertions) { 32 } else { 100_000 };
+/// Rows in one window: some thirty megabytes. Few while testing, so that windows end where they seldom would.
+const ROWS_MAX: usize = if cfg!(debug_assertions) { 32 } else { 250_000 };
 /// Windows kept for one table.
 const WINDOWS_MAX: usize = 4;
 
@@ -36,8 +39,7 @@ pub(super) struct Window {
     /// The snapshot it was made from.
     version: u64,
     start: Bound<Vec<u8>>,
-    /// Own places, with the former ones.
-    rows: BTreeMap<Vec<u8>, Bytes>,
+    places: Places,
     /// Whether there are more rows behind the last.
     has_more: bool,
 }
@@ -49,7 +51,7 @@ impl Windows {
         gathering: &Gathering<'_>,
         start: &Bound<Vec<u8>>,
     ) -> Result<Arc<Window>, Error> {
-        let owner = gathering.owner();
+        let owner = gathering.source.owner();
         let version = gathering.snapshot.version();
         let mut kept = self.kept.lock();
         let known = kept
@@ -58,8 +60,11 @@ impl Windows {
         let window = match known.and_then(|at| kept.remove(at)) {
             Some(window) => window,
             // Whoever comes meanwhile waits: the walk is for them, too.
-            None => Arc::new(Window::look(gathering, start.clone())?),
+            None => Arc::new(Window::look(gathering, start)?),
         };
+        if window.version == STAGED {
+            return Ok(window);
+        }
         kept.push_front(Arc::clone(&window));
         kept.truncate(WINDOWS_MAX);
         Ok(window)
@@ -67,37 +72,36 @@ impl Windows {
 }
 
 impl Window {
-    /// Walks through the table.
-    fn look(gathering: &Gathering<'_>, start: Bound<Vec<u8>>) -> Result<Self, Error> {
-        let owner = gathering.owner();
-        let wanted = Range {
-            start,
-            ..Range::prefix(owner.to_be_bytes().to_vec())
-        };
+    /// Walks through the table. The window begins at `start` only if not all rows fit into it.
+    fn look(gathering: &Gathering<'_>, start: &Bound<Vec<u8>>) -> Result<Self, Error> {
         let mut window = Self {
-            owner,
+            owner: gathering.source.owner(),
             version: gathering.snapshot.version(),
-            start: wanted.start.clone(),
-            rows: BTreeMap::new(),
+            start: Bound::Unbounded,
+            places: Places::default(),
             has_more: false,
         };
-        let all = Range::prefix(gathering.table.id.0.to_be_bytes().to_vec());
+        let all = Range::prefix(gathering.source.table.id.0.to_be_bytes().to_vec());
         for row in all.rows(gathering.snapshot, Space::Items, Direction::Forward) {
             let (former, bytes) = row.map_err(internal)?;
-            let own = gathering.own_place(&codec::decode(&bytes).map_err(internal)?)?;
-            if let Some(own) = own.filter(|own| wanted.contains(own)) {
-                window.add(own, former);
+            if let Some(own) = gathering.own_place(&former, &bytes)? {
+                window.places.add(&own, &former);
+            }
+            if window.places.len() >= 2 * ROWS_MAX {
+                window.narrow(start);
             }
         }
+        if window.places.len() > ROWS_MAX {
+            window.narrow(start);
+        }
+        window.places.sort();
         Ok(window)
     }
 
-    fn add(&mut self, own: Vec<u8>, former: Bytes) {
-        self.rows.insert(own, former);
-        if self.rows.len() > ROWS_MAX {
-            self.rows.pop_last();
-            self.has_more = true;
-        }
+    /// Leaves as many rows behind `start` as a window may have.
+    fn narrow(&mut self, start: &Bound<Vec<u8>>) {
+        self.start = start.clone();
+        self.has_more |= self.places.keep(start, ROWS_MAX);
     }
 
     /// Whether it shows what lies behind `start` to whoever has such a snapshot.
@@ -108,14 +112,13 @@ impl Window {
     }
 
     /// The rows behind `start`, in the order of their own places: these, and the former ones.
-    pub(super) fn rows(&self, start: &Bound<Vec<u8>>) -> impl Iterator<Item = (&Vec<u8>, &Bytes)> {
-        self.rows.range::<Vec<u8>, _>((start.as_ref(), Bound::Unbounded))
+    pub(super) fn rows(&self, start: &Bound<Vec<u8>>) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.places.behind(start)
     }
 
     /// The last own place, if there are rows behind it.
     pub(super) fn next(&self) -> Option<&[u8]> {
-        let last = self.rows.last_key_value().filter(|_| self.has_more);
-        last.map(|(own, _)| own.as_slice())
+        self.places.last().filter(|_| self.has_more)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod layouts;
 mod random;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_engine::{Former, Hook, ItemChange, Rows, Sources, Verdict};
+use trestle_engine::{Belongs, Former, Hook, ItemChange, Rows, Sources, Verdict};
 use trestle_env::Timestamp;
 use trestle_events::{ModelTyper, Typer};
 use trestle_expr::KeySelection;
@@ -110,21 +110,19 @@ impl Former for Anew {
         true
     }
 
-    fn is_former(&self, key: &Item) -> bool {
-        placed(key, "old#", "new#").is_some()
+    fn belongs(&self, key: &Item) -> Belongs {
+        placed(key, "old#", "new#").map_or(Belongs::Here, Belongs::At)
     }
 
     fn place(&self, key: &Item) -> Option<Item> {
         placed(key, "new#", "old#")
     }
 
-    fn renew(&self, row: &Item) -> Result<Option<Item>, Error> {
-        let key = placed(row, "old#", "new#").and_then(|mut key| key.remove("pk"));
-        Ok(key.map(|key| {
-            let mut renewed = row.clone();
-            renewed.insert("pk", key);
-            renewed
-        }))
+    fn renew(&self, mut row: Item) -> Result<Item, Error> {
+        if let Some(key) = placed(&row, "old#", "new#").and_then(|mut key| key.remove("pk")) {
+            row.insert("pk", key);
+        }
+        Ok(row)
     }
 
     fn renew_selection(&self, _: &KeySelection) -> Result<Option<KeySelection>, Error> {

@@ -127,7 +127,8 @@ pub(super) fn given<'v>(slot: &Slot, said: &'v Said, constants: &'v Map) -> Opti
     }
 }
 
-fn place(entity: &Entity, said: &Said, constants: &Map) -> Result<Item, RenderError> {
+/// The table key of an entity's row, from what another key says and what is the same for all rows.
+pub(super) fn place(entity: &Entity, said: &Said, constants: &Map) -> Result<Item, RenderError> {
     let mut key = Item::with_capacity(entity.table_key.len());
     for template in &entity.table_key {
         let value = template.render_given(|slot| given(slot, said, constants))?;

@@ -1,10 +1,10 @@
 //! A former row as it will be. A pure function of the row: whoever asks twice gets the same.
 
-use trestle_item::{AttributeValue, Item};
+use trestle_item::{AttributeValue, Item, Map};
 
-use super::Relayout;
-use super::pair::Moving;
+use super::pair::{Moving, place};
 use super::plan::MovedTable;
+use super::{Belongs, Relayout};
 use crate::attribute::shown;
 use crate::derive::{mismatch, refused};
 use crate::model::Table;
@@ -12,22 +12,33 @@ use crate::refusal::Refusal;
 use crate::template::{RenderError, Said};
 
 impl Relayout {
-    pub(super) fn renewed(&self, moved: &MovedTable, row: &Item) -> Result<Option<Item>, Refusal> {
-        let Some((moving, said)) = self.former_row(moved, row)? else {
-            return Ok(None);
+    pub(super) fn renewed(&self, moved: &MovedTable, row: Item) -> Result<Item, Refusal> {
+        let Some((moving, said)) = self.former_row(moved, &row)? else {
+            return Ok(row);
         };
         let Some(table) = self.present.tables.get(moved.present) else {
-            return Ok(None);
+            return Ok(row);
         };
-        self.check_tag(table, moving, row)?;
-        let item = moving.content(row.clone(), &said)?;
+        self.check_tag(table, moving, &row)?;
+        let mut item = moving.content(row, &said)?;
         // The row is its own predecessor: what it has is not given by a client, and is not new.
         let derived = self
             .present
             .derive_as(table, moving.own, Some(&item), &item, None)?;
-        let mut renewed = item.clone();
-        derived.apply(&mut renewed);
-        Ok(Some(renewed))
+        derived.apply(&mut item);
+        Ok(item)
+    }
+
+    pub(super) fn belonging(&self, moved: &MovedTable, key: &Item) -> Belongs {
+        let mut found = self
+            .moving(moved)
+            .filter_map(|moving| Some((moving, moving.said(key)?)));
+        match (found.next(), found.next()) {
+            (None, _) => Belongs::Here,
+            (Some((moving, said)), None) => moving.told_place(&said).map_or(Belongs::Elsewhere, Belongs::At),
+            // The row says which of them it is.
+            (Some(_), Some(_)) => Belongs::Elsewhere,
+        }
     }
 
     pub(super) fn renewed_key(&self, moved: &MovedTable, key: &Item) -> Result<Item, Refusal> {
@@ -169,6 +180,12 @@ impl Moving<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The own place of a former key, if that key tells all of it: what is only assumed may be otherwise in the row.
+    fn told_place(&self, said: &Said) -> Option<Item> {
+        self.check_fixed(said).ok()?;
+        place(self.own, said, &Map::new()).ok()
     }
 
     /// The own place of a former key, or what that key does not tell.

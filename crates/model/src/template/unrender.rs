@@ -92,8 +92,12 @@ fn take(slot: &Slot, text: &str, said: &mut Said) -> Option<()> {
 }
 
 fn note(known: &mut Item, slot: &Slot, value: AttributeValue) -> Option<()> {
-    match known.insert(slot.attribute.name.as_str(), value.clone()) {
-        Some(other) if other != value => None,
-        _ => Some(()),
+    let name = slot.attribute.name.as_str();
+    match known.get(name) {
+        Some(other) => (*other == value).then_some(()),
+        None => {
+            known.insert(name, value);
+            Some(())
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use trestle_api::Error;
-use trestle_engine::{Former, FormerRange, Hook, ItemChange, Rows, Sources, Verdict};
+use trestle_engine::{Belongs, Former, FormerRange, Hook, ItemChange, Rows, Sources, Verdict};
 use trestle_env::Timestamp;
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::{AttributeValue, Item};
@@ -137,8 +137,13 @@ impl Former for Layouts {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    fn is_former(&self, key: &Item) -> bool {
-        Id::of_former(key).is_some()
+    fn belongs(&self, key: &Item) -> Belongs {
+        match Id::of_former(key) {
+            None => Belongs::Here,
+            // Of some, the key does not tell.
+            Some(id) if id.n % 3 == 0 => Belongs::Elsewhere,
+            Some(id) => Belongs::At(id.own()),
+        }
     }
 
     fn place(&self, key: &Item) -> Option<Item> {
@@ -146,18 +151,18 @@ impl Former for Layouts {
         id.map(|id| id.former())
     }
 
-    fn renew(&self, row: &Item) -> Result<Option<Item>, Error> {
-        let Some(id) = Id::of_former(row) else {
-            return Ok(None);
+    fn renew(&self, row: Item) -> Result<Item, Error> {
+        let Some(id) = Id::of_former(&row) else {
+            return Ok(row);
         };
         if row.contains_key("stays") {
             return Err(Error::validation("it stays"));
         }
-        let mut row = with(row.clone(), &id.own());
+        let mut row = with(row, &id.own());
         if !row.contains_key("f") {
             row.insert("f", s("f"));
         }
-        Ok(Some(row))
+        Ok(row)
     }
 
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Model, Refusal, Relayout, load};
+use trestle_model::{Belongs, Model, Refusal, Relayout, load};
 
 /// How one version lays rows out: two entities of one table, `one` and `two`, both made of `a`, `b` and `n`.
 #[derive(Clone, Debug)]
@@ -378,6 +378,12 @@ proptest! {
                 let is_former = place(&row) != place(&renewed);
                 prop_assert_eq!(versions.out.is_former("rows", &row), is_former, "{:?}", row);
                 prop_assert!(!versions.out.is_former("rows", &renewed));
+                match versions.out.belongs("rows", &place(&row)) {
+                    Belongs::Here => prop_assert!(!is_former, "{row:?}"),
+                    Belongs::At(own) => prop_assert_eq!((is_former, own), (true, place(&renewed)), "{:?}", row),
+                    Belongs::Elsewhere => prop_assert!(is_former, "{row:?}"),
+                }
+                prop_assert_eq!(versions.out.belongs("rows", &place(&renewed)), Belongs::Here);
                 let found = versions.out.former_place("rows", &renewed);
                 prop_assert_eq!(found, is_former.then(|| place(&row)), "{:?}", renewed);
                 prop_assert_eq!(versions.out.renew("rows", &renewed).unwrap(), renewed.clone());
