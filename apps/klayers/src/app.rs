@@ -27,7 +27,7 @@ pub enum Error {
     #[error(transparent)]
     Database(#[from] typed::Error),
     /// A layer could not be stored or removed.
-    #[error("the layer store: {0}")]
+    #[error("the layer store of --layers: {0}")]
     Layers(#[from] io::Error),
     /// The package index has no usable release.
     #[error("the package index has no release of {0}; add it, or take the package off the list")]

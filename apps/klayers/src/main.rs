@@ -22,8 +22,8 @@ struct Cli {
     /// Directory of the table; made if it is missing
     #[arg(long, default_value = "trestle-data/klayers")]
     data: PathBuf,
-    /// Where the layers of this table go, and no others: a directory, or s3://BUCKET/PREFIX with the credentials of the
-    /// environment [default: DATA/layers]
+    /// Where the layers of this table go, and no others: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID,
+    /// AWS_SECRET_ACCESS_KEY and AWS_REGION from the environment [default: DATA/layers]
     #[arg(long)]
     layers: Option<String>,
     /// What to call instead of AWS for s3://

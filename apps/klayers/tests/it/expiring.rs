@@ -217,7 +217,12 @@ async fn point_08_the_applications_route_takes_layers_that_are_gone_and_nothing_
     world.app.db.delete(key(1)).await.unwrap();
     world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
     world.app.db.delete(key(3)).await.unwrap();
-    until("the last removal", &world.clock, NO_TIME, async || {
+    until("the last tombstone", &world.clock, NO_TIME, async || {
+        world.app.db.get(key(3)).await.unwrap().is_some()
+    })
+    .await;
+    assert_eq!(tombstone(&world).await, None, "nobody put it back");
+    until("the last delivery", &world.clock, NO_TIME, async || {
         delivered() > 3
     })
     .await;
