@@ -68,10 +68,10 @@ fn a_data_directory_that_cannot_be_used_is_named_with_the_way_out() {
     let file = env!("CARGO_BIN_EXE_manhunt");
     let said = Program::start(&["serve", "--data", file, "--port", "0"]).complaint();
     assert!(said.contains(&format!("cannot create {file}: ")), "{said}");
-    let foreign = concat!(env!("CARGO_TARGET_TMPDIR"), "/manhunt-foreign");
-    std::fs::create_dir_all(foreign).unwrap();
-    std::fs::write(format!("{foreign}/diary"), "not a table").unwrap();
-    let said = Program::start(&["serve", "--data", foreign, "--port", "0"]).complaint();
+    let foreign = tempfile::tempdir().unwrap();
+    std::fs::write(foreign.path().join("diary"), "not a table").unwrap();
+    let data = foreign.path().to_str().unwrap();
+    let said = Program::start(&["serve", "--data", data, "--port", "0"]).complaint();
     assert!(said.contains("choose an empty or a new directory"), "{said}");
 }
 
