@@ -47,6 +47,8 @@ impl FjallStore {
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         let directory = Directory::prepare(dir.as_ref())?;
+        // Before anything is written, lest somebody else's directory get our lock file.
+        directory.is_new()?;
         let lock = DirectoryLock::acquire(&directory)?;
         if directory.is_new()? {
             directory.create()?;

@@ -173,16 +173,21 @@ impl Directory {
         let cannot_list = |error| StoreError::io("cannot list", &self.root, error);
         for entry in fs::read_dir(&self.root).map_err(cannot_list)? {
             let name = entry.map_err(cannot_list)?.file_name();
-            if name == ENGINE_FOLDER {
-                return Err(self.refuse("holds a database", "restore that file from a backup"));
-            }
-            if ![LOCK_FILE, NEW_ENGINE_FOLDER, NEW_FORMAT_FILE]
+            if [LOCK_FILE, NEW_ENGINE_FOLDER, NEW_FORMAT_FILE]
                 .iter()
                 .any(|known| name == *known)
             {
-                let what = format!("holds {}", name.to_string_lossy());
-                return Err(self.refuse(&what, "choose an empty or a new directory"));
+                continue;
             }
+            // Another process may have filled the directory since.
+            if self.root.join(FORMAT_FILE).exists() {
+                return Ok(());
+            }
+            if name == ENGINE_FOLDER {
+                return Err(self.refuse("holds a database", "restore that file from a backup"));
+            }
+            let what = format!("holds {}", name.to_string_lossy());
+            return Err(self.refuse(&what, "choose an empty or a new directory"));
         }
         Ok(())
     }

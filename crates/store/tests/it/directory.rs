@@ -123,6 +123,11 @@ fn a_directory_of_somebody_else_is_left_alone() {
         fs::read_to_string(dir.path().join("thesis.txt")).unwrap(),
         "precious"
     );
+    let names: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["thesis.txt"], "nothing of ours was added");
 }
 
 #[test]
