@@ -1,5 +1,7 @@
 //! The change record: what is stored for each change of a table with a stream, and how it is read back.
 
+mod difference;
+
 use trestle_api::StreamViewType;
 use trestle_env::Timestamp;
 use trestle_item::{Item, codec};
@@ -12,6 +14,8 @@ const HAS_NEW: u8 = 1;
 const HAS_OLD: u8 = 2;
 const BY_TIME_TO_LIVE: u8 = 4;
 const BY_MIGRATION: u8 = 8;
+/// The old image is stored as its difference from the new one.
+const OLD_DIFFERS: u8 = 16;
 
 /// What happened to the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +50,7 @@ pub(crate) struct Recorded {
 }
 
 /// The stored form: `event(1) flags(1) time(8)`, then keys, new and old image, each `length(4) bytes`, as far as the
-/// view type asks for them.
+/// view type asks for them. Where both images are asked for, the old one is stored as its [`difference`] from the new one.
 pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
     let event = match (change.old, change.new) {
         (None, _) => Event::Insert,
@@ -65,34 +69,45 @@ pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
     let old = change.old.filter(|_| wants_old);
     let mut flags = 0;
     flags |= if new.is_some() { HAS_NEW } else { 0 };
-    flags |= if old.is_some() { HAS_OLD } else { 0 };
+    flags |= match (new, old) {
+        (_, None) => 0,
+        (None, Some(_)) => HAS_OLD,
+        (Some(_), Some(_)) => HAS_OLD | OLD_DIFFERS,
+    };
     flags |= match change.actor {
         Actor::Client => 0,
         Actor::TimeToLive => BY_TIME_TO_LIVE,
         Actor::Migration => BY_MIGRATION,
     };
 
-    let bytes = [new, old]
-        .into_iter()
-        .flatten()
-        .map(|image| image.bytes().len() + 4)
-        .sum::<usize>();
-    let mut out = Vec::with_capacity(128 + bytes);
+    let image_bytes = new.or(old).map_or(0, |image| image.bytes().len());
+    let mut out = Vec::with_capacity(256 + image_bytes);
     out.extend_from_slice(&[event as u8, flags]);
     out.extend_from_slice(&change.time.as_millis().to_be_bytes());
     if let Some(image) = change.new.or(change.old) {
-        push(&codec::encode(&change.table.key.key_of(image)), &mut out);
+        push(&mut out, |out| {
+            codec::encode_into(&change.table.key.key_of(image), out)
+        });
     }
-    for image in [new, old].into_iter().flatten() {
-        push(image.bytes(), &mut out);
+    if let Some(image) = new.or(old) {
+        push(&mut out, |out| out.extend_from_slice(image.bytes()));
+    }
+    if let (Some(new), Some(old)) = (new, old) {
+        push(&mut out, |out| difference::encode(old, new, out));
     }
     out
 }
 
-fn push(item: &[u8], out: &mut Vec<u8>) {
+/// Appends what `write` writes, with its length before it.
+fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
     // Fits: an item has at most a few hundred kilobytes.
-    out.extend_from_slice(&(item.len() as u32).to_be_bytes());
-    out.extend_from_slice(item);
+    let length = (out.len() - at - 4) as u32;
+    if let Some(place) = out.get_mut(at..at + 4) {
+        place.copy_from_slice(&length.to_be_bytes());
+    }
 }
 
 /// Reads a record; `None` when the bytes are damaged.
@@ -105,16 +120,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Recorded> {
         2 => Event::Remove,
         _ => return None,
     };
-    let keys = pull(&mut rest)?;
+    let item = |part: &[u8]| codec::decode(part).ok();
+    let keys = item(pull(&mut rest)?)?;
     let new = if flags & HAS_NEW != 0 {
-        Some(pull(&mut rest)?)
+        Some(item(pull(&mut rest)?)?)
     } else {
         None
     };
-    let old = if flags & HAS_OLD != 0 {
-        Some(pull(&mut rest)?)
-    } else {
-        None
+    let old = match (flags & (HAS_OLD | OLD_DIFFERS), &new) {
+        (0, _) => None,
+        (HAS_OLD, _) => Some(item(pull(&mut rest)?)?),
+        (_, Some(new)) => Some(difference::decode(pull(&mut rest)?, new)?),
+        (_, None) => return None,
     };
     if !rest.is_empty() {
         return None;
@@ -140,10 +157,9 @@ pub(crate) fn time_of(bytes: &[u8]) -> Option<Timestamp> {
     )))
 }
 
-fn pull(rest: &mut &[u8]) -> Option<Item> {
+fn pull<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = rest.split_first_chunk::<4>()?;
-    let length = u32::from_be_bytes(*length) as usize;
-    let image = after.get(..length)?;
-    *rest = after.get(length..)?;
-    codec::decode(image).ok()
+    let (part, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    *rest = after;
+    Some(part)
 }

@@ -84,6 +84,14 @@ pub fn encode_into(item: &Map, out: &mut Vec<u8>) {
     write::map(item, out);
 }
 
+/// Appends the bytes of the item that has these attributes, which are in order of name and each there once.
+pub fn encode_attributes<'a>(
+    attributes: impl ExactSizeIterator<Item = (&'a String, &'a AttributeValue)>,
+    out: &mut Vec<u8>,
+) {
+    write::attributes(attributes, out);
+}
+
 /// Appends one value's bytes.
 pub fn encode_value(value: &AttributeValue, out: &mut Vec<u8>) {
     write::value(value, out);

@@ -55,8 +55,10 @@ pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOut
         if recorded.time < cutoff {
             continue;
         }
-        bytes += value.len();
-        records.push(record(shared, stream, sequence, recorded));
+        let record = record(shared, stream, sequence, recorded);
+        // Not what is stored, which may be less: it is the answer that has a bound.
+        bytes += record.dynamodb.size_bytes as usize;
+        records.push(record);
     }
     iterator.issued = now;
     let ended = over && stream.last_of(iterator.shard).is_some();

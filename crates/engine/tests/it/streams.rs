@@ -120,6 +120,45 @@ fn numbers(records: &[Record]) -> Vec<String> {
 }
 
 #[test]
+fn an_answer_is_bounded_by_its_images_however_little_of_them_is_stored() {
+    let (fixture, arn, _) = streamed(StreamViewType::NewAndOldImages);
+    let engine = &fixture.engine;
+    let (large, updates) = ("x".repeat(100_000), 12);
+    let row = Item::from([("pk", s("a")), ("body", s(&large)), ("v", n(0))]);
+    engine.run(put("T", row)).unwrap();
+    for at in 1..=updates {
+        let values = Item::from([(":v", n(at))]);
+        engine.run(update("T", key("a"), "SET v = :v", values)).unwrap();
+    }
+    let shard = describe_stream(engine, &arn).shards.remove(0);
+    let start = iterator(
+        engine,
+        &arn,
+        &shard.shard_id,
+        ShardIteratorType::TrimHorizon,
+        None,
+    );
+    let request = GetRecords {
+        shard_iterator: start.clone(),
+        limit: None,
+    };
+    let bytes = |record: &Record| record.dynamodb.size_bytes;
+    let first = engine.run(request).unwrap().records;
+    let last = first.last().map_or(0, bytes);
+    assert!(first.iter().map(bytes).sum::<u64>() - last <= 1 << 20);
+    assert_eq!(first.len(), 6);
+    let all = read_from(engine, start).0;
+    assert_eq!(all.len(), 13);
+    for (at, record) in all.iter().enumerate().skip(1) {
+        let version = |image: &Option<Item>| image.as_ref().and_then(|image| image.get("v").cloned());
+        assert_eq!(version(&record.dynamodb.old_image), Some(n(at as i64 - 1)));
+        assert_eq!(version(&record.dynamodb.new_image), Some(n(at as i64)));
+        let body = |image: &Option<Item>| image.as_ref().and_then(|image| image.get("body").cloned());
+        assert_eq!(body(&record.dynamodb.old_image), Some(s(&large)));
+    }
+}
+
+#[test]
 fn a_record_holds_the_images_that_the_view_type_promises() {
     let views = [
         (StreamViewType::KeysOnly, false, false),

@@ -10,8 +10,15 @@ pub(super) fn map_length(map: &Map) -> usize {
 }
 
 pub(super) fn map(map: &Map, out: &mut Vec<u8>) {
-    length(map.len(), out);
-    for (name, inner) in map {
+    attributes(map.iter(), out);
+}
+
+pub(super) fn attributes<'a>(
+    attributes: impl ExactSizeIterator<Item = (&'a String, &'a AttributeValue)>,
+    out: &mut Vec<u8>,
+) {
+    length(attributes.len(), out);
+    for (name, inner) in attributes {
         bytes(name.as_bytes(), out);
         value(inner, out);
     }
