@@ -1,5 +1,7 @@
 //! The rows of a commit, read as the model asks for them.
 
+use std::sync::Arc;
+
 use trestle_api::{Error, Query};
 use trestle_engine::Rows;
 use trestle_item::Item;
@@ -13,7 +15,7 @@ pub(crate) struct CommitRows<'r>(pub(crate) &'r dyn Rows);
 impl trestle_model::Rows for CommitRows<'_> {
     type Error = Error;
 
-    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Item>, Error> {
+    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {
         self.0.get(table_name, key)
     }
 

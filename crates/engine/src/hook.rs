@@ -91,7 +91,7 @@ pub struct Companion {
 /// Rows as of this moment of the commit: storage, the group's staged writes, this request's own.
 pub trait Rows {
     /// The row with this table key.
-    fn get(&self, table: &str, key: &Item) -> Result<Option<Item>, Error>;
+    fn get(&self, table: &str, key: &Item) -> Result<Option<Arc<Item>>, Error>;
 
     /// All rows that the query selects in a table or index, in its order, however many pages that would be.
     ///

@@ -11,7 +11,7 @@ use trestle_store::Bytes;
 /// into change records, so they are made once, and off the committer's thread where that is possible.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
-    item: Item,
+    item: Arc<Item>,
     bytes: Bytes,
     size: usize,
 }
@@ -22,7 +22,7 @@ impl Image {
         Self {
             bytes: Bytes::from(codec::encode(&item)),
             size: size::of_item(&item),
-            item,
+            item: Arc::new(item),
         }
     }
 
@@ -31,7 +31,7 @@ impl Image {
         let item = codec::decode(&bytes)?;
         Ok(Self {
             size: size::of_item(&item),
-            item,
+            item: Arc::new(item),
             bytes,
         })
     }
@@ -48,7 +48,12 @@ impl Image {
 
     /// The item alone.
     pub(crate) fn into_item(self) -> Item {
-        self.item
+        Arc::unwrap_or_clone(self.item)
+    }
+
+    /// The item alone, shared with the image.
+    pub(crate) fn shared_item(&self) -> Arc<Item> {
+        Arc::clone(&self.item)
     }
 }
 
@@ -69,5 +74,5 @@ impl PartialEq for Image {
 
 /// The item of an image that may be missing.
 pub(crate) fn item(image: Option<&Arc<Image>>) -> Option<&Item> {
-    image.map(|image| &image.item)
+    image.map(|image| &*image.item)
 }

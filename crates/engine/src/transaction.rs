@@ -3,6 +3,7 @@
 
 mod rows;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub(crate) struct Written {
 pub(crate) struct Transaction<'g> {
     group: &'g mut Group,
     staged: Staged,
+    /// Rows of storage that were read for a hook: what it makes of one is held against the same row when it is written.
+    read: RefCell<HashMap<Vec<u8>, Option<Arc<Image>>>>,
 }
 
 /// What a request has staged so far.
@@ -68,12 +71,16 @@ impl<'g> Transaction<'g> {
             touched: Vec::new(),
             companions: 0,
         };
-        Self { group, staged }
+        Self {
+            group,
+            staged,
+            read: RefCell::default(),
+        }
     }
 
     /// Hands everything staged to the group.
     pub(crate) fn keep(self) {
-        let Self { group, staged } = self;
+        let Self { group, staged, .. } = self;
         group.catalog = staged.catalog;
         group.counters = staged.counters;
         group.bytes += staged.batch.size_bytes();
@@ -149,16 +156,18 @@ impl<'g> Transaction<'g> {
         {
             return Ok(staged.clone());
         }
-        let stored = self
-            .group
-            .shared
-            .store
-            .get(Space::Items, &place)
-            .map_err(internal)?;
-        match stored {
-            Some(bytes) => Ok(Some(Arc::new(Image::stored(bytes).map_err(internal)?))),
-            None => Ok(None),
+        if let Some(read) = self.read.borrow().get(&place) {
+            return Ok(read.clone());
         }
+        let stored = self.group.shared.store.get(Space::Items, &place);
+        let image = match stored.map_err(internal)? {
+            Some(bytes) => Some(Arc::new(Image::stored(bytes).map_err(internal)?)),
+            None => None,
+        };
+        if table.hook.is_some() {
+            self.read.borrow_mut().insert(place, image.clone());
+        }
+        Ok(image)
     }
 
     /// Stages the change of one item from `old` to `new`, with all that follows from it.

@@ -338,10 +338,11 @@ fn updated(
 
 /// The item of a put, unless it is too large.
 pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
-    if size::of_item(&item) > ITEM_BYTES_MAX {
+    let image = Image::new(item);
+    if image.size() > ITEM_BYTES_MAX {
         return Err(Error::validation(
             "Item size has exceeded the maximum allowed size",
         ));
     }
-    Ok(Arc::new(Image::new(item)))
+    Ok(Arc::new(image))
 }

@@ -13,7 +13,7 @@ mod settle;
 mod unique;
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_expr::{Condition, KeyCondition};
 use trestle_item::Item;
@@ -32,7 +32,7 @@ pub trait Rows {
     type Error;
 
     /// The row with this key. `table_name` is the name in the database.
-    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Item>, Self::Error>;
+    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, Self::Error>;
 
     /// All rows that a query finds.
     fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Self::Error>;
@@ -188,7 +188,7 @@ impl Model {
             return Ok(self.derived(change)?);
         }
         let mut ledger = Ledger::new(self, rows, change.now_ms, change.by);
-        ledger.enter(at, key_in(table, given), change.old.cloned());
+        ledger.enter(at, key_in(table, given), change.old.cloned().map(Arc::new));
         let kept = entity.filter(|entity| entity.role != Role::Declared && change.by == By::Client);
         match kept {
             Some(entity) => kept::write(&mut ledger, entity, change.old, change.new)?,
@@ -209,7 +209,7 @@ impl Model {
         companions.extend(ledger.companions());
         let item = item.filter(|item| change.new != Some(&**item));
         Ok(Changed {
-            item: item.map(Rc::unwrap_or_clone),
+            item: item.map(Arc::unwrap_or_clone),
             companions,
         })
     }

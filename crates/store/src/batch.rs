@@ -57,8 +57,9 @@ impl Batch {
 
     /// Adds the changes of `later` to this batch, over those already here.
     pub fn append(&mut self, later: Batch) {
-        for (space, mut changes) in later.spaces.into_pairs() {
-            self.spaces.of_mut(space).append(&mut changes);
+        for (space, changes) in later.spaces.into_pairs() {
+            // Not `append`, which walks through everything that is already here: a group is many small batches.
+            self.spaces.of_mut(space).extend(changes);
         }
     }
 

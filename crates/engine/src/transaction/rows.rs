@@ -8,7 +8,6 @@ use trestle_item::Item;
 use super::Transaction;
 use crate::catalog::Table;
 use crate::hook::Rows;
-use crate::image::Image;
 use crate::ops;
 use crate::overlay::Overlay;
 
@@ -25,11 +24,11 @@ impl Transaction<'_> {
 }
 
 impl Rows for Transaction<'_> {
-    fn get(&self, table: &str, key: &Item) -> Result<Option<Item>, Error> {
+    fn get(&self, table: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {
         let table = self.other_table(table)?;
         let key = table.key.item_key(key)?;
         let found = self.item(&table, &key)?;
-        Ok(found.map(|image| Image::into_item(Arc::unwrap_or_clone(image))))
+        Ok(found.map(|image| image.shared_item()))
     }
 
     fn query(&self, query: &Query) -> Result<Vec<Item>, Error> {

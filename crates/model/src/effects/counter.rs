@@ -1,6 +1,6 @@
 //! `counter`: a count of rows, each once.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
@@ -164,7 +164,7 @@ fn count_events<R: Rows>(
     let at = ledger.find(other, count.key)?;
     let row = ledger.row(at);
     if let Some(events) = joined(row.as_deref(), seen, &event) {
-        let mut item = row.map_or(count.identity, Rc::unwrap_or_clone);
+        let mut item = row.map_or(count.identity, Arc::unwrap_or_clone);
         item.insert(seen, events);
         step.add(other, &mut item, &count.amount)?;
         ledger.put(other, at, item);

@@ -4,7 +4,7 @@ mod group;
 mod point;
 mod rank;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
@@ -193,12 +193,12 @@ pub(super) fn stand<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
     step: &Step,
     row: &Row<'_>,
-    item: Option<&mut Item>,
+    item: Option<&mut Arc<Item>>,
 ) -> Result<Option<(Standing, bool)>, Stopped<R::Error>> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(None);
     };
-    let Some(any) = item.as_deref().or(row.old) else {
+    let Some(any) = item.as_deref().map(|item| &**item).or(row.old) else {
         return Ok(None);
     };
     let key = match of_head.key_from(any) {
@@ -261,18 +261,25 @@ fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
 }
 
 /// What a row's place makes of the row. Says whether anything.
-fn edit_own(step: &Step, place: Place, has_head: bool, row: &Row<'_>, item: &mut Item, now_ms: u64) -> bool {
-    let before = item.clone();
+fn edit_own(
+    step: &Step,
+    place: Place,
+    has_head: bool,
+    row: &Row<'_>,
+    item: &mut Arc<Item>,
+    now_ms: u64,
+) -> bool {
+    let before = Arc::clone(item);
     match place {
-        Place::Becomes => step.promote(item, row.old, now_ms),
+        Place::Becomes => step.promote(Arc::make_mut(item), row.old, now_ms),
         // Whatever was written, it stays marked as long as it is the newest.
-        Place::Is => mark(&step.head.promote, item),
-        Place::StepsDown => step.demote(item, now_ms),
+        Place::Is => mark(&step.head.promote, Arc::make_mut(item)),
+        Place::StepsDown => step.demote(Arc::make_mut(item), now_ms),
         // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
         Place::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
-            step.demote(item, now_ms);
+            step.demote(Arc::make_mut(item), now_ms);
         }
         Place::Apart => {}
     }
@@ -328,7 +335,7 @@ fn succeed<R: Rows>(
         return Ok(step.to_remember(head));
     };
     let previous = step.to_remember(&predecessor);
-    let mut demoted = Rc::unwrap_or_clone(predecessor);
+    let mut demoted = Arc::unwrap_or_clone(predecessor);
     step.demote(&mut demoted, ledger.now_ms);
     ledger.put(entity, at, demoted);
     Ok(previous)

@@ -1,7 +1,7 @@
 //! `inverse`: the other direction of a relation, as a set on the other side or as a row for each row.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item};
 
@@ -215,7 +215,7 @@ fn join<R: Rows>(
         let before = row
             .as_deref()
             .and_then(|row| row.get(name)?.as_s().map(str::to_owned));
-        let mut item = row.map_or(identity, Rc::unwrap_or_clone);
+        let mut item = row.map_or(identity, Arc::unwrap_or_clone);
         item.insert(name, members);
         ledger.put(other, at, item);
         if let Some(before) = before {
@@ -243,7 +243,7 @@ fn give_up<R: Rows>(
         return Ok(());
     };
     if let Some(others) = without(&row, of, theirs) {
-        let mut item = Rc::unwrap_or_clone(row);
+        let mut item = Arc::unwrap_or_clone(row);
         match others {
             Some(others) => item.insert(of.as_str(), others),
             None => item.remove(of),
@@ -270,7 +270,7 @@ fn leave<R: Rows>(
     let Some((name, others)) = step.form.without_member(&row, own) else {
         return Ok(());
     };
-    let mut item = Rc::unwrap_or_clone(row);
+    let mut item = Arc::unwrap_or_clone(row);
     match others {
         Some(others) => item.insert(name, others),
         None => item.remove(name),
@@ -354,7 +354,7 @@ fn mirror<R: Rows>(
         return Ok(());
     };
     let at = ledger.find(other, key)?;
-    let mut item = ledger.row(at).map(Rc::unwrap_or_clone).unwrap_or_default();
+    let mut item = ledger.row(at).map(Arc::unwrap_or_clone).unwrap_or_default();
     for pair in with {
         match new.get(&pair.ours) {
             Some(value) => {

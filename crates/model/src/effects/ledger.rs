@@ -6,7 +6,7 @@
 //! that several effects touch is one row, and two entities that keep each other end as soon as neither changes.
 
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_expr::{KeyOp, KeyTerm};
 use trestle_item::{AttributeValue, Item, key};
@@ -40,10 +40,10 @@ pub(super) struct Ledger<'m, 'r, R> {
 struct Entry {
     table: usize,
     key: Item,
-    stored: Option<Rc<Item>>,
+    stored: Option<Arc<Item>>,
     /// The state whose effects are accounted for.
-    settled: Option<Rc<Item>>,
-    current: Option<Rc<Item>>,
+    settled: Option<Arc<Item>>,
+    current: Option<Arc<Item>>,
     waits: bool,
 }
 
@@ -51,8 +51,8 @@ struct Entry {
 pub(super) struct Waiting {
     pub(super) at: At,
     pub(super) table: usize,
-    pub(super) old: Option<Rc<Item>>,
-    pub(super) new: Option<Rc<Item>>,
+    pub(super) old: Option<Arc<Item>>,
+    pub(super) new: Option<Arc<Item>>,
 }
 
 impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
@@ -70,9 +70,8 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
     }
 
     /// Enters a row with what is stored of it.
-    pub(super) fn enter(&mut self, table: usize, key: Item, stored: Option<Item>) -> At {
+    pub(super) fn enter(&mut self, table: usize, key: Item, stored: Option<Arc<Item>>) -> At {
         let at = self.entries.len();
-        let stored = stored.map(Rc::new);
         self.places.insert((table, bytes(&key)), at);
         self.entries.push(Entry {
             table,
@@ -104,7 +103,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
     }
 
     /// A row as it will be.
-    pub(super) fn row(&self, at: At) -> Option<Rc<Item>> {
+    pub(super) fn row(&self, at: At) -> Option<Arc<Item>> {
         self.entries.get(at).and_then(|entry| entry.current.clone())
     }
 
@@ -141,7 +140,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
         if entry.current.as_deref() == item.as_ref() {
             return;
         }
-        entry.current = item.map(Rc::new);
+        entry.current = item.map(Arc::new);
         self.wait(at);
     }
 
@@ -177,7 +176,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
     }
 
     /// Takes a row as it is: from here on, its effects are accounted for.
-    pub(super) fn settle(&mut self, at: At, item: Option<Rc<Item>>) {
+    pub(super) fn settle(&mut self, at: At, item: Option<Arc<Item>>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.settled.clone_from(&item);
             entry.current = item;
@@ -196,7 +195,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
                 continue;
             }
             let stored = if whole {
-                Some(row)
+                Some(Arc::new(row))
             } else {
                 self.rows.get(&known.table_name, &key).map_err(Stopped::Rows)?
             };
@@ -217,10 +216,13 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
             .skip(ROOT + 1)
             .filter(|entry| entry.current != entry.stored);
         let companions = changed.filter_map(|entry| {
+            let Entry {
+                table, key, current, ..
+            } = entry;
             Some(Companion {
-                table_name: model.tables.get(entry.table)?.table_name.clone(),
-                key: entry.key,
-                item: entry.current.map(Rc::unwrap_or_clone),
+                table_name: model.tables.get(table)?.table_name.clone(),
+                key,
+                item: current.map(Arc::unwrap_or_clone),
             })
         });
         companions.collect()

@@ -1,6 +1,6 @@
 //! Settling a row: first what it must be itself, then what follows from it.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_item::Item;
 
@@ -93,13 +93,10 @@ struct Settling<'l, 'm, 'r, 'a, R> {
 }
 
 impl<R: Rows> Settling<'_, '_, '_, '_, R> {
-    fn run(mut self, at: usize, new: Option<Rc<Item>>) -> Result<(), Stopped<R::Error>> {
-        let (new, standing) = match new {
-            Some(new) => {
-                let (item, standing) = self.own(at, (*new).clone())?;
-                (Some(Rc::new(item)), standing)
-            }
-            None => (None, self.stand(None)?.map(|(standing, _)| standing)),
+    fn run(mut self, at: usize, mut new: Option<Arc<Item>>) -> Result<(), Stopped<R::Error>> {
+        let standing = match &mut new {
+            Some(new) => self.own(at, new)?,
+            None => self.stand(None)?.map(|(standing, _)| standing),
         };
         if new.is_some() || self.ledger.row(at).is_none() {
             self.ledger.settle(at, new.clone());
@@ -111,36 +108,34 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
         self.follow(standing.as_ref(), new.as_deref())
     }
 
-    /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it.
-    fn own(
-        &mut self,
-        at: usize,
-        mut item: Item,
-    ) -> Result<(Item, Option<head::Standing>), Stopped<R::Error>> {
+    /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it. A row that
+    /// is already so stays the same, and is not copied.
+    fn own(&mut self, at: usize, item: &mut Arc<Item>) -> Result<Option<head::Standing>, Stopped<R::Error>> {
         if !self.plan.copies.is_empty() {
-            fill_identity(self.row.entity, &mut item);
-        }
-        for step in &self.plan.copies {
-            copy::take(self.ledger, step, &self.row, &mut item)?;
+            let item = Arc::make_mut(item);
+            fill_identity(self.row.entity, item);
+            for step in &self.plan.copies {
+                copy::take(self.ledger, step, &self.row, item)?;
+            }
         }
         // Only what a client gave is checked against what its attributes give.
         if at != ROOT {
-            forget_index_keys(self.row.entity, &mut item);
+            forget_index_keys(self.row.entity, item);
         }
-        self.derive(&mut item)?;
-        let Some((standing, edited)) = self.stand(Some(&mut item))? else {
-            return Ok((item, None));
+        self.derive(item)?;
+        let Some((standing, edited)) = self.stand(Some(item))? else {
+            return Ok(None);
         };
         if edited {
-            forget_index_keys(self.row.entity, &mut item);
-            self.derive(&mut item)?;
+            forget_index_keys(self.row.entity, item);
+            self.derive(item)?;
         }
-        Ok((item, Some(standing)))
+        Ok(Some(standing))
     }
 
     fn stand(
         &mut self,
-        item: Option<&mut Item>,
+        item: Option<&mut Arc<Item>>,
     ) -> Result<Option<(head::Standing, bool)>, Stopped<R::Error>> {
         match &self.plan.head {
             Some(step) => head::stand(self.ledger, step, &self.row, item),
@@ -148,13 +143,15 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
         }
     }
 
-    fn derive(&self, item: &mut Item) -> Result<(), Refusal> {
+    fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
         let (entity, now_ms) = (self.row.entity, self.ledger.now_ms);
         let derived = self
             .ledger
             .model
             .derive_as(self.table, entity, self.row.old, item, Some(now_ms))?;
-        derived.apply(item);
+        if !derived.is_empty() {
+            derived.apply(Arc::make_mut(item));
+        }
         Ok(())
     }
 
@@ -185,9 +182,9 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
 }
 
 /// Rows from before the model may have their identity only in their key.
-fn identified(entity: &Entity, mut row: Rc<Item>) -> Rc<Item> {
+fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     if entity.identity.iter().any(|name| !row.contains_key(name)) {
-        fill_identity(entity, Rc::make_mut(&mut row));
+        fill_identity(entity, Arc::make_mut(&mut row));
     }
     row
 }
@@ -204,12 +201,14 @@ fn fill_identity(entity: &Entity, item: &mut Item) {
 }
 
 /// Index keys are made again.
-fn forget_index_keys(entity: &Entity, item: &mut Item) {
-    for template in entity
+fn forget_index_keys(entity: &Entity, item: &mut Arc<Item>) {
+    let derived = entity
         .index_keys
         .iter()
-        .filter(|template| !template.is_identity())
-    {
-        item.remove(&template.attribute);
+        .filter(|template| !template.is_identity());
+    for template in derived {
+        if item.contains_key(&template.attribute) {
+            Arc::make_mut(item).remove(&template.attribute);
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! about each companion again.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trestle_expr::{Condition, Kind, Placeholders};
 use trestle_item::{AttributeValue, Item, Number};
@@ -40,8 +41,8 @@ fn attribute(word: &str) -> (String, AttributeValue) {
 impl Rows for Database {
     type Error = String;
 
-    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Item>, String> {
-        Ok(self.rows.get(&self.place(table_name, key)).cloned())
+    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, String> {
+        Ok(self.stored(table_name, key).map(Arc::new))
     }
 
     fn query(&self, query: &RowQuery) -> Result<Vec<Item>, String> {
@@ -138,7 +139,7 @@ impl Database {
         remove: &[&str],
     ) -> Result<(), String> {
         let key = self.key(table, key);
-        let mut new = self.get(table, &key)?.unwrap_or_else(|| key.clone());
+        let mut new = self.stored(table, &key).unwrap_or_else(|| key.clone());
         for (name, value) in item(line) {
             new.insert(name, value);
         }
@@ -162,8 +163,12 @@ impl Database {
         self.model.key_of(table, &item(key)).unwrap()
     }
 
+    fn stored(&self, table: &str, key: &Item) -> Option<Item> {
+        self.rows.get(&self.place(table, key)).cloned()
+    }
+
     pub(crate) fn row(&self, table: &str, key: &str) -> Option<Item> {
-        self.get(table, &self.key(table, key)).unwrap()
+        self.stored(table, &self.key(table, key))
     }
 
     /// The rows of a table.
@@ -174,7 +179,7 @@ impl Database {
 
     /// A refusal leaves nothing behind, as it does in the engine.
     fn write(&mut self, table: &str, key: &Item, new: Option<Item>, by: By) -> Result<(), String> {
-        let old = self.get(table, key)?;
+        let old = self.stored(table, key);
         let changed = self.model.change(
             &Change {
                 table_name: table,
@@ -201,7 +206,7 @@ impl Database {
         }
         self.followed = changed.companions.len();
         for companion in changed.companions {
-            let before = self.get(&companion.table_name, &companion.key)?;
+            let before = self.stored(&companion.table_name, &companion.key);
             assert_ne!(before, companion.item, "a companion that changes nothing");
             let followed = self.followed;
             self.write(

@@ -1,6 +1,6 @@
 //! The rows of a group, where one partition of a table or index holds them all.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
 use trestle_item::{Item, ScalarType};
@@ -12,7 +12,7 @@ use crate::model::{KeySchema, Table};
 use crate::template::KeyTemplate;
 
 /// A row of a group.
-pub(super) type Member = (At, Rc<Item>);
+pub(super) type Member = (At, Arc<Item>);
 
 /// The partition that holds a group.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! A client's write to a head: it may point it at another row of the group, and nothing else.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item};
 
@@ -175,7 +175,7 @@ pub(in crate::effects) fn unpoint<R: Rows>(
         }
         .into());
     }
-    let mut demoted = Rc::unwrap_or_clone(row);
+    let mut demoted = Arc::unwrap_or_clone(row);
     step.demote(&mut demoted, ledger.now_ms);
     ledger.put(entity, at, demoted);
     Ok(())
