@@ -1,10 +1,13 @@
 //! Sending one write, and looking again where that is ours to do.
 
+use std::collections::BTreeMap;
+
 use trestle_api::{
     ConditionCheck, DatabaseExt, DeleteItem, ErrorKind, GetItem, PutItem, ReturnValue,
     ReturnValuesOnConditionCheckFailure, TransactWriteItem, UpdateItem,
 };
-use trestle_item::Item;
+use trestle_expr::Condition;
+use trestle_item::{Item, Map};
 
 use crate::draft::{Draft, Prepared, PreparedWrite, Presence};
 use crate::handle::Handle;
@@ -74,6 +77,35 @@ fn refusal(handle: Handle<'_>, draft: &Draft, found: Option<Item>) -> Error {
     }
 }
 
+/// The expressions of a write, and the names and values that they share.
+struct Words {
+    /// Nothing for an update that changes nothing.
+    update_expression: Option<String>,
+    condition_expression: Option<String>,
+    expression_attribute_names: Option<BTreeMap<String, String>>,
+    expression_attribute_values: Option<Map>,
+}
+
+impl Words {
+    fn new(write: &PreparedWrite, condition: Option<Condition>) -> Self {
+        let mut placeholders = Placeholders::default();
+        let condition_expression = condition.map(|condition| placeholders.take(condition.print(), 'c'));
+        let update_expression = match write {
+            PreparedWrite::Update(update) if !update.is_empty() => {
+                Some(placeholders.take(update.print(), 'u'))
+            }
+            _ => None,
+        };
+        let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+        Words {
+            update_expression,
+            condition_expression,
+            expression_attribute_names,
+            expression_attribute_values,
+        }
+    }
+}
+
 async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, trestle_api::Error> {
     let Prepared {
         table_name,
@@ -82,11 +114,14 @@ async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, tr
         condition,
         ..
     } = prepared;
-    let mut placeholders = Placeholders::default();
-    let condition_expression = condition.map(|condition| placeholders.take(condition.print(), 'c'));
+    let Words {
+        update_expression,
+        condition_expression,
+        expression_attribute_names,
+        expression_attribute_values,
+    } = Words::new(&write, condition);
     match write {
         PreparedWrite::Put(item) => {
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
             let request = PutItem {
                 table_name,
                 item,
@@ -98,9 +133,7 @@ async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, tr
             };
             handle.database.put_item(request).await.map(|_| None)
         }
-        PreparedWrite::Update(update) => {
-            let update_expression = (!update.is_empty()).then(|| placeholders.take(update.print(), 'u'));
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+        PreparedWrite::Update(_) => {
             let request = UpdateItem {
                 table_name,
                 key,
@@ -116,7 +149,6 @@ async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, tr
         }
         // A check is only ever a part of a transaction.
         PreparedWrite::Delete | PreparedWrite::Check => {
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
             let request = DeleteItem {
                 table_name,
                 key,
@@ -141,12 +173,15 @@ pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
         condition,
         ..
     } = prepared;
-    let mut placeholders = Placeholders::default();
-    let condition_expression = condition.map(|condition| placeholders.take(condition.print(), 'c'));
+    let Words {
+        update_expression,
+        condition_expression,
+        expression_attribute_names,
+        expression_attribute_values,
+    } = Words::new(&write, condition);
     let mut part = TransactWriteItem::default();
-    match write {
-        PreparedWrite::Put(item) => {
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+    match (write, update_expression) {
+        (PreparedWrite::Put(item), _) => {
             part.put = Some(Box::new(trestle_api::Put {
                 item,
                 table_name,
@@ -156,9 +191,7 @@ pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
                 return_values_on_condition_check_failure: SHOW,
             }));
         }
-        PreparedWrite::Update(update) => {
-            let update_expression = placeholders.take(update.print(), 'u');
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+        (PreparedWrite::Update(_), Some(update_expression)) => {
             part.update = Some(Box::new(trestle_api::Update {
                 key,
                 update_expression,
@@ -169,8 +202,7 @@ pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
                 return_values_on_condition_check_failure: SHOW,
             }));
         }
-        PreparedWrite::Delete => {
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+        (PreparedWrite::Delete, _) => {
             part.delete = Some(Box::new(trestle_api::Delete {
                 key,
                 table_name,
@@ -180,8 +212,8 @@ pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
                 return_values_on_condition_check_failure: SHOW,
             }));
         }
-        PreparedWrite::Check => {
-            let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+        // Changing nothing is no part of a transaction; that the row is there, and what else must hold, is.
+        (PreparedWrite::Update(_) | PreparedWrite::Check, _) => {
             part.condition_check = Some(Box::new(ConditionCheck {
                 key,
                 table_name,

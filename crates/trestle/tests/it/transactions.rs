@@ -58,6 +58,14 @@ fn story<D: Database>(db: &Manhunt<D>) {
         [false, true]
     );
 
+    let touch = |id| db.transaction().with(db.update_search(SearchKey::new(id)));
+    touch("a1").commit().wait().unwrap();
+    let absent = touch("a9").commit().wait().unwrap_err();
+    assert!(
+        absent.is_condition(),
+        "changing nothing still needs the row: {absent}"
+    );
+
     let first = canceled.reasons.first().unwrap().as_ref().unwrap();
     let there: Search = first.failed.row().unwrap().unwrap();
     assert_eq!(there.status, SearchStatus::Failed, "the row that was in the way");
