@@ -8,6 +8,7 @@ mod candidates;
 mod find;
 mod merge;
 mod moving;
+mod neighbours;
 mod sweep;
 mod windows;
 

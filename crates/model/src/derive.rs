@@ -203,8 +203,9 @@ impl<'m> Work<'m, '_> {
             })?;
         }
         let Some(old) = self.old else { return Ok(()) };
-        let changed = entity.attributes.iter().find(|attribute| {
-            let stored = old.get(&attribute.name).filter(|_| attribute.immutable);
+        let mut immutable = entity.attributes.iter().filter(|attribute| attribute.immutable);
+        let changed = immutable.find(|attribute| {
+            let stored = old.get(&attribute.name);
             stored.is_some() && stored != self.value(&attribute.name)
         });
         match changed {

@@ -113,6 +113,7 @@ impl Binding {
     }
 
     fn move_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<Moved, BindError> {
+        self.engine.look_ahead(table);
         or_gone(self.engine.move_rows(table, from, rows))
     }
 

@@ -10,8 +10,9 @@ use trestle_store::{Bytes, Direction, Rows, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
 use super::find::{former_place, own_key};
+use super::neighbours::Neighbours;
 use super::{Belongs, Former, FormerRange, Sources};
-use crate::catalog::Index;
+use crate::catalog::{Index, Table};
 use crate::layout::{self, ItemKey};
 use crate::page::{PAGE_BYTES_MAX, PageRequest, Source};
 use crate::range::{self, Range};
@@ -42,6 +43,20 @@ pub(crate) fn rows<'s>(
         renewed: gathering.candidates.into_rows().into_iter().peekable(),
         direction: request.direction,
     }))
+}
+
+/// Finds out where rows lie that a scan of the table from its beginning will want.
+pub(super) fn look_ahead(snapshot: &dyn Snapshot, former: &dyn Former, table: &Table) -> Result<(), Error> {
+    let all = Range::prefix(table.id.0.to_be_bytes().to_vec());
+    let gathering = Gathering {
+        snapshot,
+        former,
+        source: Source { table, index: None },
+        wanted: &all,
+        direction: Direction::Forward,
+        candidates: Candidates::new(Direction::Forward, Some(0), PAGE_BYTES_MAX),
+    };
+    table.windows.from(&gathering, &all.start).map(drop)
 }
 
 /// Whether a row lies in a former place: it is listed where it belongs. What cannot be read is left to whoever shows it.
@@ -86,6 +101,7 @@ impl Gathering<'_> {
     /// Goes through the rows in the order of their own places, which somebody has found out, or finds it out.
     fn through_windows(&mut self) -> Result<(), Error> {
         let mut start = self.wanted.start.clone();
+        let mut table = Neighbours::new(self.snapshot);
         loop {
             let window = self.source.table.windows.from(self, &start)?;
             for (own, former) in window.rows(&start) {
@@ -93,7 +109,7 @@ impl Gathering<'_> {
                     return Ok(());
                 }
                 // Gone if it has been moved or removed since.
-                if let Some(bytes) = self.snapshot.get(Space::Items, former).map_err(internal)? {
+                if let Some(bytes) = table.get(former).map_err(internal)? {
                     self.take(&bytes)?;
                 }
             }

@@ -9,7 +9,9 @@ use trestle_item::Item;
 use trestle_store::{Direction, Space};
 
 use super::find::lies_at;
+use super::merge::look_ahead;
 use super::moving::Relocation;
+use super::windows::ROWS_MAX;
 use crate::Engine;
 use crate::catalog::Table;
 use crate::consequences::checked;
@@ -108,6 +110,17 @@ impl Engine {
         }
         let relocated = self.relocate(table, relocations)?;
         Ok(relocated.map(|rows| Moved { moved: rows, ..moved }))
+    }
+
+    /// Spares the first scan of a table whose rows move the walk through all of it. Nothing happens if they are too many
+    /// to keep in mind, or if it was done before; what goes wrong is told to whoever scans.
+    pub fn look_ahead(&self, table: &str) {
+        let Ok(table) = self.table(table) else { return };
+        let former = table.former.as_ref().filter(|former| former.may_hold_rows());
+        let Some(former) = former else { return };
+        if table.stats.read().0 <= ROWS_MAX as u64 && table.windows.is_first_look_ahead() {
+            let _ = look_ahead(&*self.shared().store.snapshot(), &**former, &table);
+        }
     }
 
     /// Looks for rows in former places among the next `at_most` rows of a table, from `from` on.

@@ -9,6 +9,7 @@ mod places;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use trestle_api::Error;
@@ -21,7 +22,7 @@ use crate::range::Range;
 use crate::shared::internal;
 
 /// Rows in one window: some thirty megabytes. Few while testing, so that windows end where they seldom would.
-const ROWS_MAX: usize = if cfg!(debug_assertions) { 32 } else { 250_000 };
+pub(super) const ROWS_MAX: usize = if cfg!(debug_assertions) { 32 } else { 250_000 };
 /// Windows kept for one table.
 const WINDOWS_MAX: usize = 4;
 
@@ -29,6 +30,8 @@ const WINDOWS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     kept: Mutex<VecDeque<Arc<Window>>>,
+    /// Whether somebody has looked before a scan had to.
+    looked_ahead: AtomicBool,
 }
 
 /// A stretch of a table or index.
@@ -45,6 +48,11 @@ pub(super) struct Window {
 }
 
 impl Windows {
+    /// Whether nobody has asked this before.
+    pub(super) fn is_first_look_ahead(&self) -> bool {
+        !self.looked_ahead.swap(true, Ordering::Relaxed)
+    }
+
     /// A window on what lies behind `start`.
     pub(super) fn from(
         &self,

@@ -93,7 +93,7 @@ fn of_own_places(both: Both<'_>, other: &Entity, all: &[Both<'_>]) -> Option<Hin
 
 /// Whether a key that both layouts have means the same row in both: only the padding of numbers differs, and each of
 /// those ends where the digits end.
-fn differ_in_width_only(former: &Entity, own: &Entity) -> bool {
+pub(super) fn differ_in_width_only(former: &Entity, own: &Entity) -> bool {
     let templates = former.table_key.iter().zip(&own.table_key);
     templates
         .into_iter()

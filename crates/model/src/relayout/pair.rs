@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use trestle_item::{AttributeValue, Item, Map};
 
 use super::Way;
+use super::apart::differ_in_width_only;
 use crate::entity::Entity;
 use crate::model::Table;
 use crate::template::{Given, KeyTemplate, RenderError, Said, Slot};
@@ -24,6 +25,8 @@ pub(super) struct Pair {
     pub(super) fixed: Map,
     /// What goes from a row if it is just this: the present version does not know it.
     pub(super) withdrawn: Map,
+    /// Whether a key can be of both layouts: such a row is in its own place. Otherwise it is proved that none is.
+    pub(super) may_stay: bool,
 }
 
 impl Pair {
@@ -45,6 +48,7 @@ impl Pair {
                 }),
             },
             withdrawn: withdrawn(way, former_table, former, table, own),
+            may_stay: differ_in_width_only(former, own),
             given,
         }
     }
@@ -93,8 +97,8 @@ impl Moving<'_> {
     /// What a key says, if it is that of a former place.
     pub(super) fn said(&self, key: &Item) -> Option<Said> {
         let said = self.former.said(key)?;
-        let is_own = self.own_place(&said).is_ok_and(|own| holds(key, &own));
-        (!is_own).then_some(said)
+        let stays = self.pair.may_stay && self.own_place(&said).is_ok_and(|own| holds(key, &own));
+        (!stays).then_some(said)
     }
 
     /// The place of a row now, from what its former key says.

@@ -52,16 +52,16 @@ impl Slot {
             _ => plain(value),
         };
         let text = if self.lower { text.to_lowercase() } else { text };
-        self.folded_text(&text)
+        self.written(text)
     }
 
     /// The text in the key of what is folded already.
     pub(crate) fn folded_text(&self, folded: &str) -> Result<String, String> {
-        let text = if self.escape {
-            self.escaped(folded)
-        } else {
-            folded.to_owned()
-        };
+        self.written(folded.to_owned())
+    }
+
+    fn written(&self, text: String) -> Result<String, String> {
+        let text = if self.escape { self.escaped(&text) } else { text };
         self.check_text(&text)?;
         Ok(text)
     }
@@ -96,6 +96,11 @@ impl Slot {
             kind if kind.is_numeric() => AttributeValue::N(Number::parse(&plain).ok()?),
             _ => return None,
         };
+        if self.is_plain() && matches!(value, AttributeValue::S(_)) {
+            self.attribute.check(&value).ok()?;
+            self.check_text(text).ok()?;
+            return Some(value);
+        }
         // There may be several ways to write it, but only one that is written.
         let written = self.text(&value).ok()?;
         (written == text).then_some(value)

@@ -53,6 +53,17 @@ fn what_was_found_out_in_one_layout_is_forgotten_in_the_next() {
     assert_eq!(query_all(migration.engine(), fresh()).0.len(), 10);
 }
 
+#[test]
+fn a_look_ahead_is_as_good_as_a_scans_own_and_stays_right_while_rows_move() {
+    let migration = Migration::of(&some());
+    migration.engine().look_ahead(TABLE);
+    let expected: Vec<Id> = some().into_keys().collect();
+    assert_eq!(scanned(&migration), expected);
+    migration.engine().move_rows(TABLE, None, 2).unwrap();
+    migration.engine().look_ahead(TABLE);
+    assert_eq!(scanned(&migration), expected);
+}
+
 /// Refuses a write that makes `v` 3, after a look at all rows.
 #[derive(Debug)]
 struct Refusing(Moving);
