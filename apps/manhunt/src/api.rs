@@ -10,12 +10,11 @@ use axum::middleware::map_response;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, patch, post};
 use axum::{Json, Router};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use trestle::plain_json;
-use trestle::typed::{Page, Write};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trestle::typed::Page;
 
-use crate::model::{ContactMethodKey, ManhuntModel};
+use crate::model::ContactMethodKey;
 use crate::{Error, MethodChange, MethodDraft, Result, SearchFilter, Service, Words, trail};
 
 const PAGE: &str = include_str!("../page.html");
@@ -29,8 +28,7 @@ type Domain = Path<String>;
 type Ids = Path<(String, String)>;
 /// A domain, a contact, and its method.
 type MethodIds = Path<(String, String, String)>;
-type Answer = Result<Json<Value>>;
-type Created = Result<(StatusCode, Json<Value>)>;
+type Answer = Result<Response>;
 
 /// Every path and what answers there.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
@@ -94,21 +92,20 @@ struct Respond {
 }
 
 async fn list_contacts(State(app): App, Path(domain): Domain, Query(list): Query<After>) -> Answer {
-    Ok(page(app.contacts(&domain, list.after).await?))
+    page(app.contacts(&domain, list.after).await?)
 }
 
-async fn add_contact(State(app): App, Path(domain): Domain, Json(new): Json<Named>) -> Created {
-    created(&app.add_contact(&domain, &new.name).await?)
+async fn add_contact(State(app): App, Path(domain): Domain, Json(new): Json<Named>) -> Answer {
+    created(app.add_contact(&domain, &new.name).await?)
 }
 
 async fn get_contact(State(app): App, Path((domain, contact)): Ids) -> Answer {
     let (contact, methods) = app.contact(&domain, &contact).await?;
-    let shown = json!({ "contact": view(&contact), "methods": views(&methods) });
-    Ok(Json(shown))
+    shown(json!({ "contact": contact, "methods": methods }))
 }
 
-async fn add_method(State(app): App, Path((domain, contact)): Ids, Json(new): Json<MethodDraft>) -> Created {
-    created(&app.add_method(&domain, &contact, new).await?)
+async fn add_method(State(app): App, Path((domain, contact)): Ids, Json(new): Json<MethodDraft>) -> Answer {
+    created(app.add_method(&domain, &contact, new).await?)
 }
 
 async fn change_method(
@@ -117,7 +114,7 @@ async fn change_method(
     Json(change): Json<MethodChange>,
 ) -> Answer {
     let key = method_key(contact, method);
-    shown(&app.change_method(&domain, key, change).await?)
+    shown(app.change_method(&domain, key, change).await?)
 }
 
 async fn remove_method(State(app): App, Path((domain, contact, method)): MethodIds) -> Result<StatusCode> {
@@ -126,27 +123,26 @@ async fn remove_method(State(app): App, Path((domain, contact, method)): MethodI
 }
 
 async fn list_searches(State(app): App, Path(domain): Domain, Query(filter): Query<SearchFilter>) -> Answer {
-    Ok(page(app.searches(&domain, filter).await?))
+    page(app.searches(&domain, filter).await?)
 }
 
-async fn begin_search(State(app): App, Path(domain): Domain, Json(begin): Json<Begin>) -> Created {
-    created(&app.begin(&domain, &begin.contact_id, begin.metadata).await?)
+async fn begin_search(State(app): App, Path(domain): Domain, Json(begin): Json<Begin>) -> Answer {
+    created(app.begin(&domain, &begin.contact_id, begin.metadata).await?)
 }
 
 async fn get_search(State(app): App, Path((domain, search)): Ids) -> Answer {
     let (search, attempts) = app.search(&domain, &search).await?;
     let trail = trail(&search, &attempts);
-    let shown = json!({ "search": view(&search), "attempts": views(&attempts), "trail": trail });
-    Ok(Json(shown))
+    shown(json!({ "search": search, "attempts": attempts, "trail": trail }))
 }
 
 async fn cancel_search(State(app): App, Path((domain, search)): Ids, Json(cancel): Json<Cancel>) -> Answer {
-    shown(&app.cancel(&domain, &search, &cancel.reason).await?)
+    shown(app.cancel(&domain, &search, &cancel.reason).await?)
 }
 
 async fn respond(State(app): App, Path((domain, attempt)): Ids, Json(answer): Json<Respond>) -> Answer {
     let attempt = attempt.parse()?;
-    shown(&app.respond(&domain, &attempt, &answer.response).await?)
+    shown(app.respond(&domain, &attempt, &answer.response).await?)
 }
 
 fn method_key(contact_id: String, method_id: String) -> ContactMethodKey {
@@ -156,25 +152,16 @@ fn method_key(contact_id: String, method_id: String) -> ContactMethodKey {
     }
 }
 
-fn view<W: Write<ManhuntModel>>(row: &W) -> Value {
-    plain_json(&row.to_item())
+fn shown(what: impl Serialize) -> Answer {
+    Ok(Json(what).into_response())
 }
 
-fn views<W: Write<ManhuntModel>>(rows: &[W]) -> Vec<Value> {
-    rows.iter().map(view).collect()
+fn created(row: impl Serialize) -> Answer {
+    Ok((StatusCode::CREATED, Json(row)).into_response())
 }
 
-fn shown<W: Write<ManhuntModel>>(row: &W) -> Answer {
-    Ok(Json(view(row)))
-}
-
-fn created<W: Write<ManhuntModel>>(row: &W) -> Created {
-    Ok((StatusCode::CREATED, Json(view(row))))
-}
-
-fn page<W: Write<ManhuntModel>>(page: Page<W>) -> Json<Value> {
-    let next = page.next.map(|bookmark| bookmark.to_string());
-    Json(json!({ "items": views(&page.rows), "next": next }))
+fn page(page: Page<impl Serialize>) -> Answer {
+    shown(json!({ "items": page.rows, "next": page.next }))
 }
 
 /// What axum refuses by itself, in the shape of every other error.

@@ -5,8 +5,8 @@ use trestle::ids;
 use trestle::typed::{Held, Page, Part};
 
 use crate::model::{
-    Contact, ContactKey, ContactMethod, ContactMethodKey, ManhuntModel, NewContact, NewContactMethod,
-    UpdateContactMethod,
+    Contact, ContactKey, ContactMethod, ContactMethodKey, ContactMethodType, ManhuntModel, NewContact,
+    NewContactMethod, UpdateContactMethod,
 };
 use crate::{Error, Result, Service};
 
@@ -14,8 +14,8 @@ use crate::{Error, Result, Service};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MethodDraft {
-    /// `call`, `text`, `email` or `webhook`.
-    pub r#type: String,
+    /// How somebody is reached.
+    pub r#type: ContactMethodType,
     /// The number, address or URL.
     pub destination: String,
     /// How long to wait for an answer before the next method.
@@ -77,7 +77,7 @@ impl Service {
             contact_id: contact.to_owned(),
             method_id: ids::uuid(),
             domain_id: domain.to_owned(),
-            r#type: draft.r#type.parse().map_err(Error::invalid)?,
+            r#type: draft.r#type,
             destination: draft.destination,
         });
         method.wait_seconds = draft.wait_seconds.map_or(method.wait_seconds, i64::from);

@@ -20,7 +20,7 @@ pub struct SearchFilter {
     /// The contact.
     pub contact: String,
     /// Only those with this status.
-    pub status: Option<String>,
+    pub status: Option<SearchStatus>,
     /// Only those that began before this time.
     pub before: Option<String>,
     /// The bookmark of the page before.
@@ -62,9 +62,8 @@ impl Service {
         let contact = db.contact(id).first().await?;
         let own = contact.filter(|contact| contact.domain_id == domain);
         own.ok_or(Error::NotFound("contact"))?;
-        let status = filter.status.map(|text| text.parse::<SearchStatus>()).transpose();
         let before = filter.before.map(Timestamp::parse).transpose();
-        let searches = match (status.map_err(Error::invalid)?, before.map_err(Error::invalid)?) {
+        let searches = match (filter.status, before.map_err(Error::invalid)?) {
             (None, None) => db.searches_of_contact(id),
             (None, Some(before)) => db.searches_of_contact_before(id, before),
             (Some(status), None) => db.searches_by_status(id, status),

@@ -5,6 +5,7 @@ use quote::quote;
 use trestle_model::{KeyTemplate, Operation};
 
 use crate::access::Planned;
+use crate::json;
 use crate::names::{Taken, ident, snake};
 use crate::plan::{Plan, typed};
 
@@ -57,10 +58,13 @@ fn sum(plan: &Plan<'_>, name: &Ident, doc: &str, variants: &[Variant]) -> Option
     let reads = others.iter().map(|(variant, entity, row)| {
         quote!(#entity => <#row as #typed::FromRow>::from_row(entity, row).map(Self::#variant),)
     });
+    let json = json::as_variant(name, variants.iter().map(|(variant, ..)| variant));
     Some(quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
         pub enum #name { #(#declared)* }
+
+        #json
 
         impl #typed::FromRow for #name {
             type Model = #marker;
@@ -85,10 +89,11 @@ fn gathered(plan: &Plan<'_>, planned: &Planned<'_>) -> Option<TokenStream> {
         planned.pattern.name()
     );
     let mut taken = Taken::default();
-    let (mut fields, mut arms) = (Vec::new(), Vec::new());
+    let (mut fields, mut arms, mut members) = (Vec::new(), Vec::new(), Vec::new());
     for (variant, entity, row) in &planned.variants {
         let field = ident(&taken.take(&snake(entity), "_"));
         let doc = format!("Rows of `{entity}`.");
+        members.push((field.clone(), entity.as_str()));
         if is_single(plan, planned, entity) {
             fields.push(quote!(#[doc = #doc] pub #field: ::core::option::Option<#row>,));
             arms.push(quote!(Self::#variant(row) => into.#field = ::core::option::Option::Some(row),));
@@ -97,10 +102,13 @@ fn gathered(plan: &Plan<'_>, planned: &Planned<'_>) -> Option<TokenStream> {
             arms.push(quote!(Self::#variant(row) => into.#field.push(row),));
         }
     }
+    let json = json::as_object(name, &members);
     Some(quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct #name { #(#fields)* }
+
+        #json
 
         impl #typed::Collection for #row {
             type Gathered = #name;

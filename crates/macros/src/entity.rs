@@ -5,6 +5,7 @@ use quote::quote;
 use trestle_model::Role;
 
 use crate::defaults;
+use crate::json;
 use crate::names::{Taken, ident, screaming};
 use crate::plan::{EntityNames, Field, Plan, typed};
 use crate::types;
@@ -12,7 +13,11 @@ use crate::types;
 pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     let row = row(plan, names);
     let attributes = attributes(names);
-    let written = names.is_declared().then(|| written(plan, names));
+    let written = if names.is_declared() {
+        written(plan, names)
+    } else {
+        json::as_item(&names.row, &item(names))
+    };
     let removed = removed(plan, names);
     let head_key = head_key(plan, names);
     quote!(#row #attributes #written #removed #head_key)
@@ -161,12 +166,9 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     } = names;
     let marker = &plan.marker;
     let identity: Vec<&Ident> = identity(names).map(|field| &field.name).collect();
-    let item = if names.entity.is_closed() {
-        quote!(#typed::Item::new())
-    } else {
-        quote!(::core::clone::Clone::clone(&self.#rest))
-    };
-    let inserts = names.fields.iter().map(|field| insert(names, field));
+    let item = item(names);
+    let to_item = quote!(#typed::Write::<#marker>::to_item(self));
+    let (row_json, new_json) = (json::as_item(row, &to_item), json::as_item(new, &to_item));
     let required: Vec<&Field<'_>> = names
         .fields
         .iter()
@@ -184,12 +186,10 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         impl #typed::Write<#marker> for #row {
             type Entity = #row;
 
-            fn to_item(&self) -> #typed::Item {
-                let mut item = #item;
-                #(#inserts)*
-                item
-            }
+            fn to_item(&self) -> #typed::Item { #item }
         }
+
+        #row_json
 
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
@@ -212,6 +212,8 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
             }
         }
 
+        #new_json
+
         impl ::core::convert::From<#new> for #row {
             fn from(new: #new) -> Self {
                 Self { #(#made,)* #rest_made }
@@ -228,7 +230,19 @@ fn removed(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
     (!kept).then(|| quote!(impl #typed::Remove<#marker> for #row {}))
 }
 
-fn insert(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
+/// The item that a row is.
+fn item(names: &EntityNames<'_>) -> TokenStream {
+    let (typed, rest) = (typed(), &names.rest);
+    let known = if names.entity.is_closed() {
+        quote!(#typed::Item::new())
+    } else {
+        quote!(::core::clone::Clone::clone(&self.#rest))
+    };
+    let inserts = names.fields.iter().map(|field| insert(names, field));
+    quote!({ let mut item = #known; #(#inserts)* item })
+}
+
+pub(crate) fn insert(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
     let typed = typed();
     let name = &field.name;
     let attribute = &field.attribute.name;

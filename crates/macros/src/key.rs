@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::entity::{field_of, identity};
+use crate::json;
 use crate::plan::{EntityNames, Plan, typed};
 use crate::types;
 
@@ -18,12 +19,14 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         quote!(#typed::insert(&mut item, #attribute, &self.#name);)
     });
     let new = new(names);
+    let json = json::as_item(key, &quote!(#typed::Key::<#marker>::to_item(self)));
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct #key { #(#fields)* }
 
         #new
+        #json
 
         impl #typed::Key<#marker> for #key {
             type Entity = #row;

@@ -10,6 +10,7 @@ mod defaults;
 mod entity;
 mod file;
 mod input;
+mod json;
 mod key;
 mod names;
 mod one_of;

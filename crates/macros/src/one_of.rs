@@ -5,6 +5,7 @@ use quote::quote;
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{Attribute, AttributeKind};
 
+use crate::json;
 use crate::names::{Taken, ident, pascal};
 use crate::plan::{EntityNames, Field, typed};
 
@@ -66,17 +67,23 @@ fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> Token
         })
         .collect();
     let docs = shown.iter().map(|text| format!("`{text}`"));
-    let stored = match attribute.kind {
-        AttributeKind::Integer => {
-            let numbers = attribute.one_of.iter().filter_map(AttributeValue::as_n);
-            let numbers: Vec<i64> = numbers.filter_map(Number::to_i64).collect();
-            quote! {
-                let number: i64 = match self { #(Self::#variants => #numbers,)* };
-                #typed::Value::to_value(&number)
+    let is_number = attribute.kind == AttributeKind::Integer;
+    let numbers = attribute.one_of.iter().filter_map(AttributeValue::as_n);
+    let numbers = numbers.filter_map(Number::to_i64);
+    let as_number = is_number.then(|| {
+        quote! {
+            /// The number that is stored.
+            pub const fn as_i64(self) -> i64 {
+                match self { #(Self::#variants => #numbers,)* }
             }
         }
-        _ => quote!(#typed::AttributeValue::from(self.as_str())),
+    });
+    let stored = if is_number {
+        quote!(#typed::Value::to_value(&self.as_i64()))
+    } else {
+        quote!(#typed::AttributeValue::from(self.as_str()))
     };
+    let json = json::as_one_of(name, is_number);
     quote! {
         #[doc = #doc]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,7 +97,11 @@ fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> Token
             pub const fn as_str(self) -> &'static str {
                 match self { #(Self::#variants => #shown,)* }
             }
+
+            #as_number
         }
+
+        #json
 
         impl #typed::Value for #name {
             fn to_value(&self) -> #typed::AttributeValue { #stored }

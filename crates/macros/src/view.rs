@@ -4,7 +4,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use trestle_model::{Index, Projection, Table};
 
-use crate::entity::{field_of, identity, read};
+use crate::entity::{field_of, identity, insert, read};
+use crate::json;
 use crate::plan::{EntityNames, Field, Plan, typed};
 
 /// An entity, seen through an index.
@@ -50,6 +51,11 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
     let fields = shown.iter().map(|field| field_of(names, field));
     let reads = shown.iter().map(|field| read(names, field));
     let identity: Vec<&Ident> = identity(names).map(|field| &field.name).collect();
+    let inserts = shown.iter().map(|field| insert(names, field));
+    let json = json::as_item(
+        name,
+        &quote!({ let mut item = #typed::Item::new(); #(#inserts)* item }),
+    );
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +69,8 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
                 ::core::result::Result::Ok(Self { #(#reads,)* })
             }
         }
+
+        #json
 
         impl #name {
             /// What identifies the row.

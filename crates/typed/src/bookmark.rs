@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
 use trestle_item::{AttributeValue, Item, codec};
 
 use crate::Error;
@@ -13,7 +14,8 @@ const ACCESS: &str = "access";
 const KEY: &str = "key";
 
 /// A place in what an access pattern finds, to go on from later: opaque text, safe in a URL.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Bookmark(String);
 
 impl Bookmark {

@@ -52,9 +52,11 @@ pub use value::{Contains, EpochSeconds, NotATimestamp, NotOneOf, Ordered, Text, 
 pub use write::{Check, Delete, Put, Update};
 
 pub use futures_core::Stream;
+#[doc(hidden)]
+pub use serde;
 pub use trestle_api::Database;
 pub use trestle_env::Clock;
-pub use trestle_item::{AttributeValue, Item, Map, Number};
+pub use trestle_item::{AttributeValue, Item, Map, Number, Plain};
 
 /// A future that a builder becomes when it is awaited.
 pub type Future<'d, T> = std::pin::Pin<Box<dyn std::future::Future<Output = Result<T, Error>> + Send + 'd>>;

@@ -1,9 +1,11 @@
 //! A page of rows.
 
+use serde::Serialize;
+
 use crate::Bookmark;
 
 /// Some rows, and where to go on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Page<T> {
     /// The rows, in order.
     pub rows: Vec<T>,

@@ -22,7 +22,7 @@ fn first(search: &str) -> AttemptId {
 async fn with_status(world: &World, contact: &str, status: &str) -> Vec<String> {
     let filter = SearchFilter {
         contact: contact.to_owned(),
-        status: Some(status.to_owned()),
+        status: Some(status.parse().unwrap()),
         ..SearchFilter::default()
     };
     let page = world.service().searches(DOMAIN, filter).await.unwrap();

@@ -274,7 +274,7 @@ async fn point_03_ids_of_something_else_and_of_another_domain_are_not_found() {
 async fn pages(world: &World, status: Option<&str>, meanwhile: impl AsyncFn()) -> Vec<String> {
     let mut filter = SearchFilter {
         contact: ZAVIER.into(),
-        status: status.map(str::to_owned),
+        status: status.map(|status| status.parse().unwrap()),
         limit: NonZeroU32::new(2),
         ..SearchFilter::default()
     };
@@ -330,7 +330,7 @@ async fn point_11_before_a_date_means_before_also_with_a_status() {
     for status in [None, Some("active")] {
         let filter = SearchFilter {
             contact: ZAVIER.into(),
-            status: status.map(str::to_owned),
+            status: status.map(|status| status.parse().unwrap()),
             before: Some("2019-12-30T19:32:14Z".into()),
             ..SearchFilter::default()
         };

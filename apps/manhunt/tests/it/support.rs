@@ -180,7 +180,7 @@ pub(crate) fn text(destination: &str, wait: u32, order: i64) -> MethodDraft {
 
 pub(crate) fn draft(kind: &str, destination: &str, wait: u32, order: i64) -> MethodDraft {
     MethodDraft {
-        r#type: kind.to_owned(),
+        r#type: kind.parse().unwrap(),
         destination: destination.to_owned(),
         wait_seconds: Some(wait),
         enabled: None,

@@ -12,5 +12,6 @@ mod json;
 mod key;
 mod number;
 mod oracle;
+mod plain;
 mod size;
 mod value;

@@ -126,6 +126,15 @@ async fn lists(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     Ok(())
 }
 
+async fn as_json(db: &Shop<impl Database>) -> Result<(), Box<dyn std::error::Error>> {
+    let page = db.orders_by_status(OrderStatus::Open).page().await?;
+    let body = serde_json::to_string(&page)?;
+    assert!(body.starts_with(r#"{"rows":[{"cents":"#));
+    let status: OrderStatus = serde_json::from_str(r#""open""#)?;
+    assert_eq!(status, OrderStatus::Open);
+    Ok(())
+}
+
 async fn batches(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     let keys: Vec<OrderKey> = (1..=100)
         .map(|number| OrderKey {
@@ -183,6 +192,7 @@ fn the_guide_does_what_it_says() -> Result<(), Box<dyn std::error::Error>> {
     update(&db).wait()?;
     transaction(&db).wait()?;
     lists(&db).wait()?;
+    as_json(&db).wait()?;
     on_a_thread(&db)?;
     failures(&db).wait()?;
     batches(&db).wait()?;

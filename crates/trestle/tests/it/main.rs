@@ -8,6 +8,7 @@ mod conditions;
 mod errors;
 mod events;
 mod guide;
+mod json;
 mod klayers;
 mod littlehorse;
 mod manhunt;
