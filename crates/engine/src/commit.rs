@@ -12,10 +12,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use futures_channel::oneshot;
 use trestle_api::{Error, Response};
 use trestle_store::{Batch, Space};
 
 use crate::catalog::{Catalog, Stats, Table};
+use crate::completion::Completion;
 use crate::image::Image;
 use crate::meta;
 use crate::shared::Shared;
@@ -60,13 +62,8 @@ impl Committer {
         ))
     }
 
-    /// Queues `work`; the receiver gets the answer when the outcome is durable.
-    pub(crate) fn submit(
-        &self,
-        work: Work,
-        hold: Option<crate::conflicts::Hold>,
-        fresh: bool,
-    ) -> oneshot::Receiver<Result<Response, Error>> {
+    /// Queues `work`; the answer comes when the outcome is durable.
+    pub(crate) fn submit(&self, work: Work, hold: Option<crate::conflicts::Hold>, fresh: bool) -> Completion {
         let (reply, answer) = oneshot::channel();
         if let Some(jobs) = &*self.jobs.lock() {
             // A closed queue drops the reply, which the receiver reports as an engine that has stopped.
@@ -77,7 +74,7 @@ impl Committer {
                 fresh,
             });
         }
-        answer
+        Completion::Waiting(answer)
     }
 
     /// Takes no more requests; those that were accepted are still answered.

@@ -4,7 +4,8 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use trestle_api::{Error, Response};
+use futures_channel::oneshot;
+use trestle_api::{Error, Response, Wait};
 
 type Answer = Result<Response, Error>;
 
@@ -28,7 +29,7 @@ impl Completion {
     pub fn wait(self) -> Answer {
         match self {
             Self::Ready(answer) => answer,
-            Self::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),
+            Self::Waiting(answer) => answer.wait().unwrap_or_else(|_| Err(stopped())),
         }
     }
 }
@@ -40,7 +41,7 @@ impl IntoFuture for Completion {
     fn into_future(self) -> Awaited {
         match self {
             Self::Ready(answer) => Awaited::Ready(Some(answer)),
-            Self::Waiting(answer) => Awaited::Waiting(answer.into_future()),
+            Self::Waiting(answer) => Awaited::Waiting(answer),
         }
     }
 }
@@ -51,7 +52,7 @@ pub enum Awaited {
     /// The answer is there, unless it was taken.
     Ready(Option<Answer>),
     /// The committer will send it.
-    Waiting(oneshot::AsyncReceiver<Answer>),
+    Waiting(oneshot::Receiver<Answer>),
 }
 
 impl Future for Awaited {

@@ -122,7 +122,7 @@ impl Engine {
 
     /// Queues a write.
     pub(crate) fn submit(&self, work: Work, hold: Option<Hold>) -> Completion {
-        Completion::Waiting(self.inner.committer.submit(work, hold, false))
+        self.inner.committer.submit(work, hold, false)
     }
 }
 

@@ -138,9 +138,6 @@ impl Worker {
             fresh,
         );
         drop(committer);
-        answer
-            .recv()
-            .map_err(|_| Error::internal("the engine has stopped"))?
-            .map(|_| ())
+        answer.wait().map(|_| ())
     }
 }

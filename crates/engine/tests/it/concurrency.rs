@@ -1,6 +1,9 @@
 //! Many clients at once: nothing is lost, nothing is half done, and conflicts are said to be conflicts.
 
+use std::future::{Future as _, IntoFuture as _};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Waker};
 
 use trestle_api::{
     BatchWriteItem, CancellationCode, Error, ErrorKind, Get, PutRequest, TransactGetItem, TransactGetItems,
@@ -38,6 +41,33 @@ fn a_counter_raised_by_64_threads_is_exact() {
     });
     let counter = get(&fixture.engine, "T", key("counter")).unwrap();
     assert_eq!(number(&counter, "hits"), 64 * 50);
+}
+
+/// Clients go away at any moment: also in the one in which their answer is sent.
+#[test]
+fn what_nobody_waits_for_any_more_is_done_all_the_same() {
+    let fixture = Fixture::new();
+    let engine = &fixture.engine;
+    engine.run(table("T", "pk:S", &[], &[])).unwrap();
+    let (clients, requests) = (4, 5_000);
+    std::thread::scope(|scope| {
+        for client in 0..clients {
+            scope.spawn(move || {
+                let mut rng = fastrand::Rng::with_seed(client);
+                let mut context = Context::from_waker(Waker::noop());
+                for at in 0..requests {
+                    let put = put("T", key(&format!("{client}.{at}")));
+                    let mut answer = engine.start(put.into()).into_future();
+                    let _ = Pin::new(&mut answer).poll(&mut context);
+                    (0..rng.u32(0..2_000)).for_each(|_| std::hint::spin_loop());
+                }
+            });
+        }
+    });
+    // The committer takes requests in turn: with the last one, those before it are done.
+    engine.run(put("T", key("last"))).unwrap();
+    let (items, _) = scan_all(engine, scan("T", None));
+    assert_eq!(items.len() as u64, clients * requests + 1);
 }
 
 #[test]
