@@ -58,7 +58,7 @@ impl RowChange {
     }
 
     /// Stages the row alone.
-    fn stage(&self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Consumed, Error> {
+    pub(crate) fn stage(&self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Consumed, Error> {
         if self.old.is_some() {
             transaction.settle(&self.table, &self.key)?;
         }
@@ -155,7 +155,7 @@ impl Chain<'_, '_> {
 }
 
 /// The item with its key, where it was left out.
-fn with_key(mut item: Item, key: &Item) -> Item {
+pub(crate) fn with_key(mut item: Item, key: &Item) -> Item {
     for (name, value) in key.iter() {
         if !item.contains_key(name) {
             item.insert(name.clone(), value.clone());

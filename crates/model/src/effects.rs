@@ -1,5 +1,6 @@
 //! Effects, carried out: from one write to everything that follows from it. Pure; whoever commits applies it.
 
+pub mod audit;
 mod copy;
 mod counter;
 mod head;

@@ -40,6 +40,7 @@ pub use derive::Derived;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
+pub use effects::audit;
 pub use effects::{By, Change, Changed, Companion, RowQuery, Rows, Stopped};
 pub use entity::{Entity, Role};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};

@@ -16,9 +16,9 @@ use crate::refusal::Refusal;
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    copy: Copy,
+    pub(super) copy: Copy,
     /// Position of the entity it is copied from.
-    from: usize,
+    pub(super) from: usize,
     /// Whether a row can do without.
     optional: bool,
 }

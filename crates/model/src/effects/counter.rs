@@ -18,9 +18,9 @@ use crate::refusal::Refusal;
 /// What is known about a counter before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    counter: Counter,
+    pub(super) counter: Counter,
     /// Position of the entity that counts.
-    entity: usize,
+    pub(super) entity: usize,
 }
 
 /// What one row counts, and where.
@@ -40,22 +40,38 @@ impl Step {
 
     /// `None` for a row that does not count.
     fn count(&self, other: &Entity, item: &Item) -> Result<Option<Count>, Refusal> {
-        let mut only = self.counter.only.iter();
-        if !only.all(|(name, value)| item.get(name) == Some(value)) {
+        if !self.applies_to(item) {
             return Ok(None);
         }
         let Some(identity) = related(other, &self.counter.with, item) else {
             return Ok(None);
         };
-        let amount = match &self.counter.by {
-            Amount::Fixed(amount) => Some(Number::from(*amount)),
-            Amount::Attribute(name) => item.get(name).and_then(AttributeValue::as_n).copied(),
-        };
         Ok(Some(Count {
             key: other.key_from(&identity)?,
             identity,
-            amount: amount.unwrap_or_default(),
+            amount: self.amount(item),
         }))
+    }
+
+    /// Whether a row is one of those that count.
+    pub(super) fn applies_to(&self, item: &Item) -> bool {
+        let mut only = self.counter.only.iter();
+        only.all(|(name, value)| item.get(name) == Some(value))
+    }
+
+    /// How much a row counts. One without the attribute counts nothing.
+    pub(super) fn amount(&self, item: &Item) -> Number {
+        match &self.counter.by {
+            Amount::Fixed(amount) => Number::from(*amount),
+            Amount::Attribute(name) => item.get(name).and_then(AttributeValue::as_n).copied().unwrap_or_default(),
+        }
+    }
+
+    /// What a counting row counts from.
+    pub(super) fn base(&self, other: &Entity) -> Number {
+        let attribute = other.attribute(&self.counter.attribute);
+        let default = attribute.and_then(|attribute| attribute.default.as_ref()?.as_n());
+        default.copied().unwrap_or_default()
     }
 
     fn refused(&self, other: &Entity, reason: impl Into<String>) -> Refusal {
@@ -66,13 +82,9 @@ impl Step {
         }
     }
 
-    fn add(&self, other: &Entity, item: &mut Item, amount: &Number) -> Result<(), Refusal> {
+    pub(super) fn add(&self, other: &Entity, item: &mut Item, amount: &Number) -> Result<(), Refusal> {
         let stored = match item.get(&self.counter.attribute) {
-            None => other
-                .attribute(&self.counter.attribute)
-                .and_then(|attribute| attribute.default.as_ref()?.as_n())
-                .cloned()
-                .unwrap_or_default(),
+            None => self.base(other),
             Some(AttributeValue::N(number)) => *number,
             Some(_) => return Err(self.refused(other, "is no number, and a counter counts in it")),
         };
@@ -139,7 +151,7 @@ fn count_rows<R: Rows>(
 
 /// An event counts when it is first seen. That its row goes or changes does not make it unseen: a redelivery after
 /// that would count again.
-fn count_events<R: Rows>(
+pub(super) fn count_events<R: Rows>(
     ledger: &mut Ledger<'_, '_, R>,
     step: &Step,
     attributes: &[String],
@@ -174,7 +186,7 @@ fn count_events<R: Rows>(
 
 /// What an event is remembered by; `None` if the row lacks an attribute of it. One attribute stands for itself; several
 /// are joined so that two events never have the same text.
-fn event(attributes: &[String], item: &Item) -> Option<String> {
+pub(super) fn event(attributes: &[String], item: &Item) -> Option<String> {
     if let [only] = attributes {
         return item.get(only).map(plain).filter(|text| !text.is_empty());
     }

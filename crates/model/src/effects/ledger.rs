@@ -29,6 +29,8 @@ pub(super) struct Ledger<'m, 'r, R> {
     pub(super) model: &'m Model,
     pub(super) now_ms: u64,
     pub(super) by: By,
+    /// Whether rows that have a time of their last change keep it.
+    pub(super) keeps_times: bool,
     rows: &'r R,
     entries: Vec<Entry>,
     /// By table and bytes of the key.
@@ -61,6 +63,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
             model,
             now_ms,
             by,
+            keeps_times: false,
             rows,
             entries: Vec::new(),
             places: HashMap::new(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use trestle_item::{AttributeValue, Item};
+use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use crate::database::Database;
 use crate::rows::text;
@@ -411,6 +412,86 @@ proptest! {
         for write in &writes {
             run.take(write);
             run.check();
+            assert_eq!(run.database.wrong(), Vec::<String>::new(), "after {write:?}");
+        }
+    }
+
+    /// Rows are lost, attributes are lost, and values are exchanged, behind the model's back.
+    #[test]
+    fn whatever_is_damaged_is_found_and_mended(
+        writes in prop::collection::vec(writes(), 10..40),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..4_u8), 1..5),
+    ) {
+        let mut run = Run {
+            database: Database::new(MODEL),
+            set_back: BTreeSet::new(),
+            delivered: BTreeMap::new(),
+        };
+        for write in &writes {
+            run.take(write);
+        }
+        for (row, attribute, what) in &damages {
+            damage(&mut run.database, row, attribute, *what);
+        }
+        let left = run.database.repair(&AuditOptions::default());
+        let unmendable = |finding: &Finding| matches!(finding.kind, FindingKind::Unfit | FindingKind::SharedValue);
+        assert!(left.iter().all(unmendable), "{left:#?}");
+        if left.is_empty() {
+            check_heads(&run.database, "doc");
+            check_unique(&run.database);
+            check_inverses(&run.database);
+            check_copies(&run.database);
+        }
+    }
+
+    /// Rows from before the model get everything that follows from them.
+    #[test]
+    fn rows_of_before_are_filled_in(rows in prop::collection::vec(rows(), 1..30)) {
+        let mut database = Database::new(MODEL);
+        for (key, set, _) in &rows {
+            database.put_raw("rows", &format!("{key} {}", set.join(" ")));
+        }
+        let options = AuditOptions { fill: true, ..AuditOptions::default() };
+        let left = database.repair(&options);
+        let shared = |finding: &Finding| finding.kind == FindingKind::SharedValue;
+        assert!(left.iter().all(shared), "{left:#?}");
+        assert!(database.audit(options).iter().all(shared));
+        let mut run = Run { database, set_back: BTreeSet::new(), delivered: BTreeMap::new() };
+        run.take(&Write::Delete { key: "kind=order id=none".to_owned() });
+        if left.is_empty() {
+            run.check();
+        }
+    }
+}
+
+/// Changes storage without the model.
+fn damage(database: &mut Database, row: &prop::sample::Index, attribute: &prop::sample::Index, what: u8) {
+    let places: Vec<_> = database.rows.keys().cloned().collect();
+    if places.is_empty() {
+        return;
+    }
+    let place = row.get(&places);
+    let Some(item) = database.rows.get_mut(place) else { return };
+    let names: Vec<String> = item.keys().filter(|name| !["pk", "sk", "kind"].contains(&name.as_str())).cloned().collect();
+    if what == 0 || names.is_empty() {
+        database.rows.remove(place);
+        return;
+    }
+    let name = attribute.get(&names);
+    let value = item.get(name).cloned();
+    match (what, value) {
+        (1, Some(AttributeValue::N(number))) => {
+            item.insert(name.clone(), number.checked_add(&1_i64.into()).unwrap());
+        }
+        (1, Some(AttributeValue::Ss(mut members))) => {
+            members.push("zz".to_owned());
+            item.insert(name.clone(), AttributeValue::string_set(members).unwrap());
+        }
+        (2, Some(AttributeValue::S(text))) if text.len() > 1 => {
+            item.insert(name.clone(), "u");
+        }
+        _ => {
+            item.remove(name);
         }
     }
 }
