@@ -72,8 +72,7 @@ impl Shared {
 
 /// The definitions that a snapshot holds.
 pub(crate) fn load_catalog(snapshot: &dyn Snapshot) -> Result<Catalog, OpenError> {
-    let rows =
-        |prefix: &[u8]| Range::prefix(prefix.to_vec()).rows(snapshot, Space::Meta, Direction::Forward);
+    let rows = |prefix: &[u8]| Range::prefix(prefix.to_vec()).rows(snapshot, Space::Meta, Direction::Forward);
     let mut catalog = Catalog::default();
     let mut stats = HashMap::new();
     for row in rows(b"stats/") {

@@ -103,7 +103,10 @@ impl View {
     /// How many rows a table has, as it is counted.
     #[must_use]
     pub fn row_count(&self, table: &str) -> u64 {
-        self.catalog.tables.get(table).map_or(0, |table| table.stats.read().0)
+        self.catalog
+            .tables
+            .get(table)
+            .map_or(0, |table| table.stats.read().0)
     }
 
     /// The row with this table key.

@@ -39,7 +39,11 @@ impl Number {
             ),
         };
         let magnitude = self.coefficient() % modulus * power % modulus;
-        let residue = if self.negative && magnitude != 0 { modulus - magnitude } else { magnitude };
+        let residue = if self.negative && magnitude != 0 {
+            modulus - magnitude
+        } else {
+            magnitude
+        };
         residue as u64
     }
 

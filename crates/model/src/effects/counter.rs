@@ -63,7 +63,11 @@ impl Step {
     pub(super) fn amount(&self, item: &Item) -> Number {
         match &self.counter.by {
             Amount::Fixed(amount) => Number::from(*amount),
-            Amount::Attribute(name) => item.get(name).and_then(AttributeValue::as_n).copied().unwrap_or_default(),
+            Amount::Attribute(name) => item
+                .get(name)
+                .and_then(AttributeValue::as_n)
+                .copied()
+                .unwrap_or_default(),
         }
     }
 

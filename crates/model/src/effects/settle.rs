@@ -145,10 +145,10 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
 
     fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
         let (entity, now_ms) = (self.row.entity, self.ledger.now_ms);
-        let mut derived = self
-            .ledger
-            .model
-            .derive_as(self.table, entity, self.row.old, item, Some(now_ms))?;
+        let mut derived =
+            self.ledger
+                .model
+                .derive_as(self.table, entity, self.row.old, item, Some(now_ms))?;
         if self.ledger.keeps_times {
             let kept = |name: &str| entity.updated.as_deref() == Some(name) && item.contains_key(name);
             derived.set.retain(|(name, _)| !kept(name));
@@ -186,7 +186,7 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
 }
 
 /// Rows from before the model may have their identity only in their key.
-fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
+pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     if entity.identity.iter().any(|name| !row.contains_key(name)) {
         fill_identity(entity, Arc::make_mut(&mut row));
     }

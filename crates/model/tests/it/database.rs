@@ -269,13 +269,16 @@ impl Database {
             found.merge(inquiry.finish());
         }
         assert_eq!(found.total(), found.kept.len() as u64);
-        found.kept
+        found.in_order()
     }
 
     /// What is wrong, in short: kind, entity, and what is there.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let found = self.audit(AuditOptions::default());
-        found.iter().map(|f| format!("{} {}: {}", f.kind.name(), f.entity, f.there)).collect()
+        found
+            .iter()
+            .map(|f| format!("{} {}: {}", f.kind.name(), f.entity, f.there))
+            .collect()
     }
 
     /// Mends what an audit finds until nothing is left that can be mended; the findings that are left.
@@ -291,7 +294,7 @@ impl Database {
                 let Ok(companions) = self.model.mend(finding, self, self.now_ms) else {
                     continue;
                 };
-                mended += 1;
+                mended += companions.len();
                 for companion in companions {
                     let place = self.place(&companion.table_name, &companion.key);
                     match companion.item {
@@ -304,6 +307,6 @@ impl Database {
                 return mendable.into_iter().chain(left).collect();
             }
         }
-        panic!("never ends: {:#?}", self.audit(options.clone()));
+        panic!("never ends: {:?}", self.audit(options.clone()));
     }
 }

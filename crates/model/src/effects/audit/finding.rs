@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trestle_item::{Item, Number};
 
+use crate::entity::Role;
 use crate::model::Model;
 
 /// How many findings are kept; more are counted. A repair goes on with the next audit.
@@ -29,6 +30,8 @@ pub struct Finding {
     pub there: String,
     /// What is wanted.
     pub wanted: String,
+    /// Whether the row is one that only the database writes.
+    pub(super) is_kept: bool,
     pub(super) cure: Cure,
 }
 
@@ -184,6 +187,21 @@ impl Findings {
         self.kept.extend(others.kept.into_iter().take(room));
     }
 
+    /// Those that are kept, in the order in which they are to be mended: a row is marked as its head says, so heads come
+    /// first.
+    #[must_use]
+    pub fn in_order(mut self) -> Vec<Finding> {
+        self.kept
+            .sort_by_key(|finding| match (finding.kind, &finding.cure) {
+                (FindingKind::Derived, _) if finding.is_kept => 0,
+                (_, Cure::Head { .. }) => 1,
+                (_, Cure::Keeper { .. }) => 2,
+                (FindingKind::HeadMark, _) => 4,
+                _ => 3,
+            });
+        self.kept
+    }
+
     /// How many there were.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -203,6 +221,7 @@ pub(super) fn about(model: &Model, kind: FindingKind, entity: &crate::Entity, ke
         key,
         there: String::new(),
         wanted: String::new(),
+        is_kept: entity.role != Role::Declared,
         cure: Cure::None,
     }
 }

@@ -38,7 +38,9 @@ impl Standing {
         };
         let head = memo.get(model, relation.other, &key, rows)?;
         Ok(Some(Standing {
-            is_head: head.as_ref().is_some_and(|head| stands_for(relation.of, head, row)),
+            is_head: head
+                .as_ref()
+                .is_some_and(|head| stands_for(relation.of, head, row)),
             takes_part: takes_part(step, row),
             key,
             head,
@@ -58,13 +60,25 @@ pub(super) fn takes_part(step: &head::Step, row: &Item) -> bool {
 }
 
 /// Whether a head has what its row makes, besides its own key and tag and what it remembers.
-pub(super) fn is_made_by(model: &Model, of_head: &Entity, step: &head::Step, head: &Item, row: &Item) -> bool {
+pub(super) fn is_made_by(
+    model: &Model,
+    of_head: &Entity,
+    step: &head::Step,
+    head: &Item,
+    row: &Item,
+) -> bool {
     let table = model.tables.get(of_head.table);
     let tag = table.and_then(|table| table.entity_attribute.as_ref());
     let is_own = |name: &String| {
         Some(name) == tag
-            || of_head.key_template(name).is_some_and(|template| !template.is_identity())
-            || step.head.previous.iter().any(|remembered| remembered.attribute == *name)
+            || of_head
+                .key_template(name)
+                .is_some_and(|template| !template.is_identity())
+            || step
+                .head
+                .previous
+                .iter()
+                .any(|remembered| remembered.attribute == *name)
     };
     let (mut own, mut same) = (0, 0);
     for (name, value) in head {
@@ -76,13 +90,18 @@ pub(super) fn is_made_by(model: &Model, of_head: &Entity, step: &head::Step, hea
             return false;
         }
     }
-    let made = row.keys().filter(|name| !step.left_out.contains(name) && !is_own(name));
+    let made = row
+        .keys()
+        .filter(|name| !step.left_out.contains(name) && !is_own(name));
     own + same == head.len() && made.count() == same
 }
 
 /// Whether the newest row is marked as it.
 pub(super) fn is_promoted(step: &head::Step, row: &Item) -> bool {
     let promote = &step.head.promote;
-    promote.set.iter().all(|(name, value)| row.get(name) == Some(value))
+    promote
+        .set
+        .iter()
+        .all(|(name, value)| row.get(name) == Some(value))
         && !promote.remove.iter().any(|name| row.contains_key(name))
 }

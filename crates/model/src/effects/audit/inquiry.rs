@@ -118,7 +118,9 @@ impl<'a> Inquiry<'a> {
 
 impl std::fmt::Debug for Inquiry<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inquiry").field("cases", &self.cases.len()).finish_non_exhaustive()
+        f.debug_struct("Inquiry")
+            .field("cases", &self.cases.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -128,7 +130,8 @@ impl Case {
             self.count(relation, fact.wanted, amount, looked);
         }
         if let Some((own, theirs)) = fact.pair {
-            self.pair.get_or_insert_with(|| (own.to_owned(), theirs.to_owned()));
+            self.pair
+                .get_or_insert_with(|| (own.to_owned(), theirs.to_owned()));
         }
         if fact.wanted && self.target.is_none() {
             self.target = relation.target(&looked.row);
@@ -147,9 +150,15 @@ impl Case {
     }
 
     fn count(&mut self, relation: &Relation<'_>, wanted: bool, amount: Number, looked: &Looked<'_>) {
-        let Step::Counter(step) = relation.step else { return };
+        let Step::Counter(step) = relation.step else {
+            return;
+        };
         if wanted {
-            let sum = if self.wanted == 0 { Some(Number::ZERO) } else { self.sum };
+            let sum = if self.wanted == 0 {
+                Some(Number::ZERO)
+            } else {
+                self.sum
+            };
             self.sum = sum.and_then(|sum| sum.checked_add(&amount).ok());
             if self.identity.is_empty() {
                 self.identity = related(relation.other, &step.counter.with, &looked.row).unwrap_or_default();
@@ -167,7 +176,10 @@ impl Case {
         self.sum = match (self.wanted, other.wanted) {
             (_, 0) => self.sum,
             (0, _) => other.sum,
-            _ => self.sum.zip(other.sum).and_then(|(one, two)| one.checked_add(&two).ok()),
+            _ => self
+                .sum
+                .zip(other.sum)
+                .and_then(|(one, two)| one.checked_add(&two).ok()),
         };
         if other.had > 0 || self.identity.is_empty() {
             self.identity = other.identity;
@@ -233,7 +245,10 @@ impl Judgement<'_> {
 
     fn unique(&mut self, case: Case) {
         let kept = case.having.first();
-        let owner = case.wanting.iter().find(|(_, wants)| kept.is_some_and(|(_, has)| has == wants));
+        let owner = case
+            .wanting
+            .iter()
+            .find(|(_, wants)| kept.is_some_and(|(_, has)| has == wants));
         if owner.is_none() {
             self.keeper(&case);
         }
@@ -314,7 +329,9 @@ impl Judgement<'_> {
             Kind::MissingInverse => ("nothing", row.as_ref().map(said)),
             _ => ("a row whose other side is not there", None),
         };
-        let wanted = wanted.map_or("nothing".to_owned(), |row| format!("the other side of the row {row}"));
+        let wanted = wanted.map_or("nothing".to_owned(), |row| {
+            format!("the other side of the row {row}")
+        });
         let Some(key) = mirror.map(|(key, _)| key.clone()).or(case.target) else {
             return;
         };
@@ -329,7 +346,11 @@ impl Judgement<'_> {
     }
 
     fn counter(&mut self, step: &counter::Step, case: Case) {
-        let sum = if case.wanted == 0 { Some(Number::ZERO) } else { case.sum };
+        let sum = if case.wanted == 0 {
+            Some(Number::ZERO)
+        } else {
+            case.sum
+        };
         let Ok(key) = self.relation.other.key_from(&case.identity) else {
             return;
         };

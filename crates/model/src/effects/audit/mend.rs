@@ -14,7 +14,7 @@ use crate::effects::head::Successor;
 use crate::effects::inverse::{Form, identities, identity, join, leave, mirror};
 use crate::effects::ledger::{At, Ledger};
 use crate::effects::pairs::related;
-use crate::effects::settle::{Row, settle_all};
+use crate::effects::settle::{Row, identified, settle_all};
 use crate::effects::{By, Companion, Rows, Stopped, counter, head, inverse, unique};
 use crate::entity::Entity;
 use crate::model::Model;
@@ -108,8 +108,17 @@ fn run<R: Rows>(ledger: &mut Ledger<'_, '_, R>, cure: &Cure) -> Result<(), Stopp
     }
 }
 
+/// A row with its identity, which may be only in its key.
+fn whole<R: Rows>(ledger: &Ledger<'_, '_, R>, entity: &Entity, at: At) -> Option<Arc<Item>> {
+    ledger.row(at).map(|row| identified(entity, row))
+}
+
 /// Settles a row as it is.
-fn renew<R: Rows>(ledger: &mut Ledger<'_, '_, R>, entity: &Entity, key: &Item) -> Result<(), Stopped<R::Error>> {
+fn renew<R: Rows>(
+    ledger: &mut Ledger<'_, '_, R>,
+    entity: &Entity,
+    key: &Item,
+) -> Result<(), Stopped<R::Error>> {
     let at = ledger.find(entity, key.clone())?;
     if ledger.row(at).is_some() {
         ledger.wait(at);
@@ -141,7 +150,9 @@ fn mend_head<R: Rows>(
     match (head, stands_for, candidate) {
         (Some(head), Some(row), candidate) => {
             let newer = candidate.filter(|candidate| {
-                forward && ledger.row(*candidate).is_some_and(|newer| step.head.is_newer(of, &newer, &head))
+                forward
+                    && whole(ledger, of, *candidate)
+                        .is_some_and(|newer| step.head.is_newer(of, &newer, &head))
             });
             match newer {
                 Some(newer) => {
@@ -171,7 +182,7 @@ fn member<R: Rows>(
     key: &Item,
 ) -> Result<Option<At>, Stopped<R::Error>> {
     let at = ledger.find(of, key.clone())?;
-    let Some(row) = ledger.row(at) else {
+    let Some(row) = whole(ledger, of, at) else {
         return Ok(None);
     };
     let is_member = takes_part(step, &row) && of_head.key_from(&row).ok().as_ref() == Some(head_key);
@@ -202,7 +213,9 @@ fn successor<R: Rows>(
     let mut newest: Option<(At, Arc<Item>)> = None;
     for (at, row) in group.rows(ledger, of, &named)? {
         let competes = takes_part(step, &row) && !step.expires(&row, ledger.now_ms);
-        let is_newest = newest.as_ref().is_none_or(|(_, best)| step.head.is_newer(of, &row, best));
+        let is_newest = newest
+            .as_ref()
+            .is_none_or(|(_, best)| step.head.is_newer(of, &row, best));
         if competes && is_newest {
             newest = Some((at, row));
         }
@@ -218,7 +231,9 @@ fn promote<R: Rows>(
     row: At,
     previous: Vec<(String, AttributeValue)>,
 ) {
-    let Some(stored) = ledger.row(row) else { return };
+    let Some(stored) = whole(ledger, of, row) else {
+        return;
+    };
     let mut promoted = (*stored).clone();
     step.promote(&mut promoted, Some(&stored), ledger.now_ms);
     ledger.put(of_head, head, step.content(&promoted, previous));
@@ -241,7 +256,7 @@ fn mend_keeper<R: Rows>(
     let named = ledger.row(at).and_then(|kept| of.key_from(&kept).ok());
     for owner in named.iter().chain(owners) {
         let owner = ledger.find(of, owner.clone())?;
-        if let Some(row) = ledger.row(owner)
+        if let Some(row) = whole(ledger, of, owner)
             && step.key(keeper, &row).ok().flatten().as_ref() == Some(key)
         {
             unique::claim(ledger, keeper, at, &row);
@@ -260,8 +275,14 @@ fn mend_member<R: Rows>(
     (own, theirs): (&str, &str),
     fill: bool,
 ) -> Result<(), Stopped<R::Error>> {
-    let (Some(other), Form::Identities { of: ours, theirs: set, .. }) =
-        (ledger.model.entities.get(step.entity), &step.form)
+    let (
+        Some(other),
+        Form::Identities {
+            of: ours,
+            theirs: set,
+            ..
+        },
+    ) = (ledger.model.entities.get(step.entity), &step.form)
     else {
         return Ok(());
     };
@@ -272,7 +293,10 @@ fn mend_member<R: Rows>(
     match (wanted, had) {
         (true, false) => join(ledger, step, (of, other), theirs, own),
         (false, true) => {
-            let is_free = !matches!(row.as_ref().and_then(|row| row.get(ours)), Some(AttributeValue::S(_)));
+            let is_free = !matches!(
+                row.as_ref().and_then(|row| row.get(ours)),
+                Some(AttributeValue::S(_))
+            );
             let back = back_step(ledger.model, of, other, (ours, set)).filter(|_| fill && is_free);
             match back {
                 Some(back) => join(ledger, back, (other, of), own, theirs),
@@ -320,15 +344,20 @@ fn mend_mirror<R: Rows>(
     key: &Item,
     fill: bool,
 ) -> Result<(), Stopped<R::Error>> {
-    let (Some(other), Form::Rows { with, back }) = (ledger.model.entities.get(step.entity), &step.form) else {
+    let (Some(other), Form::Rows { with, back }) = (ledger.model.entities.get(step.entity), &step.form)
+    else {
         return Ok(());
     };
     let at = ledger.find(other, key.clone())?;
-    let theirs = ledger.row(at);
-    let named = theirs.as_ref().and_then(|theirs| of.key_from(&related(of, back, theirs)?).ok());
+    let theirs = whole(ledger, other, at);
+    let named = theirs
+        .as_ref()
+        .and_then(|theirs| of.key_from(&related(of, back, theirs)?).ok());
     for own in row.into_iter().chain(&named) {
         let own_at = ledger.find(of, own.clone())?;
-        let Some(item) = ledger.row(own_at) else { continue };
+        let Some(item) = whole(ledger, of, own_at) else {
+            continue;
+        };
         let wants = related(other, with, &item).and_then(|identity| other.key_from(&identity).ok());
         if wants.as_ref() == Some(key) {
             let first = Row {
@@ -377,7 +406,7 @@ fn mend_counter<R: Rows>(
         ) => add_error(ledger, other, step, identity, error, *existed),
         (Cure::Event { key, .. }, Once::Event { attributes, seen }) => {
             let at = ledger.find(of, key.clone())?;
-            match ledger.row(at) {
+            match whole(ledger, of, at) {
                 Some(row) => counter::count_events(ledger, step, attributes, seen, None, Some(&row)),
                 None => Ok(()),
             }

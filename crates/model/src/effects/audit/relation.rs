@@ -61,7 +61,10 @@ impl<'m> Relations<'m> {
             return;
         }
         let at = self.all.len();
-        for (sides, entity) in [(&mut self.wanting, relation.of), (&mut self.having, relation.other)] {
+        for (sides, entity) in [
+            (&mut self.wanting, relation.of),
+            (&mut self.having, relation.other),
+        ] {
             if let Some(side) = sides.get_mut(entity.position) {
                 side.push(at);
             }
@@ -85,7 +88,12 @@ impl<'m> Relations<'m> {
     }
 
     /// Hands over what a row wants and has. What it wants of heads is not known from the row alone.
-    pub(super) fn facts(&self, looked: &Looked<'_>, bytes: &mut Vec<u8>, take: &mut dyn FnMut(&mut Fact<'_>)) {
+    pub(super) fn facts(
+        &self,
+        looked: &Looked<'_>,
+        bytes: &mut Vec<u8>,
+        take: &mut dyn FnMut(&mut Fact<'_>),
+    ) {
         for (at, relation) in self.wanting(looked.entity) {
             relation.wanted(at, looked, bytes, take);
         }
@@ -142,7 +150,13 @@ impl Relation<'_> {
         same && self.of.position == declared.other.position && self.other.position == declared.of.position
     }
 
-    fn wanted(&self, at: usize, looked: &Looked<'_>, bytes: &mut Vec<u8>, take: &mut dyn FnMut(&mut Fact<'_>)) {
+    fn wanted(
+        &self,
+        at: usize,
+        looked: &Looked<'_>,
+        bytes: &mut Vec<u8>,
+        take: &mut dyn FnMut(&mut Fact<'_>),
+    ) {
         let row = &*looked.row;
         bytes.clear();
         match &self.step {
@@ -219,7 +233,12 @@ impl Relation<'_> {
                     if rendered(self.of, |name| paired(back, row, name), bytes) {
                         bytes.clear();
                         looked.key_bytes(bytes);
-                        mirrored(with, |pair| row.get(&pair.theirs), Fact::new(at, false, bytes), take);
+                        mirrored(
+                            with,
+                            |pair| row.get(&pair.theirs),
+                            Fact::new(at, false, bytes),
+                            take,
+                        );
                     }
                 }
             },

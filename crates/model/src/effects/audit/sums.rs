@@ -66,7 +66,11 @@ impl Sums {
 
     pub(super) fn add(&mut self, fact: &mut Fact<'_>) {
         let weight = fact.amount.map_or(1, |amount| amount.residue(PRIME));
-        let weight = if fact.wanted || weight == 0 { weight } else { PRIME - weight };
+        let weight = if fact.wanted || weight == 0 {
+            weight
+        } else {
+            PRIME - weight
+        };
         let (at, digests) = (fact.bucket(), fact.digests());
         let Some(buckets) = self.relations.get_mut(fact.relation) else {
             return;
@@ -101,7 +105,10 @@ impl Sums {
     pub(super) fn suspects(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         let relations = self.relations.iter().enumerate();
         relations.flat_map(|(relation, buckets)| {
-            let wrong = buckets.iter().enumerate().filter(|(_, bucket)| bucket.sums != [0, 0]);
+            let wrong = buckets
+                .iter()
+                .enumerate()
+                .filter(|(_, bucket)| bucket.sums != [0, 0]);
             wrong.map(move |(at, bucket)| (relation, at, bucket.facts))
         })
     }
@@ -138,10 +145,22 @@ mod tests {
     fn what_is_wanted_and_there_cancels_in_any_order_and_any_number_of_parts() {
         let (mut one, mut two) = (Sums::new(1), Sums::new(1));
         for n in 0..100 {
-            add(if n % 3 == 0 { &mut one } else { &mut two }, true, &format!("{n:03}x"), 3, None);
+            add(
+                if n % 3 == 0 { &mut one } else { &mut two },
+                true,
+                &format!("{n:03}x"),
+                3,
+                None,
+            );
         }
         for n in (0..100).rev() {
-            add(if n % 2 == 0 { &mut one } else { &mut two }, false, &format!("{n:03}x"), 3, None);
+            add(
+                if n % 2 == 0 { &mut one } else { &mut two },
+                false,
+                &format!("{n:03}x"),
+                3,
+                None,
+            );
         }
         one.merge(two);
         assert_eq!(wrong(&one), 0);

@@ -94,7 +94,9 @@ impl<'a> Survey<'a> {
         };
         single.check(&looked, row, rows)?;
         let sums = &mut self.sums;
-        audit.relations.facts(&looked, &mut self.scratch, &mut |fact| sums.add(fact));
+        audit
+            .relations
+            .facts(&looked, &mut self.scratch, &mut |fact| sums.add(fact));
         for (at, relation) in audit.relations.wanting(entity) {
             if let Step::Head(step) = relation.step {
                 self.stand(at, relation, step, &looked, rows)?;
@@ -119,6 +121,7 @@ impl<'a> Survey<'a> {
             key,
             there: "the row".to_owned(),
             wanted: why.to_owned(),
+            is_kept: false,
             cure: Cure::None,
         };
         self.findings.add(finding);
@@ -147,7 +150,9 @@ impl<'a> Survey<'a> {
                 }
                 self.head_of(relation, step, looked, head);
             }
-            Some(_) if step.is_marked(row) => self.mark(relation, looked, "marked as the newest", "not marked"),
+            Some(_) if step.is_marked(row) => {
+                self.mark(relation, looked, "marked as the newest", "not marked")
+            }
             Some(head) => {
                 if competes && audit.options.fill && step.head.is_newer(relation.of, row, head) {
                     self.group(at, relation, step, &standing, looked);
@@ -245,9 +250,13 @@ impl<'a> Survey<'a> {
         self.findings.merge(other.findings);
         for (id, newest) in other.groups {
             let relation = self.audit.relations.all.get(id.0);
-            let is_older = self.groups.get(&id).is_some_and(|known| match relation.map(|relation| (relation, relation.step)) {
-                Some((relation, Step::Head(step))) => !step.head.is_newer(relation.of, &newest.row, &known.row),
-                _ => false,
+            let is_older = self.groups.get(&id).is_some_and(|known| {
+                match relation.map(|relation| (relation, relation.step)) {
+                    Some((relation, Step::Head(step))) => {
+                        !step.head.is_newer(relation.of, &newest.row, &known.row)
+                    }
+                    _ => false,
+                }
             });
             if !is_older {
                 self.groups.insert(id, newest);
@@ -265,10 +274,21 @@ impl<'a> Survey<'a> {
             };
             let table = self.audit.model.tables.get(relation.of.table);
             let candidate = table.map(|table| crate::effects::ledger::key_in(table, &newest.row));
-            let kind = if newest.behind { Kind::HeadBehind } else { Kind::MissingHead };
+            let kind = if newest.behind {
+                Kind::HeadBehind
+            } else {
+                Kind::MissingHead
+            };
             let finding = about(self.audit.model, kind, relation.other, newest.head.clone());
-            let there = if newest.behind { "a head at an older row" } else { "no head" };
-            let wanted = format!("a head at the row {}", candidate.as_ref().map(said).unwrap_or_default());
+            let there = if newest.behind {
+                "a head at an older row"
+            } else {
+                "no head"
+            };
+            let wanted = format!(
+                "a head at the row {}",
+                candidate.as_ref().map(said).unwrap_or_default()
+            );
             let finding = finding.of(relation.effect()).saying(there, wanted);
             findings.add(finding.cured_by(Cure::Head {
                 entity: relation.of.position,
@@ -287,7 +307,9 @@ impl<'a> Survey<'a> {
 
 impl std::fmt::Debug for Survey<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Survey").field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("Survey")
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
     }
 }
 
