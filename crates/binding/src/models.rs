@@ -115,12 +115,15 @@ pub(crate) fn asked(model: &Model, change: &ItemChange<'_>, rows: &dyn Rows) -> 
             trestle_engine::By::Companion => trestle_model::By::Companion,
         },
     };
-    model
-        .change(&change, &CommitRows(rows))
-        .map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) => refused(&refusal),
-            Stopped::Rows(error) => error,
-        })
+    model.change(&change, &CommitRows(rows)).map_err(stopped)
+}
+
+/// Why a model does not let something happen, as a client sees it.
+pub(crate) fn stopped(stopped: Stopped<Error>) -> Error {
+    match stopped {
+        Stopped::Refused(refusal) => refused(&refusal),
+        Stopped::Rows(error) => error,
+    }
 }
 
 /// The same, in the engine's words.

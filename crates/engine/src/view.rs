@@ -13,12 +13,14 @@ use crate::hook::Hook;
 use crate::range::Range;
 use crate::shared::{internal, load_catalog};
 use crate::verify::{Summary, Watcher, verify};
-use crate::{Engine, OpenError, documents};
+use crate::{Engine, documents};
 
 /// Everything that is stored at one moment, together with what rows mean.
 pub struct View {
     snapshot: Box<dyn Snapshot>,
     catalog: Arc<Catalog>,
+    /// Why no table is known, if definitions cannot be read.
+    damage: Option<String>,
     /// Keeps a directory open, and so to itself.
     _directory: Option<FjallStore>,
 }
@@ -48,6 +50,7 @@ impl Engine {
                 return View {
                     snapshot,
                     catalog,
+                    damage: None,
                     _directory: None,
                 };
             }
@@ -59,9 +62,9 @@ impl View {
     /// The rows of a data directory that no other process has open. Nothing is installed, and nothing runs in the
     /// background. Opening does what every opening does: a last batch that a crash left half written is cut off and kept
     /// aside.
-    pub fn of_directory(directory: &Path, settings: Settings) -> Result<Self, OpenError> {
+    pub fn of_directory(directory: &Path, settings: Settings) -> Result<Self, StoreError> {
         let store = FjallStore::open_existing(directory, settings)?;
-        let view = Self::of_store(&store)?;
+        let view = Self::of_store(&store);
         Ok(View {
             _directory: Some(store),
             ..view
@@ -69,14 +72,24 @@ impl View {
     }
 
     /// The rows of a store as it is now.
-    pub fn of_store(store: &dyn Store) -> Result<Self, OpenError> {
+    pub fn of_store(store: &dyn Store) -> Self {
         let snapshot = store.snapshot();
-        let catalog = Arc::new(load_catalog(&*snapshot)?);
-        Ok(View {
+        let (catalog, damage) = match load_catalog(&*snapshot) {
+            Ok(catalog) => (catalog, None),
+            Err(error) => (Catalog::default(), Some(error.to_string())),
+        };
+        View {
             snapshot,
-            catalog,
+            catalog: Arc::new(catalog),
+            damage,
             _directory: None,
-        })
+        }
+    }
+
+    /// Why no table is known: definitions cannot be read. [`View::verify`] says which.
+    #[must_use]
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
     }
 
     /// Gives rows their meaning, where no engine has.

@@ -40,6 +40,8 @@ pub struct AuditOptions {
     /// row of their group, rows that count get their missing counting row, and of a relation that only one side has, the
     /// other side gets it as well.
     pub fill: bool,
+    /// Entities whose heads were made before. They stay where they are: a client may have set one back.
+    pub heads_made: Vec<String>,
     /// Heads that stay where they are although a newer row exists: their keys, as [`Audit::head_key`] has them.
     pub set_back: HashSet<Vec<u8>>,
 }
@@ -75,6 +77,11 @@ impl<'m> Audit<'m> {
     #[must_use]
     pub fn inquiry<'s>(&'s self, suspects: &'s Suspects) -> Inquiry<'s> {
         Inquiry::new(self, suspects)
+    }
+
+    /// Whether heads of an entity may be of before the model.
+    fn fills_heads_of(&self, entity: &Entity) -> bool {
+        self.options.fill && !self.options.heads_made.contains(&entity.name)
     }
 
     /// The key of a head as [`AuditOptions::set_back`] has it.

@@ -154,13 +154,14 @@ impl<'a> Survey<'a> {
                 self.mark(relation, looked, "marked as the newest", "not marked")
             }
             Some(head) => {
-                if competes && audit.options.fill && step.head.is_newer(relation.of, row, head) {
+                if competes && audit.fills_heads_of(relation.of) && step.head.is_newer(relation.of, row, head)
+                {
                     self.group(at, relation, step, &standing, looked);
                 }
             }
             // Where no query finds a group, a head that goes cannot be replaced.
             None => {
-                if competes && (step.group.is_some() || audit.options.fill) {
+                if competes && (step.group.is_some() || audit.fills_heads_of(relation.of)) {
                     self.group(at, relation, step, &standing, looked);
                 }
             }
