@@ -8,7 +8,6 @@
 
 mod binding;
 mod call;
-mod commit_rows;
 mod fill;
 mod migration;
 mod models;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trestle_engine::Hook;
+use trestle_hook::Hook;
 
 use super::work::Work;
 use super::{BindError, Binding, Held, together};
