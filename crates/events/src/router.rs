@@ -13,11 +13,11 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use trestle_api::{Database, Error};
 use trestle_env::{Clock, Signal};
 
-use crate::dead_letter::{self, Walk};
+use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
 use crate::reader::{Command, Reader, Source, Survey};
 use crate::route::faults as route_faults;
-use crate::rows::Rows;
+use crate::rows::RouterTable;
 use crate::target::Door;
 use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteStatus, Selection, Typer};
 use running::{Running, Work};
@@ -62,7 +62,7 @@ pub struct Router {
 
 struct Inner {
     setup: Setup,
-    rows: Arc<Rows>,
+    rows: Arc<RouterTable>,
     /// Held while routes come and go.
     state: Mutex<State>,
     /// The same routes for those who only look.
@@ -88,7 +88,7 @@ impl Router {
     /// A router without routes.
     #[must_use]
     pub fn start(setup: Setup) -> Self {
-        let rows = Arc::new(Rows::new(Arc::clone(&setup.state)));
+        let rows = Arc::new(RouterTable::new(Arc::clone(&setup.state)));
         Self {
             inner: Arc::new(Inner {
                 setup,
@@ -296,10 +296,10 @@ impl Router {
 
     /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more.
     pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection.clone());
+        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut replayed = Replayed::default();
         loop {
-            let letters = walk.next().await?;
+            let letters = pages.next().await?;
             if letters.is_empty() {
                 let found = replayed.delivered + replayed.failed;
                 self.check_found(&selection, found).await?;
@@ -334,10 +334,10 @@ impl Router {
 
     /// Removes dead letters for good; says how many.
     pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection.clone());
+        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut dropped = 0;
         loop {
-            let letters = walk.next().await?;
+            let letters = pages.next().await?;
             if letters.is_empty() {
                 self.check_found(&selection, dropped).await?;
                 return Ok(dropped);
