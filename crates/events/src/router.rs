@@ -100,9 +100,10 @@ impl Router {
     }
 
     /// Lets exactly these routes work. Those that were there before and are the same go on undisturbed; a changed one
-    /// goes on from its place; of one that is gone, the place is forgotten and what was parked becomes dead letters.
+    /// goes on from its checkpoint; of one that is gone, the checkpoints are removed and what was parked becomes dead letters.
     ///
-    /// When this returns, every new route has found its beginning: later changes are delivered.
+    /// When this returns, every new route has found its beginning: later changes are delivered. If a route cannot start,
+    /// the others do, and the first error is returned.
     pub async fn apply(&self, routes: Vec<Route>) -> Result<(), ApplyError> {
         let doors = self.check(&routes)?;
         let inner = &self.inner;
@@ -127,18 +128,26 @@ impl Router {
                 Some(_) => {}
             }
         }
+        // A route whose rows are damaged does not keep the others from their work.
+        let mut failed = None;
         for (route, door) in routes.into_iter().zip(doors) {
-            if !state.running.contains_key(&route.name) {
-                let name = route.name.clone();
-                let running = self.begin(&mut state, route.clone(), door).await?;
-                inner
-                    .view
-                    .write()
-                    .insert(name.clone(), (route, running.work.clone()));
-                state.running.insert(name, running);
+            if state.running.contains_key(&route.name) {
+                continue;
+            }
+            match self.begin(&mut state, route.clone(), door).await {
+                Ok(running) => {
+                    let name = route.name.clone();
+                    let view = (route, running.work.clone());
+                    inner.view.write().insert(name.clone(), view);
+                    state.running.insert(name, running);
+                }
+                Err(error) => {
+                    tracing::error!(route = %route.name, %error, "the route cannot start");
+                    failed = failed.or(Some(error));
+                }
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// The doors of all routes that are on; or everything that is wrong.
