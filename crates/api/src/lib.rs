@@ -38,7 +38,7 @@ pub use epoch_seconds::EpochSeconds;
 pub use error::{CancellationCode, CancellationReason, Error, ErrorKind};
 pub use item::*;
 pub use limits::*;
-pub use operation::{Family, Operation, Request, Response, SUPPORTED, UNSUPPORTED};
+pub use operation::{Family, Operation, OperationName, Request, Response, UNSUPPORTED};
 pub use own_tables::{OWN_TABLES, is_own_table};
 pub use partiql::*;
 pub use streams::*;

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use trestle_api::Error;
 use trestle_engine::{Met, View};
+use trestle_env::Timestamp;
+use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
+use trestle_model::Model;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
-use trestle_model::{Model, RowQuery, Rows};
 
 /// Between two signs of progress.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -34,11 +36,11 @@ pub(crate) struct Audited {
 pub(crate) fn audit(
     view: &View,
     model: &Model,
-    now_ms: u64,
+    now: Timestamp,
     options: AuditOptions,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Audited, Error> {
-    let audit = Audit::new(model, now_ms, options);
+    let audit = Audit::new(model, now, options);
     let walk = Walk::of(view, model);
     let survey = walk.pass(&|| audit.survey(), progress)?.finish();
     let mut audited = Audited {
@@ -54,12 +56,12 @@ pub(crate) fn audit(
 }
 
 /// The heads that stand for an older row than they could, by their keys.
-pub(crate) fn heads_set_back(view: &View, model: &Model, now_ms: u64) -> Result<Vec<Vec<u8>>, Error> {
+pub(crate) fn heads_set_back(view: &View, model: &Model, now: Timestamp) -> Result<Vec<Vec<u8>>, Error> {
     let options = AuditOptions {
         fill: true,
         ..AuditOptions::default()
     };
-    let audit = Audit::new(model, now_ms, options);
+    let audit = Audit::new(model, now, options);
     let surveyed = Walk::of(view, model)
         .pass(&|| audit.survey(), &mut |_| {})?
         .finish();
@@ -199,8 +201,6 @@ impl<'v> Walk<'v> {
 struct ViewRows<'v>(&'v View);
 
 impl Rows for ViewRows<'_> {
-    type Error = Error;
-
     fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {
         if !self.0.has_table(table_name) {
             return Ok(None);

@@ -9,7 +9,6 @@
 mod audit;
 mod binding;
 mod call;
-mod commit_rows;
 mod facts;
 mod fill;
 mod migration;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trestle_api::{Error, ErrorKind};
-use trestle_engine::{Companion, Engine};
+use trestle_engine::Engine;
 use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use crate::audit::{Audited, audit};
-use crate::commit_rows::CommitRows;
 use crate::models::stopped;
 use crate::watcher::Watcher;
 
@@ -58,9 +57,9 @@ impl Repair<'_> {
 
     /// One audit of the rows as they are now.
     pub(crate) fn look(&self, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
-        let (view, now_ms) = (self.engine.view(), self.engine.clock().now().as_millis());
+        let (view, now) = (self.engine.view(), self.engine.clock().now());
         let name = self.model.name();
-        audit(&view, self.model, now_ms, self.options.clone(), &mut |rows| {
+        audit(&view, self.model, now, self.options.clone(), &mut |rows| {
             watcher.rows("checking rows", name, rows);
         })
     }
@@ -116,15 +115,7 @@ impl Repair<'_> {
     fn mend(&self, finding: &Arc<Finding>) -> trestle_engine::Amendment<usize> {
         let (model, finding) = (Arc::clone(self.model), Arc::clone(finding));
         self.engine.amend(move |rows, now| {
-            let mended = model.mend(&finding, &CommitRows(rows), now.as_millis());
-            let companions = mended.map_err(stopped)?.into_iter();
-            let companions: Vec<Companion> = companions
-                .map(|companion| Companion {
-                    table: companion.table_name,
-                    key: companion.key,
-                    item: companion.item,
-                })
-                .collect();
+            let companions = model.mend(&finding, rows, now).map_err(stopped)?;
             let count = companions.len();
             Ok((companions, count))
         })

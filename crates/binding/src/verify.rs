@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use trestle_api::Error;
 use trestle_engine::{Summary, View, Watcher};
+use trestle_env::Timestamp;
 use trestle_model::audit::AuditOptions;
 
 use crate::audit::audit;
@@ -54,7 +55,7 @@ impl Verified {
 /// Verifies everything that a view holds. Fails only when the store cannot be read.
 pub fn verify(
     view: &mut View,
-    now_ms: u64,
+    now: Timestamp,
     options: VerifyOptions,
     watcher: &mut dyn VerifyWatcher,
 ) -> Result<Verified, Error> {
@@ -65,13 +66,17 @@ pub fn verify(
         ..Verified::default()
     };
     if options.models && view.damage().is_none() {
-        verified.models = models(view, now_ms, watcher)?;
+        verified.models = models(view, now, watcher)?;
     }
     verified.wrong_facts = verified.models.iter().map(ModelFacts::disagreements).sum();
     Ok(verified)
 }
 
-fn models(view: &mut View, now_ms: u64, watcher: &mut dyn VerifyWatcher) -> Result<Vec<ModelFacts>, Error> {
+fn models(
+    view: &mut View,
+    now: Timestamp,
+    watcher: &mut dyn VerifyWatcher,
+) -> Result<Vec<ModelFacts>, Error> {
     let documents = view.documents()?;
     let versions = stored::read(documents.clone())?;
     let mut migrations = migration::read(documents)?;
@@ -92,7 +97,7 @@ fn models(view: &mut View, now_ms: u64, watcher: &mut dyn VerifyWatcher) -> Resu
             (_, Err(error)) => facts.not_audited = Some(error.to_string()),
             (Err(why), Ok(_)) => facts.not_audited = Some(why.clone()),
             (Ok(_), Ok(model)) => {
-                let audited = audit(view, model, now_ms, AuditOptions::default(), &mut |rows| {
+                let audited = audit(view, model, now, AuditOptions::default(), &mut |rows| {
                     watcher.progress("rows of models", rows);
                 })?;
                 facts.rows = audited.rows;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use trestle_api::{Error, ListTablesOutput, Response};
 use trestle_env::Timestamp;
+use trestle_hook::{Companion, Rows};
 
 use crate::Engine;
 use crate::completion::Completion;
 use crate::consequences::{RowChange, checked, with_key};
-use crate::hook::{Companion, Rows};
 use crate::transaction::{Actor, Transaction};
 
 /// How many rows one amendment may write: every other write waits meanwhile.
@@ -83,6 +83,5 @@ fn write(transaction: &mut Transaction<'_>, companion: Companion) -> Result<(), 
     if old == new {
         return Ok(());
     }
-    let change = RowChange { table, key, old, new };
-    change.stage(transaction, Actor::Client).map(drop)
+    RowChange::new(table, key, old, new).stage(transaction, Actor::Client)
 }

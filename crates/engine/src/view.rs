@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_hook::Hook;
 use trestle_item::{Item, codec};
 use trestle_store::{Direction, FjallStore, Settings, Snapshot, Space, Store, StoreError};
 
 use crate::catalog::{Catalog, Table};
 use crate::former::find_in;
-use crate::hook::Hook;
 use crate::range::Range;
 use crate::shared::{internal, load_catalog};
 use crate::verify::{Summary, Watcher, verify};

@@ -41,12 +41,12 @@ pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
 pub use effects::audit;
-pub use effects::{By, Change, Changed, Companion, RowQuery, Rows, Stopped};
+pub use effects::{Blamed, Stopped};
 pub use entity::{Entity, Role};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
 pub use refusal::Refusal;
-pub use relayout::{Belongs, FormerRange, Hindrance, Move, MovedKey, Relayout, Sources};
+pub use relayout::{Hindrance, Move, MovedKey, Relayout};
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};
 pub use trestle_expr::KeyAttribute;

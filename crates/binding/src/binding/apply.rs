@@ -118,8 +118,7 @@ impl Binding {
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
         if work.options.fill && !work.waiting.is_empty() {
             // A head that stands for an older row before the model takes effect was set there by a client.
-            let now_ms = self.clock.now().as_millis();
-            let heads = heads_set_back(&self.engine.view(), &work.model, now_ms)?;
+            let heads = heads_set_back(&self.engine.view(), &work.model, self.clock.now())?;
             work.set_back = heads.into_iter().collect();
         }
         let stored = Stored {

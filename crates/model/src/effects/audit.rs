@@ -22,6 +22,7 @@ mod survey;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use trestle_env::Timestamp;
 use trestle_item::{Item, key};
 
 use self::relation::Relations;
@@ -51,18 +52,18 @@ pub struct AuditOptions {
 pub struct Audit<'m> {
     model: &'m Model,
     relations: Relations<'m>,
-    now_ms: u64,
+    now: Timestamp,
     options: AuditOptions,
 }
 
 impl<'m> Audit<'m> {
-    /// An audit at a time, in milliseconds since 1970: what has expired by then takes no part in groups.
+    /// An audit at a time: what has expired by then takes no part in groups.
     #[must_use]
-    pub fn new(model: &'m Model, now_ms: u64, options: AuditOptions) -> Self {
+    pub fn new(model: &'m Model, now: Timestamp, options: AuditOptions) -> Self {
         Audit {
             model,
             relations: Relations::of(model),
-            now_ms,
+            now,
             options,
         }
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
+use super::Stopped;
 use super::ledger::Ledger;
 use super::members::joined;
 use super::pairs::related;
 use super::plan::Parts;
 use super::settle::Row;
-use super::{Rows, Stopped};
 use crate::attribute::plain;
 use crate::effect::{Amount, Counter, Once};
 use crate::entity::Entity;
@@ -99,24 +99,24 @@ impl Step {
     }
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     match &step.counter.once {
         Once::Row => count_rows(ledger, step, row.old, new),
         Once::Event { attributes, seen } => count_events(ledger, step, attributes, seen, row.old, new),
     }
 }
 
-fn count_rows<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn count_rows(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     old: Option<&Item>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -155,14 +155,14 @@ fn count_rows<R: Rows>(
 
 /// An event counts when it is first seen. That its row goes or changes does not make it unseen: a redelivery after
 /// that would count again.
-pub(super) fn count_events<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn count_events(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     attributes: &[String],
     seen: &str,
     old: Option<&Item>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };

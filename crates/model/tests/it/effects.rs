@@ -7,4 +7,5 @@ mod inverse;
 mod kept;
 mod random;
 mod systems;
+mod transaction;
 mod unique;

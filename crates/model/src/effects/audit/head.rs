@@ -7,9 +7,11 @@ use trestle_item::Item;
 use super::Looked;
 use super::memo::Memo;
 use super::relation::Relation;
-use crate::effects::{Rows, head};
+use crate::effects::head;
 use crate::entity::Entity;
 use crate::model::Model;
+use trestle_api::Error;
+use trestle_hook::Rows;
 
 /// A row of a group, and the head of the group.
 pub(super) struct Standing {
@@ -24,14 +26,14 @@ pub(super) struct Standing {
 
 impl Standing {
     /// `None` for a row that cannot have a head.
-    pub(super) fn of<R: Rows>(
+    pub(super) fn of(
         model: &Model,
         relation: &Relation<'_>,
         step: &head::Step,
         looked: &Looked<'_>,
         memo: &mut Memo,
-        rows: &R,
-    ) -> Result<Option<Self>, R::Error> {
+        rows: &dyn Rows,
+    ) -> Result<Option<Self>, Error> {
         let row = &*looked.row;
         let Ok(key) = relation.other.key_from(row) else {
             return Ok(None);

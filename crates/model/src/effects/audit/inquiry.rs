@@ -12,9 +12,11 @@ use super::single::said;
 use super::sums::Fact;
 use super::{Audit, Looked, Suspects};
 use crate::effect::Once;
+use crate::effects::counter;
 use crate::effects::inverse::{Form, identity};
 use crate::effects::pairs::related;
-use crate::effects::{Rows, counter};
+use trestle_api::Error;
+use trestle_hook::Rows;
 
 /// How many rows that share a value are named.
 const OWNERS_MAX: usize = 16;
@@ -59,7 +61,7 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Looks at a row again.
-    pub fn look<R: Rows>(&mut self, table_name: &str, row: &Item, rows: &R) -> Result<(), R::Error> {
+    pub fn look(&mut self, table_name: &str, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
         let audit = self.audit;
         let recognised = audit.model.table(table_name).and_then(|table| {
             let entity = audit.model.recognise_in(table, row).ok().flatten()?;

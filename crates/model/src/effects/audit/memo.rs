@@ -5,9 +5,10 @@ use std::sync::Arc;
 use trestle_item::{Item, key};
 
 use super::key_bytes;
-use crate::effects::Rows;
 use crate::entity::Entity;
 use crate::model::Model;
+use trestle_api::Error;
+use trestle_hook::Rows;
 
 const SLOTS: usize = 1 << 10;
 
@@ -32,13 +33,13 @@ impl Memo {
     }
 
     /// The row of an entity with this key.
-    pub(super) fn get<R: Rows>(
+    pub(super) fn get(
         &mut self,
         model: &Model,
         entity: &Entity,
         key: &Item,
-        rows: &R,
-    ) -> Result<Option<Arc<Item>>, R::Error> {
+        rows: &dyn Rows,
+    ) -> Result<Option<Arc<Item>>, Error> {
         self.scratch.clear();
         key_bytes(key.values(), &mut self.scratch);
         let Some(slot) = self.slots.get_mut(key::hash(&self.scratch) as usize % SLOTS) else {

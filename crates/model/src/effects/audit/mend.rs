@@ -15,10 +15,12 @@ use crate::effects::inverse::{Form, identities, identity, join, leave, mirror};
 use crate::effects::ledger::{At, Ledger};
 use crate::effects::pairs::related;
 use crate::effects::settle::{Row, identified, settle_all};
-use crate::effects::{By, Companion, Rows, Stopped, counter, head, inverse, unique};
+use crate::effects::{Stopped, counter, head, inverse, unique};
 use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
+use trestle_env::Timestamp;
+use trestle_hook::{By, Companion, Rows};
 
 impl Model {
     /// The rows that must be written so that a finding of this model is mended: whole rows, with everything that follows
@@ -26,31 +28,29 @@ impl Model {
     ///
     /// Done twice it changes nothing more, except for [`FindingKind::Counter`](super::FindingKind::Counter): the error of
     /// a sum stays the same under later writes, so it is added once, and the next audit tells what is left of it.
-    pub fn mend<R: Rows>(
+    pub fn mend(
         &self,
         finding: &Finding,
-        rows: &R,
-        now_ms: u64,
-    ) -> Result<Vec<Companion>, Stopped<R::Error>> {
-        let mut ledger = Ledger::new(self, rows, now_ms, By::Companion);
+        rows: &dyn Rows,
+        now: Timestamp,
+    ) -> Result<Vec<Companion>, Stopped> {
+        let mut ledger = Ledger::new(self, rows, now, By::Companion);
         ledger.keeps_times = true;
-        // No row is written by a client: the place of that one stays empty.
-        ledger.enter(usize::MAX, Item::new(), None);
         run(&mut ledger, &finding.cure)?;
         settle_all(&mut ledger).map_err(plain)?;
-        Ok(ledger.companions())
+        Ok(ledger.companions(0))
     }
 }
 
 /// A refusal of a row that follows says what it is about already: no row was written from which it could follow.
-fn plain<E>(stopped: Stopped<E>) -> Stopped<E> {
+fn plain(stopped: Stopped) -> Stopped {
     match stopped {
         Stopped::Refused(Refusal::Following { cause }) => Stopped::Refused(*cause),
         stopped => stopped,
     }
 }
 
-fn run<R: Rows>(ledger: &mut Ledger<'_, '_, R>, cure: &Cure) -> Result<(), Stopped<R::Error>> {
+fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
     let model = ledger.model;
     let entity = |position: &usize| model.entities.get(*position);
     match cure {
@@ -109,16 +109,12 @@ fn run<R: Rows>(ledger: &mut Ledger<'_, '_, R>, cure: &Cure) -> Result<(), Stopp
 }
 
 /// A row with its identity, which may be only in its key.
-fn whole<R: Rows>(ledger: &Ledger<'_, '_, R>, entity: &Entity, at: At) -> Option<Arc<Item>> {
+fn whole(ledger: &Ledger<'_, '_>, entity: &Entity, at: At) -> Option<Arc<Item>> {
     ledger.row(at).map(|row| identified(entity, row))
 }
 
 /// Settles a row as it is.
-fn renew<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
-    entity: &Entity,
-    key: &Item,
-) -> Result<(), Stopped<R::Error>> {
+fn renew(ledger: &mut Ledger<'_, '_>, entity: &Entity, key: &Item) -> Result<(), Stopped> {
     let at = ledger.find(entity, key.clone())?;
     if ledger.row(at).is_some() {
         ledger.wait(at);
@@ -126,14 +122,14 @@ fn renew<R: Rows>(
     Ok(())
 }
 
-fn mend_head<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn mend_head(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &head::Step,
     key: &Item,
     candidate: Option<&Item>,
     forward: bool,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -173,14 +169,14 @@ fn mend_head<R: Rows>(
 }
 
 /// A row, if it takes part in the group of a head.
-fn member<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn member(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &head::Step,
     of_head: &Entity,
     head_key: &Item,
     key: &Item,
-) -> Result<Option<At>, Stopped<R::Error>> {
+) -> Result<Option<At>, Stopped> {
     let at = ledger.find(of, key.clone())?;
     let Some(row) = whole(ledger, of, at) else {
         return Ok(None);
@@ -190,13 +186,13 @@ fn member<R: Rows>(
 }
 
 /// The row that a head should stand for whose own row is gone.
-fn successor<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn successor(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &head::Step,
     head: &Item,
     head_key: &Item,
-) -> Result<Option<At>, Stopped<R::Error>> {
+) -> Result<Option<At>, Stopped> {
     let Some(group) = &step.group else {
         return Ok(match head::remembered_row(ledger, step, of, head)? {
             Successor::Row(at) => Some(at),
@@ -212,7 +208,7 @@ fn successor<R: Rows>(
     }
     let mut newest: Option<(At, Arc<Item>)> = None;
     for (at, row) in group.rows(ledger, of, &named)? {
-        let competes = takes_part(step, &row) && !step.expires(&row, ledger.now_ms);
+        let competes = takes_part(step, &row) && !step.expires(&row, ledger.now);
         let is_newest = newest
             .as_ref()
             .is_none_or(|(_, best)| step.head.is_newer(of, &row, best));
@@ -223,8 +219,8 @@ fn successor<R: Rows>(
     Ok(newest.map(|(at, _)| at))
 }
 
-fn promote<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn promote(
+    ledger: &mut Ledger<'_, '_>,
     (of, of_head): (&Entity, &Entity),
     step: &head::Step,
     head: At,
@@ -235,20 +231,20 @@ fn promote<R: Rows>(
         return;
     };
     let mut promoted = (*stored).clone();
-    step.promote(&mut promoted, Some(&stored), ledger.now_ms);
+    step.promote(&mut promoted, Some(&stored), ledger.now);
     ledger.put(of_head, head, step.content(&promoted, previous));
     ledger.put(of, row, promoted);
     // Also a row that is marked already may lack what is derived.
     ledger.wait(row);
 }
 
-fn mend_keeper<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn mend_keeper(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &unique::Step,
     key: &Item,
     owners: &[Item],
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(keeper) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -268,13 +264,13 @@ fn mend_keeper<R: Rows>(
 }
 
 /// The side that declares a relation is right. Where rows are filled in, both sides are.
-fn mend_member<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn mend_member(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &inverse::Step,
     (own, theirs): (&str, &str),
     fill: bool,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let (
         Some(other),
         Form::Identities {
@@ -307,11 +303,7 @@ fn mend_member<R: Rows>(
     }
 }
 
-fn row_of<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
-    entity: &Entity,
-    named: &str,
-) -> Result<Option<Arc<Item>>, Stopped<R::Error>> {
+fn row_of(ledger: &mut Ledger<'_, '_>, entity: &Entity, named: &str) -> Result<Option<Arc<Item>>, Stopped> {
     let Ok(key) = entity.key_from(&identity(entity, named)) else {
         return Ok(None);
     };
@@ -336,14 +328,14 @@ fn back_step<'m>(
     })
 }
 
-fn mend_mirror<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn mend_mirror(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &inverse::Step,
     row: Option<&Item>,
     key: &Item,
     fill: bool,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let (Some(other), Form::Rows { with, back }) = (ledger.model.entities.get(step.entity), &step.form)
     else {
         return Ok(());
@@ -385,12 +377,12 @@ fn mend_mirror<R: Rows>(
     }
 }
 
-fn mend_counter<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn mend_counter(
+    ledger: &mut Ledger<'_, '_>,
     of: &Entity,
     step: &counter::Step,
     cure: &Cure,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -426,14 +418,14 @@ fn mend_counter<R: Rows>(
     }
 }
 
-fn add_error<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn add_error(
+    ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     step: &counter::Step,
     identity: &Item,
     error: &Number,
     existed: bool,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let at = ledger.find(other, other.key_from(identity)?)?;
     let row = ledger.row(at);
     if existed && row.is_none() {

@@ -8,9 +8,11 @@ use super::relation::{Relation, Step};
 use super::{Audit, Looked};
 use crate::attribute::{plain, shown};
 use crate::effect::{Amount, Once};
+use crate::effects::counter;
 use crate::effects::pairs::related;
-use crate::effects::{Rows, counter};
 use crate::entity::Role;
+use trestle_api::Error;
+use trestle_hook::Rows;
 
 /// What is found about one row.
 pub(super) struct Single<'s, 'm> {
@@ -20,12 +22,7 @@ pub(super) struct Single<'s, 'm> {
 }
 
 impl Single<'_, '_> {
-    pub(super) fn check<R: Rows>(
-        &mut self,
-        looked: &Looked<'_>,
-        stored: &Item,
-        rows: &R,
-    ) -> Result<(), R::Error> {
+    pub(super) fn check(&mut self, looked: &Looked<'_>, stored: &Item, rows: &dyn Rows) -> Result<(), Error> {
         if self.copies(looked, rows)? {
             self.derived(looked, stored);
         }
@@ -94,7 +91,7 @@ impl Single<'_, '_> {
     }
 
     /// Copies in step. Says whether all are as they should be.
-    fn copies<R: Rows>(&mut self, looked: &Looked<'_>, rows: &R) -> Result<bool, R::Error> {
+    fn copies(&mut self, looked: &Looked<'_>, rows: &dyn Rows) -> Result<bool, Error> {
         let model = self.audit.model;
         let Some(plan) = model
             .plan_of(looked.entity)
@@ -136,14 +133,14 @@ impl Single<'_, '_> {
     }
 
     /// The event of a row has been seen. Where the counting row is gone, so is what it has seen.
-    fn event<R: Rows>(
+    fn event(
         &mut self,
         relation: &Relation<'_>,
         step: &counter::Step,
         (attributes, seen): (&[String], &str),
         looked: &Looked<'_>,
-        rows: &R,
-    ) -> Result<(), R::Error> {
+        rows: &dyn Rows,
+    ) -> Result<(), Error> {
         let row = &*looked.row;
         let Some(event) = counter::event(attributes, row).filter(|_| step.applies_to(row)) else {
             return Ok(());

@@ -11,8 +11,10 @@ use super::relation::{Relation, Step, rendered};
 use super::single::{Single, said};
 use super::sums::{Fact, Sums};
 use super::{Audit, Looked, key_bytes};
-use crate::effects::{Rows, head};
+use crate::effects::head;
 use crate::model::Table;
+use trestle_api::Error;
+use trestle_hook::Rows;
 
 /// How many facts the second pass holds against each other at a time.
 const FACTS_MAX: u64 = 250_000;
@@ -72,7 +74,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Looks at a row of a table of the database. `rows` are those of the same moment.
-    pub fn look<R: Rows>(&mut self, table_name: &str, row: &Item, rows: &R) -> Result<(), R::Error> {
+    pub fn look(&mut self, table_name: &str, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
         self.rows += 1;
         let audit = self.audit;
         let Some(table) = audit.model.table(table_name) else {
@@ -128,19 +130,19 @@ impl<'a> Survey<'a> {
     }
 
     /// How a row stands to its head.
-    fn stand<R: Rows>(
+    fn stand(
         &mut self,
         at: usize,
         relation: &Relation<'_>,
         step: &head::Step,
         looked: &Looked<'_>,
-        rows: &R,
-    ) -> Result<(), R::Error> {
+        rows: &dyn Rows,
+    ) -> Result<(), Error> {
         let audit = self.audit;
         let standing = Standing::of(audit.model, relation, step, looked, &mut self.memo, rows)?;
         let Some(standing) = standing else { return Ok(()) };
         let row = &*looked.row;
-        let competes = standing.takes_part && !step.expires(row, audit.now_ms);
+        let competes = standing.takes_part && !step.expires(row, audit.now);
         match &standing.head {
             Some(head) if standing.is_head => {
                 if standing.takes_part {
