@@ -36,7 +36,6 @@ pub trait VerifyWatcher: Watcher {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// Storage.
-    #[serde(flatten)]
     pub storage: Summary,
     /// The stored models.
     pub models: Vec<ModelFacts>,

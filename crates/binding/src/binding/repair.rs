@@ -24,10 +24,8 @@ impl Binding {
         options: &RepairOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<RepairReport, BindError> {
-        // What is derived stays in line afterwards only where the models are enforced.
-        if !options.dry_run {
-            self.enforce()?;
-        }
+        // What is derived stays in line afterwards only where the models are enforced; and they say where rows lie.
+        self.enforce()?;
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
         if let Some(name) = &options.model
@@ -90,7 +88,10 @@ impl Binding {
             .facts
             .found(&repaired.first.findings, held.stored.filled_in);
         report.mended = repaired.mended;
-        report.left_total = repaired.left.len() as u64;
+        report.left_total = match dry_run {
+            true => report.facts.disagreements(),
+            false => repaired.left.len() as u64,
+        };
         let named = repaired.left.iter().take(FACTS_NAMED);
         let named = named.map(|(finding, reason)| WrongFact {
             reason: Some(reason.clone()).filter(|reason| !reason.is_empty()),
