@@ -420,3 +420,140 @@ fn a_counter_that_is_added_counts_the_rows_that_are_there() {
     assert_eq!(number(&models, "shop", "s", "count"), 2);
     clean(&models, "with another condition");
 }
+
+/// A million rows with effects on disk: how fast they are verified, and that a thousand errors of every kind are mended.
+/// Run by hand, in a release build: `cargo test --release -p trestle-binding --test it -- --ignored --nocapture million`.
+#[test]
+#[ignore = "takes minutes, and says something only in a release build"]
+fn a_million_rows_are_verified_and_a_thousand_errors_of_every_kind_mended() {
+    const GROUPS: u64 = 164_000;
+    let directory = tempfile::tempdir().unwrap();
+    let settings = trestle_engine::StoreSettings::default();
+    let engine =
+        trestle_engine::Engine::open(directory.path(), settings, trestle_engine::Options::default()).unwrap();
+    let models = crate::support::on(engine);
+    models.apply(EVERYTHING);
+    for person in 0..2000 {
+        put(
+            &models,
+            json!({"pk": "person", "sk": format!("p{person}"), "kind": "person", "person": format!("p{person}"), "name": "n"}),
+        );
+    }
+    thread::scope(|scope| {
+        for client in 0..4 {
+            let models = &models;
+            scope.spawn(move || load(models, client, GROUPS));
+        }
+    });
+    let timed = |what: &str| {
+        let start = std::time::Instant::now();
+        let mut found = Found::default();
+        let now = models.binding.clock().now();
+        let mut view = models.engine.view();
+        view.verify(&mut found).unwrap();
+        let storage = start.elapsed();
+        let start = std::time::Instant::now();
+        let verified = verify(&mut view, now, VerifyOptions::default(), &mut found).unwrap();
+        let all = start.elapsed();
+        let rows = verified.models[0].rows;
+        let rate = |time: std::time::Duration| (rows as f64 / time.as_secs_f64()) as u64;
+        println!(
+            "{what}: {rows} rows, verified in {all:?} ({} rows/s), storage alone {storage:?}, models alone {} rows/s, \
+             {} wrong facts",
+            rate(all),
+            rate(all.saturating_sub(storage)),
+            verified.wrong_facts,
+        );
+        verified
+    };
+    assert_eq!(timed("clean").disagreements(), 0);
+    raw(&models, || (0..1000).for_each(|n| spoil(&models, n)));
+    let wrong = timed("with errors");
+    println!("{:?}", wrong.models[0].wrong);
+    assert!(
+        wrong.models[0].wrong.values().all(|count| *count >= 300),
+        "{wrong:?}"
+    );
+    let start = std::time::Instant::now();
+    let report = repair(&models);
+    println!("repaired in {:?}: {report}", start.elapsed());
+    assert!(report.is_clean());
+    assert_eq!(timed("repaired").disagreements(), 0);
+}
+
+/// Loads a quarter of the rows.
+fn load(models: &Models, client: u64, groups: u64) {
+    let mut under_way = Vec::new();
+    for n in (client..groups).step_by(4) {
+        let rows = [
+            json!({"pk": format!("doc#n{}", n / 12), "sk": format!("v#{:04}", n % 12), "kind": "doc", "name": format!("n{}", n / 12),
+                   "version": n % 12, "body": format!("body-{n}")}),
+            json!({"pk": "order", "sk": format!("o{n}"), "kind": "order", "id": format!("o{n}"), "shop": format!("s{}", n % 3000),
+                   "event": format!("e{}", n % 11), "price": n % 100}),
+            json!({"pk": format!("from#f{n}"), "sk": format!("to#t{}", n % 999), "kind": "follows", "from": format!("f{n}"),
+                   "to": format!("t{}", n % 999), "since": "2026"}),
+            json!({"pk": "seat", "sk": format!("t{n}"), "kind": "seat", "seat": format!("t{n}"), "person": format!("p{}", n % 2000)}),
+        ];
+        for row in rows {
+            let put = PutItem {
+                table_name: "rows".to_owned(),
+                item: plain(row),
+                ..PutItem::default()
+            };
+            under_way.push(models.engine.start(put.into()));
+        }
+        if under_way.len() >= 256 {
+            under_way.drain(..).for_each(|put| drop(put.wait().unwrap()));
+        }
+    }
+    under_way.drain(..).for_each(|put| drop(put.wait().unwrap()));
+}
+
+/// One error of every kind.
+fn spoil(models: &Models, n: u64) {
+    let name = format!("doc#n{n}");
+    match n % 3 {
+        0 => delete(models, &name, "head"),
+        1 => set(models, &name, "head", json!({"version": 99})),
+        _ => set(models, &name, "head", json!({"more": "x"})),
+    }
+    let other = format!("doc#n{}", n + 2000);
+    set(models, &other, "v#0003", json!({"state": "live"}));
+    set(
+        models,
+        "shop",
+        &format!("s{n}"),
+        json!({"count": 5, "events": 99}),
+    );
+    delete(models, &format!("body#body-{}", 60_000 + n), "body");
+    put(
+        models,
+        json!({"pk": format!("body#q{n}"), "sk": "body", "kind": "doc.unique.body", "name": "a", "version": 1, "body": format!("q{n}")}),
+    );
+    set(
+        models,
+        &format!("body#body-{}", 90_000 + n),
+        "body",
+        json!({"version": 77}),
+    );
+    let at = 1000 + n;
+    delete(models, &format!("whom#t{}", at % 999), &format!("who#f{at}"));
+    let at = 3000 + n;
+    set(
+        models,
+        &format!("whom#t{}", at % 999),
+        &format!("who#f{at}"),
+        json!({"since": "1999"}),
+    );
+    put(
+        models,
+        json!({"pk": format!("whom#w{n}"), "sk": "who#r", "kind": "follower", "whom": format!("w{n}"), "who": "r"}),
+    );
+    set(models, "seat", &format!("t{n}"), json!({"personName": "other"}));
+    set(
+        models,
+        "seat",
+        &format!("t{}", n + 5000),
+        json!({"personKey": "other"}),
+    );
+}
