@@ -10,7 +10,7 @@ use trestle_api::{Database, DatabaseExt, Error, ErrorKind, UpdateItem, Wait};
 use trestle_engine::{By, Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Changed, Companion, Effect, Entity, Head, Model, Role, Table};
+use trestle_model::{COUNTS_TABLE, Changed, Companion, Effect, Entity, Head, Model, Role, Table};
 
 use crate::binding::row_counters;
 use crate::models::{Models, asked, refused, verdict};
@@ -71,10 +71,20 @@ impl Filling {
         change: &ItemChange<'_>,
         rows: &dyn Rows,
     ) -> Result<Changed, Error> {
-        let mut first = asked(&self.model, &ItemChange { old: None, ..*change }, rows)?;
+        // What the database keeps in the row is not given by a client, and stays as it is.
+        let given = change.new.map(|row| without_kept(entity, row));
+        let asked_about = ItemChange {
+            old: None,
+            new: given.as_ref(),
+            ..*change
+        };
+        let mut first = asked(&self.model, &asked_about, rows)?;
         first
             .companions
-            .retain(|companion| !self.is_counted(entity, companion));
+            .retain(|companion| companion.table_name != COUNTS_TABLE && !self.is_counted(entity, companion));
+        if let Some(row) = change.new {
+            keep(entity, row, &mut first);
+        }
         let head = first
             .companions
             .iter()
@@ -121,6 +131,31 @@ impl Filling {
             || self
                 .entity_of(companion)
                 .is_some_and(|target| target.name() == entity.name())
+    }
+}
+
+fn without_kept(entity: &Entity, row: &Item) -> Item {
+    let mut row = row.clone();
+    for kept in entity.kept() {
+        row.remove(&kept.attribute);
+    }
+    row
+}
+
+/// Puts back what the database keeps in a row.
+fn keep(entity: &Entity, row: &Item, changed: &mut Changed) {
+    let stored = |name: &String| Some((name.clone(), row.get(name)?.clone()));
+    let kept: Vec<_> = entity
+        .kept()
+        .iter()
+        .filter_map(|kept| stored(&kept.attribute))
+        .collect();
+    if kept.is_empty() {
+        return;
+    }
+    let item = changed.item.get_or_insert_with(|| without_kept(entity, row));
+    for (name, value) in kept {
+        item.insert(name, value);
     }
 }
 

@@ -9,6 +9,7 @@
 mod binding;
 mod call;
 mod commit_rows;
+mod counts;
 mod fill;
 mod migration;
 mod models;

@@ -7,6 +7,7 @@ mod inverse;
 mod kept;
 mod ledger;
 mod members;
+mod orphans;
 mod pairs;
 mod plan;
 mod settle;
@@ -24,6 +25,7 @@ use crate::entity::{Entity, Role};
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 
+pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub(crate) use plan::{Plan, has_effects, plans};
 
 /// The rows of the database, as whoever commits sees them at this moment.
@@ -182,16 +184,26 @@ impl Model {
             None => self.recognise_in(table, given).ok().flatten(),
         };
         let nothing_follows = entity.is_some_and(|entity| {
-            entity.role == Role::Declared && self.plan_of(entity).is_none_or(Plan::is_empty)
+            entity.role == Role::Declared
+                && entity.kept.is_empty()
+                && self.plan_of(entity).is_none_or(Plan::is_empty)
         });
         if nothing_follows {
             return Ok(self.derived(change)?);
         }
         let mut ledger = Ledger::new(self, rows, change.now_ms, change.by);
         ledger.enter(at, key_in(table, given), change.old.cloned().map(Arc::new));
-        let kept = entity.filter(|entity| entity.role != Role::Declared && change.by == By::Client);
-        match kept {
-            Some(entity) => kept::write(&mut ledger, entity, change.old, change.new)?,
+        match entity.filter(|_| change.by == By::Client) {
+            Some(entity) if entity.role != Role::Declared => {
+                kept::write(&mut ledger, entity, change.old, change.new)?;
+            }
+            Some(entity) => {
+                let mut new = change.new.cloned();
+                if let Some(new) = &mut new {
+                    entity.with_kept(change.old, new)?;
+                }
+                ledger.write(ROOT, new);
+            }
             None => ledger.write(ROOT, change.new.cloned()),
         }
         // Also a row that is written as it was is looked at: its time of change is new.

@@ -22,6 +22,7 @@ mod effects;
 mod entity;
 mod fields;
 pub mod file;
+mod kept;
 mod language;
 mod model;
 mod place;
@@ -40,8 +41,11 @@ pub use derive::Derived;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
-pub use effects::{By, Change, Changed, Companion, RowQuery, Rows, Stopped};
+pub use effects::{
+    By, COUNTS_KEY, COUNTS_TABLE, Change, Changed, Companion, OrphanCount, RowQuery, Rows, Stopped,
+};
 pub use entity::{Entity, Role};
+pub use kept::{Holds, KeptAttribute};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
 pub use refusal::Refusal;

@@ -134,6 +134,30 @@ pub enum Refusal {
         /// What identifies the row that has it.
         owner: String,
     },
+    /// A client gave an attribute that a counter keeps.
+    KeptAttribute {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+        /// The counter that keeps it, and the entity whose rows are counted.
+        keeper: String,
+        /// What the attribute is.
+        stored: String,
+        /// What was given.
+        given: String,
+    },
+    /// A row that counts is written, and the row that counts it is not there.
+    NoParent {
+        /// The entity that is written.
+        entity: String,
+        /// The counter.
+        counter: String,
+        /// The entity that counts.
+        parent: String,
+        /// What identifies the missing row.
+        identity: String,
+    },
     /// A row copies attributes of a row that is not there.
     NoOriginal {
         /// The entity.
@@ -314,6 +338,26 @@ impl fmt::Display for Refusal {
             Self::Taken { entity, value, owner } => {
                 write!(f, "{value}{IS_TAKEN}{entity} with {owner}")
             }
+            Self::KeptAttribute {
+                entity,
+                attribute,
+                keeper,
+                stored,
+                given,
+            } => write!(
+                f,
+                "Entity {entity}: attribute {attribute} is kept by the {keeper}; it is {stored}, and was given as {given}; leave it out"
+            ),
+            Self::NoParent {
+                entity,
+                counter,
+                parent,
+                identity,
+            } => write!(
+                f,
+                "Entity {entity}: counter {counter} needs the row of entity {parent} with {identity}, which counts it, and \
+                 there is none; write that row first, or in the same transaction"
+            ),
             Self::NoOriginal {
                 entity,
                 copy,

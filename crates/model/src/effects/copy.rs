@@ -8,7 +8,7 @@ use super::plan::Parts;
 use super::settle::Row;
 use super::{RowQuery, Rows, Stopped};
 use crate::access::{AccessPattern, Bound};
-use crate::attribute::plain;
+use crate::attribute::said;
 use crate::effect::{Copy, Effect};
 use crate::entity::Entity;
 use crate::refusal::Refusal;
@@ -133,15 +133,11 @@ fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'
 }
 
 fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> Refusal {
-    let said: Vec<String> = identity
-        .iter()
-        .map(|(name, value)| format!("{name} {:?}", plain(value)))
-        .collect();
     Refusal::NoOriginal {
         entity: entity.name.clone(),
         copy: step.copy.name.clone(),
         from: from.name.clone(),
-        original: said.join(", "),
+        original: said(identity),
     }
 }
 

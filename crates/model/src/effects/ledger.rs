@@ -11,6 +11,7 @@ use std::sync::Arc;
 use trestle_expr::{KeyOp, KeyTerm};
 use trestle_item::{AttributeValue, Item, key};
 
+use super::orphans::{OrphanCount, Orphans};
 use super::{By, Companion, RowQuery, Rows, Stopped};
 use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
@@ -35,6 +36,7 @@ pub(super) struct Ledger<'m, 'r, R> {
     places: HashMap<(usize, Vec<u8>), At>,
     waiting: VecDeque<At>,
     settled: usize,
+    orphans: Orphans,
 }
 
 struct Entry {
@@ -66,6 +68,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
             places: HashMap::new(),
             waiting: VecDeque::new(),
             settled: 0,
+            orphans: Orphans::default(),
         }
     }
 
@@ -207,6 +210,16 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
         Ok(found.map(|(at, _)| at).collect())
     }
 
+    /// What is counted for a row of an entity that is not there.
+    pub(super) fn orphan_count(
+        &mut self,
+        entity: &Entity,
+        attribute: &str,
+        row: &Item,
+    ) -> Result<&mut OrphanCount, Stopped<R::Error>> {
+        self.orphans.count(self.model, self.rows, entity, attribute, row)
+    }
+
     /// What follows from the write: every other row that is not as it was.
     pub(super) fn companions(self) -> Vec<Companion> {
         let model = self.model;
@@ -225,7 +238,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
                 item: current.map(Arc::unwrap_or_clone),
             })
         });
-        companions.collect()
+        companions.chain(self.orphans.companions()).collect()
     }
 }
 

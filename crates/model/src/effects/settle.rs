@@ -95,8 +95,14 @@ struct Settling<'l, 'm, 'r, 'a, R> {
 impl<R: Rows> Settling<'_, '_, '_, '_, R> {
     fn run(mut self, at: usize, mut new: Option<Arc<Item>>) -> Result<(), Stopped<R::Error>> {
         let standing = match &mut new {
-            Some(new) => self.own(at, new)?,
-            None => self.stand(None)?.map(|(standing, _)| standing),
+            Some(new) => {
+                counter::recall(self.ledger, &self.row, new)?;
+                self.own(at, new)?
+            }
+            None => {
+                counter::leave(self.ledger, &self.row)?;
+                self.stand(None)?.map(|(standing, _)| standing)
+            }
         };
         if new.is_some() || self.ledger.row(at).is_none() {
             self.ledger.settle(at, new.clone());
@@ -182,7 +188,7 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
 }
 
 /// Rows from before the model may have their identity only in their key.
-fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
+pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     if entity.identity.iter().any(|name| !row.contains_key(name)) {
         fill_identity(entity, Arc::make_mut(&mut row));
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use trestle_expr::{Condition, Kind, Placeholders};
 use trestle_item::{AttributeValue, Item, Number};
-use trestle_model::{By, Change, Model, Projection, RowQuery, Rows, Stopped, Table};
+use trestle_model::{
+    By, COUNTS_KEY, COUNTS_TABLE, Change, Model, Projection, RowQuery, Rows, Stopped, Table,
+};
 
 use crate::rows::{model, system};
 
@@ -114,6 +116,12 @@ impl Database {
     }
 
     fn place(&self, table_name: &str, row: &Item) -> (String, String) {
+        if table_name == COUNTS_TABLE {
+            return (
+                table_name.to_owned(),
+                format!("{:?}", row.get(COUNTS_KEY).unwrap()),
+            );
+        }
         let key: Vec<String> = self
             .table(table_name)
             .key()
