@@ -321,7 +321,7 @@ impl Writing<'_> {
                 Ok(_) => self.written += 1,
                 // Removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
-                Err(error) if error.kind() == ErrorKind::Validation => {
+                Err(error) if error.kind() == ErrorKind::Validation || error.taken_value().is_some() => {
                     add(&mut self.misfits, error.message().to_owned(), &"", &key);
                 }
                 Err(error) => return Err(error),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trestle_api::Error;
+use trestle_api::{Error, Taken};
 use trestle_engine::{Companion, Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
 use trestle_item::Item;
@@ -140,5 +140,22 @@ pub(crate) fn verdict(changed: Changed) -> Verdict {
 
 /// A refusal as a client sees it.
 pub(crate) fn refused(refusal: &Refusal) -> Error {
-    Error::validation(refusal.to_string())
+    let message = refusal.to_string();
+    match refusal.cause() {
+        Refusal::Taken {
+            entity,
+            attributes,
+            value,
+            owner,
+        } => {
+            let taken = Taken {
+                entity: entity.clone(),
+                attributes: attributes.clone(),
+                value: value.clone(),
+                owner: owner.clone(),
+            };
+            Error::taken(message, taken)
+        }
+        _ => Error::validation(message),
+    }
 }

@@ -157,6 +157,9 @@ impl Model {
             return Ok(Changed::default());
         };
         let derived = self.derive(change.table_name, change.old, new, change.now_ms)?;
+        if let Some(derived) = derived.as_ref().filter(|_| change.by == By::Client) {
+            derived.entity.check_created(change.old, new)?;
+        }
         let item = derived.filter(|derived| !derived.is_empty()).map(|derived| {
             let mut item = new.clone();
             derived.apply(&mut item);
@@ -201,6 +204,7 @@ impl Model {
                 let mut new = change.new.cloned();
                 if let Some(new) = &mut new {
                     entity.with_kept(change.old, new)?;
+                    entity.check_created(change.old, new)?;
                 }
                 ledger.write(ROOT, new);
             }

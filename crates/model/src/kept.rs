@@ -1,11 +1,12 @@
-//! Attributes that the database keeps in rows that clients write: counts, and the events that were counted.
+//! Attributes that the database keeps in rows that clients write: counts, the events that were counted, the time of the
+//! first write.
 
 use trestle_item::{AttributeValue, Item, Number};
 
 use crate::attribute::shown;
 use crate::effect::{Effect, Once};
 use crate::entity::Entity;
-use crate::refusal::Refusal;
+use crate::refusal::{Given, Keeps, Refusal};
 
 /// An attribute of an entity that a counter writes. Clients leave it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +117,23 @@ impl Entity {
         Ok(())
     }
 
+    /// The time of a row's first write stays. A client may give it with the first write, as an import does.
+    pub(crate) fn check_created(&self, old: Option<&Item>, new: &Item) -> Result<(), Refusal> {
+        let Some(attribute) = &self.created else {
+            return Ok(());
+        };
+        match (old.and_then(|old| old.get(attribute)), new.get(attribute)) {
+            (Some(stored), Some(given)) if stored != given => Err(Refusal::Given(Box::new(Given {
+                entity: self.name.clone(),
+                attribute: attribute.clone(),
+                why: Keeps::Created,
+                stored: shown(stored),
+                given: shown(given),
+            }))),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a count is what it is before anything is counted.
     fn is_base(&self, kept: &KeptAttribute, given: &AttributeValue) -> bool {
         kept.holds != Holds::Seen && given.as_n() == Some(&self.count_base(&kept.attribute))
@@ -128,16 +146,19 @@ impl Entity {
         stored: Option<&AttributeValue>,
     ) -> Refusal {
         let base = AttributeValue::N(self.count_base(&kept.attribute));
-        Refusal::KeptAttribute {
+        Refusal::Given(Box::new(Given {
             entity: self.name.clone(),
             attribute: kept.attribute.clone(),
-            keeper: format!("counter {} of entity {}", kept.counter, kept.counted),
+            why: Keeps::Count {
+                counter: kept.counter.clone(),
+                of: kept.counted.clone(),
+            },
             stored: match stored {
                 Some(stored) => shown(stored),
                 None if kept.holds == Holds::Seen => "empty".to_owned(),
                 None => shown(&base),
             },
             given: shown(given),
-        }
+        }))
     }
 }

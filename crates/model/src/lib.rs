@@ -48,7 +48,7 @@ pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
-pub use refusal::Refusal;
+pub use refusal::{Given, Keeps, Refusal};
 pub use relayout::{Belongs, FormerRange, Hindrance, Move, MovedKey, Relayout, Sources};
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};

@@ -6,7 +6,7 @@ use trestle_item::Item;
 
 use super::ledger::{Ledger, ROOT, Waiting, key_in};
 use super::plan::Plan;
-use super::{Rows, Stopped, copy, counter, head, inverse, unique};
+use super::{By, Rows, Stopped, copy, counter, head, inverse, unique};
 use crate::entity::Entity;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -120,8 +120,12 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
         if !self.plan.copies.is_empty() {
             let item = Arc::make_mut(item);
             fill_identity(self.row.entity, item);
+            let given = (at == ROOT && self.ledger.by == By::Client).then(|| item.clone());
             for step in &self.plan.copies {
                 copy::take(self.ledger, step, &self.row, item)?;
+                if let Some(given) = &given {
+                    copy::check_given(self.ledger.model, step, &self.row, given, item)?;
+                }
             }
         }
         // Only what a client gave is checked against what its attributes give.
