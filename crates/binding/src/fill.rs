@@ -10,7 +10,7 @@ use trestle_api::{Database, DatabaseExt, Error, ErrorKind, UpdateItem, Wait};
 use trestle_env::Timestamp;
 use trestle_hook::{Becomes, By, Change, Companion, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Effect, Entity, Head, Model, Role, Table};
+use trestle_model::{COUNTS_TABLE, Effect, Entity, Head, Model, Role, Table};
 
 use crate::binding::row_counters;
 use crate::models::{Models, asked, refused};
@@ -66,10 +66,20 @@ impl Filling {
 
     /// What would have followed had the row been written just now.
     fn first_write(&self, entity: &Entity, change: &Change<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
-        let mut first = self.asked(Change { old: None, ..*change }, rows)?;
+        // What the database keeps in the row is not given by a client, and stays as it is.
+        let given = change.new.map(|row| Arc::new(without_kept(entity, row)));
+        let asked_about = Change {
+            old: None,
+            new: given.as_ref(),
+            ..*change
+        };
+        let mut first = self.asked(asked_about, rows)?;
         first
             .companions
-            .retain(|companion| !self.is_counted(entity, companion));
+            .retain(|companion| companion.table != COUNTS_TABLE && !self.is_counted(entity, companion));
+        if let Some(row) = change.new {
+            keep(entity, row, &mut first);
+        }
         let head = first
             .companions
             .iter()
@@ -121,6 +131,38 @@ impl Filling {
                 .entity_of(companion)
                 .is_some_and(|target| target.name() == entity.name())
     }
+}
+
+fn without_kept(entity: &Entity, row: &Item) -> Item {
+    let mut row = row.clone();
+    for kept in entity.kept() {
+        row.remove(&kept.attribute);
+    }
+    row
+}
+
+/// Puts back what the database keeps in a row.
+fn keep(entity: &Entity, row: &Item, verdict: &mut Verdict) {
+    let stored = |name: &String| Some((name.clone(), row.get(name)?.clone()));
+    let kept: Vec<_> = entity
+        .kept()
+        .iter()
+        .filter_map(|kept| stored(&kept.attribute))
+        .collect();
+    if kept.is_empty() {
+        return;
+    }
+    let Some(becomes) = verdict.rows.first_mut() else {
+        return;
+    };
+    let mut item = match becomes {
+        Becomes::Item(item) => Item::clone(item),
+        _ => without_kept(entity, row),
+    };
+    for (name, value) in kept {
+        item.insert(name, value);
+    }
+    *becomes = Becomes::Item(Arc::new(item));
 }
 
 /// Filling in is no change that a reader of the row should take note of.
@@ -288,9 +330,11 @@ impl Writing<'_> {
                 Ok(_) => self.written += 1,
                 // Removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
-                Err(error) if error.kind() == ErrorKind::Validation => {
+                Err(error) if error.kind() == ErrorKind::Validation || error.taken_value().is_some() => {
                     add(&mut self.misfits, error.message().to_owned(), &"", &key);
                 }
+                // Removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
                 Err(error) => return Err(error),
             }
         }

@@ -8,6 +8,7 @@
 
 mod binding;
 mod call;
+mod counts;
 mod fill;
 mod migration;
 mod models;
