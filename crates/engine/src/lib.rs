@@ -47,9 +47,10 @@ mod write_item;
 
 pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
-pub use engine::{Engine, OpenError};
+pub use engine::{CloseError, Engine, OpenError};
 pub use former::{Belongs, Former, FormerRange, Lying, Moved, Remaining, Sources, Stuck, walked};
 pub use hook::{By, Companion, Hook, ItemChange, Rows, Verdict};
+pub use janitor::Upkeep;
 pub use options::Options;
 pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
