@@ -46,8 +46,9 @@ mod write_item;
 
 pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
-pub use engine::{Engine, OpenError};
+pub use engine::{CloseError, Engine, OpenError};
 pub use former::{Lying, Moved, Remaining, Stuck, walked};
+pub use janitor::Upkeep;
 pub use options::Options;
 pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
