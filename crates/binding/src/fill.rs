@@ -319,11 +319,11 @@ impl Writing<'_> {
         for (answer, key) in started {
             match answer.wait() {
                 Ok(_) => self.written += 1,
-                // Removed meanwhile.
-                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
                 Err(error) if error.kind() == ErrorKind::Validation || error.taken_value().is_some() => {
                     add(&mut self.misfits, error.message().to_owned(), &"", &key);
                 }
+                // Removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
                 Err(error) => return Err(error),
             }
         }
