@@ -13,5 +13,6 @@ mod properties;
 mod relayout;
 mod rows;
 mod schema;
+mod slips;
 mod systems;
 mod warnings;
