@@ -15,4 +15,5 @@ mod rows;
 mod schema;
 mod slips;
 mod systems;
+mod timestamps;
 mod warnings;
