@@ -2,7 +2,7 @@
 
 use trestle_item::{AttributeValue, Item, Number};
 
-use crate::attribute::{AttributeKind, shown, time_value};
+use crate::attribute::{Attribute, AttributeKind, shown};
 use crate::entity::Entity;
 use crate::kept::Holds;
 use crate::model::{Model, Table};
@@ -180,8 +180,10 @@ impl<'m> Work<'m, '_> {
     }
 
     fn time(&self, name: &str, now_ms: u64) -> AttributeValue {
-        let kind = self.entity.attribute(name).map(|attribute| attribute.kind);
-        time_value(kind.unwrap_or(AttributeKind::Timestamp), now_ms)
+        match self.entity.attribute(name) {
+            Some(attribute) => attribute.time(now_ms),
+            None => Attribute::new(name, AttributeKind::Timestamp).time(now_ms),
+        }
     }
 
     /// Defaults, types, and what may not change.

@@ -35,7 +35,7 @@ mod schema;
 mod template;
 
 pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation, Parameter};
-pub use attribute::{Attribute, AttributeKind, timestamp_text};
+pub use attribute::{Attribute, AttributeKind, Precision, timestamp_text, timestamp_text_in};
 pub use build::load;
 pub use derive::Derived;
 pub use effect::{
