@@ -2,7 +2,7 @@
 
 use crate::migrate::refused;
 use std::sync::Arc;
-use trestle_binding::{ApplyOptions, BindError, Binding, Report, Step, Watcher};
+use trestle_binding::{ApplyOptions, BindError, Binding, RepairOptions, Report, Step, Watcher};
 use trestle_model::Problem;
 use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
 
@@ -22,6 +22,13 @@ impl Keeper {
                 .0
                 .remove(&name)
                 .map(|()| ModelAnswer::Done(serde_json::json!({ "removed": name }).to_string())),
+            ModelCall::Repair { name, dry_run } => {
+                let options = RepairOptions { model: name, dry_run };
+                self.0.repair(&options, watcher).map(|report| {
+                    tracing::info!("model repair: {}", report.to_string().trim_end());
+                    ModelAnswer::Done(serde_json::json!(report).to_string())
+                })
+            }
             ModelCall::Apply {
                 text,
                 dry_run,
