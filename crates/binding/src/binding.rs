@@ -24,6 +24,7 @@ use held::{Held, together};
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
 pub(crate) use sweep::Swept;
+pub use versions::Standing;
 pub(crate) use work::row_counters;
 
 /// Why models cannot be bound to a database.

@@ -21,7 +21,7 @@ mod step;
 mod stored;
 mod watcher;
 
-pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, StartOptions};
+pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, Standing, StartOptions};
 pub use migration::{
     MigrationPlan, MigrationState, MigrationStatus, PlannedKey, PlannedMove, Rate, RateError, StuckRow,
     StuckRows, Sweeper, TableProgress, TableStatus,

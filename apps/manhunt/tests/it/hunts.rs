@@ -38,7 +38,7 @@ fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
         expression_attribute_values: Some(Item::from([(":partition", format!("{status}#{contact}"))])),
         ..Query::default()
     };
-    world.engine.run(query).unwrap().count.into()
+    world.embedded.run(query).unwrap().count.into()
 }
 
 /// Sends a step again, as a queue may.
@@ -105,7 +105,8 @@ async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_s
         target = { queue = "manhunt-steps" }
     "#;
     let service = world.service();
-    let events = Events::of(&world.engine).routes_in(again).queues(&service.queues);
+    world.running.router.stop().await;
+    let events = Events::of(&world.embedded).routes_in(again);
     let model = &service.db;
     let router = events.routes_of(model).start().await.unwrap();
     let is_delivered = async || {
@@ -326,7 +327,7 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
     world.advance(3).await;
     world.service().respond(DOMAIN, &answer, "5").await.unwrap();
     // Read by somebody who knows nothing but the rows.
-    let db = Manhunt::apply_to(&world.engine).unwrap();
+    let db = Manhunt::apply_to(&world.embedded).unwrap();
     let rows = db.search_with_attempts(&search).gather().await.unwrap();
     let story = trail(&rows.search.unwrap(), &rows.search_attempt);
     let told: Vec<(&str, &str, Option<u64>)> = story
