@@ -92,7 +92,7 @@ async fn point_05_steps_that_come_again_make_no_second_attempt() {
 
 #[tokio::test]
 async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_second_attempt() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     let contact = world.contact(&[60, 60]).await;
     let search = world.begin(&contact).await;
     world.settle(1).await;
@@ -104,11 +104,10 @@ async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_s
         input = '{"search": <new.searchId>, "number": 0}'
         target = { queue = "manhunt-steps" }
     "#;
-    let service = world.service();
     world.running.router.stop().await;
     let events = Events::of(&world.embedded).routes_in(again);
-    let model = &service.db;
-    let router = events.routes_of(model).start().await.unwrap();
+    let router = events.routes_of(&world.service().db).start().await.unwrap();
+    world.running.router = router.clone();
     let is_delivered = async || {
         let again = router.status().into_iter().find(|route| route.route == "again");
         again.is_some_and(|route| route.delivered == 1)
