@@ -19,10 +19,15 @@ pub(crate) struct Image {
 impl Image {
     /// A new item.
     pub(crate) fn new(item: Item) -> Self {
+        Self::shared(Arc::new(item))
+    }
+
+    /// A new item that others hold, too.
+    pub(crate) fn shared(item: Arc<Item>) -> Self {
         Self {
             bytes: Bytes::from(codec::encode(&item)),
             size: size::of_item(&item),
-            item: Arc::new(item),
+            item,
         }
     }
 
@@ -52,8 +57,8 @@ impl Image {
     }
 
     /// The item alone, shared with the image.
-    pub(crate) fn shared_item(&self) -> Arc<Item> {
-        Arc::clone(&self.item)
+    pub(crate) fn shared_item(&self) -> &Arc<Item> {
+        &self.item
     }
 }
 

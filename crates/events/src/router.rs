@@ -13,11 +13,11 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use trestle_api::{Database, Error};
 use trestle_env::{Clock, Signal};
 
-use crate::dead_letter::{self, Walk};
+use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
 use crate::reader::{Command, Reader, Source, Survey};
 use crate::route::faults as route_faults;
-use crate::rows::Rows;
+use crate::rows::RouterTable;
 use crate::target::Door;
 use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteStatus, Selection, Typer};
 use running::{Running, Work};
@@ -81,7 +81,7 @@ impl WeakRouter {
 struct Inner {
     setup: Setup,
     stopped: AtomicBool,
-    rows: Arc<Rows>,
+    rows: Arc<RouterTable>,
     /// Held while routes come and go.
     state: Mutex<State>,
     /// The same routes for those who only look.
@@ -107,7 +107,7 @@ impl Router {
     /// A router without routes.
     #[must_use]
     pub fn start(setup: Setup) -> Self {
-        let rows = Arc::new(Rows::new(Arc::clone(&setup.state)));
+        let rows = Arc::new(RouterTable::new(Arc::clone(&setup.state)));
         Self {
             inner: Arc::new(Inner {
                 setup,
@@ -120,9 +120,10 @@ impl Router {
     }
 
     /// Lets exactly these routes work. Those that were there before and are the same go on undisturbed; a changed one
-    /// goes on from its place; of one that is gone, the place is forgotten and what was parked becomes dead letters.
+    /// goes on from its checkpoint; of one that is gone, the checkpoints are removed and what was parked becomes dead letters.
     ///
-    /// When this returns, every new route has found its beginning: later changes are delivered.
+    /// When this returns, every new route has found its beginning: later changes are delivered. If a route cannot start,
+    /// the others do, and the first error is returned.
     pub async fn apply(&self, routes: Vec<Route>) -> Result<(), ApplyError> {
         let doors = self.check(&routes)?;
         let inner = &self.inner;
@@ -150,18 +151,26 @@ impl Router {
                 Some(_) => {}
             }
         }
+        // A route whose rows are damaged does not keep the others from their work.
+        let mut failed = None;
         for (route, door) in routes.into_iter().zip(doors) {
-            if !state.running.contains_key(&route.name) {
-                let name = route.name.clone();
-                let running = self.begin(&mut state, route.clone(), door).await?;
-                inner
-                    .view
-                    .write()
-                    .insert(name.clone(), (route, running.work.clone()));
-                state.running.insert(name, running);
+            if state.running.contains_key(&route.name) {
+                continue;
+            }
+            match self.begin(&mut state, route.clone(), door).await {
+                Ok(running) => {
+                    let name = route.name.clone();
+                    let view = (route, running.work.clone());
+                    inner.view.write().insert(name.clone(), view);
+                    state.running.insert(name, running);
+                }
+                Err(error) => {
+                    tracing::error!(route = %route.name, %error, "the route cannot start");
+                    failed = failed.or(Some(error));
+                }
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// The doors of all routes that are on; or everything that is wrong.
@@ -319,10 +328,10 @@ impl Router {
 
     /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more.
     pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection.clone());
+        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut replayed = Replayed::default();
         loop {
-            let letters = walk.next().await?;
+            let letters = pages.next().await?;
             if letters.is_empty() {
                 let found = replayed.delivered + replayed.failed;
                 self.check_found(&selection, found).await?;
@@ -357,10 +366,10 @@ impl Router {
 
     /// Removes dead letters for good; says how many.
     pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection.clone());
+        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut dropped = 0;
         loop {
-            let letters = walk.next().await?;
+            let letters = pages.next().await?;
             if letters.is_empty() {
                 self.check_found(&selection, dropped).await?;
                 return Ok(dropped);

@@ -2,7 +2,7 @@
 
 mod timestamp;
 
-use trestle_item::{AttributeValue, Number, ScalarType};
+use trestle_item::{AttributeValue, Item, Number, ScalarType};
 
 use crate::chars::CharSet;
 use crate::language::Piece;
@@ -280,6 +280,15 @@ pub(crate) fn plain(value: &AttributeValue) -> String {
         AttributeValue::Bool(truth) => truth.to_string(),
         other => format!("<{}>", other.type_name()),
     }
+}
+
+/// Attributes with their values in a message: `id "a", n "1"`.
+pub(crate) fn said(item: &Item) -> String {
+    let said: Vec<String> = item
+        .iter()
+        .map(|(name, value)| format!("{name} {:?}", plain(value)))
+        .collect();
+    said.join(", ")
 }
 
 /// A value in a message: what it is, and of which type.

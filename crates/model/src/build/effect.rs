@@ -8,6 +8,7 @@ use crate::attribute::{Attribute, AttributeKind};
 use crate::draft::{DraftCopy, DraftCounter, DraftEntity, DraftInverse, Name};
 use crate::effect::{Amount, Copy, Counter, Effect, Inverse, InverseForm, Once, Pair, Unique};
 use crate::entity::{Entity, Role};
+use crate::kept::kept_in;
 use crate::problem::{Placed, listed, suggestion};
 
 impl Builder<'_, '_, '_> {
@@ -27,6 +28,14 @@ impl Builder<'_, '_, '_> {
             if let Some(entity) = self.entities.get_mut(at) {
                 entity.effects = effects;
             }
+        }
+        let kept: Vec<_> = self
+            .entities
+            .iter()
+            .map(|entity| kept_in(&self.entities, &entity.name))
+            .collect();
+        for (entity, kept) in self.entities.iter_mut().zip(kept) {
+            entity.kept = kept;
         }
     }
 

@@ -63,6 +63,7 @@ impl Builder<'_, '_, '_> {
             updated: draft.updated.as_ref().map(|name| name.value.clone()),
             closed: draft.closed,
             effects: Vec::new(),
+            kept: Vec::new(),
             migrate: Migrate::default(),
         };
         entity.migrate = self.migrate(draft, &entity, &what);
