@@ -28,6 +28,7 @@ pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
 pub use repair::RepairOptions;
 pub(crate) use sweep::Swept;
+pub use versions::Standing;
 
 /// Why models cannot be bound to a database.
 #[derive(Debug, thiserror::Error)]
