@@ -9,6 +9,7 @@
 mod audit;
 mod binding;
 mod call;
+mod counts;
 mod facts;
 mod fill;
 mod migration;
@@ -24,7 +25,7 @@ mod stored;
 mod verify;
 mod watcher;
 
-pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, RepairOptions, StartOptions};
+pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, RepairOptions, Standing, StartOptions};
 pub use facts::{ModelFacts, ModelRepair, RepairReport, ToDo, WrongFact};
 pub use migration::{
     MigrationPlan, MigrationState, MigrationStatus, PlannedKey, PlannedMove, Rate, RateError, StuckRow,

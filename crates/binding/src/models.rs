@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trestle_api::Error;
+use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
 use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
@@ -164,5 +164,22 @@ pub(crate) fn stopped(stopped: Stopped) -> Error {
 
 /// A refusal as a client sees it.
 pub(crate) fn refused(refusal: &Refusal) -> Error {
-    Error::validation(refusal.to_string())
+    let message = refusal.to_string();
+    match refusal.cause() {
+        Refusal::Taken {
+            entity,
+            attributes,
+            value,
+            owner,
+        } => {
+            let taken = Taken {
+                entity: entity.clone(),
+                attributes: attributes.clone(),
+                value: value.clone(),
+                owner: owner.clone(),
+            };
+            Error::taken(message, taken)
+        }
+        _ => Error::validation(message),
+    }
 }

@@ -86,7 +86,11 @@ impl Repair<'_> {
             for (finding, amendment) in started {
                 done += 1;
                 let written = match amendment.map(trestle_engine::Amendment::wait) {
-                    Some(Err(error)) if error.kind() != ErrorKind::Validation => return Err(error),
+                    Some(Err(error))
+                        if error.kind() != ErrorKind::Validation && error.taken_value().is_none() =>
+                    {
+                        return Err(error);
+                    }
                     other => other,
                 };
                 match written {

@@ -9,6 +9,7 @@ mod kept;
 mod ledger;
 mod members;
 mod order;
+mod orphans;
 mod pairs;
 mod plan;
 mod roots;
@@ -25,6 +26,7 @@ use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
+pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub(crate) use plan::{Plan, has_effects, plans};
 
 /// Why a write does not take place.
@@ -110,6 +112,9 @@ impl Model {
         };
         let old = change.old.map(|old| &**old);
         let derived = self.derive(change.table, old, new, change.now.as_millis())?;
+        if let Some(derived) = derived.as_ref().filter(|_| change.by == By::Client) {
+            derived.entity.check_created(old, new)?;
+        }
         Ok(match derived.filter(|derived| !derived.is_empty()) {
             Some(derived) => {
                 let mut item = (**new).clone();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use trestle_model::audit::AuditOptions;
 
 use super::work::Work;
-use super::{BindError, Binding, Held, together};
+use super::{BindError, Binding, Held, loaded, together};
 use crate::audit::heads_set_back;
+use crate::counts;
 use crate::fill;
 use crate::report::{Outcome, Report, Step, TableRows};
 use crate::rows::Inspection;
@@ -145,6 +146,7 @@ impl Binding {
         held.push(new.clone());
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
+        counts::ensure(&self.engine, loaded(&held))?;
         self.engine.install(vec![document], Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;

@@ -228,6 +228,27 @@ pub(super) fn stand(
     Ok(Some((Standing { head: at, place }, edited)))
 }
 
+/// Whether the head of its group stands for a row.
+pub(super) fn leads(
+    ledger: &mut Ledger<'_, '_>,
+    step: &Step,
+    entity: Option<&Entity>,
+    at: At,
+) -> Result<bool, Stopped> {
+    let of_head = ledger.model.entities.get(step.entity);
+    let (Some(of_head), Some(entity), Some(stored)) = (of_head, entity, ledger.settled(at)) else {
+        return Ok(false);
+    };
+    let Ok(key) = of_head.key_from(&stored) else {
+        return Ok(false);
+    };
+    let head = ledger.find(of_head, key)?;
+    let head = ledger.row(head);
+    Ok(head
+        .zip(ledger.key(at))
+        .is_some_and(|(head, key)| points_at(entity, &head, key)))
+}
+
 fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
     let rank = step.head.rank(new);
     rank.is_some() && old.and_then(|old| step.head.rank(old)) != rank

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trestle_hook::By;
 use trestle_item::Item;
 
 use super::ledger::{At, Ledger, Waiting, key_in};
@@ -126,8 +127,14 @@ impl Settling<'_, '_, '_, '_> {
 
     fn run(mut self, at: At, mut new: Option<Arc<Item>>) -> Result<(), Stopped> {
         let standing = match &mut new {
-            Some(new) => self.own(at, new)?,
-            None => self.stand(None)?.map(|(standing, _)| standing),
+            Some(new) => {
+                counter::recall(self.ledger, &self.row, new)?;
+                self.own(at, new)?
+            }
+            None => {
+                counter::leave(self.ledger, &self.row)?;
+                self.stand(None)?.map(|(standing, _)| standing)
+            }
         };
         if new.is_some() || self.ledger.row(at).is_none() {
             self.ledger.settle(at, new.clone());
@@ -141,15 +148,20 @@ impl Settling<'_, '_, '_, '_> {
 
     /// What the row is by itself: what it copies, and what is derived.
     fn complete(&mut self, at: At, item: &mut Arc<Item>) -> Result<(), Stopped> {
+        let is_given = self.ledger.take_given(at);
         if !self.plan.copies.is_empty() {
             let item = Arc::make_mut(item);
             fill_identity(self.row.entity, item);
+            let given = (is_given && self.ledger.by == By::Client).then(|| item.clone());
             for step in &self.plan.copies {
                 copy::take(self.ledger, step, &self.row, item)?;
+                if let Some(given) = &given {
+                    copy::check_given(self.ledger.model, step, &self.row, given, item)?;
+                }
             }
         }
         // Only what a client gave is checked against what its attributes give.
-        if !self.ledger.take_given(at) {
+        if !is_given {
             forget_index_keys(self.row.entity, item);
         }
         Ok(self.derive(item)?)

@@ -119,6 +119,7 @@ fn taken(step: &Step, entity: &Entity, new: &Item, kept: &Item) -> Refusal {
     };
     Refusal::Taken {
         entity: entity.name.clone(),
+        attributes: step.unique.attributes.clone(),
         value: said(&step.unique.attributes, new),
         owner: said(&entity.identity, kept),
     }

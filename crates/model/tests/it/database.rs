@@ -10,7 +10,7 @@ use trestle_expr::{Condition, Kind, Placeholders};
 use trestle_hook::{Becomes, By, Change, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, Number};
 use trestle_model::audit::{Audit, AuditOptions, Finding};
-use trestle_model::{Model, Projection, Stopped, Table};
+use trestle_model::{COUNTS_KEY, COUNTS_TABLE, Model, Projection, Stopped, Table};
 
 use crate::rows::{model, system};
 
@@ -127,6 +127,12 @@ impl Database {
     }
 
     fn place(&self, table_name: &str, row: &Item) -> (String, String) {
+        if table_name == COUNTS_TABLE {
+            return (
+                table_name.to_owned(),
+                format!("{:?}", row.get(COUNTS_KEY).unwrap()),
+            );
+        }
         let key: Vec<String> = self
             .table(table_name)
             .key()

@@ -399,7 +399,14 @@ fn mend_counter(
         (Cure::Event { key, .. }, Once::Event { attributes, seen }) => {
             let at = ledger.find(of, key.clone())?;
             match whole(ledger, of, at) {
-                Some(row) => counter::count_events(ledger, step, attributes, seen, None, Some(&row)),
+                Some(row) => {
+                    let first = Row {
+                        entity: of,
+                        key,
+                        old: None,
+                    };
+                    counter::count_events(ledger, step, attributes, seen, &first, Some(&row))
+                }
                 None => Ok(()),
             }
         }
