@@ -22,9 +22,11 @@ pub(super) struct Row<'a> {
 /// Settles rows until none waits.
 pub(super) fn settle_all<R: Rows>(ledger: &mut Ledger<'_, '_, R>) -> Result<(), Stopped<R::Error>> {
     while let Some(waiting) = ledger.next()? {
-        let root = waiting.at == ROOT;
+        let at = waiting.at;
         settle(ledger, waiting).map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) if !root => Stopped::Refused(Refusal::Following {
+            Stopped::Refused(refusal) if at != ROOT => Stopped::Refused(Refusal::Following {
+                written: ledger.entity_at(ROOT),
+                consequence: ledger.consequence(at),
                 cause: Box::new(refusal),
             }),
             stopped => stopped,

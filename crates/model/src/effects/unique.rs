@@ -3,6 +3,7 @@
 use trestle_item::Item;
 
 use super::ledger::Ledger;
+use super::pairs::key_of_other;
 use super::plan::Parts;
 use super::settle::Row;
 use super::{Rows, Stopped};
@@ -28,11 +29,15 @@ impl Step {
     }
 
     /// The key of the value's row; `None` for a row that lacks the value.
-    fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+    fn key(&self, entity: &Entity, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
         if !self.unique.attributes.iter().all(|name| item.contains_key(name)) {
             return Ok(None);
         }
-        keeper.key_from(item).map(Some)
+        let values = self.unique.attributes.iter();
+        let values: Item = values
+            .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
+            .collect();
+        key_of_other(entity, keeper, &values).map(Some)
     }
 }
 
@@ -45,9 +50,11 @@ pub(super) fn run<R: Rows>(
     let Some(keeper) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
-    let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
+    let before = row
+        .old
+        .and_then(|old| step.key(row.entity, keeper, old).ok().flatten());
     let after = match new {
-        Some(new) => step.key(keeper, new)?,
+        Some(new) => step.key(row.entity, keeper, new)?,
         None => None,
     };
     if let Some(released) = before.filter(|before| after.as_ref() != Some(before)) {
