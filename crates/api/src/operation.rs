@@ -1,5 +1,8 @@
 //! The list of operations, and what is generated from it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -98,10 +101,8 @@ pub enum Family {
 
 /// A request that knows its answer's type.
 pub trait Operation: Serialize + DeserializeOwned + Sized {
-    /// The operation's name on the wire.
-    const NAME: &'static str;
-    /// The service it belongs to.
-    const FAMILY: Family;
+    /// Which operation it is.
+    const NAME: OperationName;
     /// What it answers.
     type Output: Serialize + DeserializeOwned + Send;
 
@@ -110,6 +111,12 @@ pub trait Operation: Serialize + DeserializeOwned + Sized {
 
     /// The answer out of all answers; `None` if it belongs to another operation.
     fn from_response(response: Response) -> Option<Self::Output>;
+}
+
+impl fmt::Display for OperationName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 macro_rules! define {
@@ -128,59 +135,95 @@ macro_rules! define {
             $($operation($output),)*
         }
 
-        /// The supported operations: name and service.
-        pub const SUPPORTED: &[(&str, Family)] = &[$((stringify!($operation), Family::$family),)*];
+        /// Which operation: what `X-Amz-Target` names, parsed once.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "each variant is the operation of its name")]
+        pub enum OperationName {
+            $($operation,)*
+        }
+
+        impl OperationName {
+            /// Every operation that Trestle has.
+            pub const ALL: &'static [Self] = &[$(Self::$operation,)*];
+
+            /// The name on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$operation => stringify!($operation),)*
+                }
+            }
+
+            /// The service that the operation belongs to.
+            #[must_use]
+            pub const fn family(self) -> Family {
+                match self {
+                    $(Self::$operation => Family::$family,)*
+                }
+            }
+        }
+
+        impl FromStr for OperationName {
+            type Err = Error;
+
+            /// `UnknownOperationException`, with a message only if DynamoDB has the operation and Trestle does not.
+            fn from_str(name: &str) -> Result<Self, Error> {
+                match name {
+                    $(stringify!($operation) => Ok(Self::$operation),)*
+                    _ if UNSUPPORTED.contains(&name) => Err(Error::unsupported_operation(name)),
+                    _ => Err(Error::unknown_operation()),
+                }
+            }
+        }
 
         impl Request {
-            /// The operation's name on the wire.
+            /// The operation that is asked for.
             #[must_use]
-            pub const fn name(&self) -> &'static str {
+            pub const fn operation(&self) -> OperationName {
                 match self {
-                    $(Self::$operation(_) => stringify!($operation),)*
+                    $(Self::$operation(_) => OperationName::$operation,)*
                 }
             }
 
-            /// The service the operation belongs to.
-            #[must_use]
-            pub const fn family(&self) -> Family {
-                match self {
-                    $(Self::$operation(_) => Family::$family,)*
-                }
-            }
-
-            /// Reads the request of the operation called `name`; `None` if Trestle has no such operation.
+            /// Reads the request of an operation.
+            ///
+            /// # Errors
+            ///
+            /// Those of the deserializer.
             pub fn deserialize<'de, D: Deserializer<'de>>(
-                name: &str,
+                operation: OperationName,
                 deserializer: D,
-            ) -> Option<Result<Self, D::Error>> {
-                match name {
-                    $(stringify!($operation) => {
-                        Some($operation::deserialize(deserializer).map(Self::$operation))
+            ) -> Result<Self, D::Error> {
+                match operation {
+                    $(OperationName::$operation => {
+                        $operation::deserialize(deserializer).map(Self::$operation)
                     })*
-                    _ => None,
                 }
             }
         }
 
         impl Response {
-            /// The operation's name on the wire.
+            /// The operation that is answered.
             #[must_use]
-            pub const fn name(&self) -> &'static str {
+            pub const fn operation(&self) -> OperationName {
                 match self {
-                    $(Self::$operation(_) => stringify!($operation),)*
+                    $(Self::$operation(_) => OperationName::$operation,)*
                 }
             }
 
-            /// Reads the answer of the operation called `name`; `None` if Trestle has no such operation.
+            /// Reads the answer of an operation.
+            ///
+            /// # Errors
+            ///
+            /// Those of the deserializer.
             pub fn deserialize<'de, D: Deserializer<'de>>(
-                name: &str,
+                operation: OperationName,
                 deserializer: D,
-            ) -> Option<Result<Self, D::Error>> {
-                match name {
-                    $(stringify!($operation) => {
-                        Some($output::deserialize(deserializer).map(Self::$operation))
+            ) -> Result<Self, D::Error> {
+                match operation {
+                    $(OperationName::$operation => {
+                        $output::deserialize(deserializer).map(Self::$operation)
                     })*
-                    _ => None,
                 }
             }
         }
@@ -205,8 +248,7 @@ macro_rules! define {
 
         $(
             impl Operation for $operation {
-                const NAME: &'static str = stringify!($operation);
-                const FAMILY: Family = Family::$family;
+                const NAME: OperationName = OperationName::$operation;
                 type Output = $output;
 
                 fn into_request(self) -> Request {

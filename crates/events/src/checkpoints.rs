@@ -9,7 +9,7 @@ use crate::live::Live;
 /// the work of this machine.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// Stores marks as they move, until the route is stopped; then once more.
+/// Stores checkpoints as they move, until the route is stopped; then once more.
 pub(crate) async fn run(live: Arc<Live>) {
     loop {
         tokio::select! {
@@ -25,21 +25,21 @@ pub(crate) async fn run(live: Arc<Live>) {
     store(&live).await;
 }
 
-/// Stores the marks that have moved, however often it takes. A mark that may or may not be stored is never left behind:
-/// whoever moves marks in a transaction must know where they are.
+/// Stores the checkpoints that have moved, however often it takes. A checkpoint that may or may not be stored is never left behind:
+/// whoever moves checkpoints in a transaction must know where they are.
 pub(crate) async fn store(live: &Live) {
     let mut moved = live.tracker.lock().take_moved();
     {
         let stored = live.stored.lock();
-        moved.retain(|(shard, mark)| stored.get(shard) != Some(mark));
+        moved.retain(|(shard, checkpoint)| stored.get(shard) != Some(checkpoint));
     }
     if moved.is_empty() {
         return;
     }
-    let marks = || moved.iter().map(|(shard, mark)| (shard, mark));
-    while let Err(error) = live.place.set_marks(marks()).await {
+    let checkpoints = || moved.iter().map(|(shard, checkpoint)| (shard, checkpoint));
+    while let Err(error) = live.checkpoints.set_shards(checkpoints()).await {
         if live.pause(&error).await.is_err() {
-            return; // Without the marks, changes are delivered again after the next start.
+            return; // Without the checkpoints, changes are delivered again after the next start.
         }
     }
     live.stored(moved);

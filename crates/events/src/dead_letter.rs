@@ -9,7 +9,7 @@ use trestle_env::{Timestamp, iso_8601_millis};
 use crate::attempt::attempt;
 use crate::live::Live;
 use crate::matcher::Typed;
-use crate::rows::{Kept, KeptId, Rows};
+use crate::rows::{Kept, KeptId, RouterTable};
 use crate::{Change, Outcome};
 
 /// Dead letters read at once.
@@ -88,7 +88,7 @@ pub struct Replayed {
 }
 
 pub(crate) async fn page(
-    rows: &Rows,
+    rows: &RouterTable,
     route: Option<&str>,
     after: Option<&str>,
     limit: u32,
@@ -103,7 +103,7 @@ pub(crate) async fn page(
     })
 }
 
-pub(crate) async fn one(rows: &Rows, id: &str) -> Result<Option<DeadLetter>, Error> {
+pub(crate) async fn one(rows: &RouterTable, id: &str) -> Result<Option<DeadLetter>, Error> {
     let Some((route, kept_id)) = split(id) else {
         return Ok(None);
     };
@@ -117,15 +117,15 @@ fn split(id: &str) -> Option<(&str, KeptId)> {
 }
 
 /// Walks the selected dead letters, a page at a time, oldest first.
-pub(crate) struct Walk<'r> {
-    rows: &'r Rows,
+pub(crate) struct DeadLetterPages<'r> {
+    rows: &'r RouterTable,
     selection: Selection,
     after: Option<String>,
     is_over: bool,
 }
 
-impl<'r> Walk<'r> {
-    pub(crate) fn new(rows: &'r Rows, selection: Selection) -> Self {
+impl<'r> DeadLetterPages<'r> {
+    pub(crate) fn new(rows: &'r RouterTable, selection: Selection) -> Self {
         Self {
             rows,
             selection,
@@ -193,7 +193,7 @@ pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<bool, Error> {
 }
 
 /// Removes a dead letter for good.
-pub(crate) async fn remove(rows: &Rows, route: &str, kept: &Kept) -> Result<(), Error> {
+pub(crate) async fn remove(rows: &RouterTable, route: &str, kept: &Kept) -> Result<(), Error> {
     rows.write(&[Kept::unbury(route, &kept.id)]).await?;
     rows.drop_parts(route, kept).await
 }

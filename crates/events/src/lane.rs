@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::attempt::attempt;
 use crate::checkpoints;
 use crate::live::{ENLISTED_BYTES_MAX, Handed, Live, Stopped};
-use crate::settle::{Failed, Settled};
+use crate::resolve::{Failed, Resolved};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
 
@@ -19,7 +19,7 @@ const BATCH_BYTES_MAX: usize = 6 << 20;
 
 /// Delivers what comes until the route is stopped.
 pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
-    let mut lane = Lane {
+    let mut lane = DeliveryLane {
         live,
         inbox,
         next: None,
@@ -31,7 +31,7 @@ pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
     }
 }
 
-struct Lane {
+struct DeliveryLane {
     live: Arc<Live>,
     inbox: UnboundedReceiver<Handed>,
     /// The first of the next batch, which no longer fitted into the last.
@@ -45,7 +45,7 @@ struct Part {
     attempt: u32,
 }
 
-impl Lane {
+impl DeliveryLane {
     fn bytes_max(&self) -> usize {
         match self.live.door {
             Door::Target(_) => BATCH_BYTES_MAX,
@@ -130,7 +130,7 @@ impl Lane {
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let oldest = live.clock.now().minus(live.route.maximum_record_age);
-        let mut settled = Settled::default();
+        let mut resolved = Resolved::default();
         let mut changes = Vec::with_capacity(part.changes.len());
         for handed in part.changes {
             let failed = |handed, error: &str, attempts| Failed {
@@ -140,16 +140,16 @@ impl Lane {
             };
             if live.parked.lock().blocks(handed.key) {
                 let why = "waits behind an earlier change of the same item";
-                settled.parked.push(failed(handed, why, 0));
+                resolved.parked.push(failed(handed, why, 0));
             } else if handed.change().at < oldest {
                 let why = self.too_old(part.attempt);
-                settled.dead.push(failed(handed, &why, part.attempt - 1));
+                resolved.dead.push(failed(handed, &why, part.attempt - 1));
             } else {
                 changes.push(handed);
             }
         }
-        if !settled.parked.is_empty() || !settled.dead.is_empty() {
-            live.settle(settled).await?;
+        if !resolved.parked.is_empty() || !resolved.dead.is_empty() {
+            live.resolve(resolved).await?;
         }
         Ok(Part { changes, ..part })
     }
@@ -161,7 +161,7 @@ impl Lane {
         last.map_or(why.to_owned(), |last| format!("{why}; last: {}", last.message))
     }
 
-    /// Settles a part, or says in which parts it is to be tried again, the last first.
+    /// Resolves a part, or says in which parts it is to be tried again, the last first.
     async fn after(
         &self,
         mut part: Part,
@@ -169,21 +169,21 @@ impl Lane {
         enlisted: Option<Enlistment>,
     ) -> Result<Vec<Part>, Stopped> {
         let live = &self.live;
-        let mut settled = Settled {
+        let mut resolved = Resolved {
             enlisted,
-            ..Settled::default()
+            ..Resolved::default()
         };
         match outcome {
-            Outcome::Done => settled.done = part.changes,
+            Outcome::Done => resolved.done = part.changes,
             Outcome::Partly(mut reasons) => {
                 for handed in part.changes {
                     let id = format!("{}:{}", live.name, handed.change().event_id);
                     match reasons.iter().position(|(failed, _)| *failed == id) {
                         Some(at) => {
                             let error = reasons.swap_remove(at).1;
-                            self.give_back(handed, error, part.attempt, &mut settled);
+                            self.give_back(handed, error, part.attempt, &mut resolved);
                         }
-                        None => settled.done.push(handed),
+                        None => resolved.done.push(handed),
                     }
                 }
             }
@@ -201,7 +201,7 @@ impl Lane {
                     ]);
                 }
                 for handed in part.changes {
-                    self.give_back(handed, error.clone(), part.attempt, &mut settled);
+                    self.give_back(handed, error.clone(), part.attempt, &mut resolved);
                 }
             }
             Outcome::Refused(error) | Outcome::Unavailable(error) => {
@@ -211,7 +211,7 @@ impl Lane {
                     part.attempt += 1;
                     return Ok(vec![part]);
                 }
-                settled.dead = part
+                resolved.dead = part
                     .changes
                     .into_iter()
                     .map(|handed| Failed {
@@ -222,12 +222,12 @@ impl Lane {
                     .collect();
             }
         }
-        live.settle(settled).await?;
+        live.resolve(resolved).await?;
         Ok(Vec::new())
     }
 
     /// A change that was refused by itself: parked, or a dead letter if it has no attempt left.
-    fn give_back(&self, handed: Handed, error: String, attempts: u32, settled: &mut Settled) {
+    fn give_back(&self, handed: Handed, error: String, attempts: u32, resolved: &mut Resolved) {
         self.live.counters.failed(self.live.clock.now(), &error);
         let has_attempts = attempts <= self.live.route.maximum_retry_attempts;
         let failed = Failed {
@@ -236,9 +236,9 @@ impl Lane {
             attempts,
         };
         if has_attempts {
-            settled.parked.push(failed);
+            resolved.parked.push(failed);
         } else {
-            settled.dead.push(failed);
+            resolved.dead.push(failed);
         }
     }
 

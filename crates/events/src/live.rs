@@ -11,18 +11,18 @@ use trestle_pattern::Template;
 
 use crate::matcher::{Matcher, Typed};
 use crate::parked::{KeyName, Parked, key_name};
-use crate::rows::{Place, Rows};
-use crate::sequence::Sequence;
+use crate::rows::{CheckpointRows, RouterTable};
+use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
 use crate::target::Door;
-use crate::tracker::{Mark, ShardName, Ticket, Tracker};
+use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
 use crate::{Batch, Change, Delivery, Route};
 
 /// Changes that may be read ahead for a route, whatever its batch size.
 const AHEAD_MIN: usize = 2_000;
 /// Bytes that may be read ahead for a route.
 const AHEAD_BYTES_MAX: usize = 32 << 20;
-/// Parked changes of a route; with more, it stands still until some are settled.
+/// Parked changes of a route; with more, it stands still until some are resolved.
 pub(crate) const PARKED_MAX: usize = 100_000;
 /// Changes in one transaction with a place: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
@@ -39,7 +39,7 @@ pub(crate) struct Stopped;
 pub(crate) struct Handed {
     pub(crate) typed: Arc<Typed>,
     pub(crate) key: KeyName,
-    pub(crate) sequence: Sequence,
+    pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
     pub(crate) bytes: usize,
 }
@@ -53,7 +53,7 @@ impl Handed {
 /// A change as it was read, for whichever route takes it.
 pub(crate) struct ReadChange {
     pub(crate) typed: Arc<Typed>,
-    pub(crate) sequence: Sequence,
+    pub(crate) sequence: SequenceNumber,
     pub(crate) key: KeyName,
     pub(crate) bytes: usize,
 }
@@ -61,7 +61,7 @@ pub(crate) struct ReadChange {
 impl ReadChange {
     pub(crate) fn new(change: Change, bytes: usize) -> Self {
         Self {
-            sequence: Sequence::new(&change.sequence),
+            sequence: SequenceNumber::new(&change.sequence),
             key: key_name(&change),
             typed: Arc::new(Typed::new(Arc::new(change))),
             bytes,
@@ -76,21 +76,21 @@ pub(crate) struct Live {
     pub(crate) door: Door,
     matcher: Matcher,
     template: Option<Arc<Template>>,
-    pub(crate) rows: Arc<Rows>,
-    pub(crate) place: Place,
+    pub(crate) rows: Arc<RouterTable>,
+    pub(crate) checkpoints: CheckpointRows,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tracker: Mutex<Tracker>,
-    /// Rung when a mark has moved.
+    /// Rung when a checkpoint has moved.
     pub(crate) moved: Notify,
-    /// The marks as they are stored.
-    pub(crate) stored: Mutex<HashMap<Arc<ShardName>, Mark>>,
+    /// The checkpoints as they are stored.
+    pub(crate) stored: Mutex<HashMap<Arc<ShardName>, ShardCheckpoint>>,
     /// Streams up to this one are finished.
-    past: Mutex<Option<Arc<str>>>,
+    finished: Mutex<Option<Arc<str>>>,
     pub(crate) parked: Mutex<Parked>,
-    /// Rung when a parked change may have become ready, or was settled.
+    /// Rung when a parked change may have become ready, or was resolved.
     pub(crate) parked_bell: Notify,
-    /// Rung when parked changes have been settled.
-    pub(crate) settled_bell: Notify,
+    /// Rung when parked changes have been resolved.
+    pub(crate) resolved_bell: Notify,
     /// Rung when the reader may go on: there is room again, or a shard has ended.
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) counters: Counters,
@@ -111,12 +111,12 @@ pub(crate) struct Live {
 pub(crate) struct Parts {
     pub(crate) route: Route,
     pub(crate) door: Door,
-    pub(crate) rows: Arc<Rows>,
+    pub(crate) rows: Arc<RouterTable>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) past: Option<Arc<str>>,
-    pub(crate) stored: HashMap<Arc<ShardName>, Mark>,
+    pub(crate) finished: Option<Arc<str>>,
+    pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
 }
 
@@ -168,7 +168,7 @@ impl Live {
         let (senders, receivers) = (0..lanes).map(|_| mpsc::unbounded_channel()).unzip();
         let name: Arc<str> = route.name.as_str().into();
         let live = Self {
-            place: Place::new(Arc::clone(&parts.rows), &name, route.table.as_str().into()),
+            checkpoints: CheckpointRows::new(Arc::clone(&parts.rows), &name, route.table.as_str().into()),
             name,
             door,
             matcher,
@@ -178,10 +178,10 @@ impl Live {
             tracker: Mutex::default(),
             moved: Notify::new(),
             stored: Mutex::new(parts.stored),
-            past: Mutex::new(parts.past),
+            finished: Mutex::new(parts.finished),
             parked: Mutex::new(parts.parked),
             parked_bell: Notify::new(),
-            settled_bell: Notify::new(),
+            resolved_bell: Notify::new(),
             reader_bell: parts.reader_bell,
             counters: Counters::default(),
             ahead: AtomicUsize::new(0),
@@ -271,42 +271,50 @@ impl Live {
 
     /// Whether a shard has ended and everything in it is done, durably.
     pub(crate) fn has_finished(&self, shard: &ShardName) -> bool {
-        self.stored.lock().get(shard).is_some_and(|mark| mark.ended)
+        self.stored
+            .lock()
+            .get(shard)
+            .is_some_and(|checkpoint| checkpoint.ended)
     }
 
-    /// Whether this place is behind the stored mark: the change will not be read again.
-    pub(crate) fn has_passed(&self, shard: &ShardName, sequence: &Sequence) -> bool {
+    /// Whether this place is behind the stored checkpoint: the change will not be read again.
+    pub(crate) fn has_passed(&self, shard: &ShardName, sequence: &SequenceNumber) -> bool {
         if self
-            .past
+            .finished
             .lock()
             .as_ref()
-            .is_some_and(|past| shard.stream <= *past)
+            .is_some_and(|finished| shard.stream <= *finished)
         {
             return true;
         }
         let stored = self.stored.lock();
-        let is_behind = |mark: &Mark| mark.sequence.as_ref().is_some_and(|passed| passed >= sequence);
+        let is_behind = |checkpoint: &ShardCheckpoint| {
+            checkpoint
+                .sequence
+                .as_ref()
+                .is_some_and(|passed| passed >= sequence)
+        };
         stored
             .get(shard)
-            .is_some_and(|mark| mark.ended || is_behind(mark))
+            .is_some_and(|checkpoint| checkpoint.ended || is_behind(checkpoint))
     }
 
     /// The route begins or goes on with a shard.
-    pub(crate) fn open(&self, shard: &Arc<ShardName>) -> Mark {
+    pub(crate) fn open(&self, shard: &Arc<ShardName>) -> ShardCheckpoint {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
     }
 
     /// The route is through with all streams up to this one.
-    pub(crate) fn close(&self, past: &Arc<str>) {
-        *self.past.lock() = Some(Arc::clone(past));
-        self.stored.lock().retain(|shard, _| shard.stream > *past);
+    pub(crate) fn close(&self, finished: &Arc<str>) {
+        *self.finished.lock() = Some(Arc::clone(finished));
+        self.stored.lock().retain(|shard, _| shard.stream > *finished);
         self.parked_bell.notify_one();
     }
 
     /// Marks are stored.
-    pub(crate) fn stored(&self, marks: Vec<(Arc<ShardName>, Mark)>) {
-        let has_ended = marks.iter().any(|(_, mark)| mark.ended);
-        self.stored.lock().extend(marks);
+    pub(crate) fn stored(&self, checkpoints: Vec<(Arc<ShardName>, ShardCheckpoint)>) {
+        let has_ended = checkpoints.iter().any(|(_, checkpoint)| checkpoint.ended);
+        self.stored.lock().extend(checkpoints);
         self.parked_bell.notify_one();
         if has_ended {
             self.reader_bell.notify_one();

@@ -8,7 +8,7 @@ use trestle_item::{codec, key};
 
 use crate::Change;
 use crate::rows::KeptId;
-use crate::sequence::Sequence;
+use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
 /// Names an item's key in eight bytes. Two keys with one name wait for each other without need, and that is all.
@@ -23,7 +23,7 @@ pub(crate) fn key_name(change: &Change) -> KeyName {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) shard: Arc<ShardName>,
-    pub(crate) sequence: Sequence,
+    pub(crate) sequence: SequenceNumber,
     /// When the change happened.
     pub(crate) at: Timestamp,
     pub(crate) due: Timestamp,
@@ -73,7 +73,7 @@ impl Parked {
         }
     }
 
-    /// Takes up to `limit` changes that are due and ready. Each stays in its line until it is settled.
+    /// Takes up to `limit` changes that are due and ready. Each stays in its line until it is resolved.
     pub(crate) fn take_due(
         &mut self,
         now: Timestamp,
@@ -146,7 +146,7 @@ mod tests {
                 stream: "s".into(),
                 shard: "1".into(),
             }),
-            sequence: Sequence::new("1"),
+            sequence: SequenceNumber::new("1"),
             at: Timestamp::EPOCH,
             due: Timestamp::from_secs(due),
             is_stored: true,

@@ -1,34 +1,35 @@
 //! One reader for all routes of a table. It walks the table's streams, oldest first, and their shards, parents first,
 //! reads and types each record once, and hands it to every route that is there.
 //!
-//! Each route has its own place. Routes at the same place share what is read there; a route without room stays where it
-//! is, alone, and catches up when it has room again. So a slow route costs the others nothing.
+//! Each route has its own walk. Routes at the same position share the page that is read there; a route without room stays
+//! where it is and catches up when it has room again. So a slow route costs the others nothing.
 
 mod follower;
+mod pages;
 mod streams;
 mod survey;
 mod tail;
 mod walk;
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
-use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetRecords, GetShardIterator, ShardIteratorType};
+use trestle_api::{Database, Error, Record};
 use trestle_env::{Alarm, Clock, Signal};
 
 use crate::Typer;
 use crate::live::{ReadChange, Reading};
 use crate::record;
-use crate::sequence::Sequence;
 use crate::tracker::ShardName;
 
 pub(crate) use follower::Follower;
+use pages::{Page, Pages};
 use streams::Streams;
+use survey::Behind;
 pub(crate) use survey::Survey;
-use survey::{Behind, Iterators};
 pub use tail::Tail;
+use walk::{ShardPosition, Stand, stands};
 
 /// What a reader needs.
 #[derive(Clone)]
@@ -44,7 +45,7 @@ pub(crate) struct Source {
 
 /// What a reader is told.
 pub(crate) enum Command {
-    /// A route comes; it is told when its place has been found.
+    /// A route comes; it is told when its position has been found.
     Attach(Follower, oneshot::Sender<()>),
     /// A route goes; it gets nothing more once this is answered.
     Detach(Arc<str>, oneshot::Sender<()>),
@@ -52,29 +53,15 @@ pub(crate) enum Command {
     Behind(oneshot::Sender<Vec<Behind>>),
 }
 
-/// Where a route stands in a shard.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Spot {
-    /// At the oldest record.
-    Beginning,
-    /// After the newest, as of when it came.
-    Latest,
-    /// Behind this record.
-    After(Sequence),
-    /// At the end of a shard that was closed.
-    End,
-}
-
-/// Reads one table for all its routes until nobody can send commands any more.
+/// Reads one table for all its routes until no sender of commands is left.
 pub(crate) struct Reader {
     source: Source,
     table: Arc<str>,
     followers: Vec<Follower>,
     streams: Streams,
-    /// Iterators by where they lead. A missing one is asked for again.
-    iterators: Iterators,
+    pages: Pages,
     bell: Arc<Notify>,
-    /// Rung when a route is held, so that somebody counts what it leaves unread.
+    /// Rung when a route is held, so that the survey counts what it leaves unread.
     survey_bell: Arc<Notify>,
 }
 
@@ -94,7 +81,7 @@ impl Reader {
             table,
             followers: Vec::new(),
             streams: Streams::default(),
-            iterators: HashMap::new(),
+            pages: Pages::default(),
             bell,
             survey_bell,
         }
@@ -154,13 +141,10 @@ impl Reader {
             live: Arc::clone(&follower.live),
             read: follower.live.read_count(),
             is_held: follower.is_held(&self.streams),
-            walk: follower.walk(),
-            iterators: self
-                .iterators
-                .iter()
-                .filter(|((shard, spot), _)| follower.is_at(shard, spot))
-                .map(|(place, iterator)| (place.clone(), iterator.clone()))
-                .collect(),
+            walk: follower.walk.fork(),
+            pages: self
+                .pages
+                .fork(|shard, position| follower.walk.is_at(shard, position)),
         };
         self.followers.iter().filter(is_behind).map(behind).collect()
     }
@@ -176,41 +160,38 @@ impl Reader {
     async fn attach(&mut self, follower: Follower, found: oneshot::Sender<()>) {
         self.followers.push(follower);
         self.streams.look_again();
-        if let Err(error) = self.settle_places().await {
+        if let Err(error) = self.advance().await {
             self.failed(&error);
         }
-        // A new route begins behind the newest record: that place must be known before the next write.
-        let latest: Vec<_> = self.followers.last().map(Follower::at_latest).unwrap_or_default();
-        for shard in latest {
-            if let Err(error) = self.iterator(&shard, &Spot::Latest).await {
+        // A new route begins after the newest record: that position must be known before the next write.
+        let open = self.followers.last().map(|follower| follower.walk.open());
+        let latest = open
+            .into_iter()
+            .flatten()
+            .filter(|(_, at)| *at == ShardPosition::Latest);
+        for stand in latest {
+            let database = &*self.source.database;
+            if let Err(error) = self.pages.find(database, &self.streams, &stand).await {
                 self.failed(&error);
             }
         }
         let _ = found.send(());
     }
 
-    /// Reads a page of every shard at every place where a route waits.
+    /// Reads a page at every position where a route waits.
     async fn round(&mut self) -> Result<Round, Error> {
-        self.settle_places().await?;
-        let mut places: BTreeMap<(Arc<ShardName>, Spot), Vec<usize>> = BTreeMap::new();
-        for (at, follower) in self.followers.iter().enumerate() {
-            for (shard, spot) in follower.spots() {
-                places
-                    .entry((Arc::clone(shard), spot.clone()))
-                    .or_default()
-                    .push(at);
-            }
-        }
-        self.iterators.retain(|place, _| places.contains_key(place));
+        self.advance().await?;
+        let stands = stands(self.followers.iter().map(|follower| &follower.walk));
+        self.pages.retain(&stands);
         let mut round = Round::None;
         let mut has_read = vec![false; self.followers.len()];
-        for ((shard, spot), mut at) in places {
+        for (stand, mut at) in stands {
             at.retain(|at| {
                 self.followers
                     .get(*at)
                     .is_some_and(|follower| follower.live.has_room())
             });
-            if !at.is_empty() && self.read(&shard, &spot, &at).await? == Round::Some {
+            if !at.is_empty() && self.read(&stand, &at).await? == Round::Some {
                 round = Round::Some;
                 for at in at {
                     if let Some(has_read) = has_read.get_mut(at) {
@@ -220,7 +201,7 @@ impl Reader {
             }
         }
         for (follower, has_read) in self.followers.iter().zip(has_read) {
-            follower.live.set_reading(if follower.stream().is_none() {
+            follower.live.set_reading(if follower.walk.stream().is_none() {
                 Reading::NoStream
             } else if follower.is_held(&self.streams) {
                 self.survey_bell.notify_one();
@@ -235,132 +216,68 @@ impl Reader {
     }
 
     /// Lets every route go on to the shards and streams whose turn has come.
-    async fn settle_places(&mut self) -> Result<(), Error> {
-        let needs_streams = self.followers.iter().any(|follower| follower.stream().is_none());
-        let needs_shards = self.followers.iter().any(Follower::has_news);
+    async fn advance(&mut self) -> Result<(), Error> {
+        let is_needed =
+            |follower: &Follower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
+        let is_needed = self.followers.iter().any(is_needed);
         let (database, table) = (&*self.source.database, &*self.table);
-        self.streams
-            .refresh(database, table, needs_streams, needs_shards)
-            .await?;
+        self.streams.refresh(database, table, is_needed).await?;
         for follower in &mut self.followers {
-            follower.go_on(&self.streams).await?;
+            follower.advance(&self.streams).await?;
         }
         Ok(())
     }
 
     /// Reads a page and hands it to the routes that wait there.
-    async fn read(&mut self, shard: &Arc<ShardName>, spot: &Spot, at: &[usize]) -> Result<Round, Error> {
-        let Some(page) = self.page(shard, spot).await? else {
-            return Ok(Round::Some); // The place has changed.
-        };
-        let has_ended = page.next_shard_iterator.is_none();
-        if page.records.is_empty() && !has_ended {
-            let place = (Arc::clone(shard), spot.clone());
-            self.iterators
-                .extend(page.next_shard_iterator.map(|next| (place, next)));
-            return Ok(Round::None);
+    async fn read(&mut self, stand: &Stand, at: &[usize]) -> Result<Round, Error> {
+        let database = &*self.source.database;
+        match self.pages.read(database, &self.streams, stand).await? {
+            Page::Read { records, next } if records.is_empty() && next == stand.1 => Ok(Round::None),
+            Page::Read { records, next } => {
+                self.feed(&stand.0, records, &next, at);
+                Ok(Round::Some)
+            }
+            Page::Expired(position) => {
+                self.move_all(stand, &position);
+                Ok(Round::Some)
+            }
+            Page::Trimmed(error) => {
+                self.failed(&error);
+                self.move_all(stand, &ShardPosition::TrimHorizon);
+                Ok(Round::Some)
+            }
+            Page::Gone(error) => {
+                self.streams.look_again();
+                Err(error)
+            }
         }
+    }
+
+    /// Hands records to the routes numbered `at`, which stand at `next` then.
+    fn feed(&mut self, shard: &Arc<ShardName>, records: Vec<Record>, next: &ShardPosition, at: &[usize]) {
         let typer = &*self.source.typer;
-        let changes: Vec<ReadChange> = page
-            .records
+        let changes: Vec<ReadChange> = records
             .into_iter()
             .map(|record| {
                 let bytes = usize::try_from(record.dynamodb.size_bytes).unwrap_or_default();
                 ReadChange::new(record::change(record, &self.table, &shard.shard, typer), bytes)
             })
             .collect();
-        let next = match (has_ended, changes.last()) {
-            (true, _) => Spot::End,
-            (false, Some(last)) => Spot::After(last.sequence.clone()),
-            (false, None) => spot.clone(),
-        };
+        let has_ended = *next == ShardPosition::End;
         for at in at {
             if let Some(follower) = self.followers.get_mut(*at) {
-                follower.live.feed(shard, &changes, follower.from(), has_ended);
-                follower.move_to(shard, next.clone());
+                follower.live.feed(shard, &changes, follower.from, has_ended);
+                follower.walk.move_to(shard, next.clone());
             }
-        }
-        let place = (Arc::clone(shard), next);
-        self.iterators
-            .extend(page.next_shard_iterator.map(|next| (place, next)));
-        Ok(Round::Some)
-    }
-
-    /// The records at a place; `None` if the routes there had to be moved to another.
-    async fn page(
-        &mut self,
-        shard: &Arc<ShardName>,
-        spot: &Spot,
-    ) -> Result<Option<trestle_api::GetRecordsOutput>, Error> {
-        let answer = match self.iterator(shard, spot).await {
-            Ok(shard_iterator) => {
-                let request = GetRecords {
-                    shard_iterator,
-                    limit: None,
-                };
-                self.source.database.get_records(request).await
-            }
-            Err(error) => Err(error),
-        };
-        let error = match answer {
-            Ok(page) => return Ok(Some(page)),
-            Err(error) => error,
-        };
-        self.iterators.remove(&(Arc::clone(shard), spot.clone()));
-        match (error.kind(), spot) {
-            (ErrorKind::ExpiredIterator, Spot::After(_) | Spot::Beginning) => Ok(None),
-            // Nothing was read since the route came: everything from then on is still to be found from the beginning.
-            (ErrorKind::ExpiredIterator, Spot::Latest) => {
-                self.move_all(shard, spot, &Spot::Beginning);
-                Ok(None)
-            }
-            (ErrorKind::TrimmedDataAccess, _) => {
-                self.failed(&error);
-                self.move_all(shard, spot, &Spot::Beginning);
-                Ok(None)
-            }
-            (ErrorKind::ResourceNotFound, _) => {
-                self.streams.look_again();
-                Err(error)
-            }
-            _ => Err(error),
         }
     }
 
-    fn move_all(&mut self, shard: &Arc<ShardName>, from: &Spot, to: &Spot) {
+    fn move_all(&mut self, (shard, from): &Stand, to: &ShardPosition) {
         for follower in &mut self.followers {
-            if follower.is_at(shard, from) {
-                follower.move_to(shard, to.clone());
+            if follower.walk.is_at(shard, from) {
+                follower.walk.move_to(shard, to.clone());
             }
         }
-    }
-
-    async fn iterator(&mut self, shard: &Arc<ShardName>, spot: &Spot) -> Result<String, Error> {
-        let place = (Arc::clone(shard), spot.clone());
-        if let Some(iterator) = self.iterators.get(&place) {
-            return Ok(iterator.clone());
-        }
-        let request = iterator_request(&self.streams, shard, spot);
-        let answer = self.source.database.get_shard_iterator(request).await?;
-        let iterator = answer.shard_iterator.unwrap_or_default();
-        self.iterators.insert(place, iterator.clone());
-        Ok(iterator)
-    }
-}
-
-/// Asks for the way to a place.
-fn iterator_request(streams: &Streams, shard: &ShardName, spot: &Spot) -> GetShardIterator {
-    let (shard_iterator_type, sequence) = match spot {
-        Spot::Latest => (ShardIteratorType::Latest, None),
-        Spot::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence)),
-        Spot::Beginning | Spot::End => (ShardIteratorType::TrimHorizon, None),
-    };
-    GetShardIterator {
-        stream_arn: streams.arn(&shard.stream).unwrap_or_default().to_owned(),
-        shard_id: shard.shard.to_string(),
-        shard_iterator_type,
-        sequence_number: sequence.map(ToString::to_string),
-        timestamp: None,
     }
 }
 

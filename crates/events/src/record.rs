@@ -94,23 +94,34 @@ pub(crate) fn to_item(change: &Change) -> Item {
 /// Reads what [`to_item`] wrote; `None` if it is something else.
 pub(crate) fn from_item(mut item: Item) -> Option<Change> {
     let text = |item: &Item, name: &str| Some(item.get(name)?.as_s()?.to_owned());
-    let mut image = |name: &str| match item.remove(name) {
-        Some(AttributeValue::M(image)) => Some(image),
-        _ => None,
+    let optional_text = |item: &Item, name: &str| match item.get(name) {
+        None => Some(None),
+        Some(value) => value.as_s().map(|text| Some(text.to_owned())),
     };
-    let (keys, former_keys) = (image("keys")?, image("former_keys"));
-    let (old, new) = (image("old"), image("new"));
+    let mut image = |name: &str| match item.remove(name) {
+        None => Some(None),
+        Some(AttributeValue::M(image)) => Some(Some(image)),
+        Some(_) => None,
+    };
+    let (keys, former_keys) = (image("keys")??, image("former_keys")?);
+    let (old, new) = (image("old")?, image("new")?);
     let names = item.get("changed")?.as_l()?.iter();
+    let maintenance = match optional_text(&item, "maintenance")? {
+        None => None,
+        Some(name) => Some(Maintenance::from_name(&name)?),
+    };
     Some(Change {
         table: text(&item, "table")?.into(),
-        entity: text(&item, "entity").map(Arc::from),
+        entity: optional_text(&item, "entity")?.map(Arc::from),
         event: ChangeEvent::from_name(item.get("event")?.as_s()?)?,
-        maintenance: text(&item, "maintenance").and_then(|name| Maintenance::from_name(&name)),
+        maintenance,
         keys,
         former_keys,
         old,
         new,
-        changed: names.filter_map(|name| Some(name.as_s()?.to_owned())).collect(),
+        changed: names
+            .map(|name| Some(name.as_s()?.to_owned()))
+            .collect::<Option<_>>()?,
         event_id: text(&item, "event_id")?,
         sequence: text(&item, "sequence")?,
         shard: text(&item, "shard")?,
@@ -166,6 +177,11 @@ mod tests {
                 shard: "shardId-1".into(),
                 at: Timestamp::from_millis(1_700_000_000_123),
             };
+            for name in to_item(&change).keys() {
+                let mut damaged = to_item(&change);
+                damaged.insert(name.clone(), AttributeValue::Null);
+                assert_eq!(from_item(damaged), None, "{name}");
+            }
             assert_eq!(from_item(to_item(&change)), Some(change));
         }
         assert_eq!(from_item(image(&[("a", 1)])), None);

@@ -83,7 +83,7 @@ async fn retry(live: &Arc<Live>, due: Vec<(KeyName, KeptId)>) -> Result<(), Stop
         // An attempt that did not come back leaves its change where it is until the next start; none should.
         tried.extend(done.inspect_err(|error| tracing::error!(%error, "an attempt was lost")));
     }
-    settle(live, tried).await
+    resolve(live, tried).await
 }
 
 async fn load(live: &Live, key: KeyName, id: &KeptId) -> Result<Option<Kept>, Stopped> {
@@ -136,7 +136,7 @@ async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
 }
 
 /// Makes sure of what became of parked changes, then lets the next of their keys have their turn.
-async fn settle(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
+async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     let name = &live.name;
     let (mut puts, mut deletes) = (Vec::new(), Vec::new());
     for Tried { kept, fate, .. } in &tried {
@@ -170,7 +170,7 @@ async fn settle(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
         }
         live.parked.lock().remove(key, &kept.id);
     }
-    live.settled_bell.notify_waiters();
+    live.resolved_bell.notify_waiters();
     Ok(())
 }
 

@@ -3,8 +3,8 @@
 mod running;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -13,11 +13,11 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use trestle_api::{Database, Error};
 use trestle_env::{Clock, Signal};
 
-use crate::dead_letter::{self, Walk};
+use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
 use crate::reader::{Command, Reader, Source, Survey};
 use crate::route::faults as route_faults;
-use crate::rows::Rows;
+use crate::rows::RouterTable;
 use crate::target::Door;
 use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteStatus, Selection, Typer};
 use running::{Running, Work};
@@ -49,6 +49,9 @@ pub enum ApplyError {
     /// Some routes cannot work; nothing was changed.
     #[error("{}", .0.join("\n"))]
     Routes(Vec<String>),
+    /// The router was stopped, and does not begin again.
+    #[error("the router was stopped; start another one")]
+    Stopped,
     /// The router's rows could not be read or written.
     #[error("the router's own table cannot be used: {0}")]
     Database(#[from] Error),
@@ -60,9 +63,25 @@ pub struct Router {
     inner: Arc<Inner>,
 }
 
+/// A router that does not keep its routes at work.
+#[derive(Clone)]
+pub struct WeakRouter {
+    inner: Weak<Inner>,
+}
+
+impl WeakRouter {
+    /// The router, if it is still there.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Router> {
+        let inner = self.inner.upgrade()?;
+        Some(Router { inner })
+    }
+}
+
 struct Inner {
     setup: Setup,
-    rows: Arc<Rows>,
+    stopped: AtomicBool,
+    rows: Arc<RouterTable>,
     /// Held while routes come and go.
     state: Mutex<State>,
     /// The same routes for those who only look.
@@ -88,10 +107,11 @@ impl Router {
     /// A router without routes.
     #[must_use]
     pub fn start(setup: Setup) -> Self {
-        let rows = Arc::new(Rows::new(Arc::clone(&setup.state)));
+        let rows = Arc::new(RouterTable::new(Arc::clone(&setup.state)));
         Self {
             inner: Arc::new(Inner {
                 setup,
+                stopped: AtomicBool::new(false),
                 rows,
                 state: Mutex::default(),
                 view: RwLock::default(),
@@ -100,13 +120,17 @@ impl Router {
     }
 
     /// Lets exactly these routes work. Those that were there before and are the same go on undisturbed; a changed one
-    /// goes on from its place; of one that is gone, the place is forgotten and what was parked becomes dead letters.
+    /// goes on from its checkpoint; of one that is gone, the checkpoints are removed and what was parked becomes dead letters.
     ///
-    /// When this returns, every new route has found its beginning: later changes are delivered.
+    /// When this returns, every new route has found its beginning: later changes are delivered. If a route cannot start,
+    /// the others do, and the first error is returned.
     pub async fn apply(&self, routes: Vec<Route>) -> Result<(), ApplyError> {
         let doors = self.check(&routes)?;
         let inner = &self.inner;
         let mut state = inner.state.lock().await;
+        if self.is_stopped() {
+            return Err(ApplyError::Stopped);
+        }
         let kept = |running: &Running| routes.contains(&running.route);
         let changed: Vec<String> = state
             .running
@@ -127,18 +151,26 @@ impl Router {
                 Some(_) => {}
             }
         }
+        // A route whose rows are damaged does not keep the others from their work.
+        let mut failed = None;
         for (route, door) in routes.into_iter().zip(doors) {
-            if !state.running.contains_key(&route.name) {
-                let name = route.name.clone();
-                let running = self.begin(&mut state, route.clone(), door).await?;
-                inner
-                    .view
-                    .write()
-                    .insert(name.clone(), (route, running.work.clone()));
-                state.running.insert(name, running);
+            if state.running.contains_key(&route.name) {
+                continue;
+            }
+            match self.begin(&mut state, route.clone(), door).await {
+                Ok(running) => {
+                    let name = route.name.clone();
+                    let view = (route, running.work.clone());
+                    inner.view.write().insert(name.clone(), view);
+                    state.running.insert(name, running);
+                }
+                Err(error) => {
+                    tracing::error!(route = %route.name, %error, "the route cannot start");
+                    failed = failed.or(Some(error));
+                }
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// The doors of all routes that are on; or everything that is wrong.
@@ -296,10 +328,10 @@ impl Router {
 
     /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more.
     pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection.clone());
+        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut replayed = Replayed::default();
         loop {
-            let letters = walk.next().await?;
+            let letters = pages.next().await?;
             if letters.is_empty() {
                 let found = replayed.delivered + replayed.failed;
                 self.check_found(&selection, found).await?;
@@ -334,10 +366,10 @@ impl Router {
 
     /// Removes dead letters for good; says how many.
     pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
-        let mut walk = Walk::new(&self.inner.rows, selection.clone());
+        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut dropped = 0;
         loop {
-            let letters = walk.next().await?;
+            let letters = pages.next().await?;
             if letters.is_empty() {
                 self.check_found(&selection, dropped).await?;
                 return Ok(dropped);
@@ -364,9 +396,24 @@ impl Router {
         }
     }
 
-    /// Stops all routes after the deliveries that are under way, and stores their places.
+    /// A handle that does not keep the routes at work.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakRouter {
+        WeakRouter {
+            inner: Arc::downgrade(&self.inner),
+        }
+    }
+
+    /// Whether it was stopped: it has no routes any more, and takes none.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.inner.stopped.load(Ordering::Acquire)
+    }
+
+    /// Stops all routes after the deliveries that are under way, and stores their places. It does not begin again.
     pub async fn stop(&self) {
         let mut state = self.inner.state.lock().await;
+        self.inner.stopped.store(true, Ordering::Release);
         let State { running, readers } = std::mem::take(&mut *state);
         self.inner.view.write().clear();
         for running in running.into_values() {

@@ -1,4 +1,4 @@
-//! What the router remembers, as rows of an ordinary table: places, parked changes, dead letters.
+//! What the router stores, as rows of an ordinary table: checkpoints, parked changes, dead letters.
 //!
 //! | pk | sk | what |
 //! |---|---|---|
@@ -10,8 +10,9 @@
 //! | `dead` | `NAME#STREAM#SEQUENCE` | a dead letter |
 //! | `part#NAME#STREAM#SEQUENCE` | number | a part of a record that is too large for one row |
 
+mod attributes;
+mod checkpoint;
 mod kept;
-mod place;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +25,9 @@ use trestle_api::{
 };
 use trestle_item::{AttributeValue, Item, ScalarType};
 
+use attributes::text;
+pub(crate) use checkpoint::{Checkpoint, CheckpointRows};
 pub(crate) use kept::{Kept, KeptId};
-pub(crate) use place::{Place, Position};
 
 /// The table.
 pub(crate) const TABLE: &str = "_trestle.routes";
@@ -53,13 +55,13 @@ pub(crate) enum Write {
     Delete(Item),
 }
 
-/// The table of the router's memory, over any database.
-pub(crate) struct Rows {
+/// The router's own table, in any database.
+pub(crate) struct RouterTable {
     database: Arc<dyn Database>,
     is_made: AtomicBool,
 }
 
-impl Rows {
+impl RouterTable {
     pub(crate) fn new(database: Arc<dyn Database>) -> Self {
         Self {
             database,
@@ -250,12 +252,12 @@ impl Write {
     }
 }
 
-impl Rows {
+impl RouterTable {
     /// The routes that have rows here, each with its table.
     pub(crate) async fn routes(&self) -> Result<Vec<(String, String)>, Error> {
         let rows = self.all(ROUTES, "").await?;
-        let read = |row: &Item| Some((text(row, "sk")?.to_owned(), text(row, "table")?.to_owned()));
-        Ok(rows.iter().filter_map(read).collect())
+        let read = |row: &Item| Ok((text(row, "sk")?.to_owned(), text(row, "table")?.to_owned()));
+        rows.iter().map(read).collect()
     }
 
     /// Remembers that a route has rows here.
@@ -268,7 +270,7 @@ impl Rows {
     /// The route file that was applied last, if any was.
     pub(crate) async fn file(&self) -> Result<Option<String>, Error> {
         let row = self.get(key(FILES, FILE)).await?;
-        Ok(row.and_then(|row| Some(text(&row, "text")?.to_owned())))
+        row.map(|row| Ok(text(&row, "text")?.to_owned())).transpose()
     }
 
     /// Remembers a route file.
@@ -290,12 +292,4 @@ pub(crate) fn key(partition: impl Into<String>, sort: impl Into<String>) -> Item
         ("pk", AttributeValue::S(partition.into())),
         ("sk", AttributeValue::S(sort.into())),
     ])
-}
-
-fn text<'i>(item: &'i Item, name: &str) -> Option<&'i str> {
-    item.get(name)?.as_s()
-}
-
-fn number(item: &Item, name: &str) -> Option<u64> {
-    u64::try_from(item.get(name)?.as_n()?.to_i64()?).ok()
 }

@@ -1,4 +1,4 @@
-//! Sequence numbers: decimal numbers of any length, compared as such.
+//! SequenceNumber numbers: decimal numbers of any length, compared as such.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,9 +9,9 @@ const DIGITS_MAX: usize = 40;
 
 /// A record's place in its shard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Sequence(Arc<str>);
+pub(crate) struct SequenceNumber(Arc<str>);
 
-impl Sequence {
+impl SequenceNumber {
     pub(crate) fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -30,20 +30,20 @@ impl Sequence {
     }
 }
 
-impl Ord for Sequence {
+impl Ord for SequenceNumber {
     fn cmp(&self, other: &Self) -> Ordering {
         let (one, two) = (self.digits(), other.digits());
         one.len().cmp(&two.len()).then_with(|| one.cmp(two))
     }
 }
 
-impl PartialOrd for Sequence {
+impl PartialOrd for SequenceNumber {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl fmt::Display for Sequence {
+impl fmt::Display for SequenceNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -63,7 +63,7 @@ mod tests {
             "100",
             "100000000000000000000000000000000000001",
         ];
-        let sorted = sorted.map(Sequence::new);
+        let sorted = sorted.map(SequenceNumber::new);
         assert!(sorted.is_sorted());
         assert!(sorted.map(|number| number.padded()).is_sorted());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trestle_env::Timestamp;
 
-use crate::sequence::Sequence;
+use crate::sequence::SequenceNumber;
 
 /// A shard of one life of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,9 +17,9 @@ pub(crate) struct ShardName {
 
 /// How far a route has come in a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct ShardCheckpoint {
     /// Everything up to this one is done; `None` at the beginning.
-    pub(crate) sequence: Option<Sequence>,
+    pub(crate) sequence: Option<SequenceNumber>,
     /// The shard has ended, and everything in it is done.
     pub(crate) ended: bool,
 }
@@ -43,7 +43,7 @@ struct Line {
     /// The ticket of the first in the line.
     first: u64,
     line: VecDeque<Slot>,
-    mark: Mark,
+    checkpoint: ShardCheckpoint,
     /// The reader has come to the shard's end.
     is_read: bool,
     is_dirty: bool,
@@ -51,7 +51,7 @@ struct Line {
 
 #[derive(Debug)]
 struct Slot {
-    sequence: Sequence,
+    sequence: SequenceNumber,
     at: Timestamp,
     is_done: bool,
 }
@@ -59,12 +59,12 @@ struct Slot {
 impl Line {
     fn advance(&mut self) {
         while self.line.front().is_some_and(|slot| slot.is_done) {
-            self.mark.sequence = self.line.pop_front().map(|slot| slot.sequence);
+            self.checkpoint.sequence = self.line.pop_front().map(|slot| slot.sequence);
             self.first += 1;
             self.is_dirty = true;
         }
-        if self.is_read && self.line.is_empty() && !self.mark.ended {
-            self.mark.ended = true;
+        if self.is_read && self.line.is_empty() && !self.checkpoint.ended {
+            self.checkpoint.ended = true;
             self.is_dirty = true;
         }
     }
@@ -72,7 +72,12 @@ impl Line {
 
 impl Tracker {
     /// A change is on its way.
-    pub(crate) fn sent(&mut self, shard: &Arc<ShardName>, sequence: &Sequence, at: Timestamp) -> Ticket {
+    pub(crate) fn sent(
+        &mut self,
+        shard: &Arc<ShardName>,
+        sequence: &SequenceNumber,
+        at: Timestamp,
+    ) -> Ticket {
         let line = self.shards.entry(Arc::clone(shard)).or_default();
         line.line.push_back(Slot {
             sequence: sequence.clone(),
@@ -86,7 +91,7 @@ impl Tracker {
     }
 
     /// The shard has been read up to here, and nothing since the last change sent is for this route.
-    pub(crate) fn passed(&mut self, shard: &Arc<ShardName>, sequence: &Sequence) {
+    pub(crate) fn passed(&mut self, shard: &Arc<ShardName>, sequence: &SequenceNumber) {
         let line = self.shards.entry(Arc::clone(shard)).or_default();
         match line.line.back_mut() {
             Some(last) if last.is_done => last.sequence = sequence.clone(),
@@ -121,10 +126,10 @@ impl Tracker {
     }
 
     /// Where the shards would be if these changes were done, too; only those that would move.
-    pub(crate) fn marks_after(&self, tickets: &[&Ticket]) -> Vec<(Arc<ShardName>, Mark)> {
-        let mut marks: Vec<(Arc<ShardName>, Mark)> = Vec::new();
+    pub(crate) fn checkpoints_after(&self, tickets: &[&Ticket]) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
+        let mut checkpoints: Vec<(Arc<ShardName>, ShardCheckpoint)> = Vec::new();
         for ticket in tickets {
-            if marks.iter().any(|(shard, _)| *shard == ticket.shard) {
+            if checkpoints.iter().any(|(shard, _)| *shard == ticket.shard) {
                 continue;
             }
             let Some(line) = self.shards.get(&ticket.shard) else {
@@ -140,16 +145,16 @@ impl Tracker {
             let (count, last) = leading.fold((0, None), |(count, _), (_, slot)| {
                 (count + 1, Some(&slot.sequence))
             });
-            // A mark that does not move is not mentioned: a new tracker does not know where it was.
+            // A checkpoint that does not move is not mentioned: a new tracker does not know where it was.
             if let Some(last) = last {
-                let mark = Mark {
+                let checkpoint = ShardCheckpoint {
                     sequence: Some(last.clone()),
                     ended: line.is_read && count == line.line.len(),
                 };
-                marks.push((Arc::clone(&ticket.shard), mark));
+                checkpoints.push((Arc::clone(&ticket.shard), checkpoint));
             }
         }
-        marks
+        checkpoints
     }
 
     /// When the oldest change that is on its way happened.
@@ -158,17 +163,18 @@ impl Tracker {
         oldest.map(|slot| slot.at).min()
     }
 
-    /// The marks that have moved since this was asked last.
-    pub(crate) fn take_moved(&mut self) -> Vec<(Arc<ShardName>, Mark)> {
+    /// The checkpoints that have moved since this was asked last.
+    pub(crate) fn take_moved(&mut self) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
         let moved = self.shards.iter_mut().filter(|(_, line)| line.is_dirty);
         let moved: Vec<_> = moved
             .map(|(shard, line)| {
                 line.is_dirty = false;
-                (Arc::clone(shard), line.mark.clone())
+                (Arc::clone(shard), line.checkpoint.clone())
             })
             .collect();
-        // What has ended is of no further use here; its mark is in the hands of the caller.
-        self.shards.retain(|_, line| line.is_dirty || !line.mark.ended);
+        // What has ended is of no further use here; its checkpoint is in the hands of the caller.
+        self.shards
+            .retain(|_, line| line.is_dirty || !line.checkpoint.ended);
         moved
     }
 }
@@ -184,56 +190,60 @@ mod tests {
         })
     }
 
-    fn mark(tracker: &mut Tracker) -> Option<(String, bool)> {
-        let (_, mark) = tracker.take_moved().pop()?;
+    fn checkpoint(tracker: &mut Tracker) -> Option<(String, bool)> {
+        let (_, checkpoint) = tracker.take_moved().pop()?;
         Some((
-            mark.sequence.map_or_else(String::new, |s| s.to_string()),
-            mark.ended,
+            checkpoint.sequence.map_or_else(String::new, |s| s.to_string()),
+            checkpoint.ended,
         ))
     }
 
     #[test]
-    fn the_mark_stays_behind_the_oldest_change_that_is_on_its_way() {
+    fn the_checkpoint_stays_behind_the_oldest_change_that_is_on_its_way() {
         let (mut tracker, shard) = (Tracker::default(), shard());
-        let sequence = |n: u64| Sequence::new(&n.to_string());
+        let sequence = |n: u64| SequenceNumber::new(&n.to_string());
         let tickets: Vec<Ticket> = (1..=4)
             .map(|n| tracker.sent(&shard, &sequence(n), Timestamp::from_secs(n)))
             .collect();
         tracker.passed(&shard, &sequence(7));
-        assert_eq!(mark(&mut tracker), None);
+        assert_eq!(checkpoint(&mut tracker), None);
         assert_eq!(tracker.oldest(), Some(Timestamp::from_secs(1)));
         tracker.done([&tickets[1], &tickets[2]].into_iter());
-        assert_eq!(mark(&mut tracker), None);
+        assert_eq!(checkpoint(&mut tracker), None);
         assert_eq!(
-            tracker.marks_after(&[&tickets[0]])[0].1.sequence,
+            tracker.checkpoints_after(&[&tickets[0]])[0].1.sequence,
             Some(sequence(3)),
             "with the first done, the next two are"
         );
-        assert_eq!(tracker.marks_after(&[&tickets[3]]), [], "the first is on its way");
+        assert_eq!(
+            tracker.checkpoints_after(&[&tickets[3]]),
+            [],
+            "the first is on its way"
+        );
         tracker.done([&tickets[0]].into_iter());
-        assert_eq!(mark(&mut tracker), Some(("3".into(), false)));
+        assert_eq!(checkpoint(&mut tracker), Some(("3".into(), false)));
         tracker.read(&shard);
         assert_eq!(
-            mark(&mut tracker),
+            checkpoint(&mut tracker),
             None,
             "the shard has ended, but one is on its way"
         );
         assert_eq!(
-            tracker.marks_after(&[&tickets[3]])[0].1,
-            Mark {
+            tracker.checkpoints_after(&[&tickets[3]])[0].1,
+            ShardCheckpoint {
                 sequence: Some(sequence(7)),
                 ended: true
             }
         );
         tracker.done([&tickets[3]].into_iter());
-        assert_eq!(mark(&mut tracker), Some(("7".into(), true)));
+        assert_eq!(checkpoint(&mut tracker), Some(("7".into(), true)));
     }
 
     #[test]
-    fn changes_for_others_move_the_mark_at_once() {
+    fn changes_for_others_move_the_checkpoint_at_once() {
         let (mut tracker, shard) = (Tracker::default(), shard());
-        tracker.passed(&shard, &Sequence::new("5"));
-        assert_eq!(mark(&mut tracker), Some(("5".into(), false)));
-        assert_eq!(mark(&mut tracker), None);
+        tracker.passed(&shard, &SequenceNumber::new("5"));
+        assert_eq!(checkpoint(&mut tracker), Some(("5".into(), false)));
+        assert_eq!(checkpoint(&mut tracker), None);
     }
 }

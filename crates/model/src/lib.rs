@@ -41,15 +41,14 @@ pub use derive::Derived;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
-pub use effects::{
-    By, COUNTS_KEY, COUNTS_TABLE, Change, Changed, Companion, OrphanCount, RowQuery, Rows, Stopped,
-};
+pub use effects::audit;
+pub use effects::{Blamed, COUNTS_KEY, COUNTS_TABLE, OrphanCount, Stopped};
 pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
 pub use refusal::{Given, Keeps, Refusal};
-pub use relayout::{Belongs, FormerRange, Hindrance, Move, MovedKey, Relayout, Sources};
+pub use relayout::{Hindrance, Move, MovedKey, Relayout};
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};
 pub use trestle_expr::KeyAttribute;

@@ -9,6 +9,7 @@ mod queue_settings;
 mod receiving;
 
 use std::future::Future;
+use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,89 +21,104 @@ use crate::queues::Queues;
 /// What an `X-Amz-Target` header of SQS begins with.
 pub const TARGET_PREFIX: &str = "AmazonSQS.";
 
-/// The operations that are answered.
-pub const OPERATIONS: &[&str] = &[
-    "CancelMessageMoveTask",
-    "ChangeMessageVisibility",
-    "ChangeMessageVisibilityBatch",
-    "CreateQueue",
-    "DeleteMessage",
-    "DeleteMessageBatch",
-    "DeleteQueue",
-    "GetQueueAttributes",
-    "GetQueueUrl",
-    "ListDeadLetterSourceQueues",
-    "ListMessageMoveTasks",
-    "ListQueueTags",
-    "ListQueues",
-    "PurgeQueue",
-    "ReceiveMessage",
-    "SendMessage",
-    "SendMessageBatch",
-    "SetQueueAttributes",
-    "StartMessageMoveTask",
-    "TagQueue",
-    "UntagQueue",
-];
+/// Hands the list of SQS's operations to a macro: name and method of each.
+///
+/// This is the one place an operation on queues is announced.
+#[macro_export]
+macro_rules! for_each_queue_operation {
+    ($callback:ident) => {
+        $callback! {
+            SendMessage send_message,
+            SendMessageBatch send_message_batch,
+            ReceiveMessage receive_message,
+            DeleteMessage delete_message,
+            DeleteMessageBatch delete_message_batch,
+            ChangeMessageVisibility change_message_visibility,
+            ChangeMessageVisibilityBatch change_message_visibility_batch,
+            CreateQueue create_queue,
+            GetQueueUrl get_queue_url,
+            ListQueues list_queues,
+            DeleteQueue delete_queue,
+            PurgeQueue purge_queue,
+            GetQueueAttributes get_queue_attributes,
+            SetQueueAttributes set_queue_attributes,
+            ListDeadLetterSourceQueues list_dead_letter_source_queues,
+            TagQueue tag_queue,
+            UntagQueue untag_queue,
+            ListQueueTags list_queue_tags,
+            StartMessageMoveTask start_message_move_task,
+            ListMessageMoveTasks list_message_move_tasks,
+            CancelMessageMoveTask cancel_message_move_task,
+        }
+    };
+}
 
 /// The operations of SQS that Trestle does not have.
 pub const UNSUPPORTED: &[&str] = &["AddPermission", "RemovePermission"];
 
-/// The operation that the part of an `X-Amz-Target` header behind [`TARGET_PREFIX`] names.
-pub fn operation(name: &str) -> Result<&'static str, QueueError> {
-    if let Some(known) = OPERATIONS.iter().find(|known| **known == name) {
-        return Ok(known);
-    }
-    if UNSUPPORTED.contains(&name) {
-        return Err(QueueError::unsupported(format!(
-            "Trestle's queues have no permissions, so there is no {name}. Access keys decide who may call."
-        )));
-    }
-    Err(QueueError::new(
-        ErrorCode::UnknownOperationException,
-        format!("The action {name} is not valid for this endpoint."),
-    ))
+macro_rules! define {
+    ($($operation:ident $method:ident,)*) => {
+        /// Which operation on queues: what `X-Amz-Target` names, parsed once.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "each variant is the operation of its name")]
+        pub enum QueueOperation {
+            $($operation,)*
+        }
+
+        impl QueueOperation {
+            /// Every operation that is answered.
+            pub const ALL: &'static [Self] = &[$(Self::$operation,)*];
+
+            /// The name on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$operation => stringify!($operation),)*
+                }
+            }
+        }
+
+        impl FromStr for QueueOperation {
+            type Err = QueueError;
+
+            /// The operation that the part of an `X-Amz-Target` header after [`TARGET_PREFIX`] names.
+            fn from_str(name: &str) -> Result<Self, QueueError> {
+                match name {
+                    $(stringify!($operation) => Ok(Self::$operation),)*
+                    _ => Err(no_such_operation(name)),
+                }
+            }
+        }
+
+        /// Carries out an operation. `origin` is where the caller reached this server, as in `http://127.0.0.1:8000`;
+        /// queues' URLs begin with it.
+        pub async fn answer(
+            queues: &Queues,
+            operation: QueueOperation,
+            body: &[u8],
+            origin: &str,
+        ) -> Result<Vec<u8>, QueueError> {
+            let door = &Door { queues, origin };
+            match operation {
+                $(QueueOperation::$operation => run(body, |request| door.$method(request)).await,)*
+            }
+        }
+    };
 }
 
-/// Carries out an operation. `origin` is where the caller reached this server, as in `http://127.0.0.1:8000`; queues'
-/// URLs begin with it.
-pub async fn answer(
-    queues: &Queues,
-    operation: &str,
-    body: &[u8],
-    origin: &str,
-) -> Result<Vec<u8>, QueueError> {
-    let door = &Door { queues, origin };
-    match operation {
-        "SendMessage" => run(body, |request| door.send_message(request)).await,
-        "SendMessageBatch" => run(body, |request| door.send_message_batch(request)).await,
-        "ReceiveMessage" => run(body, |request| door.receive_message(request)).await,
-        "DeleteMessage" => run(body, |request| door.delete_message(request)).await,
-        "DeleteMessageBatch" => run(body, |request| door.delete_message_batch(request)).await,
-        "ChangeMessageVisibility" => run(body, |request| door.change_message_visibility(request)).await,
-        "ChangeMessageVisibilityBatch" => {
-            run(body, |request| door.change_message_visibility_batch(request)).await
-        }
-        "CreateQueue" => run(body, |request| door.create_queue(request)).await,
-        "GetQueueUrl" => run(body, |request| door.get_queue_url(request)).await,
-        "ListQueues" => run(body, |request| door.list_queues(request)).await,
-        "DeleteQueue" => run(body, |request| door.delete_queue(request)).await,
-        "PurgeQueue" => run(body, |request| door.purge_queue(request)).await,
-        "GetQueueAttributes" => run(body, |request| door.get_queue_attributes(request)).await,
-        "SetQueueAttributes" => run(body, |request| door.set_queue_attributes(request)).await,
-        "ListDeadLetterSourceQueues" => {
-            run(body, |request| door.list_dead_letter_source_queues(request)).await
-        }
-        "TagQueue" => run(body, |request| door.tag_queue(request)).await,
-        "UntagQueue" => run(body, |request| door.untag_queue(request)).await,
-        "ListQueueTags" => run(body, |request| door.list_queue_tags(request)).await,
-        "StartMessageMoveTask" => run(body, |request| door.start_message_move_task(request)).await,
-        "ListMessageMoveTasks" => run(body, |request| door.list_message_move_tasks(request)).await,
-        "CancelMessageMoveTask" => run(body, |request| door.cancel_message_move_task(request)).await,
-        other => Err(self::operation(other)
-            .err()
-            .unwrap_or_else(QueueError::no_such_queue)),
+for_each_queue_operation!(define);
+
+/// Tells an operation that Trestle does not have from one that does not exist.
+fn no_such_operation(name: &str) -> QueueError {
+    if UNSUPPORTED.contains(&name) {
+        return QueueError::unsupported(format!(
+            "Trestle's queues have no permissions, so there is no {name}. Access keys decide who may call."
+        ));
     }
+    QueueError::new(
+        ErrorCode::UnknownOperationException,
+        format!("The action {name} is not valid for this endpoint."),
+    )
 }
 
 /// An error as HTTP has it.
@@ -225,8 +241,10 @@ mod tests {
 
     #[test]
     fn operations_that_are_refused_are_told_apart_from_those_that_do_not_exist() {
-        assert_eq!(operation("SendMessage"), Ok("SendMessage"));
-        let code = |name| operation(name).unwrap_err().code();
+        for operation in QueueOperation::ALL {
+            assert_eq!(operation.as_str().parse(), Ok(*operation));
+        }
+        let code = |name: &str| name.parse::<QueueOperation>().unwrap_err().code();
         assert_eq!(code("AddPermission"), ErrorCode::UnsupportedOperation);
         assert_eq!(code("SendLetter"), ErrorCode::UnknownOperationException);
     }

@@ -1,6 +1,6 @@
 //! No answer.
 
-use trestle_api::Error;
+use trestle_api::{Error, OperationName};
 use trestle_http_client::{Failure, FailureKind, Repeat};
 
 /// The endpoint gave no answer.
@@ -34,7 +34,7 @@ impl NoAnswer {
     }
 
     /// Says whether the request may be sent again.
-    pub(crate) fn to(operation: &str, url: &str, failure: &Failure, repeat: Repeat) -> Self {
+    pub(crate) fn to(operation: OperationName, url: &str, failure: &Failure, repeat: Repeat) -> Self {
         let mut lost = NoAnswer::at(url, failure);
         if failure.kind.may_have_arrived() && repeat == Repeat::Never {
             lost.message += &unknown(operation);
@@ -44,7 +44,7 @@ impl NoAnswer {
 }
 
 /// What nobody knows about a write whose answer is lost, or is that something broke.
-pub(crate) fn unknown(operation: &str) -> String {
+pub(crate) fn unknown(operation: OperationName) -> String {
     format!("; whether the {operation} was carried out is not known: look before you send it again")
 }
 

@@ -8,7 +8,7 @@ use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use trestle_api::{Database, Error, Family, Request, Response};
+use trestle_api::{Database, Error, Family, OperationName, Request, Response};
 use trestle_http_client::{Answer, Client, Failure, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
 
@@ -34,7 +34,7 @@ struct Inner {
 
 /// A request, ready to be sent as often as it takes.
 struct Call<'a> {
-    operation: &'static str,
+    operation: OperationName,
     client: &'a Client,
     target: String,
     body: Bytes,
@@ -86,7 +86,7 @@ impl Remote {
             if !may_repeat || tries == TRIES_MAX {
                 return self.inner.result(&call, tried, tries);
             }
-            tracing::debug!(operation = call.operation, tries, "trying again");
+            tracing::debug!(operation = call.operation.as_str(), tries, "trying again");
             // The time is real time: the endpoint does not follow our clock.
             tokio::time::sleep(pause(tries)).await;
             tries += 1;
@@ -120,8 +120,8 @@ impl Inner {
     fn prepare(&self, request: Request) -> Call<'_> {
         let request = recognisable(request);
         Call {
-            operation: request.name(),
-            client: match (request.family(), &self.streams) {
+            operation: request.operation(),
+            client: match (request.operation().family(), &self.streams) {
                 (Family::Streams, Some(streams)) => streams,
                 _ => &self.client,
             },
@@ -176,7 +176,7 @@ impl Inner {
     }
 }
 
-fn read(operation: &str, answer: &Answer) -> Tried {
+fn read(operation: OperationName, answer: &Answer) -> Tried {
     if !is_whole(answer) {
         let why = Error::internal("The answer did not arrive as it was sent: its checksum differs");
         return Tried::Broken(why);

@@ -3,18 +3,12 @@
 use crate::answer::Answer;
 use crate::http::Service;
 use crate::metrics::Usage;
-use crate::own_tables;
 use hyper::StatusCode;
 use std::time::Instant;
-use trestle_api::{Error, ErrorKind, Response, SUPPORTED};
-
-/// Every operation that can be asked for.
-pub(crate) fn operation_names() -> impl Iterator<Item = &'static str> {
-    SUPPORTED.iter().map(|(name, _)| *name)
-}
+use trestle_api::{Error, ErrorKind, OperationName, Response};
 
 /// The operation named by an `X-Amz-Target` header.
-pub(crate) fn target(header: Option<&[u8]>) -> Result<&'static str, Error> {
+pub(crate) fn target(header: Option<&[u8]>) -> Result<OperationName, Error> {
     let text = header
         .and_then(|value| std::str::from_utf8(value).ok())
         .unwrap_or_default();
@@ -24,23 +18,22 @@ pub(crate) fn target(header: Option<&[u8]>) -> Result<&'static str, Error> {
 /// Executes an operation, counts it and writes its line into the log.
 pub(crate) async fn execute(
     service: &Service,
-    operation: &'static str,
+    operation: OperationName,
     body: &[u8],
     received: Instant,
     id: &str,
 ) -> Answer {
     let result = run(service, operation, body).await;
     let latency = received.elapsed();
-    if let Some(metrics) = service.metrics.operation(operation) {
-        match &result {
-            Ok(response) => metrics.succeeded(latency, &Usage::of(response)),
-            Err(error) => metrics.failed(error),
-        }
+    let metrics = service.metrics.operations.of(operation);
+    match &result {
+        Ok(response) => metrics.succeeded(latency, &Usage::of(response)),
+        Err(error) => metrics.failed(error),
     }
     let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
     match result {
         Ok(response) => {
-            tracing::debug!(operation, latency_us, id, "answered");
+            tracing::debug!(operation = operation.as_str(), latency_us, id, "answered");
             Answer::json(StatusCode::OK, trestle_wire::encode(response))
         }
         Err(error) => {
@@ -50,9 +43,8 @@ pub(crate) async fn execute(
     }
 }
 
-async fn run(service: &Service, operation: &'static str, body: &[u8]) -> Result<Response, Error> {
+async fn run(service: &Service, operation: OperationName, body: &[u8]) -> Result<Response, Error> {
     let request = trestle_wire::decode(operation, body)?;
-    own_tables::refuse_writes(&request)?;
     service.database.execute(request).await
 }
 
@@ -64,7 +56,8 @@ pub(crate) fn error_answer(error: &Error) -> Answer {
 }
 
 /// Faults of ours are errors. A condition that does not hold or a lost race is an application's everyday life.
-fn log_failure(operation: &'static str, latency_us: u64, id: &str, error: &Error) {
+fn log_failure(operation: OperationName, latency_us: u64, id: &str, error: &Error) {
+    let operation = operation.as_str();
     let kind = error.kind().as_str();
     match error.kind() {
         ErrorKind::InternalServerError => {

@@ -86,7 +86,7 @@ impl Service {
     ) -> Self {
         Service {
             database,
-            metrics: Metrics::new(dispatch::operation_names().chain(queues::operation_names())),
+            metrics: Metrics::new(),
             limits: settings.limits.clone(),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             movable_clock: hooks.movable_clock,
@@ -179,8 +179,8 @@ impl Service {
             return Err(Refused::NotAnOperation);
         }
         let sent = self.read(head, body).await?;
-        if queues::target(&head.headers).is_some() {
-            return self.queue_operation(head, sent, received, id).await;
+        if let Some(name) = queues::target(&head.headers) {
+            return self.queue_operation(name, head, sent, received, id).await;
         }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
         let operation = dispatch::target(target)?;
@@ -191,6 +191,7 @@ impl Service {
 
     async fn queue_operation(
         &self,
+        name: &str,
         head: &Parts,
         sent: Bytes,
         received: Instant,
@@ -201,7 +202,7 @@ impl Service {
         };
         self.verify(head, &sent)?;
         let plain = self.inflate(head, sent)?;
-        Ok(queues::execute(self, queues, head, &plain, received, id).await)
+        Ok(queues::execute(self, queues, name, head, &plain, received, id).await)
     }
 
     async fn clock(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {

@@ -1,6 +1,6 @@
 //! Counters in CloudWatch's terms, for Prometheus to scrape.
 //!
-//! Counting is a handful of relaxed atomic additions per request; all formatting happens when somebody scrapes.
+//! Counting is a handful of relaxed atomic additions per request; all formatting happens when the page is asked for.
 
 mod histogram;
 pub(crate) mod migrations;
@@ -11,10 +11,11 @@ mod usage;
 pub(crate) use usage::Usage;
 
 use histogram::Histogram;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use trestle_api::{Error, ErrorKind};
+use trestle_api::{Error, ErrorKind, OperationName, for_each_operation};
+use trestle_queue::for_each_queue_operation;
+use trestle_queue::sqs::QueueOperation;
 
 /// What the server has done since it started.
 pub(crate) struct Metrics {
@@ -22,8 +23,48 @@ pub(crate) struct Metrics {
     connections_open: AtomicI64,
     connections_accepted: AtomicU64,
     refused_requests: AtomicU64,
-    operations: HashMap<&'static str, OperationMetrics>,
+    pub(crate) operations: Operations,
+    pub(crate) queue_operations: QueueOperations,
 }
+
+macro_rules! define_operations {
+    ($($family:ident $operation:ident $output:ident $method:ident,)*) => {
+        /// The counters of each operation on tables.
+        #[derive(Default)]
+        pub(crate) struct Operations {
+            $($method: OperationMetrics,)*
+        }
+
+        impl Operations {
+            pub(crate) fn of(&self, operation: OperationName) -> &OperationMetrics {
+                match operation {
+                    $(OperationName::$operation => &self.$method,)*
+                }
+            }
+        }
+    };
+}
+
+macro_rules! define_queue_operations {
+    ($($operation:ident $method:ident,)*) => {
+        /// The counters of each operation on queues.
+        #[derive(Default)]
+        pub(crate) struct QueueOperations {
+            $($method: OperationMetrics,)*
+        }
+
+        impl QueueOperations {
+            pub(crate) fn of(&self, operation: QueueOperation) -> &OperationMetrics {
+                match operation {
+                    $(QueueOperation::$operation => &self.$method,)*
+                }
+            }
+        }
+    };
+}
+
+for_each_operation!(define_operations);
+for_each_queue_operation!(define_queue_operations);
 
 /// Counters of one operation.
 #[derive(Default)]
@@ -40,16 +81,14 @@ pub(crate) struct OperationMetrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(operations: impl IntoIterator<Item = &'static str>) -> Self {
+    pub(crate) fn new() -> Self {
         Metrics {
             started: Instant::now(),
             connections_open: AtomicI64::new(0),
             connections_accepted: AtomicU64::new(0),
             refused_requests: AtomicU64::new(0),
-            operations: operations
-                .into_iter()
-                .map(|name| (name, OperationMetrics::default()))
-                .collect(),
+            operations: Operations::default(),
+            queue_operations: QueueOperations::default(),
         }
     }
 
@@ -63,10 +102,6 @@ impl Metrics {
     /// Counts a request that never became an operation: too large, unsigned, unknown.
     pub(crate) fn refused(&self) {
         self.refused_requests.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn operation(&self, name: &str) -> Option<&OperationMetrics> {
-        self.operations.get(name)
     }
 }
 

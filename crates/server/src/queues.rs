@@ -7,13 +7,8 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
 use std::time::Instant;
-use trestle_queue::sqs::{self, OPERATIONS, TARGET_PREFIX};
+use trestle_queue::sqs::{self, QueueOperation, TARGET_PREFIX};
 use trestle_queue::{QueueError, Queues};
-
-/// Every operation on queues that can be asked for.
-pub(crate) fn operation_names() -> impl Iterator<Item = &'static str> {
-    OPERATIONS.iter().copied()
-}
 
 /// The name of the operation on queues that a request asks for; `None` if it asks for something else.
 pub(crate) fn target(headers: &HeaderMap) -> Option<&str> {
@@ -25,12 +20,13 @@ pub(crate) fn target(headers: &HeaderMap) -> Option<&str> {
 pub(crate) async fn execute(
     service: &Service,
     queues: &Queues,
+    name: &str,
     head: &Parts,
     body: &Bytes,
     received: Instant,
     id: &str,
 ) -> Answer {
-    let operation = match sqs::operation(target(&head.headers).unwrap_or_default()) {
+    let operation: QueueOperation = match name.parse() {
         Ok(operation) => operation,
         Err(error) => {
             service.metrics.refused();
@@ -40,17 +36,16 @@ pub(crate) async fn execute(
     };
     let result = sqs::answer(queues, operation, body, &origin(service, head)).await;
     let latency = received.elapsed();
-    if let Some(metrics) = service.metrics.operation(operation) {
-        match &result {
-            Ok(_) => metrics.answered(latency),
-            Err(error) if error.code().is_fault() => metrics.failed_by_us(),
-            Err(_) => metrics.failed_by_caller(),
-        }
+    let metrics = service.metrics.queue_operations.of(operation);
+    match &result {
+        Ok(_) => metrics.answered(latency),
+        Err(error) if error.code().is_fault() => metrics.failed_by_us(),
+        Err(_) => metrics.failed_by_caller(),
     }
     let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
     match result {
         Ok(body) => {
-            tracing::debug!(operation, latency_us, id, "answered");
+            tracing::debug!(operation = operation.as_str(), latency_us, id, "answered");
             Answer::json(StatusCode::OK, body)
         }
         Err(error) => {
@@ -79,7 +74,8 @@ fn origin(service: &Service, head: &Parts) -> String {
 }
 
 /// Faults of ours are errors; asking for a queue that is not there is an application's everyday life.
-fn log_failure(operation: &'static str, latency_us: u64, id: &str, error: &QueueError) {
+fn log_failure(operation: QueueOperation, latency_us: u64, id: &str, error: &QueueError) {
+    let operation = operation.as_str();
     let kind = error.code().name();
     if error.code().is_fault() {
         tracing::error!(operation, latency_us, id, kind, %error, "failed");

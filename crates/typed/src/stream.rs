@@ -129,7 +129,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
             Response::Query(output) => (output.items, output.last_evaluated_key),
             Response::Scan(output) => (output.items, output.last_evaluated_key),
             other => {
-                let message = format!("a query was answered with {}", other.name());
+                let message = format!("a query was answered with {}", other.operation());
                 return Err(trestle_api::Error::internal(message).into());
             }
         };

@@ -1,10 +1,9 @@
 //! The other direction: requests to bytes and bytes to answers, for a client of a remote endpoint.
 
 use serde::Deserialize;
-use trestle_api::{CancellationReason, Error, ErrorKind, Request, Response, Taken};
+use trestle_api::{CancellationReason, Error, ErrorKind, OperationName, Request, Response, Taken};
 use trestle_item::Item;
 
-use crate::decode::no_such_operation;
 use crate::encode::to_json;
 use crate::target::service;
 
@@ -17,19 +16,18 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
 /// The header `X-Amz-Target` of a request.
 #[must_use]
 pub fn target_of(request: &Request) -> String {
-    format!("{}.{}", service(request.family()), request.name())
+    let operation = request.operation();
+    format!("{}.{operation}", service(operation.family()))
 }
 
-/// Reads the answer to a successful request to the operation called `operation`.
+/// Reads the answer to a successful request to an operation.
 ///
 /// # Errors
 ///
-/// `UnknownOperationException` for a name Trestle does not know; `InternalServerError` if the other side did not
-/// send an answer of that operation.
-pub fn decode_response(operation: &str, body: &[u8]) -> Result<Response, Error> {
+/// `InternalServerError` if the other side did not send an answer of that operation.
+pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response, Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let response =
-        Response::deserialize(operation, &mut deserializer).ok_or_else(|| no_such_operation(operation))?;
+    let response = Response::deserialize(operation, &mut deserializer);
     match response.and_then(|response| deserializer.end().map(|()| response)) {
         Ok(response) => Ok(response),
         Err(error) => Err(Error::internal(format!(

@@ -2,6 +2,8 @@
 //!
 //! Where an order or a wording looks odd, it is DynamoDB's.
 
+use trestle_api::OperationName;
+
 use crate::shape::Structure;
 
 mod batch;
@@ -22,35 +24,37 @@ use tables::{
 };
 use transactions::{TRANSACT_GET_ITEMS, TRANSACT_WRITE_ITEMS};
 
-/// The request of the operation called `name`.
-pub(crate) fn input_of(name: &str) -> Option<&'static Structure> {
-    Some(match name {
-        "CreateTable" => &CREATE_TABLE,
-        "UpdateTable" => &UPDATE_TABLE,
-        "DeleteTable" | "DescribeTable" | "DescribeTimeToLive" | "DescribeContinuousBackups" => &TABLE_ONLY,
-        "ListTables" => &LIST_TABLES,
-        "PutItem" => &PUT_ITEM,
-        "GetItem" => &GET_ITEM,
-        "UpdateItem" => &UPDATE_ITEM,
-        "DeleteItem" => &DELETE_ITEM,
-        "Query" => &QUERY,
-        "Scan" => &SCAN,
-        "BatchGetItem" => &BATCH_GET_ITEM,
-        "BatchWriteItem" => &BATCH_WRITE_ITEM,
-        "TransactGetItems" => &TRANSACT_GET_ITEMS,
-        "TransactWriteItems" => &TRANSACT_WRITE_ITEMS,
-        "UpdateTimeToLive" => &UPDATE_TIME_TO_LIVE,
-        "TagResource" => &TAG_RESOURCE,
-        "UntagResource" => &UNTAG_RESOURCE,
-        "ListTagsOfResource" => &LIST_TAGS_OF_RESOURCE,
-        "DescribeLimits" | "DescribeEndpoints" => &EMPTY,
-        "ExecuteStatement" => &EXECUTE_STATEMENT,
-        "BatchExecuteStatement" => &BATCH_EXECUTE_STATEMENT,
-        "ExecuteTransaction" => &EXECUTE_TRANSACTION,
-        "ListStreams" => &LIST_STREAMS,
-        "DescribeStream" => &DESCRIBE_STREAM,
-        "GetShardIterator" => &GET_SHARD_ITERATOR,
-        "GetRecords" => &GET_RECORDS,
-        _ => return None,
-    })
+/// The request of an operation.
+pub(crate) fn input_of(operation: OperationName) -> &'static Structure {
+    match operation {
+        OperationName::CreateTable => &CREATE_TABLE,
+        OperationName::UpdateTable => &UPDATE_TABLE,
+        OperationName::DeleteTable
+        | OperationName::DescribeTable
+        | OperationName::DescribeTimeToLive
+        | OperationName::DescribeContinuousBackups => &TABLE_ONLY,
+        OperationName::ListTables => &LIST_TABLES,
+        OperationName::PutItem => &PUT_ITEM,
+        OperationName::GetItem => &GET_ITEM,
+        OperationName::UpdateItem => &UPDATE_ITEM,
+        OperationName::DeleteItem => &DELETE_ITEM,
+        OperationName::Query => &QUERY,
+        OperationName::Scan => &SCAN,
+        OperationName::BatchGetItem => &BATCH_GET_ITEM,
+        OperationName::BatchWriteItem => &BATCH_WRITE_ITEM,
+        OperationName::TransactGetItems => &TRANSACT_GET_ITEMS,
+        OperationName::TransactWriteItems => &TRANSACT_WRITE_ITEMS,
+        OperationName::UpdateTimeToLive => &UPDATE_TIME_TO_LIVE,
+        OperationName::TagResource => &TAG_RESOURCE,
+        OperationName::UntagResource => &UNTAG_RESOURCE,
+        OperationName::ListTagsOfResource => &LIST_TAGS_OF_RESOURCE,
+        OperationName::DescribeLimits | OperationName::DescribeEndpoints => &EMPTY,
+        OperationName::ExecuteStatement => &EXECUTE_STATEMENT,
+        OperationName::BatchExecuteStatement => &BATCH_EXECUTE_STATEMENT,
+        OperationName::ExecuteTransaction => &EXECUTE_TRANSACTION,
+        OperationName::ListStreams => &LIST_STREAMS,
+        OperationName::DescribeStream => &DESCRIBE_STREAM,
+        OperationName::GetShardIterator => &GET_SHARD_ITERATOR,
+        OperationName::GetRecords => &GET_RECORDS,
+    }
 }

@@ -1,18 +1,16 @@
 //! The header `X-Amz-Target`: which operation of which service.
 
-use trestle_api::{Error, Family, SUPPORTED};
-
-use crate::decode::no_such_operation;
+use trestle_api::{Error, Family, OperationName};
 
 const DYNAMODB: &str = "DynamoDB_20120810";
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
-/// The operation that a target such as `DynamoDB_20120810.PutItem` names.
+/// The operation that a target such as `DynamoDB_20120810.PutItem` names. This is the one look at its text.
 ///
 /// # Errors
 ///
 /// `UnknownOperationException`, with a message only if DynamoDB has the operation and Trestle does not.
-pub fn parse_target(target: &str) -> Result<&'static str, Error> {
+pub fn parse_target(target: &str) -> Result<OperationName, Error> {
     let Some((service, name)) = target.split_once('.') else {
         return Err(Error::unknown_operation());
     };
@@ -21,12 +19,12 @@ pub fn parse_target(target: &str) -> Result<&'static str, Error> {
         STREAMS => Family::Streams,
         _ => return Err(Error::unknown_operation()),
     };
-    let known = SUPPORTED
-        .iter()
-        .find(|(known, of)| *known == name && *of == family);
-    known
-        .map(|(known, _)| *known)
-        .ok_or_else(|| no_such_operation(name))
+    let operation: OperationName = name.parse()?;
+    if operation.family() == family {
+        Ok(operation)
+    } else {
+        Err(Error::unknown_operation())
+    }
 }
 
 /// The service's part of a target.
@@ -40,13 +38,17 @@ pub(crate) fn service(family: Family) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::parse_target;
+    use trestle_api::OperationName;
 
     #[test]
     fn a_target_names_an_operation_of_its_own_service() {
-        assert_eq!(parse_target("DynamoDB_20120810.PutItem").unwrap(), "PutItem");
+        assert_eq!(
+            parse_target("DynamoDB_20120810.PutItem").unwrap(),
+            OperationName::PutItem
+        );
         assert_eq!(
             parse_target("DynamoDBStreams_20120810.GetRecords").unwrap(),
-            "GetRecords"
+            OperationName::GetRecords
         );
         for unknown in [
             "",

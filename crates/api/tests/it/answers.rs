@@ -9,8 +9,11 @@ fn prints(response: impl Into<Response>, body: Value) {
     let response = response.into();
     let text = serde_json::to_string(&response).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), body);
-    let again = Response::deserialize(response.name(), &mut serde_json::Deserializer::from_str(&text));
-    assert_eq!(again.unwrap().unwrap(), response);
+    let again = Response::deserialize(
+        response.operation(),
+        &mut serde_json::Deserializer::from_str(&text),
+    );
+    assert_eq!(again.unwrap(), response);
 }
 
 fn item() -> Item {

@@ -7,15 +7,14 @@ use trestle_item::{Map, Number};
 fn read(name: &str, body: &Value) -> Request {
     let text = body.to_string();
     let mut json = serde_json::Deserializer::from_str(&text);
-    Request::deserialize(name, &mut json)
-        .expect("the operation exists")
-        .expect("the body is well formed")
+    let name = name.parse().expect("the operation exists");
+    Request::deserialize(name, &mut json).expect("the body is well formed")
 }
 
 /// Reads a body, writes it, and expects the same body.
 fn round_trip(name: &str, body: Value) -> Request {
     let request = read(name, &body);
-    assert_eq!(request.name(), name);
+    assert_eq!(request.operation().as_str(), name);
     assert_eq!(serde_json::to_value(&request).unwrap(), body);
     request
 }
@@ -250,19 +249,22 @@ fn a_wrong_type_or_word_or_a_missing_member_is_refused() {
         let text = body.to_string();
         let mut json = serde_json::Deserializer::from_str(&text);
         assert!(
-            Request::deserialize(name, &mut json).unwrap().is_err(),
+            Request::deserialize(name.parse().unwrap(), &mut json).is_err(),
             "{name} {text}"
         );
     }
 }
 
 #[test]
-fn an_operation_that_does_not_exist_has_no_request() {
-    for name in ["CreateBackup", "putItem", ""] {
-        assert!(
-            Request::deserialize(name, &mut serde_json::Deserializer::from_str("{}")).is_none(),
-            "{name}"
-        );
+fn a_name_is_parsed_into_its_operation_and_no_other_is() {
+    for operation in OperationName::ALL {
+        assert_eq!(operation.as_str().parse(), Ok(*operation));
+        assert_eq!(operation.to_string(), operation.as_str());
+    }
+    for (name, is_named) in [("CreateBackup", true), ("putItem", false), ("", false)] {
+        let error = name.parse::<OperationName>().unwrap_err();
+        assert_eq!(error.kind().as_str(), "UnknownOperationException");
+        assert_eq!(error.message().contains("CreateBackup"), is_named, "{name}");
     }
 }
 

@@ -1,191 +1,115 @@
-//! A route's way through the streams and shards of its table.
+//! A route's walk through the streams and shards of its table, with durable checkpoints.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
 
-use super::Spot;
-use super::streams::{Shard, Stream, Streams};
-use super::walk::Walk;
+use super::streams::{Stream, Streams};
+use super::walk::{LatestStart, Progress, ShardPosition, ShardWalk, Step};
 use crate::live::Live;
-use crate::rows::Position;
-use crate::tracker::{Mark, ShardName};
+use crate::rows::Checkpoint;
+use crate::tracker::{ShardCheckpoint, ShardName};
 
 /// A route and where it is.
 pub(crate) struct Follower {
     pub(crate) live: Arc<Live>,
-    position: Position,
-    /// It is new and begins behind the newest record.
+    /// Changes before this time are not for the route.
+    pub(super) from: Timestamp,
+    /// It is new and begins after the newest record.
     begins_latest: bool,
-    stream: Option<Arc<str>>,
-    spots: HashMap<Arc<ShardName>, Spot>,
-    /// A shard has ended since the last look at what comes next.
-    has_news: bool,
+    pub(super) walk: ShardWalk,
+}
+
+/// A shard has its turn only when everything in its parent is done, durably: after a crash, the parent might be read again
+/// and its changes delivered after later ones.
+impl Progress for Live {
+    fn is_finished(&self, shard: &ShardName, _: Option<&ShardPosition>) -> bool {
+        self.has_finished(shard)
+    }
+
+    fn begin(&self, shard: &Arc<ShardName>) -> ShardPosition {
+        let checkpoint = self.open(shard);
+        match checkpoint.sequence {
+            _ if checkpoint.ended => ShardPosition::End,
+            Some(sequence) => ShardPosition::After(sequence),
+            None => ShardPosition::TrimHorizon,
+        }
+    }
 }
 
 impl Follower {
-    pub(crate) fn new(live: Arc<Live>, position: Position, begins_latest: bool) -> Self {
+    pub(crate) fn new(live: Arc<Live>, checkpoint: Checkpoint, begins_latest: bool) -> Self {
         Self {
             live,
-            position,
+            from: checkpoint.from,
             begins_latest,
-            stream: None,
-            spots: HashMap::new(),
-            has_news: false,
+            walk: ShardWalk::after(checkpoint.finished),
         }
-    }
-
-    /// Changes before this time are not for the route.
-    pub(super) fn from(&self) -> Timestamp {
-        self.position.from
-    }
-
-    /// The stream it is in.
-    pub(super) fn stream(&self) -> Option<&Arc<str>> {
-        self.stream.as_ref()
-    }
-
-    pub(super) fn has_news(&self) -> bool {
-        self.has_news
-    }
-
-    /// The places where it waits for records.
-    pub(super) fn spots(&self) -> impl Iterator<Item = (&Arc<ShardName>, &Spot)> {
-        self.spots.iter().filter(|(_, spot)| **spot != Spot::End)
     }
 
     /// Whether there is something that it does not read yet: it has no room, or shards and streams wait until what comes
     /// before them is done.
     pub(super) fn is_held(&self, streams: &Streams) -> bool {
-        let stream = self.stream.as_deref().and_then(|label| streams.get(label));
-        let waits = |shard: &Shard| !self.spots.contains_key(&shard.name);
-        let has_waiting = stream.is_some_and(|stream| stream.is_closed || stream.shards.iter().any(waits));
-        !self.live.has_room() || self.has_news || has_waiting
-    }
-
-    /// The way on from where it is, for somebody else.
-    pub(super) fn walk(&self) -> Walk {
-        Walk::new(self.position.past.clone(), self.spots.clone())
-    }
-
-    pub(super) fn at_latest(&self) -> Vec<Arc<ShardName>> {
-        let latest = self.spots.iter().filter(|(_, spot)| **spot == Spot::Latest);
-        latest.map(|(shard, _)| Arc::clone(shard)).collect()
-    }
-
-    pub(super) fn is_at(&self, shard: &Arc<ShardName>, spot: &Spot) -> bool {
-        self.spots.get(shard) == Some(spot)
-    }
-
-    pub(super) fn move_to(&mut self, shard: &Arc<ShardName>, spot: Spot) {
-        self.has_news |= spot == Spot::End;
-        self.spots.insert(Arc::clone(shard), spot);
+        !self.live.has_room() || self.walk.has_ended_shard() || self.walk.has_waiting(streams)
     }
 
     /// Goes on to the shards and streams whose turn has come.
-    pub(super) async fn go_on(&mut self, streams: &Streams) -> Result<(), Error> {
-        if self.begins_latest {
-            self.begin_latest(streams).await?;
+    pub(super) async fn advance(&mut self, streams: &Streams) -> Result<(), Error> {
+        if std::mem::take(&mut self.begins_latest)
+            && let Some(start) = LatestStart::of(streams)
+        {
+            self.begin_latest(&start).await?;
         }
-        loop {
-            let past = self.position.past.as_deref();
-            let Some(stream) = streams.after(past) else {
-                self.stream = None;
-                self.spots.clear();
-                return Ok(());
-            };
-            self.enter(stream);
-            if !self.is_through(stream) {
-                return Ok(());
-            }
+        while let Step::Finished(stream) = self.walk.step(streams, &*self.live) {
             self.leave(stream).await?;
-        }
-    }
-
-    /// Skips the streams before the newest, and of that one what is closed.
-    async fn begin_latest(&mut self, streams: &Streams) -> Result<(), Error> {
-        self.begins_latest = false;
-        let Some(newest) = streams.newest() else {
-            return Ok(());
-        };
-        let before = streams.before(newest);
-        self.position.past = if newest.is_closed {
-            Some(Arc::clone(&newest.label))
-        } else {
-            before.map(|stream| Arc::clone(&stream.label))
-        };
-        self.live.place.set_position(&self.position).await?;
-        if let Some(past) = &self.position.past {
-            self.live.close(past);
-        }
-        if newest.is_closed {
-            return Ok(());
-        }
-        let ended = Mark {
-            sequence: None,
-            ended: true,
-        };
-        let (closed, open): (Vec<&Shard>, Vec<&Shard>) =
-            newest.shards.iter().partition(|shard| shard.is_closed);
-        let closed: Vec<_> = closed
-            .iter()
-            .map(|shard| (Arc::clone(&shard.name), ended.clone()))
-            .collect();
-        let marks = closed.iter().map(|(shard, mark)| (shard, mark));
-        self.live.place.set_marks(marks).await?;
-        self.live.stored(closed);
-        for shard in open {
-            self.live.open(&shard.name);
-            self.spots.insert(Arc::clone(&shard.name), Spot::Latest);
         }
         Ok(())
     }
 
-    /// Opens the shards of a stream whose parents are finished. A shard has its turn only when everything in its parent
-    /// is done: after a crash, the parent might be read again and overtake what came later.
-    fn enter(&mut self, stream: &Stream) {
-        self.has_news = false;
-        self.stream = Some(Arc::clone(&stream.label));
-        // A stream whose records are all gone is gone itself, and need not have been finished.
-        self.spots.retain(|shard, _| shard.stream == stream.label);
-        for shard in &stream.shards {
-            if self.spots.contains_key(&shard.name) {
-                continue;
-            }
-            let is_finished = |parent: &Arc<ShardName>| self.live.has_finished(parent);
-            if !shard.parent.as_ref().is_none_or(is_finished) {
-                continue;
-            }
-            let mark = self.live.open(&shard.name);
-            let spot = match mark.sequence {
-                _ if mark.ended => Spot::End,
-                Some(sequence) => Spot::After(sequence),
-                None => Spot::Beginning,
-            };
-            self.spots.insert(Arc::clone(&shard.name), spot);
+    fn checkpoint(&self, finished: Option<Arc<str>>) -> Checkpoint {
+        Checkpoint {
+            from: self.from,
+            finished,
         }
     }
 
-    fn is_through(&self, stream: &Stream) -> bool {
-        stream.is_closed
-            && stream
-                .shards
-                .iter()
-                .all(|shard| self.live.has_finished(&shard.name))
+    /// Skips what was written before the route. Should it fail half way, the route begins at the oldest record: what was
+    /// written before `from` is not for it anyway.
+    async fn begin_latest(&mut self, start: &LatestStart<'_>) -> Result<(), Error> {
+        let live = &self.live;
+        let checkpoint = self.checkpoint(start.finished.clone());
+        live.checkpoints.set(&checkpoint).await?;
+        if let Some(finished) = &start.finished {
+            live.close(finished);
+        }
+        let ended = ShardCheckpoint {
+            sequence: None,
+            ended: true,
+        };
+        let closed: Vec<_> = start
+            .closed
+            .iter()
+            .map(|shard| (Arc::clone(&shard.name), ended.clone()))
+            .collect();
+        let shards = closed.iter().map(|(shard, checkpoint)| (shard, checkpoint));
+        live.checkpoints.set_shards(shards).await?;
+        live.stored(closed);
+        for shard in &start.open {
+            live.open(&shard.name);
+        }
+        self.walk.begin_latest(start);
+        Ok(())
     }
 
-    /// Closes a stream that is through, durably.
+    /// Closes a finished stream, durably.
     async fn leave(&mut self, stream: &Stream) -> Result<(), Error> {
-        let past = Position {
-            past: Some(Arc::clone(&stream.label)),
-            ..self.position.clone()
-        };
-        self.live.place.set_position(&past).await?;
-        self.live.place.forget_marks(&stream.label).await?;
+        let finished = Some(Arc::clone(&stream.label));
+        let checkpoints = &self.live.checkpoints;
+        checkpoints.set(&self.checkpoint(finished)).await?;
+        checkpoints.forget_shards(&stream.label).await?;
         self.live.close(&stream.label);
-        self.position = past;
+        self.walk.leave(stream);
         Ok(())
     }
 }

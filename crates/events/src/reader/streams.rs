@@ -1,4 +1,4 @@
-//! The streams of a table and their shards, as far as somebody has asked.
+//! The streams of a table and their shards, as of the last look.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,34 +61,65 @@ impl Streams {
         self.known.last()
     }
 
-    /// Looks up what may have changed.
+    /// Looks again if that is needed, or was asked for. After an error, what was known stays known.
     pub(super) async fn refresh(
         &mut self,
         database: &dyn Database,
         table: &str,
-        needs_streams: bool,
-        needs_shards: bool,
+        is_needed: bool,
     ) -> Result<(), Error> {
-        if !self.is_stale && !needs_streams && !needs_shards {
+        if !self.is_stale && !is_needed {
             return Ok(());
         }
+        self.is_stale = true;
         let mut listed = list(database, table).await?;
         listed.sort_unstable();
+        let mut described: HashMap<String, Option<Stream>> = HashMap::new();
+        for (label, arn) in &listed {
+            // A closed stream does not change any more.
+            if !self.get(label).is_some_and(|stream| stream.is_closed) {
+                let stream = describe(database, label.as_str().into(), arn.clone()).await?;
+                described.insert(label.clone(), stream);
+            }
+        }
         let mut known: HashMap<Arc<str>, Stream> = self
             .known
             .drain(..)
             .map(|stream| (Arc::clone(&stream.label), stream))
             .collect();
-        for (label, arn) in listed {
-            // A closed stream does not change any more.
-            let stream = match known.remove(&*label).filter(|stream| stream.is_closed) {
-                Some(stream) => Some(stream),
-                None => describe(database, label.into(), arn).await?,
-            };
-            self.known.extend(stream);
-        }
+        let current = listed
+            .iter()
+            .filter_map(|(label, _)| match described.remove(label) {
+                Some(stream) => stream,
+                None => known.remove(label.as_str()),
+            });
+        self.known = current.collect();
         self.is_stale = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Streams {
+    pub(super) fn of(known: Vec<Stream>) -> Self {
+        let is_stale = false;
+        Self { known, is_stale }
+    }
+
+    pub(super) fn known_mut(&mut self) -> &mut Vec<Stream> {
+        &mut self.known
+    }
+}
+
+#[cfg(test)]
+impl Stream {
+    pub(super) fn of(label: Arc<str>, shards: Vec<Shard>) -> Self {
+        Self {
+            arn: format!("arn/{label}"),
+            label,
+            shards,
+            is_closed: false,
+        }
     }
 }
 

@@ -1,21 +1,19 @@
-//! Counts what lies in a stream behind the place of a route that stands still, so that its lag is known. It reads what the
-//! route will read later, at a pace of its own, and hands nothing to anybody.
+//! Counts the records that a route has yet to read while it cannot read on, so that its lag is known. It reads what the
+//! route will read later, at its own pace, and delivers nothing.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::{Notify, oneshot};
-use trestle_api::{DatabaseExt, Error, ErrorKind, GetRecords, GetRecordsOutput};
+use trestle_api::Error;
 use trestle_env::Timestamp;
 
+use super::pages::{Page, Pages};
 use super::streams::Streams;
-use super::walk::Walk;
-use super::{Command, Source, Spot, iterator_request};
+use super::walk::{ShardWalk, Stand, stands};
+use super::{Command, Source};
 use crate::live::{Live, Unread};
-use crate::sequence::Sequence;
-use crate::tracker::ShardName;
 
 /// Between two pages of a shard. Real time, because it is about the work of this machine and of the database.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -32,15 +30,12 @@ pub(crate) struct Behind {
     /// It cannot read on for now.
     pub(super) is_held: bool,
     /// How far it has read.
-    pub(super) walk: Walk,
-    /// The ways on from there, as far as they are known.
-    pub(super) iterators: Iterators,
+    pub(super) walk: ShardWalk,
+    /// The iterators of its positions, as far as they are known.
+    pub(super) pages: Pages,
 }
 
-/// Iterators by where they lead.
-pub(super) type Iterators = HashMap<(Arc<ShardName>, Spot), String>;
-
-/// Counts for all routes of a table; those at the same place share what is read there.
+/// Counts for all routes of a table; those at the same position share what is read there.
 pub(crate) struct Survey {
     source: Source,
     table: Arc<str>,
@@ -49,13 +44,13 @@ pub(crate) struct Survey {
     bell: Arc<Notify>,
     streams: Streams,
     counts: Vec<Count>,
-    iterators: Iterators,
+    pages: Pages,
 }
 
 /// What has been counted for a route.
 struct Count {
     live: Arc<Live>,
-    walk: Walk,
+    walk: ShardWalk,
     unread: Unread,
     begun: Timestamp,
 }
@@ -76,7 +71,7 @@ impl Survey {
             bell,
             streams,
             counts: Vec::new(),
-            iterators: Iterators::new(),
+            pages: Pages::default(),
         }
     }
 
@@ -93,9 +88,12 @@ impl Survey {
             };
             self.begin(behind);
             if let Err(error) = self.turn().await {
-                // The reader says it, too, if it concerns anybody.
-                tracing::debug!(table = %self.table, %error, "what lies in the stream cannot be counted");
-                self.iterators.clear();
+                // The reader reports it too, if a route needs these records.
+                tracing::debug!(table = %self.table, %error, "the unread records of the stream cannot be counted");
+                // Records may have been trimmed or be gone: count again, from where the routes are then.
+                self.pages.clear();
+                self.counts.clear();
+                self.bell.notify_one();
             }
         }
     }
@@ -125,7 +123,7 @@ impl Survey {
                 // It is being read as fast as it can be; a count would be late.
                 None if !route.is_held => route.live.set_unread(None),
                 None => {
-                    self.iterators.extend(route.iterators);
+                    self.pages.join(route.pages);
                     counts.push(Count {
                         live: route.live,
                         walk: route.walk,
@@ -138,27 +136,20 @@ impl Survey {
         self.counts = counts;
     }
 
-    /// Reads a page at every place where a count stands.
+    /// Reads a page at every position where a count stands.
     async fn turn(&mut self) -> Result<(), Error> {
-        let mut needs_shards = false;
-        for count in &mut self.counts {
-            needs_shards |= count.walk.needs_shards();
-        }
+        let is_needed = |count: &Count| count.walk.has_ended_shard() || count.walk.is_at_end();
+        let is_needed = self.counts.iter().any(is_needed);
         let database = &*self.source.database;
-        self.streams
-            .refresh(database, &self.table, false, needs_shards)
-            .await?;
-        let mut places: BTreeMap<(Arc<ShardName>, Spot), Vec<usize>> = BTreeMap::new();
-        for (at, count) in self.counts.iter_mut().enumerate() {
-            count.walk.go_on(&self.streams);
+        self.streams.refresh(database, &self.table, is_needed).await?;
+        for count in &mut self.counts {
+            count.walk.advance(&self.streams);
             count.unread.is_complete = true;
-            for place in count.walk.open() {
-                places.entry(place).or_default().push(at);
-            }
         }
-        self.iterators.retain(|place, _| places.contains_key(place));
-        for (place, at) in places {
-            self.read(place, &at).await?;
+        let stands = stands(self.counts.iter().map(|count| &count.walk));
+        self.pages.retain(&stands);
+        for (stand, at) in stands {
+            self.read(&stand, &at).await?;
         }
         for count in &self.counts {
             count.live.set_unread(Some(count.unread));
@@ -166,50 +157,21 @@ impl Survey {
         Ok(())
     }
 
-    async fn read(&mut self, place: (Arc<ShardName>, Spot), at: &[usize]) -> Result<(), Error> {
-        let page = self.page(&place).await?;
-        let (shard, spot) = place;
-        let last = page.records.last();
-        let next = match (&page.next_shard_iterator, last) {
-            (None, _) => Spot::End,
-            (Some(_), Some(last)) => Spot::After(Sequence::new(&last.dynamodb.sequence_number)),
-            (Some(_), None) => spot,
+    async fn read(&mut self, stand: &Stand, at: &[usize]) -> Result<(), Error> {
+        let database = &*self.source.database;
+        let (counted, next) = match self.pages.read(database, &self.streams, stand).await? {
+            Page::Read { records, next } => (records.len(), next),
+            Page::Expired(position) => (0, position),
+            Page::Trimmed(error) | Page::Gone(error) => return Err(error),
         };
-        let is_at_the_end = page.records.is_empty() && page.next_shard_iterator.is_some();
+        let is_at_the_end = counted == 0 && next == stand.1;
         for at in at {
             if let Some(count) = self.counts.get_mut(*at) {
-                count.unread.counted += page.records.len() as u64;
+                count.unread.counted += counted as u64;
                 count.unread.is_complete &= is_at_the_end;
-                count.walk.move_to(&shard, next.clone());
+                count.walk.move_to(&stand.0, next.clone());
             }
         }
-        self.iterators
-            .extend(page.next_shard_iterator.map(|text| ((shard, next), text)));
         Ok(())
-    }
-
-    async fn page(&mut self, place: &(Arc<ShardName>, Spot)) -> Result<GetRecordsOutput, Error> {
-        let shard_iterator = match self.iterators.remove(place) {
-            Some(iterator) => iterator,
-            None => {
-                let request = iterator_request(&self.streams, &place.0, &place.1);
-                let answer = self.source.database.get_shard_iterator(request).await?;
-                answer.shard_iterator.unwrap_or_default()
-            }
-        };
-        let request = GetRecords {
-            shard_iterator,
-            limit: None,
-        };
-        let page = self.source.database.get_records(request).await;
-        if page
-            .as_ref()
-            .is_err_and(|error| error.kind() != ErrorKind::ExpiredIterator)
-        {
-            // What has been dropped or is gone: count again, from where the routes are then.
-            self.counts.clear();
-            self.bell.notify_one();
-        }
-        page
     }
 }

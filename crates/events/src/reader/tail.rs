@@ -1,22 +1,20 @@
-//! What a route would take, for somebody who only looks: nothing is stored, and nobody waits for them.
+//! Shows what a route would take: it stores nothing, and no route or retention waits for it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetRecords, GetRecordsOutput};
+use trestle_api::{Database, Error, Record};
 use trestle_env::Timestamp;
 use trestle_pattern::Template;
 
-use super::Spot;
+use super::pages::{Page, Pages};
 use super::streams::Streams;
-use super::walk::Walk;
+use super::walk::{LatestStart, ShardPosition, ShardWalk, Stand};
 use crate::matcher::{Matcher, Typed};
 use crate::record;
-use crate::sequence::Sequence;
 use crate::tracker::ShardName;
 use crate::{Delivery, Route, StartingPosition, Typer};
 
-/// Reads what a route would take, from its starting position on. It keeps no place: dropped, it was never there.
+/// Reads what a route would take, from its starting position on. It stores no checkpoint: dropping it leaves nothing behind.
 ///
 /// Changes of one item come in order: a shard is read when its parent has been read to the end, and a stream when the one
 /// before it has.
@@ -32,8 +30,8 @@ pub struct Tail {
     /// It has not looked yet, and begins behind the newest record.
     begins_latest: bool,
     streams: Streams,
-    walk: Walk,
-    iterators: HashMap<Arc<ShardName>, String>,
+    walk: ShardWalk,
+    pages: Pages,
     has_stream: bool,
     /// What was read and not given yet: a read that fails must not lose what was read before it.
     taken: Vec<Delivery>,
@@ -60,8 +58,8 @@ impl Tail {
             },
             begins_latest: route.starting_position == StartingPosition::Latest,
             streams,
-            walk: Walk::default(),
-            iterators: HashMap::new(),
+            walk: ShardWalk::default(),
+            pages: Pages::default(),
             has_stream: false,
             taken: Vec::new(),
         })
@@ -74,24 +72,36 @@ impl Tail {
     }
 
     /// What has come since the last call; nothing if there is nothing for now. The first call finds the beginning:
-    /// whatever is written after it is shown. After an error it can be called again, and nothing is lost.
+    /// what is written after it is shown. After an error it can be called again, and nothing is lost.
     pub async fn next(&mut self) -> Result<Vec<Delivery>, Error> {
-        self.go_on().await?;
-        for (shard, spot) in self.walk.open() {
-            if let Some(page) = self.page(&shard, &spot).await? {
-                self.take(&shard, spot, page);
-            }
+        self.advance().await?;
+        for stand in self.walk.open() {
+            self.read(&stand).await?;
         }
         Ok(std::mem::take(&mut self.taken))
     }
 
-    /// Keeps of a page what is for the route, and goes on behind it.
-    fn take(&mut self, shard: &Arc<ShardName>, spot: Spot, page: GetRecordsOutput) {
-        let last = page
-            .records
-            .last()
-            .map(|last| Sequence::new(&last.dynamodb.sequence_number));
-        for record in page.records {
+    /// Reads a page, keeps what is for the route, and goes on after it.
+    async fn read(&mut self, stand: &Stand) -> Result<(), Error> {
+        let shard = &stand.0;
+        let next = match self.pages.read(&*self.database, &self.streams, stand).await? {
+            Page::Read { records, next } => {
+                self.take(shard, records);
+                next
+            }
+            Page::Expired(position) => position,
+            Page::Trimmed(_) => ShardPosition::TrimHorizon,
+            Page::Gone(_) => {
+                self.streams.look_again();
+                ShardPosition::End
+            }
+        };
+        self.walk.move_to(shard, next);
+        Ok(())
+    }
+
+    fn take(&mut self, shard: &ShardName, records: Vec<Record>) {
+        for record in records {
             let change = record::change(record, &self.table, &shard.shard, &*self.typer);
             let typed = Arc::new(Typed::new(Arc::new(change)));
             if typed.change.at >= self.from && self.matcher.takes(&typed) {
@@ -99,66 +109,20 @@ impl Tail {
                 self.taken.push(delivery);
             }
         }
-        let next = match (&page.next_shard_iterator, last) {
-            (None, _) => Spot::End,
-            (Some(_), Some(last)) => Spot::After(last),
-            (Some(_), None) => spot,
-        };
-        self.walk.move_to(shard, next);
-        match page.next_shard_iterator {
-            Some(next) => self.iterators.insert(Arc::clone(shard), next),
-            None => self.iterators.remove(shard),
-        };
-    }
-
-    /// The records at a place; `None` if it has to be looked for again.
-    async fn page(&mut self, shard: &Arc<ShardName>, spot: &Spot) -> Result<Option<GetRecordsOutput>, Error> {
-        let shard_iterator = match self.iterators.get(shard) {
-            Some(iterator) => iterator.clone(),
-            None => self.iterator(shard, spot).await?,
-        };
-        let request = GetRecords {
-            shard_iterator,
-            limit: None,
-        };
-        let answer = self.database.get_records(request).await;
-        let Err(error) = answer else {
-            return answer.map(Some);
-        };
-        self.iterators.remove(shard);
-        match error.kind() {
-            ErrorKind::ExpiredIterator => Ok(None),
-            ErrorKind::TrimmedDataAccess => {
-                self.walk.move_to(shard, Spot::Beginning);
-                Ok(None)
-            }
-            ErrorKind::ResourceNotFound => {
-                self.streams.look_again();
-                self.walk.move_to(shard, Spot::End);
-                Ok(None)
-            }
-            _ => Err(error),
-        }
-    }
-
-    async fn iterator(&mut self, shard: &Arc<ShardName>, spot: &Spot) -> Result<String, Error> {
-        let request = super::iterator_request(&self.streams, shard, spot);
-        let answer = self.database.get_shard_iterator(request).await?;
-        let iterator = answer.shard_iterator.unwrap_or_default();
-        self.iterators.insert(Arc::clone(shard), iterator.clone());
-        Ok(iterator)
     }
 
     /// Goes on to the shards and streams whose turn has come.
-    async fn go_on(&mut self) -> Result<(), Error> {
-        let needs_shards = self.walk.needs_shards();
+    async fn advance(&mut self) -> Result<(), Error> {
+        let is_needed = !self.has_stream || self.walk.has_ended_shard() || self.walk.is_at_end();
         self.streams
-            .refresh(&*self.database, &self.table, !self.has_stream, needs_shards)
+            .refresh(&*self.database, &self.table, is_needed)
             .await?;
-        if std::mem::take(&mut self.begins_latest) {
-            self.walk.begin_latest(&self.streams);
+        if std::mem::take(&mut self.begins_latest)
+            && let Some(start) = LatestStart::of(&self.streams)
+        {
+            self.walk.begin_latest(&start);
         }
-        self.has_stream = self.walk.go_on(&self.streams);
+        self.has_stream = self.walk.advance(&self.streams);
         Ok(())
     }
 }

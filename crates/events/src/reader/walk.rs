@@ -1,89 +1,240 @@
-//! A way through the streams and shards of a table for somebody who keeps no durable place: parents before their children,
-//! a stream before the next.
+//! The walk through the streams and shards of a table: a stream before the next, parents before their children.
+//!
+//! It asks no database: [`Streams`] says which shards there are, [`Progress`] which of them are finished. The delivering
+//! reader, the survey of lag and the tail all walk with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::Spot;
-use super::streams::{Stream, Streams};
+use super::streams::{Shard, Stream, Streams};
+use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
-/// How far somebody has read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Walk {
-    /// Streams up to this one have been read.
-    pub(super) past: Option<Arc<str>>,
-    pub(super) spots: HashMap<Arc<ShardName>, Spot>,
-    /// A shard has ended since the last look at what comes next.
-    has_news: bool,
+/// Where a reader stands in a shard.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ShardPosition {
+    /// At the oldest record that is left.
+    TrimHorizon,
+    /// After the newest record at the time of the first look.
+    Latest,
+    /// After this record.
+    After(SequenceNumber),
+    /// At the end of a closed shard.
+    End,
 }
 
-impl Walk {
-    pub(super) fn new(past: Option<Arc<str>>, spots: HashMap<Arc<ShardName>, Spot>) -> Self {
+/// A shard and the position in it.
+pub(super) type Stand = (Arc<ShardName>, ShardPosition);
+
+/// What a walk must know of its reader.
+pub(super) trait Progress {
+    /// Whether everything in a shard is done, so that its children may be read.
+    fn is_finished(&self, shard: &ShardName, position: Option<&ShardPosition>) -> bool;
+
+    /// Where to begin with a shard whose turn has come.
+    fn begin(&self, shard: &Arc<ShardName>) -> ShardPosition;
+}
+
+/// A reader without checkpoints: a shard is finished when it has been read, and begins at its oldest record.
+pub(super) struct WithoutCheckpoints;
+
+impl Progress for WithoutCheckpoints {
+    fn is_finished(&self, _: &ShardName, position: Option<&ShardPosition>) -> bool {
+        position == Some(&ShardPosition::End)
+    }
+
+    fn begin(&self, _: &Arc<ShardName>) -> ShardPosition {
+        ShardPosition::TrimHorizon
+    }
+}
+
+/// How far a reader has come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShardWalk {
+    /// Streams up to this one are finished.
+    finished: Option<Arc<str>>,
+    /// The stream that is being read; all positions are in it.
+    stream: Option<Arc<str>>,
+    positions: HashMap<Arc<ShardName>, ShardPosition>,
+    /// A shard has ended since the last step.
+    has_ended_shard: bool,
+}
+
+/// What a step came to.
+pub(super) enum Step<'s> {
+    /// There is no stream to read.
+    NoStream,
+    /// The open shards can be read.
+    Reading,
+    /// This stream is finished: [`ShardWalk::leave`] it, then take another step.
+    Finished(&'s Stream),
+}
+
+/// Where a reader begins that wants only what is written from now on.
+pub(super) struct LatestStart<'s> {
+    /// Streams up to this one are skipped.
+    pub(super) finished: Option<Arc<str>>,
+    /// Closed shards of the stream after it, which are skipped too.
+    pub(super) closed: Vec<&'s Shard>,
+    /// Its open shards.
+    pub(super) open: Vec<&'s Shard>,
+}
+
+impl<'s> LatestStart<'s> {
+    /// The end of the newest stream; `None` without a stream.
+    pub(super) fn of(streams: &'s Streams) -> Option<Self> {
+        let newest = streams.newest()?;
+        if newest.is_closed {
+            return Some(Self {
+                finished: Some(Arc::clone(&newest.label)),
+                closed: Vec::new(),
+                open: Vec::new(),
+            });
+        }
+        let (closed, open) = newest.shards.iter().partition(|shard| shard.is_closed);
+        Some(Self {
+            finished: streams.before(newest).map(|stream| Arc::clone(&stream.label)),
+            closed,
+            open,
+        })
+    }
+}
+
+impl ShardWalk {
+    /// Begins after the streams up to `finished`.
+    pub(super) fn after(finished: Option<Arc<str>>) -> Self {
         Self {
-            past,
-            spots,
-            has_news: true,
+            finished,
+            ..Self::default()
         }
     }
 
-    /// Begins behind the newest record: skips the streams before the newest, and of that one what is closed.
-    pub(super) fn begin_latest(&mut self, streams: &Streams) {
-        let Some(newest) = streams.newest() else {
-            return;
-        };
-        self.past = streams.before(newest).map(|stream| Arc::clone(&stream.label));
-        for shard in &newest.shards {
-            let spot = if shard.is_closed { Spot::End } else { Spot::Latest };
-            self.spots.insert(Arc::clone(&shard.name), spot);
+    /// Begins at the end of the newest stream.
+    pub(super) fn begin_latest(&mut self, start: &LatestStart<'_>) {
+        self.finished.clone_from(&start.finished);
+        for shard in &start.closed {
+            self.move_to(&shard.name, ShardPosition::End);
+        }
+        for shard in &start.open {
+            self.move_to(&shard.name, ShardPosition::Latest);
         }
     }
 
-    /// Whether it has to be looked up what comes next.
-    pub(super) fn needs_shards(&mut self) -> bool {
-        // Without an open shard, there must be another one soon, or the stream has been closed.
-        let is_at_the_end = self.spots.values().all(|spot| *spot == Spot::End);
-        std::mem::take(&mut self.has_news) || is_at_the_end
-    }
-
-    /// Goes on to the shards and streams whose turn has come; says whether there is a stream.
-    pub(super) fn go_on(&mut self, streams: &Streams) -> bool {
-        loop {
-            let Some(stream) = streams.after(self.past.as_deref()) else {
-                return false;
-            };
-            self.enter(stream);
-            let is_read = |shard: &Arc<ShardName>| self.spots.get(shard) == Some(&Spot::End);
-            if !stream.is_closed || !stream.shards.iter().all(|shard| is_read(&shard.name)) {
-                return true;
-            }
-            self.spots.retain(|shard, _| shard.stream > stream.label);
-            self.past = Some(Arc::clone(&stream.label));
+    /// The same walk for another reader, which looks at the shards itself.
+    pub(super) fn fork(&self) -> Self {
+        Self {
+            has_ended_shard: true,
+            ..self.clone()
         }
     }
 
-    /// Opens the shards of a stream whose parents have been read.
-    fn enter(&mut self, stream: &Stream) {
-        for shard in &stream.shards {
-            let is_read = |parent: &Arc<ShardName>| self.spots.get(parent) == Some(&Spot::End);
-            if shard.parent.as_ref().is_none_or(is_read) && !self.spots.contains_key(&shard.name) {
-                self.spots.insert(Arc::clone(&shard.name), Spot::Beginning);
-            }
-        }
+    /// The stream that is being read.
+    pub(super) fn stream(&self) -> Option<&Arc<str>> {
+        self.stream.as_ref()
     }
 
-    /// Where there may be something to read, in a fixed order.
-    pub(super) fn open(&self) -> Vec<(Arc<ShardName>, Spot)> {
-        let open = self.spots.iter().filter(|(_, spot)| **spot != Spot::End);
+    /// Whether a shard has ended since the last step: there may be children, or the stream may be closed.
+    pub(super) fn has_ended_shard(&self) -> bool {
+        self.has_ended_shard
+    }
+
+    /// Whether every shard that was begun has been read to its end.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.positions
+            .values()
+            .all(|position| *position == ShardPosition::End)
+    }
+
+    /// Whether there is more than the open shards: children whose parents are not finished, or a later stream.
+    pub(super) fn has_waiting(&self, streams: &Streams) -> bool {
+        let stream = self.stream.as_deref().and_then(|label| streams.get(label));
+        let is_waiting = |shard: &Shard| !self.positions.contains_key(&shard.name);
+        stream.is_some_and(|stream| stream.is_closed || stream.shards.iter().any(is_waiting))
+    }
+
+    /// The positions in open shards, in a fixed order.
+    pub(super) fn open(&self) -> Vec<Stand> {
+        let open = self
+            .positions
+            .iter()
+            .filter(|(_, position)| **position != ShardPosition::End);
         let mut open: Vec<_> = open
-            .map(|(shard, spot)| (Arc::clone(shard), spot.clone()))
+            .map(|(shard, position)| (Arc::clone(shard), position.clone()))
             .collect();
         open.sort_unstable();
         open
     }
 
-    pub(super) fn move_to(&mut self, shard: &Arc<ShardName>, spot: Spot) {
-        self.has_news |= spot == Spot::End;
-        self.spots.insert(Arc::clone(shard), spot);
+    pub(super) fn is_at(&self, shard: &Arc<ShardName>, position: &ShardPosition) -> bool {
+        self.positions.get(shard) == Some(position)
+    }
+
+    pub(super) fn move_to(&mut self, shard: &Arc<ShardName>, position: ShardPosition) {
+        self.has_ended_shard |= position == ShardPosition::End;
+        self.positions.insert(Arc::clone(shard), position);
+    }
+
+    /// Opens the shards whose turn has come in the first stream that is not finished.
+    pub(super) fn step<'s>(&mut self, streams: &'s Streams, progress: &impl Progress) -> Step<'s> {
+        let Some(stream) = streams.after(self.finished.as_deref()) else {
+            self.stream = None;
+            self.positions.clear();
+            return Step::NoStream;
+        };
+        self.enter(stream, progress);
+        let is_finished = |shard: &Shard| progress.is_finished(&shard.name, self.positions.get(&shard.name));
+        if stream.is_closed && stream.shards.iter().all(is_finished) {
+            return Step::Finished(stream);
+        }
+        Step::Reading
+    }
+
+    /// Opens the shards of a stream whose parents are finished.
+    fn enter(&mut self, stream: &Stream, progress: &impl Progress) {
+        self.has_ended_shard = false;
+        self.stream = Some(Arc::clone(&stream.label));
+        // A stream whose records have all been trimmed is gone, finished or not.
+        self.positions.retain(|shard, _| shard.stream == stream.label);
+        for shard in &stream.shards {
+            let is_finished =
+                |parent: &Arc<ShardName>| progress.is_finished(parent, self.positions.get(parent));
+            let has_turn = shard.parent.as_ref().is_none_or(is_finished);
+            if has_turn && !self.positions.contains_key(&shard.name) {
+                let position = progress.begin(&shard.name);
+                self.positions.insert(Arc::clone(&shard.name), position);
+            }
+        }
+    }
+
+    /// Goes past a finished stream.
+    pub(super) fn leave(&mut self, stream: &Stream) {
+        self.finished = Some(Arc::clone(&stream.label));
+    }
+
+    /// Takes steps until there is something to read, for a reader without checkpoints; says whether there is a stream.
+    pub(super) fn advance(&mut self, streams: &Streams) -> bool {
+        loop {
+            match self.step(streams, &WithoutCheckpoints) {
+                Step::NoStream => return false,
+                Step::Reading => return true,
+                Step::Finished(stream) => self.leave(stream),
+            }
+        }
     }
 }
+
+/// The positions in open shards of several walks, with the numbers of the walks that stand there: walks at the same
+/// position share the page that is read.
+pub(super) fn stands<'w>(walks: impl Iterator<Item = &'w ShardWalk>) -> BTreeMap<Stand, Vec<usize>> {
+    let mut stands: BTreeMap<Stand, Vec<usize>> = BTreeMap::new();
+    for (number, walk) in walks.enumerate() {
+        for stand in walk.open() {
+            stands.entry(stand).or_default().push(number);
+        }
+    }
+    stands
+}
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

@@ -14,8 +14,8 @@ use super::{ApplyError, ReaderHandle, Setup};
 use crate::live::{Live, Parts};
 use crate::parked::{Entry, Parked, key_name};
 use crate::reader::{Command, Follower};
-use crate::rows::{Kept, Place, Position, Rows};
-use crate::sequence::Sequence;
+use crate::rows::{Checkpoint, CheckpointRows, Kept, RouterTable};
+use crate::sequence::SequenceNumber;
 use crate::target::Door;
 use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lane, retry};
 
@@ -75,7 +75,7 @@ impl Off {
 }
 
 impl Running {
-    pub(super) async fn disabled(rows: &Rows, route: Route) -> Result<Self, Error> {
+    pub(super) async fn disabled(rows: &RouterTable, route: Route) -> Result<Self, Error> {
         let off = Off {
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
@@ -120,17 +120,17 @@ impl Running {
 /// Brings a route back to where it was, or to its beginning, and starts its tasks.
 pub(super) async fn start(
     setup: &Setup,
-    rows: &Arc<Rows>,
+    rows: &Arc<RouterTable>,
     reader_bell: &Arc<Notify>,
     route: Route,
     door: Door,
 ) -> Result<(Running, Follower), ApplyError> {
     let name = route.name.clone();
-    let place = Place::new(Arc::clone(rows), &name, route.table.as_str().into());
+    let checkpoints = CheckpointRows::new(Arc::clone(rows), &name, route.table.as_str().into());
     rows.add_route(&name, &route.table).await?;
-    let (position, begins_latest) = match place.position().await? {
-        Some(position) => (position, false),
-        None => begin(&place, &route, setup.clock.now()).await?,
+    let (checkpoint, begins_latest) = match checkpoints.get().await? {
+        Some(checkpoint) => (checkpoint, false),
+        None => begin(&checkpoints, &route, setup.clock.now()).await?,
     };
     let (stop, stopped) = watch::channel(false);
     let parts = Parts {
@@ -140,8 +140,8 @@ pub(super) async fn start(
         clock: Arc::clone(&setup.clock),
         reader_bell: Arc::clone(reader_bell),
         stop: stopped,
-        past: position.past.clone(),
-        stored: place.marks().await?.into_iter().collect(),
+        finished: checkpoint.finished.clone(),
+        stored: checkpoints.shards().await?.into_iter().collect(),
         parked: load_parked(rows, &name).await?,
     };
     let (live, inboxes) =
@@ -159,7 +159,7 @@ pub(super) async fn start(
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
     }
-    let follower = Follower::new(Arc::clone(&live), position, begins_latest);
+    let follower = Follower::new(Arc::clone(&live), checkpoint, begins_latest);
     let running = Running {
         route,
         work: Work::On(live),
@@ -170,18 +170,22 @@ pub(super) async fn start(
 }
 
 /// Where a new route begins, durably; and whether that is behind the newest record.
-async fn begin(place: &Place, route: &Route, now: Timestamp) -> Result<(Position, bool), Error> {
+async fn begin(
+    checkpoints: &CheckpointRows,
+    route: &Route,
+    now: Timestamp,
+) -> Result<(Checkpoint, bool), Error> {
     let (from, is_latest) = match route.starting_position {
         StartingPosition::Latest => (now, true),
         StartingPosition::TrimHorizon => (Timestamp::EPOCH, false),
         StartingPosition::At(time) => (time, false),
     };
-    let position = Position { from, past: None };
-    place.set_position(&position).await?;
-    Ok((position, is_latest))
+    let checkpoint = Checkpoint { from, finished: None };
+    checkpoints.set(&checkpoint).await?;
+    Ok((checkpoint, is_latest))
 }
 
-async fn load_parked(rows: &Rows, route: &str) -> Result<Parked, Error> {
+async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
     let mut parked = Parked::default();
     let mut after = None;
     loop {
@@ -189,7 +193,7 @@ async fn load_parked(rows: &Rows, route: &str) -> Result<Parked, Error> {
         for kept in page {
             let entry = Entry {
                 shard: kept.shard,
-                sequence: Sequence::new(&kept.change.sequence),
+                sequence: SequenceNumber::new(&kept.change.sequence),
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
@@ -205,7 +209,7 @@ async fn load_parked(rows: &Rows, route: &str) -> Result<Parked, Error> {
 
 /// Forgets a route that is gone. What was parked becomes dead letters: nobody else will try it.
 pub(super) async fn forget(
-    rows: &Arc<Rows>,
+    rows: &Arc<RouterTable>,
     clock: &dyn Clock,
     name: &str,
     table: &str,
@@ -227,6 +231,8 @@ pub(super) async fn forget(
 }
 
 /// Forgets a route's places in a table.
-pub(super) async fn move_away(rows: &Arc<Rows>, name: &str, table: &str) -> Result<(), Error> {
-    Place::new(Arc::clone(rows), name, table.into()).forget().await
+pub(super) async fn move_away(rows: &Arc<RouterTable>, name: &str, table: &str) -> Result<(), Error> {
+    CheckpointRows::new(Arc::clone(rows), name, table.into())
+        .forget()
+        .await
 }

@@ -6,10 +6,11 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, NESTING_MAX, codec, size};
 
-use super::{Rows, Write, key, number, text};
+use super::attributes::{damaged, number, text, time};
+use super::{RouterTable, Write, key};
 use crate::Change;
 use crate::record::{from_item, to_item};
-use crate::sequence::Sequence;
+use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
 /// A record up to this size is kept in the row itself; a row may have 400 KB.
@@ -22,7 +23,7 @@ const DEAD: &str = "dead";
 pub(crate) struct KeptId(pub(crate) String);
 
 impl KeptId {
-    pub(crate) fn new(shard: &ShardName, sequence: &Sequence) -> Self {
+    pub(crate) fn new(shard: &ShardName, sequence: &SequenceNumber) -> Self {
         Self(format!("{}#{}", shard.stream, sequence.padded()))
     }
 }
@@ -125,43 +126,43 @@ fn fits(record: &Item) -> bool {
     size::of_item(record) <= RECORD_BYTES_MAX && record.values().all(nests)
 }
 
-impl Rows {
+impl RouterTable {
     /// Reads a row of a kept change with its record.
     async fn kept(&self, route: &str, id: KeptId, mut row: Item) -> Result<Kept, Error> {
         let record = match row.remove("record") {
-            Some(AttributeValue::M(record)) => Some(record),
-            _ => self.parts(route, &id).await?,
+            Some(AttributeValue::M(record)) => record,
+            Some(_) => return Err(damaged(&row, "record")),
+            None => self.parts(route, &id, &row).await?,
         };
-        let unreadable = || Error::internal(format!("the record of `{route}#{}` cannot be read", id.0));
-        let change = record.and_then(from_item).ok_or_else(unreadable)?;
-        let time = |name: &str| Timestamp::from_millis(number(&row, name).unwrap_or_default());
+        let change = from_item(record).ok_or_else(|| damaged(&row, "record"))?;
         Ok(Kept {
             shard: Arc::new(ShardName {
-                stream: text(&row, "stream").unwrap_or_default().into(),
-                shard: text(&row, "shard").unwrap_or_default().into(),
+                stream: text(&row, "stream")?.into(),
+                shard: text(&row, "shard")?.into(),
             }),
             change: Arc::new(change),
-            attempts: number(&row, "attempts")
-                .and_then(|n| u32::try_from(n).ok())
-                .unwrap_or_default(),
-            error: text(&row, "error").unwrap_or_default().to_owned(),
-            first: time("first"),
-            last: time("last"),
-            due: time("due"),
+            attempts: u32::try_from(number(&row, "attempts")?).map_err(|_| damaged(&row, "attempts"))?,
+            error: text(&row, "error")?.to_owned(),
+            first: time(&row, "first")?,
+            last: time(&row, "last")?,
+            due: time(&row, "due")?,
             id,
         })
     }
 
-    async fn parts(&self, route: &str, id: &KeptId) -> Result<Option<Item>, Error> {
-        let mut bytes = Vec::new();
-        for part in self.all(&part_partition(route, id), "").await? {
-            bytes.extend_from_slice(
-                part.get("bytes")
-                    .and_then(AttributeValue::as_b)
-                    .unwrap_or_default(),
-            );
+    /// The record of a row that says in how many parts it is stored.
+    async fn parts(&self, route: &str, id: &KeptId, row: &Item) -> Result<Item, Error> {
+        let count = number(row, "parts")?;
+        let parts = self.all(&part_partition(route, id), "").await?;
+        if parts.len() as u64 != count {
+            return Err(damaged(row, "parts"));
         }
-        Ok(codec::decode(&bytes).ok())
+        let mut bytes = Vec::new();
+        for part in &parts {
+            let some = part.get("bytes").and_then(AttributeValue::as_b);
+            bytes.extend_from_slice(some.ok_or_else(|| damaged(part, "bytes"))?);
+        }
+        codec::decode(&bytes).map_err(|_| damaged(row, "parts"))
     }
 
     /// Removes the parts of a large record, if it has any, once nothing refers to them.
@@ -170,11 +171,9 @@ impl Rows {
             return Ok(());
         }
         let rows = self.all(&part_partition(route, &kept.id), "").await?;
-        let keys = rows
-            .iter()
-            .filter_map(|row| Some(key(text(row, "pk")?, text(row, "sk")?)));
-        let writes: Vec<Write> = keys.map(Write::Delete).collect();
-        self.write(&writes).await
+        let delete = |row: &Item| Ok(Write::Delete(key(text(row, "pk")?, text(row, "sk")?)));
+        let writes: Result<Vec<Write>, Error> = rows.iter().map(delete).collect();
+        self.write(&writes?).await
     }
 
     /// One parked change.
@@ -194,7 +193,7 @@ impl Rows {
         let (rows, more) = self.page(&format!("parked#{route}"), "", after, None).await?;
         let mut parked = Vec::new();
         for row in rows {
-            let id = KeptId(text(&row, "sk").unwrap_or_default().to_owned());
+            let id = KeptId(text(&row, "sk")?.to_owned());
             parked.push(self.kept(route, id, row).await?);
         }
         Ok((parked, more))
@@ -221,17 +220,15 @@ impl Rows {
         let (rows, more) = self.page(DEAD, &prefix, after, Some(limit)).await?;
         let mut letters = Vec::new();
         for row in rows {
-            let route = text(&row, "route").unwrap_or_default().to_owned();
-            let sort = text(&row, "sk").unwrap_or_default();
-            let id = sort.strip_prefix(&*route).and_then(|rest| rest.strip_prefix('#'));
-            let id = KeptId(id.unwrap_or_default().to_owned());
+            let route = text(&row, "route")?.to_owned();
+            let id = text(&row, "sk")?.strip_prefix(&*route);
+            let id = id.and_then(|rest| rest.strip_prefix('#'));
+            let id = KeptId(id.ok_or_else(|| damaged(&row, "route"))?.to_owned());
             let kept = self.kept(&route, id, row).await?;
             letters.push((route, kept));
         }
-        Ok((
-            letters,
-            more.as_ref().and_then(|key| text(key, "sk")).map(str::to_owned),
-        ))
+        let next = more.as_ref().map(|key| text(key, "sk")).transpose()?;
+        Ok((letters, next.map(str::to_owned)))
     }
 
     /// How many dead letters a route has.

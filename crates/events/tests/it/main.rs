@@ -7,6 +7,7 @@
 )]
 
 mod crashes;
+mod damaged_rows;
 mod dead_letters;
 mod delivery;
 mod failures;

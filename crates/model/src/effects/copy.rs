@@ -1,12 +1,13 @@
 //! `copy`: attributes taken from a row of another entity, once or in step with it.
 
+use trestle_hook::RowQuery;
 use trestle_item::Item;
 
+use super::Stopped;
 use super::ledger::Ledger;
 use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
-use super::{RowQuery, Rows, Stopped};
 use crate::access::{AccessPattern, Bound};
 use crate::attribute::{said, shown};
 use crate::effect::{Copy, Effect};
@@ -17,9 +18,9 @@ use crate::refusal::{Given, Keeps, Refusal};
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    copy: Copy,
+    pub(super) copy: Copy,
     /// Position of the entity it is copied from.
-    from: usize,
+    pub(super) from: usize,
     /// Whether a row can do without.
     optional: bool,
 }
@@ -75,12 +76,12 @@ pub(super) fn followers(parts: &Parts<'_>) -> Vec<(usize, Follower)> {
 }
 
 /// Fills in what a row copies. What it had of a copy that is not in step stays.
-pub(super) fn take<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn take(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     item: &mut Item,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(from) = ledger.model.entities.get(step.from) else {
         return Ok(());
     };
@@ -175,12 +176,12 @@ fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> 
 }
 
 /// Brings the copies of a row in step with it. Those of a row that is gone stay as they are.
-pub(super) fn lead<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn lead(
+    ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(new) = new else { return Ok(()) };
     let mut copied = follower.copy.attributes.iter();
     // What copies a new row has been left with by one that went is not known.
@@ -208,13 +209,13 @@ pub(super) fn lead<R: Rows>(
 }
 
 /// The rows that have copies, as they are found by the original as it was and as it is.
-fn copies<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn copies(
+    ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
     entity: &Entity,
     row: &Row<'_>,
     new: &Item,
-) -> Result<Vec<usize>, Stopped<R::Error>> {
+) -> Result<Vec<usize>, Stopped> {
     let after = bound(&follower.finder, new)?;
     let before = match row.old {
         Some(old) => bound(&follower.finder, old)?.filter(|before| after.as_ref() != Some(before)),
@@ -232,10 +233,11 @@ fn copies<R: Rows>(
                 ..
             } => {
                 let query = RowQuery {
-                    table_name,
+                    table: table_name,
                     index,
                     key_condition,
                     filter,
+                    limit: None,
                 };
                 found.extend(ledger.query(entity.table, &query)?);
             }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
+use super::Stopped;
 use super::ledger::{At, Ledger};
 use super::members::joined;
 use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::{Row, identified};
-use super::{Rows, Stopped};
 use crate::attribute::{plain, said};
 use crate::effect::{Amount, Counter, Once};
 use crate::entity::Entity;
@@ -21,9 +21,9 @@ const OUT_OF_BOUNDS: &str = "cannot count any further";
 /// What is known about a counter before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    counter: Counter,
+    pub(super) counter: Counter,
     /// Position of the entity that counts.
-    entity: usize,
+    pub(super) entity: usize,
     /// Whether its row can be made of its identity alone.
     stands_alone: bool,
 }
@@ -47,38 +47,61 @@ impl Step {
 
     /// `None` for a row that does not count.
     fn count(&self, entity: &Entity, other: &Entity, item: &Item) -> Result<Option<Count>, Refusal> {
-        let mut only = self.counter.only.iter();
-        if !only.all(|(name, value)| item.get(name) == Some(value)) {
+        if !self.applies_to(item) {
             return Ok(None);
         }
         let Some(identity) = related(other, &self.counter.with, item) else {
             return Ok(None);
         };
-        let amount = match &self.counter.by {
-            Amount::Fixed(amount) => Some(Number::from(*amount)),
-            Amount::Attribute(name) => item.get(name).and_then(AttributeValue::as_n).copied(),
-        };
         Ok(Some(Count {
             key: key_of_other(entity, other, &identity)?,
             identity,
-            amount: amount.unwrap_or_default(),
+            amount: self.amount(item),
         }))
+    }
+
+    /// Whether a row is one of those that count.
+    pub(super) fn applies_to(&self, item: &Item) -> bool {
+        let mut only = self.counter.only.iter();
+        only.all(|(name, value)| item.get(name) == Some(value))
+    }
+
+    /// How much a row counts. One without the attribute counts nothing.
+    pub(super) fn amount(&self, item: &Item) -> Number {
+        match &self.counter.by {
+            Amount::Fixed(amount) => Number::from(*amount),
+            Amount::Attribute(name) => item
+                .get(name)
+                .and_then(AttributeValue::as_n)
+                .copied()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// What a counting row counts from.
+    pub(super) fn base(&self, other: &Entity) -> Number {
+        other.count_base(&self.counter.attribute)
     }
 
     fn refused(&self, other: &Entity, reason: &str) -> Refusal {
         unfit(other, &self.counter.attribute, reason)
     }
 
+    /// Counts in a row.
+    pub(super) fn add(&self, other: &Entity, item: &mut Item, amount: &Number) -> Result<(), Refusal> {
+        add(other, &self.counter.attribute, item, amount)
+    }
+
     /// Counts in a row of the ledger.
-    fn count_in<R: Rows>(
+    fn count_in(
         &self,
-        ledger: &mut Ledger<'_, '_, R>,
+        ledger: &mut Ledger<'_, '_>,
         other: &Entity,
         at: At,
         mut item: Item,
         amount: &Number,
     ) -> Result<(), Refusal> {
-        add(other, &self.counter.attribute, &mut item, amount)?;
+        self.add(other, &mut item, amount)?;
         ledger.put(other, at, item);
         Ok(())
     }
@@ -93,24 +116,24 @@ impl Step {
     }
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     match &step.counter.once {
         Once::Row => count_rows(ledger, step, row, new),
         Once::Event { attributes, seen } => count_events(ledger, step, attributes, seen, row, new),
     }
 }
 
-fn count_rows<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn count_rows(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let old = row.old;
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
@@ -160,11 +183,11 @@ fn count_rows<R: Rows>(
 }
 
 /// A row that counts others is new: it takes back what was counted while it was not there.
-pub(super) fn recall<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn recall(
+    ledger: &mut Ledger<'_, '_>,
     row: &Row<'_>,
     item: &mut Arc<Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let counts = row.entity.row_counts();
     if row.old.is_some() || counts.is_empty() {
         return Ok(());
@@ -181,7 +204,7 @@ pub(super) fn recall<R: Rows>(
 }
 
 /// A row that counts others is removed: what it counted is kept as long as those are there.
-pub(super) fn leave<R: Rows>(ledger: &mut Ledger<'_, '_, R>, row: &Row<'_>) -> Result<(), Stopped<R::Error>> {
+pub(super) fn leave(ledger: &mut Ledger<'_, '_>, row: &Row<'_>) -> Result<(), Stopped> {
     let Some(old) = row.old else { return Ok(()) };
     for attribute in row.entity.row_counts() {
         let Some(counted) = old.get(attribute).and_then(AttributeValue::as_n) else {
@@ -196,13 +219,13 @@ pub(super) fn leave<R: Rows>(ledger: &mut Ledger<'_, '_, R>, row: &Row<'_>) -> R
     Ok(())
 }
 
-fn add_to_orphan<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn add_to_orphan(
+    ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     attribute: &str,
     identity: &Item,
     amount: &Number,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let orphan = ledger.orphan_count(other, attribute, identity)?;
     let sum = orphan.count.checked_add(amount);
     orphan.count = sum.map_err(|_| unfit(other, attribute, OUT_OF_BOUNDS))?;
@@ -240,14 +263,14 @@ fn unfit(entity: &Entity, attribute: &str, reason: &str) -> Refusal {
 
 /// An event counts when it is first seen. That its row goes or changes does not make it unseen: a redelivery after
 /// that would count again.
-fn count_events<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn count_events(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     attributes: &[String],
     seen: &str,
     counted: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let old = counted.old;
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
@@ -278,7 +301,7 @@ fn count_events<R: Rows>(
 
 /// What an event is remembered by; `None` if the row lacks an attribute of it. One attribute stands for itself; several
 /// are joined so that two events never have the same text.
-fn event(attributes: &[String], item: &Item) -> Option<String> {
+pub(super) fn event(attributes: &[String], item: &Item) -> Option<String> {
     if let [only] = attributes {
         return item.get(only).map(plain).filter(|text| !text.is_empty());
     }

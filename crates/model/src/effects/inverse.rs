@@ -5,28 +5,32 @@ use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item};
 
+use super::Stopped;
 use super::ledger::Ledger;
 use super::members::{joined, without};
 use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
-use super::{Rows, Stopped};
 use crate::effect::{Effect, Inverse, InverseForm, Pair};
 use crate::entity::Entity;
 
 /// What is known about an inverse before anything is written. A relation makes two: one for each side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
+    /// Its name.
+    pub(super) name: String,
     /// Position of the other side.
-    entity: usize,
-    form: Form,
+    pub(super) entity: usize,
+    pub(super) form: Form,
+    /// Whether this side declares it.
+    pub(super) declared: bool,
     /// Whether rows of the other side hold nothing but such sets, so that one without members is nothing.
     only_sets: bool,
 }
 
 /// How one side of a relation keeps the other.
 #[derive(Clone, Debug, PartialEq)]
-enum Form {
+pub(super) enum Form {
     Identities {
         /// This side's attribute with identities of the other.
         of: String,
@@ -62,8 +66,10 @@ impl Step {
             },
         };
         Some(Step {
+            name: inverse.name.clone(),
             entity,
             form,
+            declared: true,
             only_sets: has_only_sets(parts, other),
         })
     }
@@ -83,8 +89,10 @@ impl Step {
             },
         };
         Some(Step {
+            name: inverse.name.clone(),
             entity,
             form,
+            declared: false,
             only_sets: false,
         })
     }
@@ -166,12 +174,12 @@ fn is_empty_without(entity: &Entity, name: &String) -> bool {
         || entity.updated.as_ref() == Some(name)
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -193,7 +201,7 @@ pub(super) fn run<R: Rows>(
 }
 
 /// The identities that an attribute holds: one, or a set of them.
-fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
+pub(super) fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     match item.and_then(|item| item.get(of)) {
         Some(AttributeValue::S(one)) => BTreeSet::from([one.as_str()]),
         Some(AttributeValue::Ss(several)) => several.iter().map(String::as_str).collect(),
@@ -201,13 +209,13 @@ fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     }
 }
 
-fn join<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn join(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     (entity, other): (&Entity, &Entity),
     theirs: &str,
     own: &str,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let identity = identity(other, theirs);
     let at = ledger.find(other, key_of_other(entity, other, &identity)?)?;
     let row = ledger.row(at);
@@ -227,13 +235,13 @@ fn join<R: Rows>(
 
 /// A row of the other side that belongs to one row only belongs to another one now. Its former row is told at once: a
 /// row that changes hands twice before it is settled would not have changed.
-fn give_up<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn give_up(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,
     before: &str,
     theirs: &str,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let (Form::Identities { of, .. }, Ok(key)) = (&step.form, entity.key_from(&identity(entity, before)))
     else {
         return Ok(());
@@ -253,13 +261,13 @@ fn give_up<R: Rows>(
     Ok(())
 }
 
-fn leave<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn leave(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     other: &Entity,
     theirs: &str,
     own: &str,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Ok(key) = other.key_from(&identity(other, theirs)) else {
         return Ok(());
     };
@@ -283,7 +291,7 @@ fn leave<R: Rows>(
     Ok(())
 }
 
-fn identity(other: &Entity, theirs: &str) -> Item {
+pub(super) fn identity(other: &Entity, theirs: &str) -> Item {
     let names = other.identity.iter();
     names.map(|name| (name.as_str(), theirs)).collect()
 }
@@ -319,7 +327,7 @@ impl Form {
     }
 }
 
-fn is_nothing<R: Rows>(ledger: &Ledger<'_, '_, R>, other: &Entity, item: &Item) -> bool {
+fn is_nothing(ledger: &Ledger<'_, '_>, other: &Entity, item: &Item) -> bool {
     let table = ledger.model.tables.get(other.table);
     let tag = table.and_then(|table| table.entity_attribute.as_ref());
     item.keys()
@@ -327,14 +335,14 @@ fn is_nothing<R: Rows>(ledger: &Ledger<'_, '_, R>, other: &Entity, item: &Item) 
 }
 
 /// One row of the other side for each row of this one.
-fn mirror<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn mirror(
+    ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     with: &[Pair],
     back: &[Pair],
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let before = row.old.and_then(|old| related(other, with, old));
     let before = before.and_then(|identity| other.key_from(&identity).ok());
     let after = match new.and_then(|new| related(other, with, new)) {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trestle_hook::{Companion, Rows};
 use trestle_item::{AttributeValue, Item, Map, Number};
 
-use super::{Companion, Rows, Stopped};
+use super::Stopped;
 use crate::attribute::plain;
 use crate::entity::Entity;
 use crate::model::Model;
@@ -104,14 +105,14 @@ pub(super) struct Orphans {
 
 impl Orphans {
     /// What is counted for a missing row of an entity.
-    pub(super) fn count<R: Rows>(
+    pub(super) fn count(
         &mut self,
         model: &Model,
-        rows: &R,
+        rows: &dyn Rows,
         entity: &Entity,
         attribute: &str,
         row: &Item,
-    ) -> Result<&mut OrphanCount, Stopped<R::Error>> {
+    ) -> Result<&mut OrphanCount, Stopped> {
         let identity = entity.identity.iter();
         let identity = identity.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
         let mut orphan = OrphanCount {
@@ -143,9 +144,9 @@ impl Orphans {
         let counts = self.counts.into_values();
         counts.filter_map(|(stored, orphan)| {
             let is_zero = orphan.count == Number::default();
-            let item = (!is_zero).then(|| orphan.to_item());
-            (item.as_ref() != stored.as_deref()).then(|| Companion {
-                table_name: COUNTS_TABLE.to_owned(),
+            let item = (!is_zero).then(|| Arc::new(orphan.to_item()));
+            (item != stored).then(|| Companion {
+                table: COUNTS_TABLE.to_owned(),
                 key: orphan.key(),
                 item,
             })

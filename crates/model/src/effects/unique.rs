@@ -2,11 +2,11 @@
 
 use trestle_item::Item;
 
-use super::ledger::Ledger;
+use super::Stopped;
+use super::ledger::{At, Ledger};
 use super::pairs::key_of_other;
 use super::plan::Parts;
 use super::settle::Row;
-use super::{Rows, Stopped};
 use crate::attribute::plain;
 use crate::effect::Unique;
 use crate::entity::Entity;
@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 /// What is known about a unique value before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    unique: Unique,
+    pub(super) unique: Unique,
     /// Position of the entity that keeps the value.
     pub(super) entity: usize,
 }
@@ -29,32 +29,33 @@ impl Step {
     }
 
     /// The key of the value's row; `None` for a row that lacks the value.
-    fn key(&self, entity: &Entity, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+    pub(super) fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+        self.key_for(keeper, keeper, item)
+    }
+
+    /// The same; a refusal says that a row of `written` needs it.
+    fn key_for(&self, written: &Entity, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
         if !self.unique.attributes.iter().all(|name| item.contains_key(name)) {
             return Ok(None);
         }
         let values = self.unique.attributes.iter();
-        let values: Item = values
-            .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
-            .collect();
-        key_of_other(entity, keeper, &values).map(Some)
+        let values = values.filter_map(|name| Some((name.clone(), item.get(name)?.clone())));
+        key_of_other(written, keeper, &values.collect()).map(Some)
     }
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(keeper) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
-    let before = row
-        .old
-        .and_then(|old| step.key(row.entity, keeper, old).ok().flatten());
+    let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
     let after = match new {
-        Some(new) => step.key(row.entity, keeper, new)?,
+        Some(new) => step.key_for(row.entity, keeper, new)?,
         None => None,
     };
     if let Some(released) = before.filter(|before| after.as_ref() != Some(before)) {
@@ -70,17 +71,45 @@ pub(super) fn run<R: Rows>(
     let at = ledger.find(keeper, key)?;
     if let Some(kept) = ledger.row(at)
         && !owns(row.entity, new, &kept)
+        && !is_given_up(ledger, step, keeper, row.entity, &kept)?
     {
         return Err(taken(step, row.entity, new, &kept).into());
     }
+    claim(ledger, keeper, at, new);
+    Ok(())
+}
+
+/// Makes a value's row say that it is this row's.
+pub(super) fn claim(ledger: &mut Ledger<'_, '_>, keeper: &Entity, at: At, owner: &Item) {
     let kept = keeper.attributes.iter();
-    let kept = kept.filter_map(|attribute| Some((&attribute.name, new.get(&attribute.name)?)));
+    let kept = kept.filter_map(|attribute| Some((&attribute.name, owner.get(&attribute.name)?)));
     ledger.put(
         keeper,
         at,
         kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
     );
-    Ok(())
+}
+
+/// Whether the owner of a value is another row of the request, which has the value no more.
+fn is_given_up(
+    ledger: &mut Ledger<'_, '_>,
+    step: &Step,
+    keeper: &Entity,
+    entity: &Entity,
+    kept: &Item,
+) -> Result<bool, Stopped> {
+    let Ok(key) = entity.key_from(kept) else {
+        return Ok(false);
+    };
+    let at = ledger.find(entity, key)?;
+    if !ledger.is_root(at) {
+        return Ok(false);
+    }
+    let has = ledger
+        .row(at)
+        .and_then(|owner| step.key(keeper, &owner).ok().flatten());
+    let value = step.key(keeper, kept).ok().flatten();
+    Ok(has != value)
 }
 
 /// Whether a value's row says that it is this row's.

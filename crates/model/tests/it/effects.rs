@@ -8,4 +8,5 @@ mod inverse;
 mod kept;
 mod random;
 mod systems;
+mod transaction;
 mod unique;

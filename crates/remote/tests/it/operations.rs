@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use trestle_api::{
     CancellationCode, Database, DatabaseExt, DescribeStream, Error, ErrorKind, GetRecords, GetShardIterator,
-    ListStreams, Request, Response, SUPPORTED, ShardIteratorType,
+    ListStreams, OperationName, Request, Response, ShardIteratorType,
 };
 use trestle_item::AttributeValue;
 use trestle_remote::{Remote, Settings};
 
 fn request(operation: &str, body: &Value) -> Request {
-    Request::deserialize(operation, body).unwrap().unwrap()
+    Request::deserialize(operation.parse().unwrap(), body).unwrap()
 }
 
 /// Operations whose answers two databases give alike, in an order in which each has something to do.
@@ -145,7 +145,7 @@ async fn every_operation_says_over_the_network_what_the_engine_says() {
     let delete = json!({"TableName": "things"});
     remote.execute(request("DeleteTable", &delete)).await.unwrap();
 
-    let all: BTreeSet<&str> = SUPPORTED.iter().map(|(name, _)| *name).collect();
+    let all: BTreeSet<&str> = OperationName::ALL.iter().map(|name| name.as_str()).collect();
     assert_eq!(seen, all);
 }
 

@@ -4,6 +4,8 @@ use super::histogram::BOUNDS_US;
 use super::{Metrics, OperationMetrics};
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use trestle_api::OperationName;
+use trestle_queue::sqs::QueueOperation;
 
 impl Metrics {
     /// All metrics in the Prometheus text format. Operations that were never called are left out.
@@ -37,11 +39,13 @@ impl Metrics {
     }
 
     fn render_operations(&self, page: &mut Page) {
-        let mut operations: Vec<_> = self
-            .operations
+        let of_tables = OperationName::ALL
             .iter()
-            .map(|(name, metrics)| (*name, metrics))
-            .collect();
+            .map(|name| (name.as_str(), self.operations.of(*name)));
+        let of_queues = QueueOperation::ALL
+            .iter()
+            .map(|name| (name.as_str(), self.queue_operations.of(*name)));
+        let mut operations: Vec<_> = of_tables.chain(of_queues).collect();
         operations.sort_by_key(|(name, _)| *name);
         page.latencies(&operations);
         for (name, help, counter) in COUNTERS {

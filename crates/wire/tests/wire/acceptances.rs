@@ -4,7 +4,8 @@ use trestle_api::{DescribeTable, GetItem, Query, Request, UpdateTable};
 use trestle_wire::decode;
 
 fn read(operation: &str, body: &str) -> Request {
-    decode(operation, body.as_bytes()).unwrap_or_else(|error| panic!("{operation} {body}: {error}"))
+    decode(operation.parse().unwrap(), body.as_bytes())
+        .unwrap_or_else(|error| panic!("{operation} {body}: {error}"))
 }
 
 #[test]

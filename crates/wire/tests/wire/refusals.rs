@@ -1,10 +1,14 @@
 //! Requests that must be refused, each with the exact body of the answer.
 
+use trestle_api::OperationName;
 use trestle_wire::{decode, encode_error};
 
 /// Checks that the request is refused with this body.
 fn refuses(operation: &str, body: &str, expected: &str) {
-    let error = match decode(operation, body.as_bytes()) {
+    let read = operation
+        .parse()
+        .and_then(|operation| decode(operation, body.as_bytes()));
+    let error = match read {
         Ok(request) => panic!("{operation} {body} was read as {request:?}"),
         Err(error) => error,
     };
@@ -607,8 +611,14 @@ fn lengths_count_utf_16_units() {
     let body = |token: &str| {
         format!(r#"{{"TransactStatements":[{{"Statement":"x"}}],"ClientRequestToken":"{token}"}}"#)
     };
-    assert!(decode("ExecuteTransaction", body(&clefs).as_bytes()).is_ok());
-    assert!(decode("ExecuteTransaction", body(&format!("{clefs}a")).as_bytes()).is_err());
+    assert!(decode(OperationName::ExecuteTransaction, body(&clefs).as_bytes()).is_ok());
+    assert!(
+        decode(
+            OperationName::ExecuteTransaction,
+            body(&format!("{clefs}a")).as_bytes()
+        )
+        .is_err()
+    );
 }
 
 #[test]
@@ -617,7 +627,7 @@ fn no_more_than_ten_violations_are_listed() {
     let body = format!(
         r#"{{"TableName":"abc","KeySchema":[{{"AttributeName":"a","KeyType":"HASH"}}],"AttributeDefinitions":[{elements}]}}"#
     );
-    let error = decode("CreateTable", body.as_bytes()).unwrap_err();
+    let error = decode(OperationName::CreateTable, body.as_bytes()).unwrap_err();
     assert!(
         error.message().starts_with("10 validation errors detected: "),
         "{error}"
@@ -630,7 +640,7 @@ fn an_echo_does_not_outgrow_its_request_without_bounds() {
     let item: Vec<String> = (0..2_000).map(|n| format!(r#""{n}":{{"S":""}}"#)).collect();
     let put = format!(r#"{{"PutRequest":{{"Item":{{{}}}}}}}"#, item.join(","));
     let body = format!(r#"{{"RequestItems":{{"abc":[{}]}}}}"#, vec![put; 26].join(","));
-    let error = decode("BatchWriteItem", body.as_bytes()).unwrap_err();
+    let error = decode(OperationName::BatchWriteItem, body.as_bytes()).unwrap_err();
     assert!(error.message().len() < 100_000);
     assert!(
         error.message().contains("...]}' at 'requestItems' failed"),

@@ -1,8 +1,8 @@
 //! What one side writes, the other reads.
 
 use trestle_api::{
-    BatchWriteItem, CancellationReason, Error, ErrorKind, Family, GetItem, GetItemOutput, PutItem, Query,
-    QueryOutput, Request, Response, SUPPORTED, ScanOutput, Select,
+    BatchWriteItem, CancellationReason, Error, ErrorKind, Family, GetItem, GetItemOutput, OperationName,
+    PutItem, Query, QueryOutput, Request, Response, ScanOutput, Select,
 };
 use trestle_item::{AttributeValue, Item, Items, Number};
 use trestle_wire::{
@@ -56,7 +56,7 @@ fn a_request_is_read_as_it_was_written() {
         }
         .into(),
         decode(
-            "BatchWriteItem",
+            OperationName::BatchWriteItem,
             br#"{"RequestItems":{"abc":[{"PutRequest":{"Item":{"a":{"S":"b"}}}}]}}"#,
         )
         .unwrap(),
@@ -66,8 +66,8 @@ fn a_request_is_read_as_it_was_written() {
     );
     for request in requests {
         let body = encode_request(&request);
-        assert_eq!(parse_target(&target_of(&request)).unwrap(), request.name());
-        assert_eq!(decode(request.name(), &body).unwrap(), request);
+        assert_eq!(parse_target(&target_of(&request)).unwrap(), request.operation());
+        assert_eq!(decode(request.operation(), &body).unwrap(), request);
     }
 }
 
@@ -89,7 +89,7 @@ fn an_answer_is_read_as_it_was_written() {
     ];
     for response in responses {
         let body = encode(response.clone());
-        assert_eq!(decode_response(response.name(), &body).unwrap(), response);
+        assert_eq!(decode_response(response.operation(), &body).unwrap(), response);
     }
 }
 
@@ -97,9 +97,9 @@ fn an_answer_is_read_as_it_was_written() {
 fn a_time_is_read_as_the_very_number_that_was_written() {
     let body = br#"{"StreamArn": "arn:aws:dynamodb:local:000000000000:table/t/stream/1", "ShardId": "shardId-00000000000000000001-000001",
         "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": 108794433695898761}"#;
-    let request = decode("GetShardIterator", body).unwrap();
+    let request = decode(OperationName::GetShardIterator, body).unwrap();
     assert_eq!(
-        decode("GetShardIterator", &encode_request(&request)).unwrap(),
+        decode(OperationName::GetShardIterator, &encode_request(&request)).unwrap(),
         request
     );
 }
@@ -130,8 +130,8 @@ fn a_page_is_written_as_any_other_answer() {
 
 #[test]
 fn every_operation_has_a_target() {
-    for (name, family) in SUPPORTED {
-        let service = if *family == Family::Streams {
+    for name in OperationName::ALL {
+        let service = if name.family() == Family::Streams {
             "DynamoDBStreams"
         } else {
             "DynamoDB"

@@ -10,7 +10,7 @@ use crate::parked::Entry;
 use crate::rows::{Kept, KeptId, Write};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
-use crate::tracker::{Mark, ShardName, Ticket};
+use crate::tracker::{ShardCheckpoint, ShardName, Ticket};
 
 /// A change that was not taken.
 pub(crate) struct Failed {
@@ -22,7 +22,7 @@ pub(crate) struct Failed {
 
 /// What became of some changes.
 #[derive(Default)]
-pub(crate) struct Settled {
+pub(crate) struct Resolved {
     /// These were taken.
     pub(crate) done: Vec<Handed>,
     /// These arrive with the transaction that stores the place.
@@ -33,7 +33,7 @@ pub(crate) struct Settled {
     pub(crate) dead: Vec<Failed>,
 }
 
-impl Settled {
+impl Resolved {
     fn all(&self) -> impl Iterator<Item = &Handed> + Clone {
         let failed = self.parked.iter().chain(&self.dead).map(|failed| &failed.handed);
         self.done.iter().chain(failed)
@@ -42,13 +42,13 @@ impl Settled {
 
 impl Live {
     /// Makes sure of what became of changes, then passes their places.
-    pub(crate) async fn settle(&self, mut settled: Settled) -> Result<(), Stopped> {
-        self.await_room_to_park(settled.parked.len()).await?;
+    pub(crate) async fn resolve(&self, mut resolved: Resolved) -> Result<(), Stopped> {
+        self.await_room_to_park(resolved.parked.len()).await?;
         let now = self.clock.now();
         let mut rows: Vec<Write> = Vec::new();
         let mut parts: Vec<Write> = Vec::new();
         let mut parked = Vec::new();
-        for failed in &settled.parked {
+        for failed in &resolved.parked {
             let kept = self.kept(failed, now);
             let handed = &failed.handed;
             let entry = Entry {
@@ -66,7 +66,7 @@ impl Live {
                 parked.push((handed.key, kept.id));
             }
         }
-        for failed in &settled.dead {
+        for failed in &resolved.dead {
             let kept_rows = self.kept(failed, now).bury(&self.name);
             parts.extend(kept_rows.parts);
             rows.push(kept_rows.row);
@@ -74,7 +74,7 @@ impl Live {
         self.write(&parts).await?;
         match &self.door {
             Door::Target(_) => self.write(&rows).await?,
-            Door::Enlist(_) => self.commit(&mut settled, rows).await?,
+            Door::Enlist(_) => self.commit(&mut resolved, rows).await?,
         }
         let mut index = self.parked.lock();
         for (key, id) in &parked {
@@ -84,9 +84,9 @@ impl Live {
         if !parked.is_empty() {
             self.parked_bell.notify_one();
         }
-        count(&self.counters.delivered, settled.done.len());
-        count(&self.counters.dead, settled.dead.len());
-        self.done(settled.all());
+        count(&self.counters.delivered, resolved.done.len());
+        count(&self.counters.dead, resolved.dead.len());
+        self.done(resolved.all());
         Ok(())
     }
 
@@ -111,12 +111,12 @@ impl Live {
 
     async fn await_room_to_park(&self, more: usize) -> Result<(), Stopped> {
         loop {
-            let settled = self.settled_bell.notified();
+            let resolved = self.resolved_bell.notified();
             if more == 0 || self.parked.lock().count() < PARKED_MAX {
                 return Ok(());
             }
             tokio::select! {
-                () = settled => {}
+                () = resolved => {}
                 () = self.stopped() => return Err(Stopped),
             }
         }
@@ -131,22 +131,22 @@ impl Live {
     }
 
     /// Everything about these changes in one transaction: what arrives, what is kept, and the places behind them.
-    async fn commit(&self, settled: &mut Settled, rows: Vec<Write>) -> Result<(), Stopped> {
-        let tickets: Vec<&Ticket> = settled.all().map(|handed| &handed.ticket).collect();
-        let marks = self.tracker.lock().marks_after(&tickets);
+    async fn commit(&self, resolved: &mut Resolved, rows: Vec<Write>) -> Result<(), Stopped> {
+        let tickets: Vec<&Ticket> = resolved.all().map(|handed| &handed.ticket).collect();
+        let checkpoints = self.tracker.lock().checkpoints_after(&tickets);
         let mut writes: Vec<TransactWriteItem> = rows.into_iter().map(Write::in_transaction).collect();
-        for (shard, mark) in &marks {
+        for (shard, checkpoint) in &checkpoints {
             let from = self.stored.lock().get(shard).cloned();
-            writes.push(self.place.move_mark(shard, from.as_ref(), mark));
+            writes.push(self.checkpoints.move_shard(shard, from.as_ref(), checkpoint));
         }
-        let enlisted = settled.enlisted.take();
+        let enlisted = resolved.enlisted.take();
         writes.extend(
             enlisted
                 .iter()
                 .flat_map(|enlisted| enlisted.writes.iter().cloned()),
         );
         while let Err(error) = self.rows.transact(writes.clone()).await {
-            if error.kind() == ErrorKind::TransactionCanceled && self.has_moved(&marks).await {
+            if error.kind() == ErrorKind::TransactionCanceled && self.has_moved(&checkpoints).await {
                 break; // An earlier try was committed after all; only its answer was lost.
             }
             self.pause(&error).await?;
@@ -154,18 +154,18 @@ impl Live {
         if let Some(enlisted) = enlisted {
             (enlisted.committed)();
         }
-        self.stored(marks);
+        self.stored(checkpoints);
         Ok(())
     }
 
-    /// Whether the stored marks are these.
-    async fn has_moved(&self, marks: &[(Arc<ShardName>, Mark)]) -> bool {
-        for (shard, mark) in marks {
-            let stored: Result<_, Error> = self.place.mark(shard).await;
-            if !stored.is_ok_and(|stored| stored.as_ref() == Some(mark)) {
+    /// Whether the stored checkpoints are these.
+    async fn has_moved(&self, checkpoints: &[(Arc<ShardName>, ShardCheckpoint)]) -> bool {
+        for (shard, checkpoint) in checkpoints {
+            let stored: Result<_, Error> = self.checkpoints.shard(shard).await;
+            if !stored.is_ok_and(|stored| stored.as_ref() == Some(checkpoint)) {
                 return false;
             }
         }
-        !marks.is_empty()
+        !checkpoints.is_empty()
     }
 }

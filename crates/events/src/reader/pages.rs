@@ -1,0 +1,166 @@
+//! Reads pages of shards: iterators are asked for, kept between pages, and asked for again when they have expired.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use trestle_api::{
+    Database, DatabaseExt, Error, ErrorKind, GetRecords, GetShardIterator, Record, ShardIteratorType,
+};
+
+use super::streams::Streams;
+use super::walk::{ShardPosition, Stand};
+use crate::sequence::SequenceNumber;
+use crate::tracker::ShardName;
+
+/// What reading at a position came to.
+pub(super) enum Page {
+    /// The records after the position, which may be none, and the position after them.
+    Read {
+        records: Vec<Record>,
+        next: ShardPosition,
+    },
+    /// The iterator has expired: read again from this position.
+    Expired(ShardPosition),
+    /// Records after the position have been trimmed: the oldest that is left is at the trim horizon.
+    Trimmed(Error),
+    /// The stream or the shard does not exist any more.
+    Gone(Error),
+}
+
+/// The iterators of the positions that are being read.
+#[derive(Default)]
+pub(super) struct Pages {
+    iterators: HashMap<Stand, String>,
+}
+
+impl Pages {
+    /// Drops the iterators of positions that are not read any more.
+    pub(super) fn retain(&mut self, stands: &BTreeMap<Stand, Vec<usize>>) {
+        self.iterators.retain(|stand, _| stands.contains_key(stand));
+    }
+
+    /// The iterators of some positions, for another reader of the same records.
+    pub(super) fn fork(&self, is_wanted: impl Fn(&Arc<ShardName>, &ShardPosition) -> bool) -> Self {
+        let wanted = self
+            .iterators
+            .iter()
+            .filter(|((shard, position), _)| is_wanted(shard, position));
+        Self {
+            iterators: wanted
+                .map(|(stand, iterator)| (stand.clone(), iterator.clone()))
+                .collect(),
+        }
+    }
+
+    /// Adds the iterators of another reader.
+    pub(super) fn join(&mut self, other: Self) {
+        self.iterators.extend(other.iterators);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.iterators.clear();
+    }
+
+    /// Finds a position now, so that a later read begins there.
+    pub(super) async fn find(
+        &mut self,
+        database: &dyn Database,
+        streams: &Streams,
+        stand: &Stand,
+    ) -> Result<String, Error> {
+        if let Some(iterator) = self.iterators.get(stand) {
+            return Ok(iterator.clone());
+        }
+        let (shard, position) = stand;
+        let request = iterator_request(streams, shard, position)?;
+        let answer = database.get_shard_iterator(request).await?;
+        let iterator = answer.shard_iterator.ok_or_else(|| {
+            Error::internal(format!(
+                "GetShardIterator returned no iterator for the shard {} of the stream {}",
+                shard.shard, shard.stream
+            ))
+        })?;
+        self.iterators.insert(stand.clone(), iterator.clone());
+        Ok(iterator)
+    }
+
+    /// Reads a page. After an error, the next read of the position asks for a new iterator.
+    pub(super) async fn read(
+        &mut self,
+        database: &dyn Database,
+        streams: &Streams,
+        stand: &Stand,
+    ) -> Result<Page, Error> {
+        let found = self.find(database, streams, stand).await;
+        self.iterators.remove(stand);
+        let answer = match found {
+            Ok(shard_iterator) => {
+                let request = GetRecords {
+                    shard_iterator,
+                    limit: None,
+                };
+                database.get_records(request).await
+            }
+            Err(error) => Err(error),
+        };
+        let (shard, position) = stand;
+        let page = match answer {
+            Ok(page) => page,
+            Err(error) => return failed(error, position),
+        };
+        let last = page.records.last();
+        let next = match (&page.next_shard_iterator, last) {
+            (None, _) => ShardPosition::End,
+            (Some(_), Some(last)) => {
+                ShardPosition::After(SequenceNumber::new(&last.dynamodb.sequence_number))
+            }
+            (Some(_), None) => position.clone(),
+        };
+        if let Some(iterator) = page.next_shard_iterator {
+            self.iterators.insert((Arc::clone(shard), next.clone()), iterator);
+        }
+        Ok(Page::Read {
+            records: page.records,
+            next,
+        })
+    }
+}
+
+/// What a failed read means for a reader at `position`.
+fn failed(error: Error, position: &ShardPosition) -> Result<Page, Error> {
+    match error.kind() {
+        ErrorKind::ExpiredIterator => Ok(Page::Expired(match position {
+            // Nothing was read since the first look: what was written since then is found from the trim horizon.
+            ShardPosition::Latest => ShardPosition::TrimHorizon,
+            position => position.clone(),
+        })),
+        ErrorKind::TrimmedDataAccess => Ok(Page::Trimmed(error)),
+        ErrorKind::ResourceNotFound => Ok(Page::Gone(error)),
+        _ => Err(error),
+    }
+}
+
+fn iterator_request(
+    streams: &Streams,
+    shard: &ShardName,
+    position: &ShardPosition,
+) -> Result<GetShardIterator, Error> {
+    let (shard_iterator_type, sequence) = match position {
+        ShardPosition::Latest => (ShardIteratorType::Latest, None),
+        ShardPosition::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence)),
+        ShardPosition::TrimHorizon | ShardPosition::End => (ShardIteratorType::TrimHorizon, None),
+    };
+    let arn = streams.arn(&shard.stream).ok_or_else(|| {
+        Error::internal(format!(
+            "a reader stands in the shard {} of the stream {}, which is not among the table's streams",
+            shard.shard, shard.stream
+        ))
+    })?;
+    Ok(GetShardIterator {
+        stream_arn: arn.to_owned(),
+        shard_id: shard.shard.to_string(),
+        shard_iterator_type,
+        sequence_number: sequence.map(ToString::to_string),
+        timestamp: None,
+    })
+}
