@@ -220,6 +220,8 @@ impl<'m> Work<'m, '_> {
             Some(attribute) => Err(Refusal::Immutable {
                 entity: entity.name.clone(),
                 attribute: attribute.name.clone(),
+                stored: shown_or_missing(old.get(&attribute.name)),
+                given: shown_or_missing(self.value(&attribute.name)),
             }),
             None => Ok(()),
         }
@@ -301,6 +303,10 @@ impl<'m> Work<'m, '_> {
             (Err(error), _) => Err(refused(self.entity, template, error)),
         }
     }
+}
+
+fn shown_or_missing(value: Option<&AttributeValue>) -> String {
+    value.map_or("missing".to_owned(), shown)
 }
 
 fn is_time(entity: &Entity, name: &str) -> bool {

@@ -44,7 +44,8 @@ fn what_the_databases_model_refuses_is_invalid() {
     assert!(matches!(error, Error::Invalid(_)), "{error}");
     assert_eq!(
         error.to_string(),
-        "Entity contact: attribute domainId may not change"
+        "Entity contact: attribute domainId may not change; it is the string \"6f7ad1b\", and was given as the string \"db3280c\"; \
+         leave it as it is"
     );
 }
 
