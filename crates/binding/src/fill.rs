@@ -124,11 +124,13 @@ impl Filling {
 }
 
 /// Filling in is no change that a reader of the row should take note of.
-fn keep_time(entity: &Entity, row: &Item, verdict: &mut Verdict) {
-    if let (Some(updated), Some(Becomes::Item(item))) = (entity.updated(), verdict.rows.first_mut())
+fn keep_time(entity: &Entity, row: &Arc<Item>, verdict: &mut Verdict) {
+    if let (Some(updated), Some(becomes)) = (entity.updated(), verdict.rows.first_mut())
         && let Some(time) = row.get(updated)
+        && let Some(mut item) = std::mem::take(becomes).apply(Some(Arc::clone(row)))
     {
-        Arc::make_mut(item).insert(updated, time.clone());
+        Arc::make_mut(&mut item).insert(updated, time.clone());
+        *becomes = Becomes::Item(item);
     }
 }
 
