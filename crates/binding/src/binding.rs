@@ -3,6 +3,7 @@
 mod apply;
 mod begin;
 mod held;
+mod repair;
 mod steer;
 mod sweep;
 mod versions;
@@ -16,15 +17,18 @@ use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_model::{Model, Problem, Severity};
 
+use crate::counts;
 use crate::migration::{self, MigrationState};
 use crate::report::ModelSummary;
 use crate::stored;
-use held::{Held, together};
+use held::loaded;
+pub(crate) use held::{Held, together};
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
+pub use repair::RepairOptions;
 pub(crate) use sweep::Swept;
-pub(crate) use work::row_counters;
+pub use versions::Standing;
 
 /// Why models cannot be bound to a database.
 #[derive(Debug, thiserror::Error)]
@@ -171,7 +175,9 @@ impl Binding {
     /// Lets the engine enforce all stored models from now on.
     pub fn enforce(&self) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
-        let hook = together(&self.held.lock())?;
+        let held = self.held.lock().clone();
+        let hook = together(&held)?;
+        counts::ensure(&self.engine, loaded(&held))?;
         Ok(self.engine.install(Vec::new(), Some(Arc::new(hook)))?)
     }
 

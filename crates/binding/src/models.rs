@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trestle_api::Error;
+use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
 use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
@@ -150,14 +150,36 @@ impl Models {
 pub(crate) fn asked(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
     model.change(changes, rows).map_err(|blamed| Refused {
         at: Some(blamed.at),
-        error: match blamed.why {
-            Stopped::Refused(refusal) => refused(&refusal),
-            Stopped::Rows(error) => error,
-        },
+        error: stopped(blamed.why),
     })
+}
+
+/// Why a model does not let something happen, as a client sees it.
+pub(crate) fn stopped(stopped: Stopped) -> Error {
+    match stopped {
+        Stopped::Refused(refusal) => refused(&refusal),
+        Stopped::Rows(error) => error,
+    }
 }
 
 /// A refusal as a client sees it.
 pub(crate) fn refused(refusal: &Refusal) -> Error {
-    Error::validation(refusal.to_string())
+    let message = refusal.to_string();
+    match refusal.cause() {
+        Refusal::Taken {
+            entity,
+            attributes,
+            value,
+            owner,
+        } => {
+            let taken = Taken {
+                entity: entity.clone(),
+                attributes: attributes.clone(),
+                value: value.clone(),
+                owner: owner.clone(),
+            };
+            Error::taken(message, taken)
+        }
+        _ => Error::validation(message),
+    }
 }

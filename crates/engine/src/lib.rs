@@ -7,6 +7,7 @@
 //! with its index rows, change record and expiry entry, and the store makes the group durable in one batch. A [`Hook`]
 //! takes part in the commit for whoever knows what rows mean.
 
+mod amend;
 mod backup;
 mod capacity;
 mod catalog;
@@ -42,14 +43,18 @@ mod tokens;
 mod transact;
 mod transaction;
 mod verify;
+mod view;
 mod write_item;
 
+pub use amend::Amendment;
 pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
-pub use engine::{Engine, OpenError};
+pub use engine::{CloseError, Engine, OpenError};
 pub use former::{Lying, Moved, Remaining, Stuck, walked};
+pub use janitor::Upkeep;
 pub use options::Options;
 pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
 pub use trestle_store::{Durability, Settings as StoreSettings};
 pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify, verify_directory};
+pub use view::{Met, View};

@@ -215,7 +215,10 @@ fn canceled(refused: Refused, total: usize) -> Error {
 /// Why one item stopped the transaction; an error that is not about the item ends it at once.
 fn reason(error: Error) -> Result<CancellationReason, Error> {
     match error.kind() {
-        ErrorKind::ConditionalCheckFailed => Ok(CancellationReason::condition_failed(error.item().cloned())),
+        ErrorKind::ConditionalCheckFailed => Ok(match error.taken_value() {
+            Some(taken) => CancellationReason::taken(error.message(), taken.clone()),
+            None => CancellationReason::condition_failed(error.item().cloned()),
+        }),
         ErrorKind::Validation => Ok(CancellationReason::validation(error.message())),
         ErrorKind::DuplicateItem => Ok(CancellationReason::new(
             CancellationCode::DuplicateItem,

@@ -1,5 +1,6 @@
 //! Effects, carried out: from the writes of a request to everything that follows from them. Pure; the caller commits it.
 
+pub mod audit;
 mod copy;
 mod counter;
 mod head;
@@ -8,6 +9,7 @@ mod kept;
 mod ledger;
 mod members;
 mod order;
+mod orphans;
 mod pairs;
 mod plan;
 mod roots;
@@ -24,6 +26,7 @@ use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
+pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub(crate) use plan::{Plan, has_effects, plans};
 
 /// Why a write does not take place.
@@ -114,6 +117,9 @@ impl Model {
         };
         let old = change.old.map(|old| &**old);
         let derived = self.derive_recognised(root.table, entity, old, new, change.now.as_millis())?;
+        if change.by == By::Client {
+            entity.check_created(old, new)?;
+        }
         if derived.is_empty() {
             return Ok(Becomes::AsWritten);
         }

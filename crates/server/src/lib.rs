@@ -30,7 +30,6 @@ mod listen;
 mod metrics;
 mod migrations;
 mod models;
-mod own_tables;
 mod query;
 mod queues;
 mod routes;

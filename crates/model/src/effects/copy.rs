@@ -9,15 +9,16 @@ use super::pairs::related;
 use super::plan::Parts;
 use super::settle::Row;
 use crate::access::{AccessPattern, Bound};
-use crate::attribute::plain;
+use crate::attribute::{said, shown};
 use crate::effect::{Copy, Effect};
 use crate::entity::Entity;
-use crate::refusal::Refusal;
+use crate::model::Model;
+use crate::refusal::{Given, Keeps, Refusal};
 
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    copy: Copy,
+    pub(super) copy: Copy,
     /// Position of the entity it is copied from.
     pub(super) from: usize,
     /// Whether a row can do without.
@@ -119,6 +120,38 @@ pub(super) fn take(
     Ok(())
 }
 
+/// A copy is what its original says. What a client gives must be the same, or what is stored.
+pub(super) fn check_given(
+    model: &Model,
+    step: &Step,
+    row: &Row<'_>,
+    given: &Item,
+    item: &Item,
+) -> Result<(), Refusal> {
+    let mut copied = step.copy.attributes.iter();
+    let other = copied.find(|pair| {
+        let value = given.get(&pair.ours);
+        let stored = row.old.and_then(|old| old.get(&pair.ours));
+        value.is_some() && value != item.get(&pair.ours) && value != stored
+    });
+    let (Some(pair), Some(from)) = (other, model.entities.get(step.from)) else {
+        return Ok(());
+    };
+    let identity = related(from, &step.copy.with, item).unwrap_or_default();
+    let value = |item: &Item| item.get(&pair.ours).map_or("missing".to_owned(), shown);
+    Err(Refusal::Given(Box::new(Given {
+        entity: row.entity.name.clone(),
+        attribute: pair.ours.clone(),
+        why: Keeps::Copy {
+            of: pair.theirs.clone(),
+            entity: from.name.clone(),
+            identity: said(&identity),
+        },
+        stored: value(item),
+        given: value(given),
+    })))
+}
+
 fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'n String, &'n String)>) {
     for (theirs, ours) in names {
         match source.get(theirs) {
@@ -134,15 +167,11 @@ fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'
 }
 
 fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> Refusal {
-    let said: Vec<String> = identity
-        .iter()
-        .map(|(name, value)| format!("{name} {:?}", plain(value)))
-        .collect();
     Refusal::NoOriginal {
         entity: entity.name.clone(),
         copy: step.copy.name.clone(),
         from: from.name.clone(),
-        original: said.join(", "),
+        original: said(identity),
     }
 }
 

@@ -14,6 +14,7 @@ use trestle_hook::{By, Companion, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, key};
 
 use super::Stopped;
+use super::orphans::{OrphanCount, Orphans};
 use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
 use crate::refusal::Refusal;
@@ -28,6 +29,8 @@ pub(super) struct Ledger<'m, 'r> {
     pub(super) model: &'m Model,
     pub(super) now: Timestamp,
     pub(super) by: By,
+    /// Whether rows that have a time of their last change keep it.
+    pub(super) keeps_times: bool,
     rows: &'r dyn Rows,
     entries: Vec<Entry>,
     /// By table and bytes of the key.
@@ -36,6 +39,7 @@ pub(super) struct Ledger<'m, 'r> {
     settled: usize,
     /// The root whose consequences are being worked out.
     cause: At,
+    orphans: Orphans,
 }
 
 struct Entry {
@@ -69,12 +73,14 @@ impl<'m, 'r> Ledger<'m, 'r> {
             model,
             now,
             by,
+            keeps_times: false,
             rows,
             entries: Vec::new(),
             places: HashMap::new(),
             waiting: VecDeque::new(),
             settled: 0,
             cause: 0,
+            orphans: Orphans::default(),
         }
     }
 
@@ -284,6 +290,16 @@ impl<'m, 'r> Ledger<'m, 'r> {
         Ok(found.map(|(at, _)| at).collect())
     }
 
+    /// What is counted for a row of an entity that is not there.
+    pub(super) fn orphan_count(
+        &mut self,
+        entity: &Entity,
+        attribute: &str,
+        row: &Item,
+    ) -> Result<&mut OrphanCount, Stopped> {
+        self.orphans.count(self.model, self.rows, entity, attribute, row)
+    }
+
     /// What follows from the first rows, the roots: every other row that is not as it was.
     pub(super) fn companions(self, roots: usize) -> Vec<Companion> {
         let model = self.model;
@@ -302,7 +318,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
                 item: current,
             })
         });
-        companions.collect()
+        companions.chain(self.orphans.companions()).collect()
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn has_effects(table: &Table, entities: &[Entity], plans: &[Plan]) ->
     table.entities.iter().any(|at| {
         let kept = entities
             .get(*at)
-            .is_some_and(|entity| entity.role != Role::Declared);
+            .is_some_and(|entity| entity.role != Role::Declared || !entity.kept.is_empty());
         kept || plans.get(*at).is_some_and(|plan| !plan.is_empty())
     })
 }

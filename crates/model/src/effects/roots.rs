@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use trestle_hook::{Becomes, By, Change, Rows, Verdict};
+use trestle_item::Item;
 
 use super::ledger::{Ledger, key_in};
 use super::order::{Ordered, order};
@@ -68,7 +69,9 @@ fn root<'m>(model: &'m Model, position: usize, change: &Change<'_>) -> Result<Op
         entity => entity?,
     };
     let is_plain = entity.is_some_and(|entity| {
-        entity.role == Role::Declared && model.plan_of(entity).is_none_or(Plan::is_empty)
+        entity.role == Role::Declared
+            && entity.kept.is_empty()
+            && model.plan_of(entity).is_none_or(Plan::is_empty)
     });
     Ok(Some(Root {
         position,
@@ -108,7 +111,7 @@ pub(super) fn follow(
     })
 }
 
-fn become_of(written: Option<&Arc<trestle_item::Item>>, settled: Option<Arc<trestle_item::Item>>) -> Becomes {
+fn become_of(written: Option<&Arc<Item>>, settled: Option<Arc<Item>>) -> Becomes {
     match (written, settled) {
         (Some(_), None) => Becomes::Removed,
         (written, Some(item)) if written != Some(&item) => Becomes::Item(item),
@@ -127,7 +130,8 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
         let at = ledger.enter(root.at, key_in(root.table, given), change.old.cloned());
         ledger.make_root(at);
         if root.kept(change.by).is_none() {
-            ledger.give(at, change.new.cloned());
+            ledger.blame(at);
+            ledger.give(at, as_given(root, change)?);
         }
     }
     let written = in_order(ledger, changes, roots, false)?;
@@ -153,6 +157,19 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
         ledger.wait(at);
     }
     settle_all(ledger)
+}
+
+/// The row as it is written. What the database keeps in it cannot be given otherwise.
+fn as_given(root: &Root<'_>, change: &Change<'_>) -> Result<Option<Arc<Item>>, Refusal> {
+    let mut new = change.new.cloned();
+    if let (Some(new), Some(entity), By::Client) = (&mut new, root.entity, change.by) {
+        let old = change.old.map(|old| &**old);
+        if !entity.kept.is_empty() {
+            entity.with_kept(old, Arc::make_mut(new))?;
+        }
+        entity.check_created(old, new)?;
+    }
+    Ok(new)
 }
 
 /// The roots that the database keeps, or the others, in an order that does not depend on that of the request.

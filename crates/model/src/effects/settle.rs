@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trestle_hook::By;
 use trestle_item::Item;
 
 use super::ledger::{At, Ledger, Waiting, key_in};
@@ -126,8 +127,14 @@ impl Settling<'_, '_, '_, '_> {
 
     fn run(mut self, at: At, mut new: Option<Arc<Item>>) -> Result<(), Stopped> {
         let standing = match &mut new {
-            Some(new) => self.own(at, new)?,
-            None => self.stand(None)?.map(|(standing, _)| standing),
+            Some(new) => {
+                counter::recall(self.ledger, &self.row, new)?;
+                self.own(at, new)?
+            }
+            None => {
+                counter::leave(self.ledger, &self.row)?;
+                self.stand(None)?.map(|(standing, _)| standing)
+            }
         };
         if new.is_some() || self.ledger.row(at).is_none() {
             self.ledger.settle(at, new.clone());
@@ -141,15 +148,20 @@ impl Settling<'_, '_, '_, '_> {
 
     /// What the row is by itself: what it copies, and what is derived.
     fn complete(&mut self, at: At, item: &mut Arc<Item>) -> Result<(), Stopped> {
+        let is_given = self.ledger.take_given(at);
         if !self.plan.copies.is_empty() {
             let item = Arc::make_mut(item);
             fill_identity(self.row.entity, item);
+            let given = (is_given && self.ledger.by == By::Client).then(|| item.clone());
             for step in &self.plan.copies {
                 copy::take(self.ledger, step, &self.row, item)?;
+                if let Some(given) = &given {
+                    copy::check_given(self.ledger.model, step, &self.row, given, item)?;
+                }
             }
         }
         // Only what a client gave is checked against what its attributes give.
-        if !self.ledger.take_given(at) {
+        if !is_given {
             forget_index_keys(self.row.entity, item);
         }
         Ok(self.derive(item)?)
@@ -178,10 +190,14 @@ impl Settling<'_, '_, '_, '_> {
 
     fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
         let (entity, now) = (self.row.entity, self.ledger.now);
-        let derived =
+        let mut derived =
             self.ledger
                 .model
                 .derive_as(self.table, entity, self.row.old, item, Some(now.as_millis()))?;
+        if self.ledger.keeps_times {
+            let kept = |name: &str| entity.updated.as_deref() == Some(name) && item.contains_key(name);
+            derived.set.retain(|(name, _)| !kept(name));
+        }
         if !derived.is_empty() {
             derived.apply(Arc::make_mut(item));
         }
@@ -211,14 +227,14 @@ impl Settling<'_, '_, '_, '_> {
 }
 
 /// Rows from before the model may have their identity only in their key.
-fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
+pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     if entity.identity.iter().any(|name| !row.contains_key(name)) {
         fill_identity(entity, Arc::make_mut(&mut row));
     }
     row
 }
 
-fn fill_identity(entity: &Entity, item: &mut Item) {
+pub(super) fn fill_identity(entity: &Entity, item: &mut Item) {
     if entity.identity.iter().all(|name| item.contains_key(name)) {
         return;
     }

@@ -2,6 +2,7 @@
 
 mod copy;
 mod counter;
+mod counts;
 mod head;
 mod inverse;
 mod kept;

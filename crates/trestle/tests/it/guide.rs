@@ -2,7 +2,7 @@
 
 use trestle::remote::{Remote, Settings};
 use trestle::typed::{self, Timestamp};
-use trestle::{Database, Engine, Options, Wait};
+use trestle::{Database, Embedded, Options, Wait};
 
 mod shop {
     trestle::model!("examples/shop.toml");
@@ -10,9 +10,9 @@ mod shop {
 
 use shop::*;
 
-fn open() -> Result<Shop<Engine>, Box<dyn std::error::Error>> {
-    let engine = Engine::in_memory(Options::default())?;
-    let db = Shop::apply_to(&engine)?;
+fn open() -> Result<Shop<Embedded>, Box<dyn std::error::Error>> {
+    let database = Embedded::in_memory(Options::default())?;
+    let db = Shop::apply_to(&database)?;
     Ok(db)
 }
 
@@ -26,7 +26,7 @@ async fn write_and_read(db: &Shop<impl Database>) -> Result<(), Box<dyn std::err
     let mut order = Order::from(NewOrder {
         customer: "ada".into(),
         number: 1,
-        placed: Timestamp::parse("2024-05-01T08:00:00Z")?,
+        placed: Timestamp::parse("2024-05-01T08:00:00.000Z")?,
         cents: 1250,
     });
     order.note = Some("as a gift".into());
@@ -88,7 +88,7 @@ async fn transaction(db: &Shop<impl Database>) -> Result<(), Box<dyn std::error:
     let next = NewOrder {
         customer: "ada".into(),
         number: 2,
-        placed: Timestamp::parse("2024-05-02T08:00:00Z")?,
+        placed: Timestamp::parse("2024-05-02T08:00:00.000Z")?,
         cents: 300,
     };
     let sent = db.update_order(OrderKey {
@@ -148,7 +148,7 @@ async fn batches(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     Ok(())
 }
 
-fn on_a_thread(db: &Shop<Engine>) -> Result<(), typed::Error> {
+fn on_a_thread(db: &Shop<Embedded>) -> Result<(), typed::Error> {
     let ada = db.get(CustomerKey::new("ada")).wait()?;
     assert!(ada.is_some());
     for order in db.orders_by_status(OrderStatus::Open).stream().wait() {
