@@ -5,7 +5,7 @@
 //! where it is and catches up when it has room again. So a slow route costs the others nothing.
 
 mod follower;
-mod pages;
+mod page_reader;
 mod streams;
 mod survey;
 mod tail;
@@ -24,12 +24,12 @@ use crate::record;
 use crate::tracker::ShardName;
 
 pub(crate) use follower::Follower;
-use pages::{Page, Pages};
+use page_reader::{PageReader, ShardPage};
 use streams::Streams;
 use survey::Behind;
 pub(crate) use survey::Survey;
 pub use tail::Tail;
-use walk::{ShardPosition, Stand, stands};
+use walk::{ReadPoint, ShardPosition, read_points};
 
 /// What a reader needs.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ pub(crate) struct Reader {
     table: Arc<str>,
     followers: Vec<Follower>,
     streams: Streams,
-    pages: Pages,
+    pages: PageReader,
     bell: Arc<Notify>,
     /// Rung when a route is held, so that the survey counts what it leaves unread.
     survey_bell: Arc<Notify>,
@@ -81,7 +81,7 @@ impl Reader {
             table,
             followers: Vec::new(),
             streams: Streams::default(),
-            pages: Pages::default(),
+            pages: PageReader::default(),
             bell,
             survey_bell,
         }
@@ -169,9 +169,9 @@ impl Reader {
             .into_iter()
             .flatten()
             .filter(|(_, at)| *at == ShardPosition::Latest);
-        for stand in latest {
+        for point in latest {
             let database = &*self.source.database;
-            if let Err(error) = self.pages.find(database, &self.streams, &stand).await {
+            if let Err(error) = self.pages.find(database, &self.streams, &point).await {
                 self.failed(&error);
             }
         }
@@ -181,17 +181,17 @@ impl Reader {
     /// Reads a page at every position where a route waits.
     async fn round(&mut self) -> Result<Round, Error> {
         self.advance().await?;
-        let stands = stands(self.followers.iter().map(|follower| &follower.walk));
-        self.pages.retain(&stands);
+        let read_points = read_points(self.followers.iter().map(|follower| &follower.walk));
+        self.pages.retain(&read_points);
         let mut round = Round::None;
         let mut has_read = vec![false; self.followers.len()];
-        for (stand, mut at) in stands {
+        for (point, mut at) in read_points {
             at.retain(|at| {
                 self.followers
                     .get(*at)
                     .is_some_and(|follower| follower.live.has_room())
             });
-            if !at.is_empty() && self.read(&stand, &at).await? == Round::Some {
+            if !at.is_empty() && self.read(&point, &at).await? == Round::Some {
                 round = Round::Some;
                 for at in at {
                     if let Some(has_read) = has_read.get_mut(at) {
@@ -229,31 +229,31 @@ impl Reader {
     }
 
     /// Reads a page and hands it to the routes that wait there.
-    async fn read(&mut self, stand: &Stand, at: &[usize]) -> Result<Round, Error> {
+    async fn read(&mut self, point: &ReadPoint, at: &[usize]) -> Result<Round, Error> {
         let database = &*self.source.database;
-        match self.pages.read(database, &self.streams, stand).await? {
-            Page::Read { records, next } if records.is_empty() && next == stand.1 => Ok(Round::None),
-            Page::Read { records, next } => {
-                self.feed(&stand.0, records, &next, at);
+        match self.pages.read(database, &self.streams, point).await? {
+            ShardPage::Read { records, next } if records.is_empty() && next == point.1 => Ok(Round::None),
+            ShardPage::Read { records, next } => {
+                self.feed(&point.0, records, &next, at);
                 Ok(Round::Some)
             }
-            Page::Expired(position) => {
-                self.move_all(stand, &position);
+            ShardPage::Expired(position) => {
+                self.move_all(point, &position);
                 Ok(Round::Some)
             }
-            Page::Trimmed(error) => {
+            ShardPage::Trimmed(error) => {
                 self.failed(&error);
-                self.move_all(stand, &ShardPosition::TrimHorizon);
+                self.move_all(point, &ShardPosition::TrimHorizon);
                 Ok(Round::Some)
             }
-            Page::Gone(error) => {
+            ShardPage::Gone(error) => {
                 self.streams.look_again();
                 Err(error)
             }
         }
     }
 
-    /// Hands records to the routes numbered `at`, which stand at `next` then.
+    /// Hands records to the routes numbered `at`, which point at `next` then.
     fn feed(&mut self, shard: &Arc<ShardName>, records: Vec<Record>, next: &ShardPosition, at: &[usize]) {
         let typer = &*self.source.typer;
         let changes: Vec<ReadChange> = records
@@ -272,7 +272,7 @@ impl Reader {
         }
     }
 
-    fn move_all(&mut self, (shard, from): &Stand, to: &ShardPosition) {
+    fn move_all(&mut self, (shard, from): &ReadPoint, to: &ShardPosition) {
         for follower in &mut self.followers {
             if follower.walk.is_at(shard, from) {
                 follower.walk.move_to(shard, to.clone());

@@ -62,7 +62,7 @@ struct Kept {
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// Sends a request and waits for the whole answer.
-    pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<Answer, Failure> {
+    pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<HttpResponse, Failure> {
         // The time is real time: the server at the other end does not follow our clock.
         let deadline = self.limits.time.map(|time| Instant::now() + time);
         let request = match self.call_again(request, repeat, deadline).await {
@@ -120,7 +120,7 @@ impl Client {
         mut request: Prepared,
         repeat: Repeat,
         deadline: Option<Instant>,
-    ) -> Attempt<Answer> {
+    ) -> Attempt<HttpResponse> {
         while let Some(mut connection) = self.kept() {
             if connection.ready().await.is_err() {
                 continue;
@@ -190,7 +190,7 @@ impl Client {
         })
     }
 
-    async fn collect(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
+    async fn collect(&self, response: Response<Incoming>) -> Result<HttpResponse, Failure> {
         let most = self.limits.answer_bytes;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, most).collect().await.map_err(|error| {
@@ -204,7 +204,7 @@ impl Client {
                 Failure::lost(&self.endpoint, error)
             }
         })?;
-        Ok(Answer {
+        Ok(HttpResponse {
             status: head.status,
             headers: head.headers,
             body: body.to_bytes(),

@@ -11,7 +11,7 @@ mod failure;
 mod request;
 mod tls;
 
-pub use client::{Answer, Client, Limits, Repeat};
+pub use client::{Client, HttpResponse, Limits, Repeat};
 pub use download::Download;
 pub use endpoint::Endpoint;
 pub use failure::{Failure, FailureKind};

@@ -60,7 +60,7 @@ impl Queues {
         let state = self.open(queue).await?;
         let handle = Handle::decode(receipt_handle, state.definition.id)?;
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
-        lot.settle(now, state.meaning.retention, &storage).await;
+        lot.advance(now, state.meaning.retention, &storage).await;
         let due = now.plus(visibility);
         let row = lot.with(|index| {
             let known = index

@@ -11,7 +11,7 @@ use trestle_env::Timestamp;
 use crate::error::QueueError;
 use crate::finish::in_background;
 use crate::handle::Handle;
-use crate::index::{Counts, Entry, Index, Look, Sequence, Taken, Wanted};
+use crate::index::{Counts, Entry, Index, Look, MessageNumber, Taken, Wanted};
 use crate::rows::{self, Row};
 use crate::storage::{self, Storage};
 
@@ -54,7 +54,7 @@ impl Lot {
             .get_or_try_init(|| async {
                 let mut index = Index::default();
                 let mut orphans = Vec::new();
-                let mut last: Option<(Sequence, Entry)> = None;
+                let mut last: Option<(MessageNumber, Entry)> = None;
                 storage
                     .each(&self.partition, |item| match Row::read(&item) {
                         Some(Row::Message(sequence, entry)) => {
@@ -94,8 +94,8 @@ impl Lot {
     }
 
     /// The place of a message sent now.
-    pub(crate) fn next_sequence(&self, now: Timestamp) -> Sequence {
-        self.index.lock().next_sequence(now)
+    pub(crate) fn next_number(&self, now: Timestamp) -> MessageNumber {
+        self.index.lock().next_number(now)
     }
 
     /// Lets nobody in any more. Called before the sweep, so that it finds every row of those who came before.
@@ -107,7 +107,7 @@ impl Lot {
     /// Adds messages that were just stored; if the queue was purged meanwhile, deletes them again.
     pub(crate) async fn arrive(
         &self,
-        messages: Vec<(Sequence, Entry)>,
+        messages: Vec<(MessageNumber, Entry)>,
         now: Timestamp,
         storage: &Storage,
     ) -> Result<(), QueueError> {
@@ -123,7 +123,7 @@ impl Lot {
     }
 
     /// Adds messages that are stored, and wakes those who wait for them.
-    pub(crate) fn admit(&self, messages: Vec<(Sequence, Entry)>, now: Timestamp) {
+    pub(crate) fn admit(&self, messages: Vec<(MessageNumber, Entry)>, now: Timestamp) {
         let (mut ready, mut earliest) = (0, Timestamp::MAX);
         {
             let mut index = self.index.lock();
@@ -148,7 +148,7 @@ impl Lot {
     }
 
     /// Makes ready what is due, and deletes what was kept long enough.
-    pub(crate) async fn settle(
+    pub(crate) async fn advance(
         self: &Arc<Self>,
         now: Timestamp,
         retention: Duration,
@@ -156,7 +156,7 @@ impl Lot {
     ) -> Counts {
         let (expired, counts) = {
             let mut index = self.index.lock();
-            (index.settle(now, retention), index.counts())
+            (index.advance(now, retention), index.counts())
         };
         if !expired.is_empty() {
             let (lot, storage) = (Arc::clone(self), storage.clone());
@@ -183,7 +183,7 @@ impl Lot {
     }
 
     /// Takes ready messages out, none of them sent after `last`.
-    pub(crate) fn withdraw(&self, max: usize, last: Sequence) -> Vec<Taken> {
+    pub(crate) fn withdraw(&self, max: usize, last: MessageNumber) -> Vec<Taken> {
         self.index.lock().withdraw(max, last)
     }
 

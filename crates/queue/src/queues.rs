@@ -229,7 +229,7 @@ impl Queues {
     /// All attributes of a queue, the counts among them.
     pub async fn attributes(&self, name: &str) -> Result<QueueAttributes, QueueError> {
         let state = self.open(name).await?;
-        let counts = self.settled(&state).await;
+        let counts = self.current_counts(&state).await;
         let mut all = attributes::effective(&state.definition.attributes);
         let computed = [
             self.inner.settings.arn(name),
@@ -248,12 +248,15 @@ impl Queues {
     /// How many messages of a queue are in which state.
     pub async fn counts(&self, name: &str) -> Result<Counts, QueueError> {
         let state = self.open(name).await?;
-        Ok(self.settled(&state).await)
+        Ok(self.current_counts(&state).await)
     }
 
-    async fn settled(&self, state: &State) -> Counts {
+    async fn current_counts(&self, state: &State) -> Counts {
         let retention = state.meaning.retention;
-        state.lot.settle(self.now(), retention, &self.inner.storage).await
+        state
+            .lot
+            .advance(self.now(), retention, &self.inner.storage)
+            .await
     }
 
     /// Sets attributes of a queue; an empty text takes a policy or key back.

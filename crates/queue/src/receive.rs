@@ -10,7 +10,7 @@ use crate::definition::State;
 use crate::error::{ErrorCode, QueueError};
 use crate::finish::finish;
 use crate::handle::Handle;
-use crate::index::{Sequence, Taken, Wanted};
+use crate::index::{MessageNumber, Taken, Wanted};
 use crate::message::Message;
 use crate::queues::Queues;
 use crate::storage;
@@ -82,7 +82,7 @@ impl Queues {
             let now = self.now();
             let counts = state
                 .lot
-                .settle(now, state.meaning.retention, &self.inner().storage)
+                .advance(now, state.meaning.retention, &self.inner().storage)
                 .await;
             if counts.in_flight >= IN_FLIGHT_MAX {
                 return match strict {
@@ -150,7 +150,7 @@ impl Queues {
     }
 
     async fn read(&self, state: &State, taken: &mut Vec<Taken>) -> Result<Vec<Message>, QueueError> {
-        let sequences: Vec<Sequence> = taken.iter().map(|taken| taken.sequence).collect();
+        let sequences: Vec<MessageNumber> = taken.iter().map(|taken| taken.sequence).collect();
         let storage = &self.inner().storage;
         let lot = &state.lot;
         let rows = storage.read(&lot.partition, &sequences).await?;

@@ -16,7 +16,7 @@ use trestle_item::{AttributeValue, Item, Number};
 
 use crate::error::QueueError;
 use crate::handle::Handle;
-use crate::index::{Entry, Parts, Sequence};
+use crate::index::{Entry, MessageNumber, Parts};
 use crate::message::{Message, MessageAttributes, NewMessage};
 
 /// The table's name.
@@ -63,11 +63,11 @@ pub(crate) fn messages(id: u64, generation: u32) -> String {
     format!("q#{id:016x}#{generation}")
 }
 
-pub(crate) fn message_sort(sequence: Sequence) -> String {
+pub(crate) fn message_sort(sequence: MessageNumber) -> String {
     format!("{:016x}", sequence.0)
 }
 
-pub(crate) fn state_sort(sequence: Sequence) -> String {
+pub(crate) fn state_sort(sequence: MessageNumber) -> String {
     format!("{:016x}+", sequence.0)
 }
 
@@ -147,7 +147,7 @@ impl Stored {
     }
 
     /// As a row of a queue.
-    pub(crate) fn into_row(self, partition: &str, sequence: Sequence) -> (Item, Entry) {
+    pub(crate) fn into_row(self, partition: &str, sequence: MessageNumber) -> (Item, Entry) {
         let mut item = Item::with_capacity(10);
         // In order of name, so that each goes to the end.
         let mut parts = None;
@@ -276,7 +276,7 @@ pub(crate) fn join(pieces: &[Item], body_len: usize) -> Option<(String, Option<S
 }
 
 /// What happened to a message since it was sent.
-pub(crate) fn state_row(partition: &str, sequence: Sequence, entry: &Entry) -> Item {
+pub(crate) fn state_row(partition: &str, sequence: MessageNumber, entry: &Entry) -> Item {
     let mut item = Item::with_capacity(5);
     item.insert(DUE, entry.due.as_millis());
     item.insert(FIRST, entry.first_received.as_millis());
@@ -289,9 +289,9 @@ pub(crate) fn state_row(partition: &str, sequence: Sequence, entry: &Entry) -> I
 /// A row of a queue's partition.
 #[derive(Debug)]
 pub(crate) enum Row {
-    Message(Sequence, Entry),
+    Message(MessageNumber, Entry),
     State {
-        sequence: Sequence,
+        sequence: MessageNumber,
         due: Timestamp,
         receives: u32,
         first_received: Timestamp,
@@ -302,7 +302,7 @@ impl Row {
     pub(crate) fn read(item: &Item) -> Option<Self> {
         let sort = item.get(SORT)?.as_s()?;
         let digits = sort.strip_suffix('+');
-        let sequence = Sequence(u64::from_str_radix(digits.unwrap_or(sort), 16).ok()?);
+        let sequence = MessageNumber(u64::from_str_radix(digits.unwrap_or(sort), 16).ok()?);
         if digits.is_some() {
             return Some(Self::State {
                 sequence,
@@ -372,9 +372,9 @@ mod tests {
         };
         let (stored, parts) = stored(message);
         assert!(parts.is_empty());
-        let (row, entry) = stored.clone().into_row("q", Sequence(9));
+        let (row, entry) = stored.clone().into_row("q", MessageNumber(9));
         assert_eq!(entry.due, NOW.plus(Duration::from_secs(5)));
-        assert!(matches!(Row::read(&row), Some(Row::Message(Sequence(9), found)) if found == entry));
+        assert!(matches!(Row::read(&row), Some(Row::Message(MessageNumber(9), found)) if found == entry));
         assert_eq!(Stored::read(row), Some(stored));
     }
 
@@ -403,17 +403,17 @@ mod tests {
     fn the_state_of_a_message_is_a_row_behind_it() {
         let mut entry = Entry::new(NOW, NOW, None);
         entry.receives = 3;
-        let row = state_row("q", Sequence(9), &entry);
+        let row = state_row("q", MessageNumber(9), &entry);
         assert!(matches!(
             Row::read(&row),
             Some(Row::State {
-                sequence: Sequence(9),
+                sequence: MessageNumber(9),
                 receives: 3,
                 due: NOW,
                 ..
             })
         ));
-        assert!(message_sort(Sequence(9)) < state_sort(Sequence(9)));
-        assert!(state_sort(Sequence(9)) < message_sort(Sequence(10)));
+        assert!(message_sort(MessageNumber(9)) < state_sort(MessageNumber(9)));
+        assert!(state_sort(MessageNumber(9)) < message_sort(MessageNumber(10)));
     }
 }

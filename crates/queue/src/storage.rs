@@ -12,7 +12,7 @@ use trestle_api::{
 use trestle_item::{AttributeValue, Item, Map, ScalarType};
 
 use crate::error::QueueError;
-use crate::index::{Parts, Sequence, Taken};
+use crate::index::{MessageNumber, Parts, Taken};
 use crate::rows::{self, Content, PARTITION, SORT, Stored, TABLE};
 
 /// Writes in one batch.
@@ -155,7 +155,7 @@ impl Storage {
     pub(crate) async fn read(
         &self,
         partition: &str,
-        sequences: &[Sequence],
+        sequences: &[MessageNumber],
     ) -> Result<Vec<Option<Stored>>, QueueError> {
         if let [sequence] = sequences {
             let item = self
@@ -164,7 +164,7 @@ impl Storage {
             return Ok(vec![item.and_then(Stored::read)]);
         }
         let mut found = self.get_many(partition, sequences).await?;
-        let stored = |sequence: &Sequence| {
+        let stored = |sequence: &MessageNumber| {
             found
                 .remove(&rows::message_sort(*sequence))
                 .and_then(Stored::read)
@@ -207,7 +207,7 @@ impl Storage {
     async fn get_many(
         &self,
         partition: &str,
-        sequences: &[Sequence],
+        sequences: &[MessageNumber],
     ) -> Result<BTreeMap<String, Item>, QueueError> {
         let keys = sequences
             .iter()
@@ -254,7 +254,7 @@ pub(crate) fn deletes(partition: &str, taken: &[Taken]) -> Vec<WriteRequest> {
 }
 
 /// The keys of all rows of a message.
-fn keys(partition: &str, sequence: Sequence, parts: Option<&Parts>) -> Vec<Item> {
+fn keys(partition: &str, sequence: MessageNumber, parts: Option<&Parts>) -> Vec<Item> {
     let mut keys = vec![
         rows::key(partition, rows::message_sort(sequence)),
         rows::key(partition, rows::state_sort(sequence)),

@@ -7,6 +7,7 @@
 //!
 //! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`].
 
+mod access_rows;
 mod attribute;
 mod batch;
 mod bookmark;
@@ -24,13 +25,13 @@ mod page;
 mod pause;
 mod request;
 mod row;
-mod rows;
 mod send;
 mod stream;
 mod transaction;
 mod value;
 mod write;
 
+pub use access_rows::{AccessRows, Queried, Scanned};
 pub use attribute::{Attribute, If};
 pub use bookmark::Bookmark;
 pub use client::Client;
@@ -44,7 +45,6 @@ pub use handle::Handle;
 pub use held::Held;
 pub use page::Page;
 pub use row::{FromRow, Row, read, read_from};
-pub use rows::{Queried, Rows, Scanned};
 pub use stream::RowStream;
 pub use transaction::{Part, Transaction};
 pub use trestle_api::Wait;
