@@ -56,29 +56,32 @@ impl Lot {
                 let mut orphans = Vec::new();
                 let mut last: Option<(MessageNumber, Entry)> = None;
                 storage
-                    .each(&self.partition, |item| match Row::read(&item) {
-                        Some(Row::Message(sequence, entry)) => {
-                            if let Some((sequence, entry)) = last.replace((sequence, entry)) {
-                                index.add(sequence, entry);
+                    .each(&self.partition, |item| {
+                        match Row::read(&item)? {
+                            Row::Message(sequence, entry) => {
+                                if let Some((sequence, entry)) = last.replace((sequence, entry)) {
+                                    index.add(sequence, entry);
+                                }
                             }
+                            Row::State {
+                                sequence,
+                                due,
+                                receives,
+                                first_received,
+                            } => match &mut last {
+                                Some((of, entry)) if *of == sequence => {
+                                    entry.due = due;
+                                    entry.receives = receives;
+                                    entry.first_received = first_received;
+                                    // When it was last received is not stored; this errs on the side of letting it be
+                                    // extended.
+                                    entry.last_received = due;
+                                }
+                                // Of a message that is gone.
+                                _ => orphans.push(rows::key(&self.partition, rows::state_sort(sequence))),
+                            },
                         }
-                        Some(Row::State {
-                            sequence,
-                            due,
-                            receives,
-                            first_received,
-                        }) => match &mut last {
-                            Some((of, entry)) if *of == sequence => {
-                                entry.due = due;
-                                entry.receives = receives;
-                                entry.first_received = first_received;
-                                // When it was last received is not stored; this errs on the side of letting it be extended.
-                                entry.last_received = due;
-                            }
-                            // Of a message that is gone.
-                            _ => orphans.push(rows::key(&self.partition, rows::state_sort(sequence))),
-                        },
-                        None => tracing::warn!(partition = self.partition, "a row of a queue cannot be read"),
+                        Ok(())
                     })
                     .await?;
                 if let Some((sequence, entry)) = last {
@@ -93,12 +96,12 @@ impl Lot {
             .copied()
     }
 
-    /// The place of a message sent now.
+    /// The number of a message sent now.
     pub(crate) fn next_number(&self, now: Timestamp) -> MessageNumber {
         self.index.lock().next_number(now)
     }
 
-    /// Lets nobody in any more. Called before the sweep, so that it finds every row of those who came before.
+    /// Refuses later calls. Called before the sweep, so that the sweep finds every row of earlier calls.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.arrivals.notify_waiters();

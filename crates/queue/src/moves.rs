@@ -227,8 +227,8 @@ impl Queues {
         self.inner()
             .storage
             .each(rows::MOVES, |item| {
-                let read = rows::read_document(&item).and_then(|(_, json)| serde_json::from_str(json).ok());
-                tasks.extend(read);
+                tasks.push(rows::read_document(&item)?.1);
+                Ok(())
             })
             .await?;
         tasks.sort_by_key(|task| task.started);

@@ -9,7 +9,7 @@ use trestle_api::{
     Delete, DeleteRequest, DescribeTable, ErrorKind, GetItem, KeySchemaElement, KeyType, KeysAndAttributes,
     Put, PutItem, PutRequest, Query, TableStatus, TransactWriteItem, TransactWriteItems, WriteRequest,
 };
-use trestle_item::{AttributeValue, Item, Map, ScalarType};
+use trestle_item::{Item, Map, ScalarType};
 
 use crate::error::QueueError;
 use crate::index::{MessageNumber, Parts, Taken};
@@ -59,7 +59,7 @@ impl Storage {
     pub(crate) async fn each(
         &self,
         partition: &str,
-        mut see: impl FnMut(Item) + Send,
+        mut see: impl FnMut(Item) -> Result<(), QueueError> + Send,
     ) -> Result<(), QueueError> {
         let mut query = self.query(partition, None);
         loop {
@@ -68,7 +68,7 @@ impl Storage {
                 page => page?,
             };
             for item in page.items.unwrap_or_default() {
-                see(item);
+                see(item)?;
             }
             if page.last_evaluated_key.is_none() {
                 return Ok(());
@@ -161,15 +161,14 @@ impl Storage {
             let item = self
                 .get(rows::key(partition, rows::message_sort(*sequence)))
                 .await?;
-            return Ok(vec![item.and_then(Stored::read)]);
+            return Ok(vec![item.map(Stored::read).transpose()?]);
         }
         let mut found = self.get_many(partition, sequences).await?;
         let stored = |sequence: &MessageNumber| {
-            found
-                .remove(&rows::message_sort(*sequence))
-                .and_then(Stored::read)
+            let row = found.remove(&rows::message_sort(*sequence));
+            row.map(Stored::read).transpose()
         };
-        Ok(sequences.iter().map(stored).collect())
+        sequences.iter().map(stored).collect()
     }
 
     /// Body and attributes of a message.
@@ -183,13 +182,12 @@ impl Storage {
             Content::InParts { parts, body_len } => {
                 let mut pieces = Vec::new();
                 for number in 0..parts.count {
-                    let piece = self
-                        .get(rows::key(&parts.partition, rows::part_sort(number)))
-                        .await?;
-                    pieces.extend(piece);
+                    let key = rows::key(&parts.partition, rows::part_sort(number));
+                    let piece = self.get(key.clone()).await?;
+                    pieces.push(piece.ok_or_else(|| rows::damaged(&key, rows::BODY))?);
                 }
-                rows::join(&pieces, body_len)
-                    .ok_or_else(|| QueueError::internal("a piece of a message is missing"))
+                let first = rows::key(&parts.partition, rows::part_sort(0));
+                rows::join(&pieces, body_len).ok_or_else(|| rows::damaged(&first, rows::BODY))
             }
         }
     }
@@ -235,9 +233,7 @@ impl Storage {
                 })
                 .await?;
             for item in answer.responses.into_values().flatten() {
-                if let Some(sort) = item.get(SORT).and_then(AttributeValue::as_s) {
-                    found.insert(sort.to_owned(), item);
-                }
+                found.insert(rows::text(&item, SORT)?.to_owned(), item);
             }
             requests = answer.unprocessed_keys;
         }

@@ -70,7 +70,7 @@ impl Fixture {
             .unwrap();
     }
 
-    /// The same database seen by somebody who knows nothing of it yet.
+    /// The same database with new queues, which have read nothing of it yet.
     pub(crate) fn forget(&mut self) {
         self.queues = Queues::new(
             Arc::new(self.engine.clone()),
