@@ -23,11 +23,11 @@ use crate::live::{ReadChange, Reading};
 use crate::record;
 use crate::tracker::ShardName;
 
-pub(crate) use follower::Follower;
+pub(crate) use follower::RouteFollower;
 use page_reader::{PageReader, ShardPage};
 use streams::Streams;
 use survey::Behind;
-pub(crate) use survey::Survey;
+pub(crate) use survey::LagSurvey;
 pub use tail::Tail;
 use walk::{ReadPoint, ShardPosition, read_points};
 
@@ -46,7 +46,7 @@ pub(crate) struct Source {
 /// What a reader is told.
 pub(crate) enum Command {
     /// A route comes; it is told when its position has been found.
-    Attach(Follower, oneshot::Sender<()>),
+    Attach(RouteFollower, oneshot::Sender<()>),
     /// A route goes; it gets nothing more once this is answered.
     Detach(Arc<str>, oneshot::Sender<()>),
     /// Asks which routes are not at the end.
@@ -57,7 +57,7 @@ pub(crate) enum Command {
 pub(crate) struct Reader {
     source: Source,
     table: Arc<str>,
-    followers: Vec<Follower>,
+    followers: Vec<RouteFollower>,
     streams: Streams,
     pages: PageReader,
     bell: Arc<Notify>,
@@ -136,8 +136,8 @@ impl Reader {
 
     /// The routes that are not at the end, and where they are.
     fn behind(&self) -> Vec<Behind> {
-        let is_behind = |follower: &&Follower| follower.live.reading() == Reading::Behind;
-        let behind = |follower: &Follower| Behind {
+        let is_behind = |follower: &&RouteFollower| follower.live.reading() == Reading::Behind;
+        let behind = |follower: &RouteFollower| Behind {
             live: Arc::clone(&follower.live),
             read: follower.live.read_count(),
             is_held: follower.is_held(&self.streams),
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    async fn attach(&mut self, follower: Follower, found: oneshot::Sender<()>) {
+    async fn attach(&mut self, follower: RouteFollower, found: oneshot::Sender<()>) {
         self.followers.push(follower);
         self.streams.look_again();
         if let Err(error) = self.advance().await {
@@ -218,7 +218,7 @@ impl Reader {
     /// Lets every route go on to the shards and streams whose turn has come.
     async fn advance(&mut self) -> Result<(), Error> {
         let is_needed =
-            |follower: &Follower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
+            |follower: &RouteFollower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
         let is_needed = self.followers.iter().any(is_needed);
         let (database, table) = (&*self.source.database, &*self.table);
         self.streams.refresh(database, table, is_needed).await?;

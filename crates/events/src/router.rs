@@ -15,7 +15,7 @@ use trestle_env::{Clock, Signal};
 
 use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
-use crate::reader::{Command, Reader, Source, Survey};
+use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::RouterTable;
 use crate::target::Door;
@@ -214,7 +214,7 @@ impl Router {
         };
         let table: Arc<str> = table.into();
         let survey_bell = Arc::new(Notify::new());
-        let survey = Survey::new(
+        let survey = LagSurvey::new(
             source.clone(),
             Arc::clone(&table),
             commands.downgrade(),

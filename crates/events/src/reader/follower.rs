@@ -12,7 +12,7 @@ use crate::rows::Checkpoint;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
 /// A route and where it is.
-pub(crate) struct Follower {
+pub(crate) struct RouteFollower {
     pub(crate) live: Arc<Live>,
     /// Changes before this time are not for the route.
     pub(super) from: Timestamp,
@@ -38,7 +38,7 @@ impl ShardProgress for Live {
     }
 }
 
-impl Follower {
+impl RouteFollower {
     pub(crate) fn new(live: Arc<Live>, checkpoint: Checkpoint, begins_latest: bool) -> Self {
         Self {
             live,

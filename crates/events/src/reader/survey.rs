@@ -36,7 +36,7 @@ pub(crate) struct Behind {
 }
 
 /// Counts for all routes of a table; those at the same position share what is read there.
-pub(crate) struct Survey {
+pub(crate) struct LagSurvey {
     source: Source,
     table: Arc<str>,
     reader: WeakUnboundedSender<Command>,
@@ -55,7 +55,7 @@ struct Count {
     begun: Timestamp,
 }
 
-impl Survey {
+impl LagSurvey {
     pub(crate) fn new(
         source: Source,
         table: Arc<str>,

@@ -13,7 +13,7 @@ use trestle_env::{Clock, Timestamp};
 use super::{ApplyError, ReaderHandle, Setup};
 use crate::live::{Live, Parts};
 use crate::parked::{Entry, Parked, key_name};
-use crate::reader::{Command, Follower};
+use crate::reader::{Command, RouteFollower};
 use crate::rows::{Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
@@ -124,7 +124,7 @@ pub(super) async fn start(
     reader_bell: &Arc<Notify>,
     route: Route,
     door: Door,
-) -> Result<(Running, Follower), ApplyError> {
+) -> Result<(Running, RouteFollower), ApplyError> {
     let name = route.name.clone();
     let checkpoints = CheckpointRows::new(Arc::clone(rows), &name, route.table.as_str().into());
     rows.add_route(&name, &route.table).await?;
@@ -159,7 +159,7 @@ pub(super) async fn start(
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
     }
-    let follower = Follower::new(Arc::clone(&live), checkpoint, begins_latest);
+    let follower = RouteFollower::new(Arc::clone(&live), checkpoint, begins_latest);
     let running = Running {
         route,
         work: Work::On(live),
