@@ -226,7 +226,8 @@ impl Router {
         ReaderHandle { commands, bell }
     }
 
-    /// The route file that was stored last, if any was. The router keeps it for whoever applies it, and does not read it.
+    /// The route file that was stored last, if any was. The router stores it for the program that applies it, and does not
+    /// read it.
     pub async fn file(&self) -> Result<Option<String>, Error> {
         self.inner.rows.file().await
     }
@@ -373,7 +374,7 @@ impl Router {
         }
     }
 
-    /// Stops all routes after the deliveries that are under way, and stores their places.
+    /// Stops all routes after the deliveries that are under way, and stores their checkpoints.
     pub async fn stop(&self) {
         let mut state = self.inner.state.lock().await;
         let State { running, readers } = std::mem::take(&mut *state);

@@ -23,7 +23,7 @@ const IDLE_MAX: usize = 16;
 /// Servers close connections on which nothing happens. One that was idle for long is not worth the risk.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Whoever is there says so in this time, however long the answer may take.
+/// A server accepts a connection in this time, however long the answer may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How much a call may take.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub answer_bytes: usize,
 }
 
-/// Whether a request may be sent a second time if nobody knows what became of the first.
+/// Whether a request may be sent a second time if it is not known what became of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// It changes nothing, or changes it to the same, or is recognised when it comes again.
@@ -56,7 +56,7 @@ pub struct Client {
 struct Kept {
     connection: Connection,
     since: Instant,
-    /// Where its task runs. In another runtime it might not run at all while somebody waits.
+    /// Where its task runs. In another runtime it might not run at all while a caller waits.
     runtime: Id,
 }
 
@@ -170,7 +170,7 @@ impl Client {
         let latest = Instant::now() + CONNECT_TIME_MAX;
         let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
         let connected = timeout_at(deadline, connection::open(&self.endpoint, self.tls.as_ref())).await;
-        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "nobody answered in time")))
+        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "no answer in time")))
     }
 
     async fn in_time<T>(

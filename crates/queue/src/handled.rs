@@ -84,7 +84,7 @@ impl Queues {
                 ));
             }
             let changed = Entry { due, ..entry.clone() };
-            // Later takes effect at once. Sooner must wait for the row: whoever received the message next would write
+            // Later takes effect at once. Sooner must wait for the row: the next receiver of the message would write
             // the same row, or move it to another queue.
             if due > entry.due {
                 index.reschedule(handle.sequence, due);

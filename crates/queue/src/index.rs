@@ -48,7 +48,7 @@ pub(crate) struct Parts {
 }
 
 impl Entry {
-    /// A message that nobody has received.
+    /// A message that was never received.
     pub(crate) fn new(kept_from: Timestamp, due: Timestamp, parts: Option<Box<Parts>>) -> Self {
         Self {
             kept_from,
@@ -206,7 +206,7 @@ impl Index {
         self.entries.get(&sequence)
     }
 
-    /// Whether somebody has received the message and it is not ready again.
+    /// Whether the message was received and is not ready again.
     pub(crate) fn is_in_flight(&self, sequence: MessageNumber) -> bool {
         self.entries
             .get(&sequence)

@@ -25,9 +25,9 @@ pub(crate) struct Lot {
     pub(crate) partition: String,
     loaded: OnceCell<()>,
     index: Mutex<Index>,
-    /// Rings when there may be something for somebody who waits.
+    /// Rings when there may be something for a waiting receiver.
     pub(crate) arrivals: Notify,
-    /// The time until which somebody waits, or waited, in milliseconds: what is due later need not wake anybody.
+    /// The time until which a receiver waits, or waited, in milliseconds: what is due later need not wake it.
     patience: AtomicU64,
     /// The queue was purged or deleted: whatever lies here is being swept away.
     closed: AtomicBool,
@@ -201,7 +201,7 @@ impl Lot {
         work(&mut self.index.lock())
     }
 
-    /// Says that somebody waits until then.
+    /// Notes that a receiver waits until then.
     pub(crate) fn wait_until(&self, deadline: Timestamp) {
         self.patience.fetch_max(deadline.as_millis(), Ordering::SeqCst);
     }

@@ -83,7 +83,7 @@ impl Queues {
         &self.inner.settings
     }
 
-    /// Lets nobody wait for messages any more: whoever does gets what there is. For the end of a program.
+    /// Ends all waiting for messages: receivers get what there is. For the end of a program.
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
         for queue in self.inner.queues.read().values() {

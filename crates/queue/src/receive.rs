@@ -23,7 +23,7 @@ const IN_FLIGHT_MAX: usize = 120_000;
 pub struct Receive {
     /// The most messages.
     pub max: usize,
-    /// How long nobody else sees them; the queue's visibility timeout unless given.
+    /// How long no other receiver sees them; the queue's visibility timeout unless given.
     pub visibility: Option<Duration>,
     /// How long to wait for a message if there is none; the queue's wait time unless given.
     pub wait: Option<Duration>,
@@ -121,7 +121,7 @@ impl Queues {
         let messages = match self.read(state, &mut taken).await {
             Ok(messages) => messages,
             Err(error) => {
-                // Nobody got them: they are ready again at once.
+                // They were not handed out: they are ready again at once.
                 let now = self.now();
                 for taken in &taken {
                     state.lot.with(|index| index.reschedule(taken.sequence, now));
@@ -131,7 +131,7 @@ impl Queues {
             }
         };
         let (storage, partition) = (self.inner().storage.clone(), state.lot.partition.clone());
-        // Nobody waits for this: should a crash undo it, the messages are only seen again sooner.
+        // The caller does not wait for this: should a crash undo it, the messages are only seen again sooner.
         finish(async move {
             let noted = match taken.as_slice() {
                 [one] => {

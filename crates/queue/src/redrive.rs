@@ -25,7 +25,7 @@ const BYTES_MAX: usize = 1024 * 1024;
 /// How a message arrives in the queue it is moved to.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
-    /// As a dead letter of the queue with this ARN, for a reason if somebody said one: its id and age stay.
+    /// As a dead letter of the queue with this ARN, for a reason if one was given: its id and age stay.
     Dead { source: String, reason: Option<String> },
     /// As if sent now.
     New,

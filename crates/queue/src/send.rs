@@ -78,7 +78,7 @@ impl Queues {
         .await
     }
 
-    /// Messages as part of somebody's transaction: put [`Enlisted::writes`] into a `TransactWriteItems` on the same
+    /// Messages as part of another transaction: put [`Enlisted::writes`] into a `TransactWriteItems` on the same
     /// database, together with whatever must happen exactly when the messages are sent, and call
     /// [`Enlisted::committed`] when it has succeeded.
     pub async fn enlist(&self, queue: &str, messages: Vec<NewMessage>) -> Result<Enlisted, QueueError> {

@@ -22,7 +22,7 @@ use trestle_api::Database;
 /// A pause after a failed accept, so that running out of file handles does not become a busy loop.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Clients that may wait to be accepted. Whoever comes in a crowd beyond that is sent away to try again in a second.
+/// Clients that may wait to be accepted. The operating system refuses those beyond that; they try again in a second.
 const WAITING_MAX: u32 = 4096;
 
 /// Why the server could not start.
@@ -36,7 +36,7 @@ pub enum StartError {
         /// What went wrong.
         reason: String,
     },
-    /// Others could reach a server that trusts everybody.
+    /// Other machines could reach a server that checks no signatures.
     #[error(
         "refusing to listen on {address} without access keys, because everyone who can reach it could read and \
          delete all data; set an access key, or allow it with --insecure"
@@ -45,7 +45,7 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
-    /// Somebody listens there already.
+    /// Another program listens there already.
     #[error("port {} on {} is already in use; stop the other server or choose another port", address.port(), address.ip())]
     PortInUse {
         /// The address.

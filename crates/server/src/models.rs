@@ -77,7 +77,7 @@ pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[
     answered(move || keeper.answer(call)).await
 }
 
-/// The answer of somebody who takes a thread for as long as it takes.
+/// The answer of a call that blocks its thread for as long as it takes.
 pub(crate) async fn answered(answer: impl FnOnce() -> ModelAnswer + Send + 'static) -> Reply {
     match tokio::task::spawn_blocking(answer).await {
         Ok(answered) => shown(answered),

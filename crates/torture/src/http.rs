@@ -48,7 +48,7 @@ impl Client {
         })
     }
 
-    /// Runs an operation of DynamoDB, or of its streams. An error means that nobody knows whether it was carried out.
+    /// Runs an operation of DynamoDB, or of its streams. An error means that it may or may not have been carried out.
     pub fn call(&mut self, operation: &str, body: &Value) -> io::Result<RawResponse> {
         let family = match operation {
             "ListStreams" | "DescribeStream" | "GetShardIterator" | "GetRecords" => {

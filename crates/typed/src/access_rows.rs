@@ -11,7 +11,7 @@ use crate::handle::Handle;
 use crate::request::Placeholders;
 use crate::{Bookmark, Error, FromRow, Page, RowStream};
 
-/// How many rows a page has if nobody says.
+/// How many rows a page has unless the caller or the model says.
 const PAGE_SIZE: u32 = 100;
 
 /// Marks access patterns that read one partition.

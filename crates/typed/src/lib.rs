@@ -1,7 +1,7 @@
 //! What code made from a model file stands on: rows and keys as structs, conditions, updates, pages and transactions
 //! over any [`Database`].
 //!
-//! Nobody writes against this crate by hand: `trestle::model!` generates thin shells over it, and the functions here
+//! This crate is not used by hand: `trestle::model!` generates thin shells over it, and the functions here
 //! do the work once for all entities. Everything is checked with `trestle-model`, so that the client derives the
 //! same keys as a database that knows the model.
 //!

@@ -27,7 +27,9 @@ pub struct Tail {
     template: Option<Arc<Template>>,
     /// Changes before this time are not shown.
     from: Timestamp,
-    /// It has not looked yet, and begins behind the newest record.
+    /// When it was made.
+    begun: Timestamp,
+    /// It has not looked yet, and begins after the newest record.
     begins_latest: bool,
     streams: Streams,
     walk: ShardWalk,
@@ -38,8 +40,14 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Shows what the route would take; or says what is wrong with the route.
-    pub fn new(database: Arc<dyn Database>, typer: Arc<dyn Typer>, route: &Route) -> Result<Self, String> {
+    /// Shows what the route would take; or says what is wrong with the route. `now` is the time of the database, as far
+    /// as it is known.
+    pub fn new(
+        database: Arc<dyn Database>,
+        typer: Arc<dyn Typer>,
+        route: &Route,
+        now: Timestamp,
+    ) -> Result<Self, String> {
         let template = route.input.as_deref().map(Template::parse).transpose();
         let mut streams = Streams::default();
         streams.look_again();
@@ -56,6 +64,7 @@ impl Tail {
                 StartingPosition::At(from) => from,
                 StartingPosition::Latest | StartingPosition::TrimHorizon => Timestamp::EPOCH,
             },
+            begun: now,
             begins_latest: route.starting_position == StartingPosition::Latest,
             streams,
             walk: ShardWalk::default(),
@@ -89,7 +98,13 @@ impl Tail {
                 self.take(shard, records);
                 next
             }
-            ShardPage::Expired(position) => position,
+            ShardPage::Expired(position) => {
+                if point.1 == ShardPosition::Latest {
+                    // It is read from the trim horizon, where there are also changes from before this began.
+                    self.from = self.from.max(self.begun);
+                }
+                position
+            }
             ShardPage::Trimmed(_) => ShardPosition::TrimHorizon,
             ShardPage::Gone(_) => {
                 self.streams.look_again();
