@@ -3,6 +3,7 @@
 mod cancellation;
 mod kind;
 mod stock;
+mod taken;
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use trestle_item::Item;
 
 pub use cancellation::{CancellationCode, CancellationReason};
 pub use kind::ErrorKind;
+pub use taken::Taken;
 
 /// Why a request failed: its kind, and a message in DynamoDB's words.
 #[derive(Clone, PartialEq)]
@@ -24,6 +26,7 @@ struct Details {
     message: String,
     item: Option<Item>,
     reasons: Vec<CancellationReason>,
+    taken: Option<Taken>,
 }
 
 impl Error {
@@ -35,6 +38,7 @@ impl Error {
                 message: message.into(),
                 item: None,
                 reasons: Vec::new(),
+                taken: None,
             }),
         }
     }
@@ -61,6 +65,19 @@ impl Error {
     #[must_use]
     pub fn reasons(&self) -> &[CancellationReason] {
         &self.details.reasons
+    }
+
+    /// The value that is taken, if that is why.
+    #[must_use]
+    pub fn taken_value(&self) -> Option<&Taken> {
+        self.details.taken.as_ref()
+    }
+
+    /// Adds the value that is taken.
+    #[must_use]
+    pub fn with_taken(mut self, taken: Option<Taken>) -> Self {
+        self.details.taken = taken;
+        self
     }
 
     /// Adds the item that failed the condition.
@@ -95,6 +112,7 @@ impl fmt::Debug for Error {
             message,
             item,
             reasons,
+            taken,
         } = &*self.details;
         let mut out = f.debug_struct("Error");
         out.field("kind", kind).field("message", message);
@@ -103,6 +121,9 @@ impl fmt::Debug for Error {
         }
         if !reasons.is_empty() {
             out.field("reasons", reasons);
+        }
+        if taken.is_some() {
+            out.field("taken", taken);
         }
         out.finish()
     }

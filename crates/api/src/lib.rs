@@ -35,7 +35,7 @@ pub use capacity::*;
 pub use database::{Database, DatabaseExt, ResponseFuture};
 pub use endpoints::*;
 pub use epoch_seconds::EpochSeconds;
-pub use error::{CancellationCode, CancellationReason, Error, ErrorKind};
+pub use error::{CancellationCode, CancellationReason, Error, ErrorKind, Taken};
 pub use item::*;
 pub use limits::*;
 pub use operation::{Family, Operation, OperationName, Request, Response, UNSUPPORTED};

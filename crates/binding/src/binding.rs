@@ -16,10 +16,11 @@ use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_model::{Model, Problem, Severity};
 
+use crate::counts;
 use crate::migration::{self, MigrationState};
 use crate::report::ModelSummary;
 use crate::stored;
-use held::{Held, together};
+use held::{Held, loaded, together};
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
@@ -171,7 +172,9 @@ impl Binding {
     /// Lets the engine enforce all stored models from now on.
     pub fn enforce(&self) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
-        let hook = together(&self.held.lock())?;
+        let held = self.held.lock().clone();
+        let hook = together(&held)?;
+        counts::ensure(&self.engine, loaded(&held))?;
         Ok(self.engine.install(Vec::new(), Some(Arc::new(hook)))?)
     }
 

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use trestle_api::{Database, DatabaseExt, Error, ErrorKind, UpdateItem, Wait};
-use trestle_engine::{By, Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
+use trestle_hook::{Becomes, By, Change, Companion, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Changed, Companion, Effect, Entity, Head, Model, Role, Table};
+use trestle_model::{COUNTS_TABLE, Effect, Entity, Head, Model, Role, Table};
 
 use crate::binding::row_counters;
-use crate::models::{Models, asked, refused, verdict};
+use crate::models::{Models, asked, refused};
 use crate::report::Misfit;
 use crate::rows::{add, key_of, lacks, scan};
 use crate::watcher::Watcher;
@@ -33,22 +33,22 @@ impl Filling {
         Filling { models, model }
     }
 
-    fn fill(&self, change: &ItemChange<'_>, row: &Item, rows: &dyn Rows) -> Result<Verdict, Error> {
+    fn fill(&self, change: &Change<'_>, row: &Arc<Item>, rows: &dyn Rows) -> Result<Verdict, Error> {
         let recognised = self.model.recognise(change.table, row);
         let Some(entity) = recognised.map_err(|refusal| refused(&refusal))? else {
             return Ok(Verdict::default());
         };
-        let mut changed = if *entity.role() == Role::Declared {
+        let mut verdict = if *entity.role() == Role::Declared {
             self.first_write(entity, change, rows)?
         } else {
             self.derived(change, row)?
         };
-        keep_time(entity, row, &mut changed);
-        Ok(verdict(changed))
+        keep_time(entity, row, &mut verdict);
+        Ok(verdict)
     }
 
     /// Heads and unique rows are the database's own: they are completed, and nothing follows from them.
-    fn derived(&self, change: &ItemChange<'_>, row: &Item) -> Result<Changed, Error> {
+    fn derived(&self, change: &Change<'_>, row: &Item) -> Result<Verdict, Error> {
         let derived = self
             .model
             .derive(change.table, Some(row), row, change.now.as_millis());
@@ -56,39 +56,44 @@ impl Filling {
         let item = derived.map(|derived| {
             let mut item = row.clone();
             derived.apply(&mut item);
-            item
+            Becomes::Item(Arc::new(item))
         });
-        Ok(Changed {
-            item,
-            ..Changed::default()
+        Ok(Verdict {
+            rows: item.into_iter().collect(),
+            ..Verdict::default()
         })
     }
 
     /// What would have followed had the row been written just now.
-    fn first_write(
-        &self,
-        entity: &Entity,
-        change: &ItemChange<'_>,
-        rows: &dyn Rows,
-    ) -> Result<Changed, Error> {
-        let mut first = asked(&self.model, &ItemChange { old: None, ..*change }, rows)?;
+    fn first_write(&self, entity: &Entity, change: &Change<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
+        // What the database keeps in the row is not given by a client, and stays as it is.
+        let given = change.new.map(|row| Arc::new(without_kept(entity, row)));
+        let asked_about = Change {
+            old: None,
+            new: given.as_ref(),
+            ..*change
+        };
+        let mut first = self.asked(asked_about, rows)?;
         first
             .companions
-            .retain(|companion| !self.is_counted(entity, companion));
+            .retain(|companion| companion.table != COUNTS_TABLE && !self.is_counted(entity, companion));
+        if let Some(row) = change.new {
+            keep(entity, row, &mut first);
+        }
         let head = first
             .companions
             .iter()
             .find(|companion| self.is_head(entity, companion));
         let Some(head) = head else { return Ok(first) };
-        if rows.get(&head.table_name, &head.key)?.is_none() {
+        if rows.get(&head.table, &head.key)?.is_none() {
             return Ok(first);
         }
         // The group has a head, which may have been set back to an older row on purpose: it stays where it is.
-        let mut kept = asked(&self.model, change, rows)?;
+        let mut kept = self.asked(*change, rows)?;
         let known = |companion: &Companion| {
             kept.companions
                 .iter()
-                .any(|known| known.key == companion.key && known.table_name == companion.table_name)
+                .any(|known| known.key == companion.key && known.table == companion.table)
         };
         let others: Vec<Companion> = first
             .companions
@@ -99,9 +104,13 @@ impl Filling {
         Ok(kept)
     }
 
+    fn asked(&self, change: Change<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
+        asked(&self.model, &[change], rows).map_err(|refused| refused.error)
+    }
+
     fn entity_of(&self, companion: &Companion) -> Option<&Entity> {
-        let row = companion.item.as_ref().unwrap_or(&companion.key);
-        self.model.recognise(&companion.table_name, row).ok().flatten()
+        let row = companion.item.as_deref().unwrap_or(&companion.key);
+        self.model.recognise(&companion.table, row).ok().flatten()
     }
 
     fn is_counted(&self, entity: &Entity, companion: &Companion) -> bool {
@@ -124,12 +133,44 @@ impl Filling {
     }
 }
 
+fn without_kept(entity: &Entity, row: &Item) -> Item {
+    let mut row = row.clone();
+    for kept in entity.kept() {
+        row.remove(&kept.attribute);
+    }
+    row
+}
+
+/// Puts back what the database keeps in a row.
+fn keep(entity: &Entity, row: &Item, verdict: &mut Verdict) {
+    let stored = |name: &String| Some((name.clone(), row.get(name)?.clone()));
+    let kept: Vec<_> = entity
+        .kept()
+        .iter()
+        .filter_map(|kept| stored(&kept.attribute))
+        .collect();
+    if kept.is_empty() {
+        return;
+    }
+    let Some(becomes) = verdict.rows.first_mut() else {
+        return;
+    };
+    let mut item = match becomes {
+        Becomes::Item(item) => Item::clone(item),
+        _ => without_kept(entity, row),
+    };
+    for (name, value) in kept {
+        item.insert(name, value);
+    }
+    *becomes = Becomes::Item(Arc::new(item));
+}
+
 /// Filling in is no change that a reader of the row should take note of.
-fn keep_time(entity: &Entity, row: &Item, changed: &mut Changed) {
-    if let (Some(updated), Some(item)) = (entity.updated(), &mut changed.item)
+fn keep_time(entity: &Entity, row: &Item, verdict: &mut Verdict) {
+    if let (Some(updated), Some(Becomes::Item(item))) = (entity.updated(), verdict.rows.first_mut())
         && let Some(time) = row.get(updated)
     {
-        item.insert(updated, time.clone());
+        Arc::make_mut(item).insert(updated, time.clone());
     }
 }
 
@@ -157,16 +198,19 @@ impl Hook for Filling {
         self.models.place(table, item, now)
     }
 
-    fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
-        match change.old {
-            Some(row)
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        match changes {
+            [change]
                 if change.by == By::Client
-                    && change.new == Some(row)
+                    && change.new == change.old
                     && self.model.table(change.table).is_some() =>
             {
-                self.fill(change, row, rows)
+                match change.old {
+                    Some(row) => Ok(self.fill(change, row, rows)?),
+                    None => Ok(Verdict::default()),
+                }
             }
-            _ => self.models.change(change, rows),
+            changes => self.models.change(changes, rows),
         }
     }
 }
@@ -284,11 +328,11 @@ impl Writing<'_> {
         for (answer, key) in started {
             match answer.wait() {
                 Ok(_) => self.written += 1,
-                // Removed meanwhile.
-                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
-                Err(error) if error.kind() == ErrorKind::Validation => {
+                Err(error) if error.kind() == ErrorKind::Validation || error.taken_value().is_some() => {
                     add(&mut self.misfits, error.message().to_owned(), &"", &key);
                 }
+                // Removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {}
                 Err(error) => return Err(error),
             }
         }

@@ -8,7 +8,7 @@
 
 mod binding;
 mod call;
-mod commit_rows;
+mod counts;
 mod fill;
 mod migration;
 mod models;

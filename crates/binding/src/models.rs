@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trestle_api::Error;
-use trestle_engine::{Companion, Former, Hook, ItemChange, Rows, Verdict};
+use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
+use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
-use trestle_model::{Changed, Model, Refusal, Stopped};
+use trestle_model::{Model, Refusal, Stopped};
 
-use crate::commit_rows::CommitRows;
 use crate::migration::{Moving, TableFormer};
 
 /// Models that are enforced together. *Invariant*: no table is in two of them.
@@ -94,51 +93,88 @@ impl Hook for Models {
         }
     }
 
-    fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
-        match self.of_table(change.table) {
-            Some(model) => asked(model, change, rows).map(verdict),
-            None => Ok(Verdict::default()),
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        match changes {
+            [one] => match self.of_table(one.table) {
+                Some(model) => asked(model, changes, rows),
+                None => Ok(Verdict::default()),
+            },
+            several => self.each_asked(several, rows),
         }
     }
 }
 
-/// What a model makes of a change.
-pub(crate) fn asked(model: &Model, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Changed, Error> {
-    let change = trestle_model::Change {
-        table_name: change.table,
-        old: change.old,
-        new: change.new,
-        now_ms: change.now.as_millis(),
-        by: match change.by {
-            trestle_engine::By::Client => trestle_model::By::Client,
-            trestle_engine::By::TimeToLive => trestle_model::By::TimeToLive,
-            trestle_engine::By::Companion => trestle_model::By::Companion,
-        },
-    };
-    model
-        .change(&change, &CommitRows(rows))
-        .map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) => refused(&refusal),
-            Stopped::Rows(error) => error,
-        })
+impl Models {
+    /// What the models make of several changes: each is asked about those of its own tables.
+    fn each_asked(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        let mut verdict = Verdict {
+            rows: vec![Becomes::AsWritten; changes.len()],
+            ..Verdict::default()
+        };
+        for (model, positions) in self.by_model(changes) {
+            let own: Vec<Change<'_>> = positions
+                .iter()
+                .filter_map(|at| changes.get(*at).copied())
+                .collect();
+            let of_model = asked(model, &own, rows).map_err(|refused| Refused {
+                at: refused.at.and_then(|at| positions.get(at).copied()),
+                error: refused.error,
+            })?;
+            for (at, becomes) in positions.into_iter().zip(of_model.rows) {
+                if let Some(slot) = verdict.rows.get_mut(at) {
+                    *slot = becomes;
+                }
+            }
+            verdict.companions.extend(of_model.companions);
+        }
+        Ok(verdict)
+    }
+
+    /// The models of several changes, each with the positions of its own.
+    fn by_model(&self, changes: &[Change<'_>]) -> Vec<(&Arc<Model>, Vec<usize>)> {
+        let mut by_model: Vec<(&Arc<Model>, Vec<usize>)> = Vec::new();
+        for (at, change) in changes.iter().enumerate() {
+            let Some(model) = self.of_table(change.table) else {
+                continue;
+            };
+            match by_model.iter_mut().find(|(known, _)| Arc::ptr_eq(known, model)) {
+                Some((_, positions)) => positions.push(at),
+                None => by_model.push((model, vec![at])),
+            }
+        }
+        by_model
+    }
 }
 
-/// The same, in the engine's words.
-pub(crate) fn verdict(changed: Changed) -> Verdict {
-    let companions = changed.companions.into_iter();
-    Verdict {
-        item: changed.item,
-        companions: companions
-            .map(|companion| Companion {
-                table: companion.table_name,
-                key: companion.key,
-                item: companion.item,
-            })
-            .collect(),
-    }
+/// What a model makes of the changes of a request in its tables.
+pub(crate) fn asked(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+    model.change(changes, rows).map_err(|blamed| Refused {
+        at: Some(blamed.at),
+        error: match blamed.why {
+            Stopped::Refused(refusal) => refused(&refusal),
+            Stopped::Rows(error) => error,
+        },
+    })
 }
 
 /// A refusal as a client sees it.
 pub(crate) fn refused(refusal: &Refusal) -> Error {
-    Error::validation(refusal.to_string())
+    let message = refusal.to_string();
+    match refusal.cause() {
+        Refusal::Taken {
+            entity,
+            attributes,
+            value,
+            owner,
+        } => {
+            let taken = Taken {
+                entity: entity.clone(),
+                attributes: attributes.clone(),
+                value: value.clone(),
+                owner: owner.clone(),
+            };
+            Error::taken(message, taken)
+        }
+        _ => Error::validation(message),
+    }
 }

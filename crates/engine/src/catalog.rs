@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use trestle_api as api;
 use trestle_api::Error;
 use trestle_env::Timestamp;
+use trestle_hook::{Former, Hook};
 use trestle_item::Item;
 
-use crate::former::{Former, Windows};
-use crate::hook::Hook;
+use crate::former::Windows;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
 use crate::shards::{Child, Written};

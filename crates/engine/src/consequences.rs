@@ -1,18 +1,18 @@
-//! A write and what a hook makes of it: the item as it must be stored, then the rows that follow from it, each written
-//! the same way. The engine does not know why they follow; it bounds how many there are.
+//! The changes of a request and what a hook makes of them: the items as they must be stored, then the rows that follow,
+//! each written the same way. The engine does not know why they follow; it bounds how many there are.
 
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_hook::{Becomes, By, Change, Companion, Refused};
 use trestle_item::Item;
 
-use crate::capacity::Consumed;
+use crate::capacity::{Consumed, write_units};
 use crate::catalog::Table;
-use crate::hook::{By, Companion, Hook, ItemChange};
-use crate::image::{self, Image};
-use crate::layout::{ItemKey, TableId};
+use crate::image::Image;
+use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction, Written};
-use crate::write_item::image_to_put;
+use crate::write_item::within_size;
 
 /// How many rows may follow one from another.
 const DEPTH_MAX: usize = 8;
@@ -25,40 +25,51 @@ pub(crate) struct RowChange {
     pub(crate) key: ItemKey,
     pub(crate) old: Option<Arc<Image>>,
     pub(crate) new: Option<Arc<Image>>,
+    /// Whether only a condition was to be checked: nothing is written.
+    pub(crate) is_check: bool,
+    /// What the change used of its table, with what follows there.
+    pub(crate) consumed: Consumed,
 }
 
 impl RowChange {
-    /// Stages the change and everything that follows from it, and becomes what came of it. Tells what all that used of
-    /// the row's own table.
-    pub(crate) fn write(
-        &mut self,
-        transaction: &mut Transaction<'_>,
-        actor: Actor,
-    ) -> Result<Consumed, Error> {
-        let is_nothing = self.old.is_none() && self.new.is_none();
-        if self.table.hook.is_none() || is_nothing {
-            return self.stage(transaction, actor);
-        }
-        let by = match actor {
-            Actor::Client => By::Client,
-            Actor::TimeToLive => By::TimeToLive,
-            // A move is staged as it is; nobody is asked about it.
-            Actor::Migration => return self.stage(transaction, actor),
-        };
-        let mut chain = Chain {
-            transaction,
-            home: self.table.id,
+    /// A change that is not written yet.
+    pub(crate) fn new(
+        table: Arc<Table>,
+        key: ItemKey,
+        old: Option<Arc<Image>>,
+        new: Option<Arc<Image>>,
+    ) -> Self {
+        RowChange {
+            table,
+            key,
+            old,
+            new,
+            is_check: false,
             consumed: Consumed::default(),
-        };
-        chain.write(self, by, 0)?;
-        let consumed = chain.consumed;
-        // The row may be among those that follow.
-        self.new = transaction.item(&self.table, &self.key)?;
-        Ok(consumed)
+        }
+    }
+
+    /// Stages the change and everything that follows from it, and becomes what came of it.
+    pub(crate) fn write(&mut self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<(), Error> {
+        write_all(std::slice::from_mut(self), transaction, actor).map_err(|refused| refused.error)
+    }
+
+    /// Whether the hook has to be asked about the change.
+    fn is_asked_about(&self) -> bool {
+        self.table.hook.is_some() && !self.is_check && !self.is_nothing()
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.old.is_none() && self.new.is_none()
     }
 
     /// Stages the row alone.
-    fn stage(&self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Consumed, Error> {
+    fn stage(&mut self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<(), Error> {
+        let size = |image: &Option<Arc<Image>>| image.as_ref().map_or(0, |image| image.size());
+        if self.is_check {
+            self.consumed = Consumed::table(write_units(size(&self.old)));
+            return Ok(());
+        }
         if self.old.is_some() {
             transaction.settle(&self.table, &self.key)?;
         }
@@ -66,69 +77,125 @@ impl RowChange {
             (Some(old), Some(new)) if old == new => Written::default(),
             (old, new) => transaction.write(&self.table, &self.key, old.as_ref(), new.clone(), actor),
         };
-        let size = |image: &Option<Arc<Image>>| image.as_ref().map_or(0, |image| image.size());
-        Ok(Consumed::write(size(&self.old), size(&self.new), &written))
+        self.consumed = Consumed::write(size(&self.old), size(&self.new), &written);
+        Ok(())
     }
 
-    /// Takes on the item that the hook wants stored.
-    fn becomes(&mut self, item: Item) -> Result<(), Error> {
-        if self.new.is_none() {
-            return Err(defect(&self.table, "a row that is removed was given an item"));
+    /// Takes on what the hook wants stored.
+    fn becomes(&mut self, what: Becomes) -> Result<(), Error> {
+        match what {
+            Becomes::AsWritten => {}
+            Becomes::Item(item) => self.new = Some(checked(&self.table, &self.key, item)?),
+            Becomes::Removed => self.new = None,
         }
-        self.new = Some(checked(&self.table, &self.key, item)?);
         Ok(())
     }
 }
 
-/// A write on its way through everything that follows from it.
-struct Chain<'t, 'g> {
-    transaction: &'t mut Transaction<'g>,
-    /// The table whose capacity the request's answer speaks of.
-    home: TableId,
-    consumed: Consumed,
+/// Stages the changes of one request and everything that follows from them. Each becomes what came of it.
+pub(crate) fn write_all(
+    changes: &mut [RowChange],
+    transaction: &mut Transaction<'_>,
+    actor: Actor,
+) -> Result<(), Refused> {
+    let by = match actor {
+        Actor::Client => Some(By::Client),
+        Actor::TimeToLive => Some(By::TimeToLive),
+        // A move is staged as it is; the hook is not asked about it.
+        Actor::Migration => None,
+    };
+    let companions = match by {
+        Some(by) => ask(changes, transaction, by)?,
+        None => Vec::new(),
+    };
+    for (at, change) in changes.iter_mut().enumerate() {
+        let staged = change.stage(transaction, actor);
+        staged.map_err(|error| blamed(at, error))?;
+    }
+    let mut chain = Chain { transaction, changes };
+    let followed = companions
+        .into_iter()
+        .try_for_each(|companion| chain.follow(companion, 1));
+    followed.map_err(|error| Refused {
+        at: only_asked(changes),
+        error,
+    })
 }
 
-impl Chain<'_, '_> {
-    fn write(&mut self, change: &mut RowChange, by: By, depth: usize) -> Result<(), Error> {
-        let table = Arc::clone(&change.table);
-        let companions = match &table.hook {
-            Some(hook) => self.ask(&**hook, change, by)?,
-            None => Vec::new(),
-        };
-        // Only the row that expired was removed by time to live; what follows is told apart in no stream.
-        let actor = match by {
-            By::TimeToLive => Actor::TimeToLive,
-            By::Client | By::Companion => Actor::Client,
-        };
-        let consumed = change.stage(self.transaction, actor)?;
-        if table.id == self.home {
-            self.consumed.add(consumed);
-        }
-        companions
-            .into_iter()
-            .try_for_each(|companion| self.follow(companion, depth + 1))
-    }
-
-    /// Lets the hook decide what the row becomes, and which rows follow.
-    fn ask(&self, hook: &dyn Hook, change: &mut RowChange, by: By) -> Result<Vec<Companion>, Error> {
-        let asked = ItemChange {
+/// Lets the hook decide what the rows become, and which rows follow.
+fn ask(changes: &mut [RowChange], transaction: &Transaction<'_>, by: By) -> Result<Vec<Companion>, Refused> {
+    let Some(hook) = changes
+        .iter()
+        .find(|change| change.is_asked_about())
+        .and_then(|change| change.table.hook.clone())
+    else {
+        return Ok(Vec::new());
+    };
+    let now = transaction.now();
+    let mut positions = Vec::with_capacity(changes.len());
+    let mut asked = Vec::with_capacity(changes.len());
+    for (at, change) in changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| change.is_asked_about())
+    {
+        positions.push(at);
+        asked.push(Change {
             table: &change.table.name,
-            old: image::item(change.old.as_ref()),
-            new: image::item(change.new.as_ref()),
-            now: self.transaction.now(),
+            old: change.old.as_ref().map(|image| image.shared_item()),
+            new: change.new.as_ref().map(|image| image.shared_item()),
+            now,
             by,
-        };
-        let verdict = hook.change(&asked, &*self.transaction)?;
-        if let Some(item) = verdict.item {
-            change.becomes(item)?;
-        }
-        Ok(verdict.companions)
+        });
     }
+    let verdict = hook.change(&asked, transaction).map_err(|refused| Refused {
+        at: refused.at.and_then(|at| positions.get(at).copied()),
+        error: refused.error,
+    })?;
+    for (at, becomes) in positions.into_iter().zip(verdict.rows) {
+        if let Some(change) = changes.get_mut(at) {
+            change.becomes(becomes).map_err(|error| blamed(at, error))?;
+        }
+    }
+    Ok(verdict.companions)
+}
 
+/// The position of the change from which everything follows, if there is only one.
+fn only_asked(changes: &[RowChange]) -> Option<usize> {
+    let mut asked = changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| change.is_asked_about());
+    let only = asked.next()?;
+    asked.next().is_none().then_some(only.0)
+}
+
+fn blamed(at: usize, error: Error) -> Refused {
+    Refused { at: Some(at), error }
+}
+
+/// The changes of a request on their way through everything that follows from them.
+struct Chain<'c, 't, 'g> {
+    transaction: &'t mut Transaction<'g>,
+    changes: &'c mut [RowChange],
+}
+
+impl Chain<'_, '_, '_> {
     /// Writes a row that follows. One that already is as it must be ends the chain.
     fn follow(&mut self, companion: Companion, depth: usize) -> Result<(), Error> {
         let table = self.transaction.other_table(&companion.table)?;
         let key = table.key.item_key(&companion.key)?;
+        let is_row = |change: &RowChange| change.table.id == table.id && change.key == key;
+        if self
+            .changes
+            .iter()
+            .any(|change| is_row(change) && !change.is_check && !change.is_nothing())
+        {
+            return Err(defect(
+                &table,
+                "a row of the request was also named as one that follows",
+            ));
+        }
         let old = self.transaction.item(&table, &key)?;
         let new = match companion.item {
             Some(item) => Some(checked(&table, &key, with_key(item, &companion.key))?),
@@ -137,6 +204,11 @@ impl Chain<'_, '_> {
         if old == new {
             return Ok(());
         }
+        self.bound(&table, depth)?;
+        self.write(RowChange::new(table, key, old, new), depth)
+    }
+
+    fn bound(&mut self, table: &Table, depth: usize) -> Result<(), Error> {
         if depth > DEPTH_MAX {
             return Err(Error::validation(format!(
                 "The write was refused: more than {DEPTH_MAX} rows would follow one from another, the last in table {}",
@@ -149,24 +221,37 @@ impl Chain<'_, '_> {
                  items in one request, or items on which fewer rows depend"
             )));
         }
-        let mut change = RowChange { table, key, old, new };
-        self.write(&mut change, By::Companion, depth)
+        Ok(())
+    }
+
+    fn write(&mut self, mut change: RowChange, depth: usize) -> Result<(), Error> {
+        let asked = ask(std::slice::from_mut(&mut change), self.transaction, By::Companion);
+        let companions = asked.map_err(|refused| refused.error)?;
+        // Only the row that expired was removed by time to live; what follows is told apart in no stream.
+        change.stage(self.transaction, Actor::Client)?;
+        let mut of_table = self.changes.iter_mut();
+        if let Some(home) = of_table.find(|home| home.table.id == change.table.id) {
+            home.consumed.add(change.consumed);
+        }
+        companions
+            .into_iter()
+            .try_for_each(|companion| self.follow(companion, depth + 1))
     }
 }
 
 /// The item with its key, where it was left out.
-fn with_key(mut item: Item, key: &Item) -> Item {
+fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
     for (name, value) in key.iter() {
         if !item.contains_key(name) {
-            item.insert(name.clone(), value.clone());
+            Arc::make_mut(&mut item).insert(name.clone(), value.clone());
         }
     }
     item
 }
 
 /// An item that a hook wants stored, held to the same rules as a client's.
-pub(crate) fn checked(table: &Table, key: &ItemKey, item: Item) -> Result<Arc<Image>, Error> {
-    let image = image_to_put(item)?;
+pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<Arc<Image>, Error> {
+    let image = within_size(Image::shared(item))?;
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trestle_api::{Error, ListTablesOutput, Response};
+use trestle_hook::Hook;
 use trestle_store::{Direction, Space};
 
-use crate::hook::Hook;
 use crate::range::Range;
 use crate::shared::internal;
 use crate::transaction::Transaction;

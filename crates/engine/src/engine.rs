@@ -12,7 +12,7 @@ use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
 use crate::commit::{Committer, Work};
 use crate::completion::Completion;
 use crate::conflicts::Hold;
-use crate::janitor::Janitor;
+use crate::janitor::{Janitor, Upkeep};
 use crate::options::Options;
 use crate::shared::Shared;
 
@@ -36,6 +36,11 @@ impl OpenError {
     }
 }
 
+/// A thread of the database panicked before it was closed. What was answered is stored.
+#[derive(Debug, thiserror::Error)]
+#[error("the {0} thread panicked")]
+pub struct CloseError(pub(crate) &'static str);
+
 /// The embedded database. Cloning it is cheap and gives another handle to the same one; it closes with the last.
 #[derive(Clone)]
 pub struct Engine {
@@ -50,7 +55,8 @@ struct Inner {
 }
 
 struct Running {
-    janitor: Janitor,
+    /// Not there until background work begins.
+    janitor: Option<Janitor>,
     committer: JoinHandle<()>,
 }
 
@@ -77,12 +83,19 @@ impl Engine {
 
     /// A database on any store and clock.
     pub fn on(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Result<Self, OpenError> {
+        let engine = Self::load(store, clock, options)?;
+        engine.start_janitor(Upkeep::Everything)?;
+        Ok(engine)
+    }
+
+    /// A database on any store and clock that answers requests and does nothing by itself: no row expires before
+    /// [`Engine::start_janitor`]. This is the moment to install the hook.
+    pub fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Result<Self, OpenError> {
         let shared = Arc::new(Shared::load(store, clock, options)?);
         let (committer, thread) = Committer::start(Arc::clone(&shared))?;
         let committer = Arc::new(committer);
-        let janitor = Janitor::start(Arc::clone(&shared), Arc::downgrade(&committer))?;
         let running = Mutex::new(Some(Running {
-            janitor,
+            janitor: None,
             committer: thread,
         }));
         Ok(Self {
@@ -92,6 +105,28 @@ impl Engine {
                 committer,
             }),
         })
+    }
+
+    /// Begins background work, or adds to it. It is never taken back: an engine that does everything goes on doing so.
+    pub fn start_janitor(&self, upkeep: Upkeep) -> Result<(), OpenError> {
+        let mut running = self.inner.running.lock();
+        let Some(running) = running.as_mut() else {
+            return Ok(());
+        };
+        if let Some(janitor) = &running.janitor {
+            janitor.add(upkeep);
+            return Ok(());
+        }
+        let committer = Arc::downgrade(&self.inner.committer);
+        let janitor = Janitor::start(Arc::clone(self.shared()), committer, upkeep)?;
+        running.janitor = Some(janitor);
+        Ok(())
+    }
+
+    /// Ends background work, then the committer once every accepted write is answered. Later writes are refused. The
+    /// store stays open until the last handle is dropped. Repeating it does nothing more.
+    pub fn close(&self) -> Result<(), CloseError> {
+        self.inner.close()
     }
 
     /// Starts a request. Reads are answered at once, writes when they are durable.
@@ -132,14 +167,22 @@ impl Database for Engine {
     }
 }
 
+impl Inner {
+    fn close(&self) -> Result<(), CloseError> {
+        let Some(running) = self.running.lock().take() else {
+            return Ok(());
+        };
+        let janitor = running.janitor.map_or(Ok(()), Janitor::stop);
+        self.committer.close();
+        running.committer.join().map_err(|_| CloseError("commit"))?;
+        janitor
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(running) = self.running.lock().take() {
-            running.janitor.stop();
-            self.committer.close();
-            if running.committer.join().is_err() {
-                tracing::error!("the commit thread panicked");
-            }
+        if let Err(error) = self.close() {
+            tracing::error!("{error}");
         }
     }
 }

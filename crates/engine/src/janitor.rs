@@ -14,6 +14,7 @@ use trestle_api::{Error, ListTablesOutput, Response};
 use trestle_env::Sleeper;
 
 use crate::commit::Committer;
+use crate::engine::CloseError;
 use crate::shared::Shared;
 use crate::transaction::Transaction;
 
@@ -28,36 +29,64 @@ mod trim_streams;
 /// How long the janitor sleeps at most when there was nothing to do.
 const NAP: Duration = Duration::from_secs(1);
 
+/// How much is done in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upkeep {
+    /// What operations on tables wait for: new indexes are filled and deleted tables cleared. No row of a table changes,
+    /// none expires, and no change record is trimmed.
+    Tables,
+    /// All of it.
+    Everything,
+}
+
 /// The janitor's thread.
 pub(crate) struct Janitor {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
+    does_everything: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Janitor {
     /// Starts the thread.
-    pub(crate) fn start(shared: Arc<Shared>, committer: Weak<Committer>) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        shared: Arc<Shared>,
+        committer: Weak<Committer>,
+        upkeep: Upkeep,
+    ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
+        let does_everything = Arc::new(AtomicBool::new(upkeep == Upkeep::Everything));
         let worker = Worker {
             shared: Arc::clone(&shared),
             committer,
             stop: Arc::clone(&stop),
+            does_everything: Arc::clone(&does_everything),
             kept_until: RefCell::default(),
         };
         let thread = std::thread::Builder::new()
             .name("trestle-janitor".into())
             .spawn(move || worker.run())?;
-        Ok(Self { shared, stop, thread })
+        Ok(Self {
+            shared,
+            stop,
+            does_everything,
+            thread,
+        })
+    }
+
+    /// Does this from now on, too.
+    pub(crate) fn add(&self, upkeep: Upkeep) {
+        if upkeep == Upkeep::Everything {
+            self.does_everything.store(true, Ordering::Release);
+            self.shared.clock.signal().ring();
+        }
     }
 
     /// Ends the thread after the piece of work it is at.
-    pub(crate) fn stop(self) {
+    pub(crate) fn stop(self) -> Result<(), CloseError> {
         self.stop.store(true, Ordering::Release);
         self.shared.clock.signal().ring();
-        if self.thread.join().is_err() {
-            tracing::error!("the janitor thread panicked");
-        }
+        self.thread.join().map_err(|_| CloseError("janitor"))
     }
 }
 
@@ -73,11 +102,28 @@ pub(crate) enum Progress {
 /// One piece of a task.
 type Task = fn(&Worker) -> Result<Progress, Error>;
 
+/// What is done at all times.
+const FOR_TABLES: [(&str, Task); 3] = [
+    ("backfilling an index", backfill::indexes),
+    ("backfilling expiry", backfill::expiry),
+    ("clearing dropped tables", dropped::run),
+];
+
+/// What is done once everything is.
+const FOR_ROWS: [(&str, Task); 5] = [
+    ("expiring items", expire::run),
+    ("clearing expiry entries", stale_expiry::run),
+    ("trimming streams", trim_streams::run),
+    ("splitting shards", split_shards::run),
+    ("forgetting tokens", forget_tokens::run),
+];
+
 /// What the tasks work with.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     committer: Weak<Committer>,
     stop: Arc<AtomicBool>,
+    does_everything: Arc<AtomicBool>,
     /// How far this pass over what expires has come, if it left entries behind it.
     kept_until: RefCell<Option<Vec<u8>>>,
 }
@@ -95,18 +141,10 @@ impl Worker {
 
     /// One piece of every task.
     fn round(&self) -> Progress {
-        let tasks: [(&str, Task); 8] = [
-            ("backfilling an index", backfill::indexes),
-            ("backfilling expiry", backfill::expiry),
-            ("expiring items", expire::run),
-            ("clearing dropped tables", dropped::run),
-            ("clearing expiry entries", stale_expiry::run),
-            ("trimming streams", trim_streams::run),
-            ("splitting shards", split_shards::run),
-            ("forgetting tokens", forget_tokens::run),
-        ];
+        let is_all = self.does_everything.load(Ordering::Acquire);
+        let for_rows = FOR_ROWS.into_iter().filter(|_| is_all);
         let mut progress = Progress::None;
-        for (name, task) in tasks {
+        for (name, task) in FOR_TABLES.into_iter().chain(for_rows) {
             match task(self) {
                 Ok(Progress::Some) => progress = Progress::Some,
                 Ok(Progress::None) => {}

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use trestle_api::{
     CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, ReturnConsumedCapacity,
 };
+use trestle_hook::Refused;
 
 use crate::capacity::{Consumed, Read};
 use crate::catalog::Table;
 use crate::conflicts::Hold;
 use crate::shared::Shared;
 use crate::tokens::{Seen, Token};
-use crate::transaction::{Actor, Transaction};
-use crate::write_item::{ItemWrite, Outcome, Placed, Ready};
+use crate::transaction::Transaction;
+use crate::write_item::{ItemWrite, Outcome, Placed, Ready, stage_all};
 
 /// All items of a transaction together may have this many bytes.
 const TRANSACTION_BYTES_MAX: usize = 4 << 20;
@@ -114,11 +115,9 @@ impl Prepared {
             return self.replay(transaction);
         }
         let total = self.writes.len();
-        let mut outcomes = Vec::with_capacity(self.writes.len());
-        for (position, step) in check(self.writes, transaction)?.into_iter().enumerate() {
-            let ran = step.run(transaction);
-            outcomes.push(ran.map_err(|error| alone(position, total, error))?);
-        }
+        let ready = check(self.writes, transaction)?;
+        let staged = stage_all(ready, transaction);
+        let mut outcomes = staged.map_err(|refused| canceled(refused, total))?;
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
         for outcome in &mut outcomes {
             let entry = consumed
@@ -172,55 +171,37 @@ impl Done {
     }
 }
 
-/// One item's write, once the conditions of all hold.
-struct Step {
-    ready: Ready,
-    /// The write as it was, for the case that another one's consequences reach its item first.
-    again: Option<Placed>,
-}
-
-impl Step {
-    fn run(self, transaction: &mut Transaction<'_>) -> Result<Outcome, Error> {
-        match self.again {
-            Some(again) if transaction.has_written(&again.place()) => {
-                again.unconditionally().run(transaction, Actor::Client)
-            }
-            _ => self.ready.stage(transaction, Actor::Client),
-        }
-    }
-}
-
 /// Checks all conditions, before anything is staged: what follows from one item decides nothing about another.
 fn check(
     writes: Vec<Result<Placed, CancellationReason>>,
     transaction: &Transaction<'_>,
-) -> Result<Vec<Step>, Error> {
-    let is_hooked = transaction.catalog().hook.is_some();
-    let mut steps = Vec::with_capacity(writes.len());
+) -> Result<Vec<Ready>, Error> {
+    let mut all = Vec::with_capacity(writes.len());
     let mut reasons = Vec::with_capacity(writes.len());
     for write in writes {
-        let checked = write.map_err(Ok).and_then(|write| {
-            let again = is_hooked.then(|| write.clone());
-            let ready = write.check(transaction).map_err(reason)?;
-            Ok(Step { ready, again })
-        });
+        let checked = write
+            .map_err(Ok)
+            .and_then(|write| write.check(transaction).map_err(reason));
         match checked {
-            Ok(step) => {
+            Ok(ready) => {
                 reasons.push(CancellationReason::none());
-                steps.push(step);
+                all.push(ready);
             }
             Err(why) => reasons.push(why?),
         }
     }
-    if steps.len() < reasons.len() {
+    if all.len() < reasons.len() {
         return Err(Error::transaction_canceled(reasons));
     }
-    Ok(steps)
+    Ok(all)
 }
 
-/// The cancellation by one item of `total`.
-fn alone(position: usize, total: usize, error: Error) -> Error {
-    let why = match reason(error) {
+/// The cancellation by one item of `total`. Where no single item is the reason, the error stands for itself.
+fn canceled(refused: Refused, total: usize) -> Error {
+    let Some(position) = refused.at else {
+        return refused.error;
+    };
+    let why = match reason(refused.error) {
         Ok(why) => why,
         Err(error) => return error,
     };
@@ -234,7 +215,10 @@ fn alone(position: usize, total: usize, error: Error) -> Error {
 /// Why one item stopped the transaction; an error that is not about the item ends it at once.
 fn reason(error: Error) -> Result<CancellationReason, Error> {
     match error.kind() {
-        ErrorKind::ConditionalCheckFailed => Ok(CancellationReason::condition_failed(error.item().cloned())),
+        ErrorKind::ConditionalCheckFailed => Ok(match error.taken_value() {
+            Some(taken) => CancellationReason::taken(error.message(), taken.clone()),
+            None => CancellationReason::condition_failed(error.item().cloned()),
+        }),
         ErrorKind::Validation => Ok(CancellationReason::validation(error.message())),
         ErrorKind::DuplicateItem => Ok(CancellationReason::new(
             CancellationCode::DuplicateItem,

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
+use trestle_hook::Hook;
 use trestle_item::{codec, size};
 use trestle_store::{Batch, Bytes, Space};
 
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
 use crate::commit::{Group, caught};
-use crate::hook::Hook;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
 use crate::shared::internal;
@@ -112,11 +112,6 @@ impl<'g> Transaction<'g> {
     pub(crate) fn count_companion(&mut self) -> usize {
         self.staged.companions += 1;
         self.staged.companions
-    }
-
-    /// Whether this request has written the item.
-    pub(crate) fn has_written(&self, place: &[u8]) -> bool {
-        self.staged.items.contains_key(place)
     }
 
     /// The time that all of this request's effects carry.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::{Condition, Path, Update};
+use trestle_hook::{Hook, Refused};
 use trestle_item::{Item, size};
 
 use crate::capacity::Consumed;
 use crate::catalog::{Catalog, Table};
-use crate::consequences::RowChange;
-use crate::hook::Hook;
+use crate::consequences::{self, RowChange};
 use crate::image::{self, Image};
 use crate::layout::ItemKey;
 use crate::schema::KeySchema;
@@ -37,6 +37,13 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// Makes the stored form of an item that is final: here, the committer does not wait for it.
+    fn encode(&self) {
+        if let Self::Put(item) | Self::Insert(item) = self {
+            item.bytes();
+        }
+    }
+
     /// The same with the key that the hook finds for it.
     fn identified(&self, hook: &dyn Hook, table: &str, now: Timestamp) -> Result<Self, Error> {
         let place = |item: &Image| image_to_put(hook.place(table, Item::clone(item), now)?);
@@ -82,20 +89,9 @@ pub(crate) struct Placed {
 
 /// A write whose condition held.
 pub(crate) struct Ready {
-    table: Arc<Table>,
-    key: ItemKey,
-    old: Option<Arc<Image>>,
-    next: Next,
-}
-
-/// What an item is to become.
-enum Next {
-    /// Nothing else: only its condition was to be checked.
-    Unchanged,
-    /// This.
-    Item(Arc<Image>),
-    /// Nothing any more; its key.
-    Removed(Item),
+    change: RowChange,
+    /// The key of an item that is to be removed.
+    removed: Option<Item>,
 }
 
 impl ItemWrite {
@@ -115,6 +111,9 @@ impl ItemWrite {
             None => None,
         };
         let key = self.key(&table)?;
+        if given.is_none() {
+            self.action.encode();
+        }
         Ok(Placed {
             write: self,
             table,
@@ -188,15 +187,6 @@ impl Placed {
         }
     }
 
-    /// The same without its condition.
-    pub(crate) fn unconditionally(mut self) -> Self {
-        self.write.condition = None;
-        if let Action::Insert(item) = self.write.action {
-            self.write.action = Action::Put(item);
-        }
-        self
-    }
-
     /// The table as it was when the write was accepted.
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
@@ -225,7 +215,9 @@ impl Placed {
 
     /// Checks the condition and stages the change.
     pub(crate) fn run(self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Outcome, Error> {
-        self.check(transaction)?.stage(transaction, actor)
+        let mut ready = self.check(transaction)?;
+        ready.change.write(transaction, actor)?;
+        Ok(ready.outcome())
     }
 
     /// Checks the condition and makes the new item.
@@ -252,57 +244,57 @@ impl Placed {
                 return Err(Error::condition_failed(shown));
             }
         }
-        let next = match write.action {
-            Action::Check(_) => Next::Unchanged,
-            Action::Put(item) | Action::Insert(item) => Next::Item(item),
-            Action::Delete(key) => Next::Removed(key),
+        let is_check = matches!(write.action, Action::Check(_));
+        let (new, removed) = match write.action {
+            Action::Check(_) => (old.clone(), None),
+            Action::Put(item) | Action::Insert(item) => (Some(item), None),
+            Action::Delete(key) => (None, Some(key)),
             Action::Update(key, update) => {
                 let found = image::item(old.as_ref());
-                Next::Item(updated(&table, key, update.as_ref(), found)?)
+                (Some(updated(&table, key, update.as_ref(), found)?), None)
             }
         };
-        Ok(Ready {
-            table,
-            key,
-            old,
-            next,
-        })
+        let change = RowChange {
+            is_check,
+            ..RowChange::new(table, key, old, new)
+        };
+        Ok(Ready { change, removed })
     }
 }
 
 impl Ready {
-    /// Stages the change with all that follows from it.
-    pub(crate) fn stage(self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<Outcome, Error> {
-        let Self {
+    fn outcome(self) -> Outcome {
+        let RowChange {
             table,
-            key,
             old,
-            next,
-        } = self;
-        let (new, removed) = match next {
-            Next::Unchanged => {
-                let bytes = old.as_ref().map_or(0, |image| image.size());
-                return Ok(Outcome {
-                    table,
-                    new: old.clone(),
-                    old,
-                    removed: None,
-                    consumed: Consumed::table(crate::capacity::write_units(bytes)),
-                });
-            }
-            Next::Item(item) => (Some(item), None),
-            Next::Removed(key) => (None, Some(key)),
-        };
-        let mut change = RowChange { table, key, old, new };
-        let consumed = change.write(transaction, actor)?;
-        Ok(Outcome {
-            table: change.table,
-            old: change.old,
-            new: change.new,
-            removed,
+            new,
             consumed,
-        })
+            ..
+        } = self.change;
+        Outcome {
+            table,
+            old,
+            new,
+            removed: self.removed,
+            consumed,
+        }
     }
+}
+
+/// Stages the writes of one request, all of whose conditions held, with everything that follows from them.
+pub(crate) fn stage_all(
+    ready: Vec<Ready>,
+    transaction: &mut Transaction<'_>,
+) -> Result<Vec<Outcome>, Refused> {
+    let (mut changes, removed): (Vec<RowChange>, Vec<Option<Item>>) = ready
+        .into_iter()
+        .map(|ready| (ready.change, ready.removed))
+        .unzip();
+    consequences::write_all(&mut changes, transaction, Actor::Client)?;
+    let staged = changes.into_iter().zip(removed);
+    Ok(staged
+        .map(|(change, removed)| Ready { change, removed }.outcome())
+        .collect())
 }
 
 /// The item after an update.
@@ -338,7 +330,11 @@ fn updated(
 
 /// The item of a put, unless it is too large.
 pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
-    let image = Image::new(item);
+    within_size(Image::new(item))
+}
+
+/// An item, unless it is too large.
+pub(crate) fn within_size(image: Image) -> Result<Arc<Image>, Error> {
     if image.size() > ITEM_BYTES_MAX {
         return Err(Error::validation(
             "Item size has exceeded the maximum allowed size",

@@ -3,8 +3,8 @@
 mod running;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -49,6 +49,9 @@ pub enum ApplyError {
     /// Some routes cannot work; nothing was changed.
     #[error("{}", .0.join("\n"))]
     Routes(Vec<String>),
+    /// The router was stopped, and does not begin again.
+    #[error("the router was stopped; start another one")]
+    Stopped,
     /// The router's rows could not be read or written.
     #[error("the router's own table cannot be used: {0}")]
     Database(#[from] Error),
@@ -60,8 +63,24 @@ pub struct Router {
     inner: Arc<Inner>,
 }
 
+/// A router that does not keep its routes at work.
+#[derive(Clone)]
+pub struct WeakRouter {
+    inner: Weak<Inner>,
+}
+
+impl WeakRouter {
+    /// The router, if it is still there.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Router> {
+        let inner = self.inner.upgrade()?;
+        Some(Router { inner })
+    }
+}
+
 struct Inner {
     setup: Setup,
+    stopped: AtomicBool,
     rows: Arc<RouterTable>,
     /// Held while routes come and go.
     state: Mutex<State>,
@@ -92,6 +111,7 @@ impl Router {
         Self {
             inner: Arc::new(Inner {
                 setup,
+                stopped: AtomicBool::new(false),
                 rows,
                 state: Mutex::default(),
                 view: RwLock::default(),
@@ -108,6 +128,9 @@ impl Router {
         let doors = self.check(&routes)?;
         let inner = &self.inner;
         let mut state = inner.state.lock().await;
+        if self.is_stopped() {
+            return Err(ApplyError::Stopped);
+        }
         let kept = |running: &Running| routes.contains(&running.route);
         let changed: Vec<String> = state
             .running
@@ -374,9 +397,24 @@ impl Router {
         }
     }
 
-    /// Stops all routes after the deliveries that are under way, and stores their checkpoints.
+    /// A handle that does not keep the routes at work.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakRouter {
+        WeakRouter {
+            inner: Arc::downgrade(&self.inner),
+        }
+    }
+
+    /// Whether it was stopped: it has no routes any more, and takes none.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.inner.stopped.load(Ordering::Acquire)
+    }
+
+    /// Stops all routes after the deliveries that are under way, and stores their checkpoints. It does not begin again.
     pub async fn stop(&self) {
         let mut state = self.inner.state.lock().await;
+        self.inner.stopped.store(true, Ordering::Release);
         let State { running, readers } = std::mem::take(&mut *state);
         self.inner.view.write().clear();
         for running in running.into_values() {

@@ -1,9 +1,10 @@
 //! Derived keys: from the item as it will be to the item as it must be. Pure; whoever commits applies it.
 
-use trestle_item::{AttributeValue, Item};
+use trestle_item::{AttributeValue, Item, Number};
 
-use crate::attribute::{AttributeKind, shown, time_value};
+use crate::attribute::{Attribute, AttributeKind, shown};
 use crate::entity::Entity;
+use crate::kept::Holds;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 use crate::template::{KeyTemplate, RenderError};
@@ -179,8 +180,10 @@ impl<'m> Work<'m, '_> {
     }
 
     fn time(&self, name: &str, now_ms: u64) -> AttributeValue {
-        let kind = self.entity.attribute(name).map(|attribute| attribute.kind);
-        time_value(kind.unwrap_or(AttributeKind::Timestamp), now_ms)
+        match self.entity.attribute(name) {
+            Some(attribute) => attribute.time(now_ms),
+            None => Attribute::new(name, AttributeKind::Timestamp).time(now_ms),
+        }
     }
 
     /// Defaults, types, and what may not change.
@@ -191,6 +194,11 @@ impl<'m> Work<'m, '_> {
                 match &attribute.default {
                     Some(default) => self.set.push((&attribute.name, default.clone())),
                     None if attribute.optional => {}
+                    None if let Some(kept) = entity.keeps(&attribute.name) => {
+                        if kept.holds != Holds::Seen {
+                            self.set.push((&attribute.name, Number::default().into()));
+                        }
+                    }
                     None if !self.stamps && is_time(entity, &attribute.name) => {}
                     None => return Err(self.missing(&attribute.name)),
                 }

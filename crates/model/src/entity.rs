@@ -4,6 +4,7 @@ use trestle_item::{AttributeValue, Item, Map};
 
 use crate::attribute::Attribute;
 use crate::effect::Effect;
+use crate::kept::KeptAttribute;
 use crate::language::Language;
 use crate::refusal::Refusal;
 use crate::template::{KeyTemplate, Said};
@@ -30,6 +31,8 @@ pub struct Entity {
     pub(crate) updated: Option<String>,
     pub(crate) closed: bool,
     pub(crate) effects: Vec<Effect>,
+    /// Attributes that counters of this or of other entities keep.
+    pub(crate) kept: Vec<KeptAttribute>,
     pub(crate) migrate: Migrate,
 }
 

@@ -22,6 +22,7 @@ mod effects;
 mod entity;
 mod fields;
 pub mod file;
+mod kept;
 mod language;
 mod model;
 mod place;
@@ -34,18 +35,19 @@ mod schema;
 mod template;
 
 pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation, Parameter};
-pub use attribute::{Attribute, AttributeKind, timestamp_text};
+pub use attribute::{Attribute, AttributeKind, Precision, timestamp_text, timestamp_text_in};
 pub use build::load;
 pub use derive::Derived;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
-pub use effects::{By, Change, Changed, Companion, RowQuery, Rows, Stopped};
+pub use effects::{Blamed, COUNTS_KEY, COUNTS_TABLE, OrphanCount, Stopped};
 pub use entity::{Entity, Role};
+pub use kept::{Holds, KeptAttribute};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
-pub use refusal::Refusal;
-pub use relayout::{Belongs, FormerRange, Hindrance, Move, MovedKey, Relayout, Sources};
+pub use refusal::{Given, Keeps, Refusal};
+pub use relayout::{Hindrance, Move, MovedKey, Relayout};
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};
 pub use trestle_expr::KeyAttribute;

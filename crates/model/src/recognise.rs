@@ -171,18 +171,28 @@ fn is_derived(model: &Model, table: &Table, name: &str) -> bool {
     })
 }
 
+/// Whether a row of an entity can be made of what identifies it.
+pub(crate) fn stands_alone(entity: &Entity) -> bool {
+    has_needed(entity, |name| entity.identity.iter().any(|known| known == name))
+}
+
 /// Whether an item has what an entity needs and the database does not fill in.
 fn is_complete(entity: &Entity, item: &Item) -> bool {
+    has_needed(entity, |name| item.contains_key(name))
+}
+
+fn has_needed(entity: &Entity, has: impl Fn(&str) -> bool) -> bool {
     let filled_in = |name: &String| {
         let copied = entity.effects.iter().any(|effect| match effect {
             Effect::Copy(copy) => copy.attributes.iter().any(|pair| pair.ours == *name),
             _ => false,
         });
-        copied || entity.created.as_ref() == Some(name) || entity.updated.as_ref() == Some(name)
+        let is_time = entity.created.as_ref() == Some(name) || entity.updated.as_ref() == Some(name);
+        copied || is_time || entity.keeps(name).is_some()
     };
     entity.attributes.iter().all(|attribute| {
         let needed = !attribute.optional && attribute.default.is_none();
-        !needed || item.contains_key(&attribute.name) || filled_in(&attribute.name)
+        !needed || has(&attribute.name) || filled_in(&attribute.name)
     })
 }
 

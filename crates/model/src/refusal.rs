@@ -129,10 +129,25 @@ pub enum Refusal {
     Taken {
         /// The entity.
         entity: String,
-        /// The value.
+        /// The attributes that are unique together.
+        attributes: Vec<String>,
+        /// Their values.
         value: String,
         /// What identifies the row that has it.
         owner: String,
+    },
+    /// A client gave an attribute that the database keeps, and it is not what the database has.
+    Given(Box<Given>),
+    /// A row that counts is written, and the row that counts it is not there.
+    NoParent {
+        /// The entity that is written.
+        entity: String,
+        /// The counter.
+        counter: String,
+        /// The entity that counts.
+        parent: String,
+        /// What identifies the missing row.
+        identity: String,
     },
     /// A row copies attributes of a row that is not there.
     NoOriginal {
@@ -185,14 +200,77 @@ pub enum Refusal {
     },
 }
 
-/// What only the text of [`Refusal::Taken`] says.
-const IS_TAKEN: &str = " is taken by the row of entity ";
+/// An attribute that a client gave, and that the database keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The entity.
+    pub entity: String,
+    /// The attribute.
+    pub attribute: String,
+    /// Why the database keeps it.
+    pub why: Keeps,
+    /// What the attribute is.
+    pub stored: String,
+    /// What was given.
+    pub given: String,
+}
+
+/// Why the database keeps an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    /// A counter counts in it.
+    Count {
+        /// The counter.
+        counter: String,
+        /// The entity whose rows are counted.
+        of: String,
+    },
+    /// It is the time of the row's first write.
+    Created,
+    /// It is a copy.
+    Copy {
+        /// The original's attribute.
+        of: String,
+        /// The original's entity.
+        entity: String,
+        /// What identifies the original.
+        identity: String,
+    },
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entity {}: attribute {} is ", self.entity, self.attribute)?;
+        match &self.why {
+            Keeps::Count { counter, of } => write!(f, "kept by the counter {counter} of entity {of}")?,
+            Keeps::Created => write!(f, "the time of the row's first write")?,
+            Keeps::Copy { of, entity, identity } => {
+                write!(
+                    f,
+                    "copied from attribute {of} of the row of entity {entity} with {identity}"
+                )?;
+            }
+        }
+        write!(
+            f,
+            "; it is {}, and was given as {}; leave it out",
+            self.stored, self.given
+        )?;
+        match &self.why {
+            Keeps::Copy { .. } => write!(f, ", or change it there"),
+            Keeps::Count { .. } | Keeps::Created => Ok(()),
+        }
+    }
+}
 
 impl Refusal {
-    /// Whether a message is that of a [`Refusal::Taken`]: all that a client sees of it is the text.
+    /// What is wrong in the first place, also where it is with a row that follows from the write.
     #[must_use]
-    pub fn is_taken(message: &str) -> bool {
-        message.contains(IS_TAKEN)
+    pub fn cause(&self) -> &Refusal {
+        match self {
+            Self::Following { cause } => cause.cause(),
+            refusal => refusal,
+        }
     }
 }
 
@@ -311,9 +389,23 @@ impl fmt::Display for Refusal {
                 "The row of entity {entity} is its group's newest, and which one comes next cannot be found; point \
                  entity {head} at another row first, or remove it"
             ),
-            Self::Taken { entity, value, owner } => {
-                write!(f, "{value}{IS_TAKEN}{entity} with {owner}")
-            }
+            Self::Taken {
+                entity, value, owner, ..
+            } => write!(
+                f,
+                "Entity {entity}: {value} is taken by the row with {owner}; give another value, or change that row first"
+            ),
+            Self::Given(given) => given.fmt(f),
+            Self::NoParent {
+                entity,
+                counter,
+                parent,
+                identity,
+            } => write!(
+                f,
+                "Entity {entity}: counter {counter} needs the row of entity {parent} with {identity}, which counts it, and \
+                 there is none; write that row first, or in the same transaction"
+            ),
             Self::NoOriginal {
                 entity,
                 copy,

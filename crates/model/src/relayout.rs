@@ -20,6 +20,7 @@ mod sources;
 use std::sync::Arc;
 
 use trestle_expr::KeySelection;
+use trestle_hook::{Belongs, Sources};
 use trestle_item::Item;
 
 use self::pair::{Moving, holds};
@@ -29,7 +30,6 @@ use crate::refusal::Refusal;
 
 pub use hindrance::Hindrance;
 pub use moves::{Move, MovedKey};
-pub use sources::{FormerRange, Sources};
 
 /// What moves between two versions of one model.
 #[derive(Clone, Debug)]
@@ -38,17 +38,6 @@ pub struct Relayout {
     present: Arc<Model>,
     way: Way,
     tables: Vec<MovedTable>,
-}
-
-/// Where the row at a table key belongs, as far as the key says it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Belongs {
-    /// Where it lies.
-    Here,
-    /// At this key.
-    At(Item),
-    /// Elsewhere, and more of the row must be known to tell where.
-    Elsewhere,
 }
 
 /// Which of the versions is the newer one.

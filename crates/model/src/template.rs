@@ -81,7 +81,8 @@ impl KeyTemplate {
     }
 
     /// Whether the key is the attribute of the same name, so that nothing is derived.
-    pub(crate) fn is_identity(&self) -> bool {
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
         self.whole().is_some_and(|slot| {
             slot.attribute.name == self.attribute && slot.attribute.kind.scalar_type() == Some(self.kind)
         })

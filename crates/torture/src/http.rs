@@ -70,6 +70,12 @@ impl Client {
         self.post("/_trestle/clock", "", &body)
     }
 
+    /// Sets a virtual clock.
+    pub fn set_clock(&mut self, seconds: u64) -> io::Result<RawResponse> {
+        let body = serde_json::json!({ "set": seconds });
+        self.post("/_trestle/clock", "", &body)
+    }
+
     /// Asks an admin call that changes nothing.
     pub fn get(&mut self, path: &str) -> io::Result<RawResponse> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;

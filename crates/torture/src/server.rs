@@ -125,6 +125,14 @@ impl Server {
         self.end()
     }
 
+    /// Asks the process to stop, as `kill` does, and waits until it has. Returns what it logged.
+    pub fn terminate(mut self) -> String {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        let _ = self.child.wait();
+        self.end()
+    }
+
     fn end(&mut self) -> String {
         let _ = self.child.kill();
         let _ = self.child.wait();

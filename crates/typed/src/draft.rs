@@ -171,7 +171,40 @@ impl Draft {
             }
             derived.apply(&mut item);
         }
+        if handle.applied {
+            leave_out(entity, &mut item);
+        }
         Ok(item)
+    }
+}
+
+/// Leaves out what the database keeps in a row, so that a row that was read is written back whatever happened to its
+/// counts and copies meanwhile. Index keys may be made of those.
+fn leave_out(entity: &Entity, item: &mut Item) {
+    for kept in entity.kept() {
+        item.remove(&kept.attribute);
+    }
+    let copies = entity.effects().iter().filter_map(|effect| match effect {
+        Effect::Copy(copy) => Some(copy),
+        _ => None,
+    });
+    let copied: Vec<&String> = copies
+        .flat_map(|copy| &copy.attributes)
+        .map(|pair| &pair.ours)
+        .collect();
+    for name in &copied {
+        if !entity.identity().contains(name) {
+            item.remove(name);
+        }
+    }
+    if !copied.is_empty() || !entity.kept().is_empty() {
+        for template in entity
+            .index_keys()
+            .iter()
+            .filter(|template| !template.is_identity())
+        {
+            item.remove(template.attribute());
+        }
     }
 }
 

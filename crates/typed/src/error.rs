@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trestle_api::{CancellationCode, ErrorKind};
+use trestle_api::{CancellationCode, ErrorKind, Taken};
 use trestle_item::{AttributeValue, Item};
 use trestle_model::Refusal;
 
@@ -21,7 +21,8 @@ pub enum Error {
     /// The row that was to be changed is not there.
     #[error("There is no row of entity {} with {}", .0.entity, shown(&.0.key))]
     NotFound(Box<Failed>),
-    /// A value that the model declares unique belongs to another row. The message names both.
+    /// A value that the model declares unique belongs to another row. The message names both, and
+    /// [`taken_value`](trestle_api::Error::taken_value) has them as data.
     #[error("{0}")]
     Taken(trestle_api::Error),
     /// The transaction was given up, for these reasons.
@@ -146,6 +147,8 @@ pub struct Reason {
     pub code: CancellationCode,
     /// The failure in words.
     pub message: String,
+    /// The value that another row has, if that is why.
+    pub taken: Option<Box<Taken>>,
 }
 
 impl fmt::Display for Canceled {
@@ -164,7 +167,7 @@ impl fmt::Display for Canceled {
 impl From<trestle_api::Error> for Error {
     fn from(error: trestle_api::Error) -> Self {
         match error.kind() {
-            ErrorKind::Validation if Refusal::is_taken(error.message()) => Error::Taken(error),
+            ErrorKind::ConditionalCheckFailed if error.taken_value().is_some() => Error::Taken(error),
             ErrorKind::Validation => Error::Invalid(error),
             ErrorKind::ResourceNotFound => Error::NoTable(error),
             ErrorKind::ProvisionedThroughputExceeded
@@ -182,7 +185,8 @@ impl Error {
         match self {
             Error::ConditionFailed(_) | Error::NotFound(_) => true,
             Error::Canceled(canceled) => {
-                canceled.has(|reason| reason.code == CancellationCode::ConditionalCheckFailed)
+                let failed = CancellationCode::ConditionalCheckFailed;
+                canceled.has(|reason| reason.code == failed && reason.taken.is_none())
             }
             _ => false,
         }
@@ -193,7 +197,7 @@ impl Error {
     pub fn is_taken(&self) -> bool {
         match self {
             Error::Taken(_) => true,
-            Error::Canceled(canceled) => canceled.has(|reason| Refusal::is_taken(&reason.message)),
+            Error::Canceled(canceled) => canceled.has(|reason| reason.taken.is_some()),
             _ => false,
         }
     }

@@ -48,6 +48,7 @@ pub use row::{FromRow, Row, read, read_from};
 pub use stream::RowStream;
 pub use transaction::{Part, Transaction};
 pub use trestle_api::Wait;
+pub use trestle_model::Precision;
 pub use value::{Contains, EpochSeconds, NotATimestamp, NotOneOf, Ordered, Text, Timestamp, Value};
 pub use write::{Check, Delete, Put, Update};
 

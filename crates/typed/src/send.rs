@@ -27,6 +27,7 @@ pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item
         let guarded = prepared.guarded;
         match call(handle, prepared).await {
             Ok(answer) => return Ok(answer),
+            Err(error) if error.taken_value().is_some() => return Err(error.into()),
             Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
                 let found = error.item().cloned();
                 if !(guarded && draft.holds(found.as_ref())) {

@@ -149,7 +149,9 @@ async fn commit(
         for (((draft, reason), guarded), row) in drafts.iter().zip(reasons).zip(&guarded).zip(&mut rows) {
             match reason.code {
                 CancellationCode::None | CancellationCode::TransactionConflict => {}
-                CancellationCode::ConditionalCheckFailed if *guarded && draft.holds(reason.item.as_ref()) => {
+                CancellationCode::ConditionalCheckFailed
+                    if *guarded && reason.taken.is_none() && draft.holds(reason.item.as_ref()) =>
+                {
                     row.clone_from(&reason.item);
                 }
                 _ => return Err(canceled(handle, &drafts, reasons)),
@@ -183,6 +185,7 @@ fn canceled_by_absence(parts: usize, at: usize, error: Error) -> Error {
             failed: *failed,
             code: condition_failed.code,
             message: condition_failed.message.unwrap_or_default(),
+            taken: None,
         });
     }
     Error::Canceled(Box::new(Canceled { reasons }))
@@ -194,6 +197,7 @@ fn canceled(handle: Handle<'_>, drafts: &[Draft], reasons: &[CancellationReason]
             failed: failed(handle, draft, reason.item.clone()),
             code: reason.code,
             message: reason.message.clone().unwrap_or_default(),
+            taken: reason.taken.clone(),
         })
     });
     Error::Canceled(Box::new(Canceled {

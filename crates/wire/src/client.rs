@@ -1,7 +1,7 @@
 //! The other direction: requests to bytes and bytes to answers, for a client of a remote endpoint.
 
 use serde::Deserialize;
-use trestle_api::{CancellationReason, Error, ErrorKind, OperationName, Request, Response};
+use trestle_api::{CancellationReason, Error, ErrorKind, OperationName, Request, Response, Taken};
 use trestle_item::Item;
 
 use crate::encode::to_json;
@@ -48,7 +48,8 @@ pub fn decode_error(status: u16, body: &[u8]) -> Error {
     match ErrorKind::from_wire(name) {
         Some(kind) => Error::new(kind, found.message)
             .with_item(found.item)
-            .with_reasons(found.reasons),
+            .with_reasons(found.reasons)
+            .with_taken(found.taken),
         None => Error::internal(format!("The endpoint answered with {name}: {}", found.message)),
     }
 }
@@ -64,4 +65,6 @@ struct Body {
     item: Option<Item>,
     #[serde(default, rename = "CancellationReasons")]
     reasons: Vec<CancellationReason>,
+    #[serde(default, rename = "Taken")]
+    taken: Option<Taken>,
 }

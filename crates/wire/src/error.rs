@@ -1,7 +1,7 @@
 //! Errors to bytes: the single table of how each kind looks on the wire.
 
 use serde::Serialize;
-use trestle_api::{CancellationReason, Error, ErrorKind};
+use trestle_api::{CancellationReason, Error, ErrorKind, Taken};
 use trestle_item::Item;
 
 use crate::encode::to_json;
@@ -71,6 +71,8 @@ struct Body<'a> {
     reasons: &'a [CancellationReason],
     #[serde(rename = "Item", skip_serializing_if = "Option::is_none")]
     item: Option<&'a Item>,
+    #[serde(rename = "Taken", skip_serializing_if = "Option::is_none")]
+    taken: Option<&'a Taken>,
     #[serde(rename = "Message", skip_serializing_if = "Option::is_none")]
     upper_message: Option<&'a str>,
     #[serde(rename = "message", skip_serializing_if = "Option::is_none")]
@@ -86,6 +88,7 @@ pub fn encode_error(error: &Error) -> (u16, Vec<u8>) {
         name: format!("{}#{}", form.namespace, error.kind().as_str()),
         reasons: error.reasons(),
         item: error.item(),
+        taken: error.taken_value(),
         upper_message: message.filter(|_| form.spelling == Spelling::Upper),
         lower_message: message.filter(|_| form.spelling == Spelling::Lower),
     };

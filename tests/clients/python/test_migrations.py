@@ -187,8 +187,8 @@ class BothLayouts(Migrations):
         error = self.refusal(
             self.shop.put_item, Item={"kind": "customer", "customer": "other", "email": "WF@example.org"}
         )
-        self.assertEqual("ValidationException", error["Code"])
-        self.assertIn("is taken by the row of entity customer", error["Message"])
+        self.assertEqual("ConditionalCheckFailedException", error["Code"])
+        self.assertIn("is taken by the row with", error["Message"])
 
     def test_batches_and_transactions_may_name_both_keys(self):
         keys = [former("wf", 6), own("wf", 7), former("wf-2", 6)]

@@ -110,8 +110,8 @@ class Users(ModelTest):
         with self.assertRaises(ClientError) as caught:
             users.put_item(Item={"id": "bob", "email": "ann@example.org"})
         error = caught.exception.response["Error"]
-        self.assertEqual("ValidationException", error["Code"])
-        self.assertEqual('email "ann@example.org" is taken by the row of entity user with id "ann"', error["Message"])
+        self.assertEqual("ConditionalCheckFailedException", error["Code"])
+        self.assertEqual('Entity user: email "ann@example.org" is taken by the row with id "ann"; give another value, or change that row first', error["Message"])
         self.assertNotIn("Item", users.get_item(Key={"id": "bob"}))
 
 

@@ -19,7 +19,6 @@ const STILL_TO_DO: &[(&str, &str)] = &[
     ("Place", "model"),
     ("Rows", "bench"),
     ("Rows", "cli"),
-    ("Rows", "model"),
     ("Rows", "store"),
     ("Walk", "engine"),
 ];

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use trestle_item::Item;
 
-use super::ErrorKind;
 use super::stock::CONDITION_FAILED;
+use super::{ErrorKind, Taken};
 
 /// Why one part of a transaction failed; parts that did not fail have the code `None`.
 #[skip_serializing_none]
@@ -18,6 +18,8 @@ pub struct CancellationReason {
     pub message: Option<String>,
     /// The item that failed the condition, if the request asked for it.
     pub item: Option<Item>,
+    /// The value that is taken, if that is why.
+    pub taken: Option<Box<Taken>>,
 }
 
 wire_enum! {
@@ -57,6 +59,7 @@ impl CancellationReason {
             code,
             message: Some(message.into()),
             item: None,
+            taken: None,
         }
     }
 

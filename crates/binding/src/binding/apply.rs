@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use trestle_engine::Hook;
+use trestle_hook::Hook;
 
 use super::work::Work;
-use super::{BindError, Binding, Held, together};
+use super::{BindError, Binding, Held, loaded, together};
+use crate::counts;
 use crate::fill::{self, Filling};
 use crate::report::{Outcome, Report, Step};
 use crate::rows::Inspection;
@@ -134,6 +135,7 @@ impl Binding {
             Some(hook) => hook,
             None => Arc::new(together(&held)?),
         };
+        counts::ensure(&self.engine, loaded(&held))?;
         self.engine.install(vec![document], Some(hook))?;
         work.before = Some(new);
         *self.held.lock() = held;

@@ -19,6 +19,11 @@ pub(super) struct Held {
     pub(super) migration: Option<Migration>,
 }
 
+/// The models that load.
+pub(super) fn loaded(held: &[Held]) -> impl Iterator<Item = &Model> {
+    held.iter().filter_map(|held| held.model.as_deref().ok())
+}
+
 /// A migration, and what is known about it only in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Migration {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use trestle_env::Timestamp;
 
-use super::held::{Held, Migration, together};
+use super::held::{Held, Migration, loaded, together};
 use super::{BindError, Binding};
+use crate::counts;
 use crate::migration::{Meter, MigrationState, MigrationStatus, Rate};
 
 impl Binding {
@@ -151,6 +152,7 @@ impl Binding {
         held.push(changed);
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
+        counts::ensure(&self.engine, loaded(&held))?;
         self.engine.install(documents, Some(Arc::new(hook)))?;
         *self.held.lock() = held;
         Ok(())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_engine::{Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
+use trestle_hook::{Change, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
 use trestle_model::Relayout;
 
@@ -56,10 +56,13 @@ impl Hook for Guard {
         self.models.place(table, item, now)
     }
 
-    fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
-        let verdict = self.models.change(change, rows)?;
-        if let Some(new) = change.new {
-            self.check(change.table, verdict.item.as_ref().unwrap_or(new))?;
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        let verdict = self.models.change(changes, rows)?;
+        for (at, change) in changes.iter().enumerate() {
+            if let Some(row) = verdict.row(at).of(change.new) {
+                let checked = self.check(change.table, row);
+                checked.map_err(|error| Refused { at: Some(at), error })?;
+            }
         }
         Ok(verdict)
     }

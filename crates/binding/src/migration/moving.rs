@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trestle_api::Error;
-use trestle_engine::{Belongs, Former, FormerRange, Sources};
 use trestle_env::Timestamp;
 use trestle_expr::KeySelection;
+use trestle_hook::{Belongs, Former, Sources};
 use trestle_item::Item;
 use trestle_model::{Model, Relayout};
 
@@ -90,11 +90,7 @@ impl Former for TableFormer {
     }
 
     fn belongs(&self, key: &Item) -> Belongs {
-        match self.moving.relayout.belongs(&self.table, key) {
-            trestle_model::Belongs::Here => Belongs::Here,
-            trestle_model::Belongs::At(own) => Belongs::At(own),
-            trestle_model::Belongs::Elsewhere => Belongs::Elsewhere,
-        }
+        self.moving.relayout.belongs(&self.table, key)
     }
 
     fn is_former(&self, key: &Item) -> bool {
@@ -116,16 +112,7 @@ impl Former for TableFormer {
     }
 
     fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
-        let sources = self.moving.relayout.sources(&self.table, index, selection);
-        let range = |range: trestle_model::FormerRange| FormerRange {
-            selection: range.selection,
-            ordered: range.ordered,
-        };
-        Sources {
-            same: sources.same,
-            ranges: sources.ranges.into_iter().map(range).collect(),
-            everywhere: sources.everywhere,
-        }
+        self.moving.relayout.sources(&self.table, index, selection)
     }
 
     fn looked(&self) {

@@ -105,18 +105,36 @@ fn a_value_that_is_taken_is_refused_with_its_owner() {
     let models = models();
     put(&models, user("ann", "A@x.org"));
     let refused = models.put("rows", user("bob", "a@X.org")).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Validation);
+    assert_eq!(refused.kind(), ErrorKind::ConditionalCheckFailed);
     assert_eq!(
         refused.message(),
-        "email \"a@X.org\" is taken by the row of entity user with user \"ann\""
+        "Entity user: email \"a@X.org\" is taken by the row with user \"ann\"; give another value, or change that row first"
     );
+    let taken = refused.taken_value().unwrap();
+    assert_eq!(
+        (taken.entity.as_str(), taken.owner.as_str()),
+        ("user", "user \"ann\"")
+    );
+    assert_eq!(taken.attributes, ["email"]);
     let both = transaction(vec![
         transact_put(user("bob", "b@x.org")),
         transact_put(user("eve", "B@x.org")),
     ]);
     let refused = models.engine.run(both).unwrap_err();
     let codes: Vec<CancellationCode> = refused.reasons().iter().map(|reason| reason.code).collect();
-    assert_eq!(codes, [CancellationCode::None, CancellationCode::ValidationError]);
+    assert_eq!(
+        codes,
+        [CancellationCode::None, CancellationCode::ConditionalCheckFailed]
+    );
+    let reason = refused.reasons().last().unwrap();
+    assert!(
+        reason
+            .message
+            .as_ref()
+            .unwrap()
+            .contains("is taken by the row with user \"bob\"")
+    );
+    assert!(reason.taken.is_some());
     assert_eq!(models.rows("rows").len(), 2, "ann, and what keeps her address");
     models
         .update(

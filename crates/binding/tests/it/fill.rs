@@ -20,7 +20,7 @@ fn index_keys_tags_and_defaults_are_filled_in() {
     create(&models.engine, "shop", &["pk", "sk"]);
     for number in 1..=700 {
         let row = json!({
-            "pk": "customer#ann", "sk": format!("order#{number:08}"), "placed": "2026-11-15T10:00:00Z",
+            "pk": "customer#ann", "sk": format!("order#{number:08}"), "placed": "2026-11-15T10:00:00.000Z",
         });
         models.put("shop", row).unwrap();
     }
@@ -97,7 +97,7 @@ fn heads_are_made_of_the_newest_and_nothing_old_is_demoted() {
 fn the_newest_is_found_by_time_and_by_what_only_the_key_has() {
     let models = empty();
     create(&models.engine, "things", &["pk", "sk"]);
-    for (number, at) in [(1, "2026-11-15T10:00:00.5Z"), (2, "2026-11-15T10:00:00Z")] {
+    for (number, at) in [(1, "2026-11-15T10:00:00.500Z"), (2, "2026-11-15T10:00:00.000Z")] {
         let key = format!("version#{number:04}");
         let row = json!({"pk": "thing#a", "sk": key, "at": at});
         models.put("things", row).unwrap();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_hook::Former;
 use trestle_item::{Item, codec};
 use trestle_store::{Bytes, Snapshot, Space};
 
-use super::Former;
 use crate::catalog::Table;
 use crate::image::Image;
 use crate::layout::ItemKey;

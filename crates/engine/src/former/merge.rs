@@ -5,13 +5,13 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use trestle_api::Error;
+use trestle_hook::{Belongs, Former, FormerRange, Sources};
 use trestle_item::{Item, codec, key, size};
 use trestle_store::{Bytes, Direction, Rows, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
 use super::find::{former_place, own_key};
 use super::neighbours::Neighbours;
-use super::{Belongs, Former, FormerRange, Sources};
 use crate::catalog::{Index, Table};
 use crate::layout::{self, ItemKey};
 use crate::page::{PAGE_BYTES_MAX, PageRequest, Source};

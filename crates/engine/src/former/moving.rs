@@ -24,7 +24,7 @@ impl Transaction<'_> {
             former: Some(place),
         }) = found
         {
-            let image = checked(table, key, Image::into_item(Arc::unwrap_or_clone(image)))?;
+            let image = checked(table, key, Arc::clone(image.shared_item()))?;
             let before = self.lying(table, &place)?;
             self.relocate(table, (&place, before.as_ref()), (key, image));
         }
@@ -99,7 +99,7 @@ impl Relocation {
             return Ok(None);
         };
         let to = own_key(table, &renewed)?;
-        let after = checked(table, &to, renewed)?;
+        let after = checked(table, &to, Arc::new(renewed))?;
         Ok(Some(Self {
             from,
             before,

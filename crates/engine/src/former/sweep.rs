@@ -152,7 +152,7 @@ impl Engine {
     pub fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {
         let table = self.table(table)?;
         let key = table.key.item_key_in(row)?;
-        checked(&table, &key, row.clone()).map(drop)
+        checked(&table, &key, Arc::new(row.clone())).map(drop)
     }
 
     fn table(&self, name: &str) -> Result<Arc<Table>, Error> {

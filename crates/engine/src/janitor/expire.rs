@@ -109,13 +109,7 @@ fn expire(
     transaction.attempt(|transaction| {
         if let Some((table, item)) = expiring(transaction, seconds, table, key)? {
             let (key, item) = transaction.belonging(&table, key, item)?;
-            let mut change = RowChange {
-                table,
-                key,
-                old: Some(item),
-                new: None,
-            };
-            change.write(transaction, Actor::TimeToLive)?;
+            RowChange::new(table, key, Some(item), None).write(transaction, Actor::TimeToLive)?;
         }
         // Also where the item was not deleted: an entry that nobody else removes would be looked at forever.
         transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));

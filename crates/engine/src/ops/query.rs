@@ -1,78 +1,40 @@
 //! `Query`.
 
-use trestle_api::{Error, Query, QueryOutput};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use trestle_api::{Error, Query, QueryOutput, ReturnConsumedCapacity, Select};
 use trestle_env::Timestamp;
-use trestle_expr::{Condition, KeyCondition, Kind, Parameters, Placeholders, Projection, legacy};
+use trestle_expr::{
+    Condition, KeyCondition, KeySelection, Kind, Parameters, Placeholders, Projection, legacy,
+};
+use trestle_item::Item;
 use trestle_store::{Direction, Snapshot};
 
 use crate::catalog::{Catalog, Index, Table};
-use crate::range;
-use crate::select::{self, Reading, Showing};
+use crate::range::{self, Range};
+use crate::select::{self, Answer, Reading, Showing};
 use crate::shared::Shared;
 
-/// What a query asks, as far as it is known without the table.
-struct Asked {
-    key: KeyCondition,
-    filter: Option<Condition>,
-    projection: Option<Projection>,
+/// What a query asks: its expressions are parsed, and nothing is held against the table yet.
+pub(crate) struct Asked<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) index: Option<&'a str>,
+    pub(crate) key: Cow<'a, KeyCondition>,
+    pub(crate) filter: Option<Cow<'a, Condition>>,
+    pub(crate) projection: Option<Projection>,
+    pub(crate) select: Option<Select>,
+    pub(crate) forward: bool,
+    pub(crate) limit: Option<u32>,
+    pub(crate) start: Option<Item>,
+    pub(crate) consistent: Option<bool>,
+    pub(crate) capacity: Option<ReturnConsumedCapacity>,
 }
 
 pub(crate) fn run(shared: &Shared, request: &Query) -> Result<QueryOutput, Error> {
-    shared.in_one_layout(|catalog| read(&*shared.store.snapshot(), catalog, shared.clock.now(), request))
-}
-
-/// One page of what the query selects in `snapshot`.
-pub(crate) fn read(
-    snapshot: &dyn Snapshot,
-    catalog: &Catalog,
-    now: Timestamp,
-    request: &Query,
-) -> Result<QueryOutput, Error> {
-    let asked = check(request)?;
-    let table = catalog.table(&request.table_name, now)?;
-    let index = select::index(table, request.index_name.as_deref(), request.consistent_read, now)?;
-    let key = index.map_or(&table.key, |index| &index.key);
-    let mut selection = asked.key.resolve(&key.hash, &key.range)?;
-    if index.is_none() {
-        selection = select::in_present_layout(table, selection)?;
-    }
-    check_filter(asked.filter.as_ref(), table, index.map(|index| &**index))?;
-    let shown = select::shown(table, index, request.select, asked.projection)?;
-
-    let invalid = || Error::validation("The provided starting key is invalid");
-    let mut range = match index {
-        Some(index) => range::in_index(index.id, &selection),
-        None => range::in_table(table.id, &selection),
-    }
-    .ok_or_else(|| Error::internal("a checked key has no place"))?;
-    let forward = request.scan_index_forward != Some(false);
-    if let Some(start) = &request.exclusive_start_key {
-        let start = select::bookmark(table, index, &selection, start)?;
-        let position = select::position(table, index, &start).ok_or_else(invalid)?;
-        if !range.contains(&position) {
-            return Err(Error::validation(
-                "The provided starting key is outside query boundaries based on provided conditions",
-            ));
-        }
-        range = range.after(position, forward);
-    }
-    let answer = Reading {
-        table,
-        index,
-        range,
-        selection: Some(&selection),
-        direction: if forward {
-            Direction::Forward
-        } else {
-            Direction::Reverse
-        },
-        limit: request.limit,
-        filter: asked.filter,
-        shown,
-        consistent: request.consistent_read,
-        capacity: request.return_consumed_capacity,
-    }
-    .read(snapshot)?;
+    let asked = parse(request)?;
+    let answer =
+        shared.in_one_layout(|catalog| asked.read(&*shared.store.snapshot(), catalog, shared.clock.now()))?;
     Ok(QueryOutput {
         items: answer.items,
         count: answer.count,
@@ -82,7 +44,72 @@ pub(crate) fn read(
     })
 }
 
-fn check(request: &Query) -> Result<Asked, Error> {
+impl Asked<'_> {
+    /// One page of what the query selects in `snapshot`.
+    pub(crate) fn read(
+        &self,
+        snapshot: &dyn Snapshot,
+        catalog: &Catalog,
+        now: Timestamp,
+    ) -> Result<Answer, Error> {
+        let table = catalog.table(self.table, now)?;
+        let index = select::index(table, self.index, self.consistent, now)?;
+        let key = index.map_or(&table.key, |index| &index.key);
+        let mut selection = self.key.resolve(&key.hash, &key.range)?;
+        if index.is_none() {
+            selection = select::in_present_layout(table, selection)?;
+        }
+        let filter = self.filter.as_deref();
+        check_filter(filter, table, index.map(|index| &**index))?;
+        let shown = select::shown(table, index, self.select, self.projection.clone())?;
+        Reading {
+            table,
+            index,
+            range: self.range(table, index, &selection)?,
+            selection: Some(&selection),
+            direction: if self.forward {
+                Direction::Forward
+            } else {
+                Direction::Reverse
+            },
+            limit: self.limit,
+            filter,
+            shown,
+            consistent: self.consistent,
+            capacity: self.capacity,
+        }
+        .read(snapshot)
+    }
+
+    /// The part of the table or index that is left to read.
+    fn range(
+        &self,
+        table: &Table,
+        index: Option<&Arc<Index>>,
+        selection: &KeySelection,
+    ) -> Result<Range, Error> {
+        let range = match index {
+            Some(index) => range::in_index(index.id, selection),
+            None => range::in_table(table.id, selection),
+        }
+        .ok_or_else(|| Error::internal("a checked key has no place"))?;
+        let Some(start) = &self.start else {
+            return Ok(range);
+        };
+        let start = select::bookmark(table, index, selection, start)?;
+        let position = select::position(table, index, &start)
+            .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
+        if !range.contains(&position) {
+            return Err(Error::validation(
+                "The provided starting key is outside query boundaries based on provided conditions",
+            ));
+        }
+        Ok(range.after(position, self.forward))
+    }
+}
+
+/// What a request asks, if it can be told without its table.
+fn parse(request: &Query) -> Result<Asked<'_>, Error> {
     Parameters {
         expressions: &[
             ("ProjectionExpression", request.projection_expression.is_some()),
@@ -128,9 +155,17 @@ fn check(request: &Query) -> Result<Asked, Error> {
     }
     .parse(placeholders)?;
     Ok(Asked {
-        key,
-        filter,
+        table: &request.table_name,
+        index: request.index_name.as_deref(),
+        key: Cow::Owned(key),
+        filter: filter.map(Cow::Owned),
         projection,
+        select: request.select,
+        forward: request.scan_index_forward != Some(false),
+        limit: request.limit,
+        start: request.exclusive_start_key.clone(),
+        consistent: request.consistent_read,
+        capacity: request.return_consumed_capacity,
     })
 }
 

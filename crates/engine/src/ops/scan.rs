@@ -46,7 +46,7 @@ fn read(shared: &Shared, catalog: &Catalog, request: &Scan) -> Result<ScanOutput
         selection: None,
         direction: Direction::Forward,
         limit: request.limit,
-        filter,
+        filter: filter.as_ref(),
         shown,
         consistent: request.consistent_read,
         capacity: request.return_consumed_capacity,

@@ -1,14 +1,15 @@
 //! What a hook sees of the database: the state of this moment, with everything that is staged.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use trestle_api::{Error, Query};
+use trestle_api::Error;
+use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 
 use super::Transaction;
 use crate::catalog::Table;
-use crate::hook::Rows;
-use crate::ops;
+use crate::ops::query::Asked;
 use crate::overlay::Overlay;
 
 impl Transaction<'_> {
@@ -28,24 +29,36 @@ impl Rows for Transaction<'_> {
         let table = self.other_table(table)?;
         let key = table.key.item_key(key)?;
         let found = self.item(&table, &key)?;
-        Ok(found.map(|image| image.shared_item()))
+        Ok(found.map(|image| Arc::clone(image.shared_item())))
     }
 
-    fn query(&self, query: &Query) -> Result<Vec<Item>, Error> {
-        self.other_table(&query.table_name)?;
+    fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Error> {
+        self.other_table(&query.table)?;
         let rows = Overlay {
             stored: self.group.shared.store.snapshot(),
             staged: [&self.group.batch, &self.staged.batch],
         };
-        let wanted = query.limit.map_or(usize::MAX, |limit| limit as usize);
-        let mut page = query.clone();
+        let wanted = query.limit.unwrap_or(usize::MAX);
+        let mut page = Asked {
+            table: &query.table,
+            index: query.index.as_deref(),
+            key: Cow::Borrowed(&query.key_condition),
+            filter: query.filter.as_ref().map(Cow::Borrowed),
+            projection: None,
+            select: None,
+            forward: true,
+            limit: query.limit.and_then(|limit| u32::try_from(limit).ok()),
+            start: None,
+            consistent: None,
+            capacity: None,
+        };
         let mut items = Vec::new();
         loop {
-            let answer = ops::query::read(&rows, self.catalog(), self.now(), &page)?;
+            let answer = page.read(&rows, self.catalog(), self.now())?;
             items.extend(answer.items.into_iter().flatten());
             items.truncate(wanted);
-            page.exclusive_start_key = answer.last_evaluated_key;
-            if page.exclusive_start_key.is_none() || items.len() == wanted {
+            page.start = answer.last_evaluated_key;
+            if page.start.is_none() || items.len() == wanted {
                 return Ok(items);
             }
         }

@@ -14,7 +14,8 @@ use trestle_api::{
     MIGRATION_PRINCIPAL, OperationType, Query, Record, Select, StreamViewType, TIME_TO_LIVE_PRINCIPAL,
     TimeToLiveSpecification, TransactGetItem, TransactGetItems, TransactWriteItems, UpdateTimeToLive,
 };
-use trestle_engine::{Engine, Hook};
+use trestle_engine::Engine;
+use trestle_hook::Hook;
 use trestle_item::Item;
 use trestle_store::Space;
 

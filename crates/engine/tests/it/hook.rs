@@ -14,7 +14,8 @@ use trestle_api::{
     TimeToLiveSpecification, TransactGetItem, TransactGetItems, TransactWriteItem, TransactWriteItems,
     UpdateItem, UpdateTable, UpdateTimeToLive, WriteRequest,
 };
-use trestle_engine::{By, Engine, Hook};
+use trestle_engine::Engine;
+use trestle_hook::{By, Hook};
 use trestle_item::{AttributeValue, Item};
 use trestle_store::Space;
 
@@ -359,10 +360,16 @@ fn a_refused_companion_refuses_the_write_and_leaves_nothing() {
     let refused = document("a", 2, [("head_refused", AttributeValue::from(true))]);
     let refusal = engine.run(put("D", refused.clone())).unwrap_err();
     assert_eq!(refusal.message(), "no such head, please");
-    let items = vec![transact_put("D", identity("b", 1)), transact_put("D", refused)];
-    let refusal = engine.run(transaction(items)).unwrap_err();
+    let other = transact_put("P", Item::from([("pk", s("b"))]));
+    let refusal = engine
+        .run(transaction(vec![other, transact_put("D", refused.clone())]))
+        .unwrap_err();
     let codes: Vec<_> = refusal.reasons().iter().map(|reason| reason.code).collect();
     assert_eq!(codes, [CancellationCode::None, CancellationCode::ValidationError]);
+    // Which of two documents the head follows from cannot be told.
+    let items = vec![transact_put("D", identity("b", 1)), transact_put("D", refused)];
+    let refusal = engine.run(transaction(items)).unwrap_err();
+    assert_eq!(refusal.message(), "no such head, please");
     let after: Vec<_> = [Space::Items, Space::Index, Space::Changes]
         .map(|space| fixture.rows(space))
         .into();
@@ -425,9 +432,11 @@ fn a_query_sees_what_is_staged_before_it_in_the_same_group() {
 }
 
 #[test]
-fn a_query_sees_what_is_staged_before_it_in_the_same_transaction() {
-    let fixture = fixture();
+fn a_transaction_is_asked_about_once_and_sees_the_state_before_it() {
+    let fixture = Fixture::new();
     let engine = &fixture.engine;
+    create_tables(engine);
+    let (keeper, _open) = install(engine);
     for version in [1, 2, 3] {
         engine.run(put("D", identity("a", version))).unwrap();
     }
@@ -438,9 +447,13 @@ fn a_query_sees_what_is_staged_before_it_in_the_same_transaction() {
         author(1),
         author(2),
     ];
+    keeper.asked.lock().clear();
     engine.run(transaction(items)).unwrap();
+    let asked: Vec<usize> = keeper.asked.lock().iter().map(Vec::len).collect();
+    assert_eq!(asked, [4, 1, 1], "all documents together, then each of two heads");
     assert_eq!(head(engine, "a"), Some((1, 1)));
-    assert_eq!(number(&get(engine, "D", key("b", 2)).unwrap(), "peers"), 1);
+    assert_eq!(head(engine, "b"), Some((2, 2)));
+    assert_eq!(number(&get(engine, "D", key("b", 2)).unwrap(), "peers"), 0);
     fixture.assert_sound();
 }
 
@@ -465,11 +478,18 @@ fn conditions_of_a_transaction_hold_against_the_state_before_it() {
         codes,
         [CancellationCode::None, CancellationCode::ConditionalCheckFailed]
     );
+    // The hook does not cover the second item's table, so that it cannot have said what both make of the row.
     let items = vec![transact_put("D", many), second("attribute_not_exists(pk)")];
-    engine.run(transaction(items)).unwrap();
-    let row = get(engine, "P", Item::from([("pk", s("many-0"))])).unwrap();
-    assert_eq!(number(&row, "t"), 1);
-    assert_eq!(describe(engine, "P").item_count, 1);
+    let refusal = engine.run(transaction(items)).unwrap_err();
+    let why = refusal
+        .reasons()
+        .first()
+        .and_then(|reason| reason.message.clone());
+    assert!(
+        why.is_some_and(|why| why.contains("also named as one that follows")),
+        "{refusal}"
+    );
+    assert_eq!(describe(engine, "P").item_count, 0);
     fixture.assert_sound();
 }
 
@@ -506,7 +526,7 @@ fn a_hook_takes_effect_without_a_restart_and_covers_tables_made_later() {
     assert_eq!(head(engine, "a"), Some((2, 2)));
     let by_client = engine.run(put("H", head_key("a"))).unwrap_err();
     assert!(by_client.message().contains("write those"), "{by_client}");
-    assert!(keeper.asked.lock().contains(&("H".into(), By::Companion)));
+    assert!(keeper.asked.lock().contains(&vec![("H".into(), By::Companion)]));
     engine.install(Vec::new(), None).unwrap();
     engine.run(put("H", head_key("a"))).unwrap();
     assert!(engine.run(put("D", identity("a", 3))).is_err());
@@ -538,7 +558,7 @@ fn requests_on_their_way_meet_the_old_hook_or_the_new_one() {
     assert_eq!(head(engine, "a"), Some((2, 2)));
     let about_documents = |keeper: &Keeper| {
         let asked = keeper.asked.lock();
-        asked.iter().filter(|(table, _)| table == "D").count()
+        asked.iter().flatten().filter(|(table, _)| table == "D").count()
     };
     assert_eq!(about_documents(&old) + about_documents(&new), 3);
     assert!(about_documents(&new) > 0);
@@ -759,7 +779,7 @@ fn expiry_reaches_the_hook_and_a_refusal_keeps_the_item_without_holding_up_other
     fixture.until("the newest version to expire", || {
         head(engine, "a") == Some((1, 1))
     });
-    assert!(keeper.asked.lock().contains(&("D".into(), By::TimeToLive)));
+    assert!(keeper.asked.lock().contains(&vec![("D".into(), By::TimeToLive)]));
     assert_eq!(head(engine, "kept"), Some((119, 120)));
     fixture.assert_sound();
     // Nothing was forgotten: without the hook, those items expire, too.

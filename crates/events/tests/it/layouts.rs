@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_engine::{Belongs, Former, Hook, ItemChange, Rows, Sources, Verdict};
 use trestle_env::Timestamp;
 use trestle_events::{ModelTyper, Typer};
 use trestle_expr::KeySelection;
+use trestle_hook::{Belongs, Change, Former, Hook, Refused, Rows, Sources, Verdict};
 use trestle_item::Item;
 use trestle_model::Model;
 
@@ -100,7 +100,7 @@ impl Hook for Anew {
         Ok(item)
     }
 
-    fn change(&self, _: &ItemChange<'_>, _: &dyn Rows) -> Result<Verdict, Error> {
+    fn change(&self, _: &[Change<'_>], _: &dyn Rows) -> Result<Verdict, Refused> {
         Ok(Verdict::default())
     }
 }

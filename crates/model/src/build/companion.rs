@@ -70,6 +70,7 @@ impl Builder<'_, '_, '_> {
             updated: None,
             closed: false,
             effects: Vec::new(),
+            kept: Vec::new(),
             migrate: Migrate::default(),
         })
     }
@@ -164,6 +165,7 @@ impl Builder<'_, '_, '_> {
             updated: None,
             closed: false,
             effects: Vec::new(),
+            kept: Vec::new(),
             migrate: Migrate::default(),
         })
     }

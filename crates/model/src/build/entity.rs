@@ -63,6 +63,7 @@ impl Builder<'_, '_, '_> {
             updated: draft.updated.as_ref().map(|name| name.value.clone()),
             closed: draft.closed,
             effects: Vec::new(),
+            kept: Vec::new(),
             migrate: Migrate::default(),
         };
         entity.migrate = self.migrate(draft, &entity, &what);
@@ -94,6 +95,7 @@ impl Builder<'_, '_, '_> {
         }
         attributes.sort_by(|one, two| one.name.cmp(&two.name));
         attributes.dedup_by(|one, two| one.name == two.name);
+        self.decide_precisions(&mut attributes, draft, table, what);
         self.check_tag_attribute(draft, table, what);
         self.check_ttl_attribute(draft, table, what);
         attributes

@@ -1,24 +1,26 @@
 //! `copy`: attributes taken from a row of another entity, once or in step with it.
 
+use trestle_hook::RowQuery;
 use trestle_item::Item;
 
+use super::Stopped;
 use super::ledger::Ledger;
 use super::pairs::related;
 use super::plan::Parts;
 use super::settle::Row;
-use super::{RowQuery, Rows, Stopped};
 use crate::access::{AccessPattern, Bound};
-use crate::attribute::plain;
+use crate::attribute::{said, shown};
 use crate::effect::{Copy, Effect};
 use crate::entity::Entity;
-use crate::refusal::Refusal;
+use crate::model::Model;
+use crate::refusal::{Given, Keeps, Refusal};
 
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     copy: Copy,
     /// Position of the entity it is copied from.
-    from: usize,
+    pub(super) from: usize,
     /// Whether a row can do without.
     optional: bool,
 }
@@ -74,12 +76,12 @@ pub(super) fn followers(parts: &Parts<'_>) -> Vec<(usize, Follower)> {
 }
 
 /// Fills in what a row copies. What it had of a copy that is not in step stays.
-pub(super) fn take<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn take(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     item: &mut Item,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(from) = ledger.model.entities.get(step.from) else {
         return Ok(());
     };
@@ -118,6 +120,38 @@ pub(super) fn take<R: Rows>(
     Ok(())
 }
 
+/// A copy is what its original says. What a client gives must be the same, or what is stored.
+pub(super) fn check_given(
+    model: &Model,
+    step: &Step,
+    row: &Row<'_>,
+    given: &Item,
+    item: &Item,
+) -> Result<(), Refusal> {
+    let mut copied = step.copy.attributes.iter();
+    let other = copied.find(|pair| {
+        let value = given.get(&pair.ours);
+        let stored = row.old.and_then(|old| old.get(&pair.ours));
+        value.is_some() && value != item.get(&pair.ours) && value != stored
+    });
+    let (Some(pair), Some(from)) = (other, model.entities.get(step.from)) else {
+        return Ok(());
+    };
+    let identity = related(from, &step.copy.with, item).unwrap_or_default();
+    let value = |item: &Item| item.get(&pair.ours).map_or("missing".to_owned(), shown);
+    Err(Refusal::Given(Box::new(Given {
+        entity: row.entity.name.clone(),
+        attribute: pair.ours.clone(),
+        why: Keeps::Copy {
+            of: pair.theirs.clone(),
+            entity: from.name.clone(),
+            identity: said(&identity),
+        },
+        stored: value(item),
+        given: value(given),
+    })))
+}
+
 fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'n String, &'n String)>) {
     for (theirs, ours) in names {
         match source.get(theirs) {
@@ -133,25 +167,21 @@ fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'
 }
 
 fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> Refusal {
-    let said: Vec<String> = identity
-        .iter()
-        .map(|(name, value)| format!("{name} {:?}", plain(value)))
-        .collect();
     Refusal::NoOriginal {
         entity: entity.name.clone(),
         copy: step.copy.name.clone(),
         from: from.name.clone(),
-        original: said.join(", "),
+        original: said(identity),
     }
 }
 
 /// Brings the copies of a row in step with it. Those of a row that is gone stay as they are.
-pub(super) fn lead<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn lead(
+    ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(new) = new else { return Ok(()) };
     let mut copied = follower.copy.attributes.iter();
     // What copies a new row has been left with by one that went is not known.
@@ -179,13 +209,13 @@ pub(super) fn lead<R: Rows>(
 }
 
 /// The rows that have copies, as they are found by the original as it was and as it is.
-fn copies<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn copies(
+    ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
     entity: &Entity,
     row: &Row<'_>,
     new: &Item,
-) -> Result<Vec<usize>, Stopped<R::Error>> {
+) -> Result<Vec<usize>, Stopped> {
     let after = bound(&follower.finder, new)?;
     let before = match row.old {
         Some(old) => bound(&follower.finder, old)?.filter(|before| after.as_ref() != Some(before)),
@@ -203,10 +233,11 @@ fn copies<R: Rows>(
                 ..
             } => {
                 let query = RowQuery {
-                    table_name,
+                    table: table_name,
                     index,
                     key_condition,
                     filter,
+                    limit: None,
                 };
                 found.extend(ledger.query(entity.table, &query)?);
             }

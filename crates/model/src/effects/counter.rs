@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item, Number};
 
-use super::ledger::Ledger;
+use super::Stopped;
+use super::ledger::{At, Ledger};
 use super::members::joined;
 use super::pairs::related;
 use super::plan::Parts;
-use super::settle::Row;
-use super::{Rows, Stopped};
-use crate::attribute::plain;
+use super::settle::{Row, identified};
+use crate::attribute::{plain, said};
 use crate::effect::{Amount, Counter, Once};
 use crate::entity::Entity;
+use crate::recognise::stands_alone;
 use crate::refusal::Refusal;
+
+const OUT_OF_BOUNDS: &str = "cannot count any further";
 
 /// What is known about a counter before anything is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +24,8 @@ pub(crate) struct Step {
     counter: Counter,
     /// Position of the entity that counts.
     entity: usize,
+    /// Whether its row can be made of its identity alone.
+    stands_alone: bool,
 }
 
 /// What one row counts, and where.
@@ -32,8 +37,10 @@ struct Count {
 
 impl Step {
     pub(super) fn of(parts: &Parts<'_>, counter: &Counter) -> Option<Self> {
+        let entity = parts.position(&counter.entity)?;
         Some(Step {
-            entity: parts.position(&counter.entity)?,
+            entity,
+            stands_alone: parts.entities.get(entity).is_some_and(stands_alone),
             counter: counter.clone(),
         })
     }
@@ -58,49 +65,53 @@ impl Step {
         }))
     }
 
-    fn refused(&self, other: &Entity, reason: impl Into<String>) -> Refusal {
-        Refusal::Unfit {
-            entity: other.name.clone(),
-            attribute: self.counter.attribute.clone(),
-            reason: reason.into(),
-        }
+    fn refused(&self, other: &Entity, reason: &str) -> Refusal {
+        unfit(other, &self.counter.attribute, reason)
     }
 
-    fn add(&self, other: &Entity, item: &mut Item, amount: &Number) -> Result<(), Refusal> {
-        let stored = match item.get(&self.counter.attribute) {
-            None => other
-                .attribute(&self.counter.attribute)
-                .and_then(|attribute| attribute.default.as_ref()?.as_n())
-                .cloned()
-                .unwrap_or_default(),
-            Some(AttributeValue::N(number)) => *number,
-            Some(_) => return Err(self.refused(other, "is no number, and a counter counts in it")),
-        };
-        let sum = stored.checked_add(amount);
-        let sum = sum.map_err(|_| self.refused(other, "cannot count any further"))?;
-        item.insert(self.counter.attribute.clone(), sum);
+    /// Counts in a row of the ledger.
+    fn count_in(
+        &self,
+        ledger: &mut Ledger<'_, '_>,
+        other: &Entity,
+        at: At,
+        mut item: Item,
+        amount: &Number,
+    ) -> Result<(), Refusal> {
+        add(other, &self.counter.attribute, &mut item, amount)?;
+        ledger.put(other, at, item);
         Ok(())
+    }
+
+    fn no_parent(&self, entity: &Entity, other: &Entity, identity: &Item) -> Refusal {
+        Refusal::NoParent {
+            entity: entity.name.clone(),
+            counter: self.counter.name.clone(),
+            parent: other.name.clone(),
+            identity: said(identity),
+        }
     }
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     match &step.counter.once {
-        Once::Row => count_rows(ledger, step, row.old, new),
-        Once::Event { attributes, seen } => count_events(ledger, step, attributes, seen, row.old, new),
+        Once::Row => count_rows(ledger, step, row, new),
+        Once::Event { attributes, seen } => count_events(ledger, step, attributes, seen, row, new),
     }
 }
 
-fn count_rows<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn count_rows(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
-    old: Option<&Item>,
+    row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
+    let old = row.old;
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -118,35 +129,126 @@ fn count_rows<R: Rows>(
         return Ok(());
     }
     if let Some(before) = before {
+        let taken = Number::default().checked_sub(&before.amount);
+        let taken = taken.map_err(|_| step.refused(other, OUT_OF_BOUNDS))?;
         let at = ledger.find(other, before.key)?;
-        // A count that is not there was not of this row.
-        if let Some(counting) = ledger.row(at) {
-            let mut item = (*counting).clone();
-            let taken = Number::default().checked_sub(&before.amount);
-            let taken = taken.map_err(|_| step.refused(other, "cannot count any further"))?;
-            step.add(other, &mut item, &taken)?;
-            ledger.put(other, at, item);
+        match ledger.row(at) {
+            Some(row) => step.count_in(ledger, other, at, Arc::unwrap_or_clone(row), &taken)?,
+            None => add_to_orphan(ledger, other, &step.counter.attribute, &before.identity, &taken)?,
         }
     }
     if let Some(after) = after {
         let at = ledger.find(other, after.key)?;
-        let mut item = ledger.row(at).map_or(after.identity, |row| (*row).clone());
-        step.add(other, &mut item, &after.amount)?;
-        ledger.put(other, at, item);
+        let refers =
+            || old.and_then(|old| related(other, &step.counter.with, old)) == Some(after.identity.clone());
+        match ledger.row(at) {
+            Some(row) => step.count_in(ledger, other, at, Arc::unwrap_or_clone(row), &after.amount)?,
+            None if step.stands_alone => step.count_in(ledger, other, at, after.identity, &after.amount)?,
+            None if refers() => {
+                add_to_orphan(
+                    ledger,
+                    other,
+                    &step.counter.attribute,
+                    &after.identity,
+                    &after.amount,
+                )?;
+            }
+            None => return Err(step.no_parent(row.entity, other, &after.identity).into()),
+        }
     }
     Ok(())
 }
 
+/// A row that counts others is new: it takes back what was counted while it was not there.
+pub(super) fn recall(
+    ledger: &mut Ledger<'_, '_>,
+    row: &Row<'_>,
+    item: &mut Arc<Item>,
+) -> Result<(), Stopped> {
+    let counts = row.entity.row_counts();
+    if row.old.is_some() || counts.is_empty() {
+        return Ok(());
+    }
+    let identity = identified(row.entity, Arc::clone(item));
+    for attribute in counts {
+        let orphan = ledger.orphan_count(row.entity, attribute, &identity)?;
+        let count = std::mem::take(&mut orphan.count);
+        if count != Number::default() {
+            add(row.entity, attribute, Arc::make_mut(item), &count)?;
+        }
+    }
+    Ok(())
+}
+
+/// A row that counts others is removed: what it counted is kept as long as those are there.
+pub(super) fn leave(ledger: &mut Ledger<'_, '_>, row: &Row<'_>) -> Result<(), Stopped> {
+    let Some(old) = row.old else { return Ok(()) };
+    for attribute in row.entity.row_counts() {
+        let Some(counted) = old.get(attribute).and_then(AttributeValue::as_n) else {
+            continue;
+        };
+        let count = counted.checked_sub(&row.entity.count_base(attribute));
+        let count = count.map_err(|_| unfit(row.entity, attribute, OUT_OF_BOUNDS))?;
+        if count != Number::default() {
+            add_to_orphan(ledger, row.entity, attribute, old, &count)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_to_orphan(
+    ledger: &mut Ledger<'_, '_>,
+    other: &Entity,
+    attribute: &str,
+    identity: &Item,
+    amount: &Number,
+) -> Result<(), Stopped> {
+    let orphan = ledger.orphan_count(other, attribute, identity)?;
+    let sum = orphan.count.checked_add(amount);
+    orphan.count = sum.map_err(|_| unfit(other, attribute, OUT_OF_BOUNDS))?;
+    Ok(())
+}
+
+/// Counts in an attribute of a row.
+fn add(entity: &Entity, attribute: &str, item: &mut Item, amount: &Number) -> Result<(), Refusal> {
+    let stored = match item.get(attribute) {
+        None => entity.count_base(attribute),
+        Some(AttributeValue::N(number)) => *number,
+        Some(_) => {
+            return Err(unfit(
+                entity,
+                attribute,
+                "is no number, and a counter counts in it",
+            ));
+        }
+    };
+    let sum = stored.checked_add(amount);
+    item.insert(
+        attribute,
+        sum.map_err(|_| unfit(entity, attribute, OUT_OF_BOUNDS))?,
+    );
+    Ok(())
+}
+
+fn unfit(entity: &Entity, attribute: &str, reason: &str) -> Refusal {
+    Refusal::Unfit {
+        entity: entity.name.clone(),
+        attribute: attribute.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
 /// An event counts when it is first seen. That its row goes or changes does not make it unseen: a redelivery after
 /// that would count again.
-fn count_events<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn count_events(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     attributes: &[String],
     seen: &str,
-    old: Option<&Item>,
+    counted: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
+    let old = counted.old;
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -163,11 +265,13 @@ fn count_events<R: Rows>(
     }
     let at = ledger.find(other, count.key)?;
     let row = ledger.row(at);
+    if row.is_none() && !step.stands_alone {
+        return Err(step.no_parent(counted.entity, other, &count.identity).into());
+    }
     if let Some(events) = joined(row.as_deref(), seen, &event) {
         let mut item = row.map_or(count.identity, Arc::unwrap_or_clone);
         item.insert(seen, events);
-        step.add(other, &mut item, &count.amount)?;
-        ledger.put(other, at, item);
+        step.count_in(ledger, other, at, item, &count.amount)?;
     }
     Ok(())
 }

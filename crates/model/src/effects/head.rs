@@ -6,13 +6,15 @@ mod rank;
 
 use std::sync::Arc;
 
+use trestle_env::Timestamp;
+use trestle_hook::By;
 use trestle_item::{AttributeValue, Item, Number};
 
 use self::group::{Group, Member};
+use super::Stopped;
 use super::ledger::{At, Ledger};
 use super::plan::Parts;
 use super::settle::Row;
-use super::{By, Rows, Stopped};
 use crate::effect::{Edit, Head};
 use crate::entity::Entity;
 use crate::refusal::Refusal;
@@ -81,16 +83,16 @@ impl Step {
     }
 
     /// The other rows of a row's group that could be its newest.
-    fn others<R: Rows>(
+    fn others(
         &self,
-        ledger: &mut Ledger<'_, '_, R>,
+        ledger: &mut Ledger<'_, '_>,
         group: &Group,
         row: &Row<'_>,
         head: &Item,
-    ) -> Result<Vec<Member>, Stopped<R::Error>> {
+    ) -> Result<Vec<Member>, Stopped> {
         let mut rows = group.rows(ledger, row.entity, head)?;
         rows.retain(|(at, item)| {
-            let takes_part = self.head.rank(item).is_some() && !self.expires(item, ledger.now_ms);
+            let takes_part = self.head.rank(item).is_some() && !self.expires(item, ledger.now);
             takes_part && ledger.key(*at) != Some(row.key)
         });
         Ok(rows)
@@ -112,12 +114,12 @@ impl Step {
         self.marks && set.all(|(name, value)| item.get(name) == Some(value))
     }
 
-    fn expires(&self, item: &Item, now_ms: u64) -> bool {
+    fn expires(&self, item: &Item, now: Timestamp) -> bool {
         let seconds = self.ttl.as_ref().and_then(|name| item.get(name)?.as_n());
-        seconds.is_some_and(|seconds| *seconds <= Number::from(now_ms / 1000))
+        seconds.is_some_and(|seconds| *seconds <= Number::from(now.as_secs()))
     }
 
-    fn promote(&self, item: &mut Item, old: Option<&Item>, now_ms: u64) {
+    fn promote(&self, item: &mut Item, old: Option<&Item>, now: Timestamp) {
         // What was demoted before is to stay again. A new row's own time to live is its own.
         if let Some(ttl) = &self.ttl
             && self.head.demote.expire_after_seconds.is_some()
@@ -125,17 +127,17 @@ impl Step {
         {
             item.remove(ttl);
         }
-        self.edit(&self.head.promote, item, now_ms);
+        self.edit(&self.head.promote, item, now);
     }
 
-    fn demote(&self, item: &mut Item, now_ms: u64) {
-        self.edit(&self.head.demote, item, now_ms);
+    fn demote(&self, item: &mut Item, now: Timestamp) {
+        self.edit(&self.head.demote, item, now);
     }
 
-    fn edit(&self, edit: &Edit, item: &mut Item, now_ms: u64) {
+    fn edit(&self, edit: &Edit, item: &mut Item, now: Timestamp) {
         mark(edit, item);
         if let (Some(ttl), Some(seconds)) = (&self.ttl, edit.expire_after_seconds) {
-            item.insert(ttl.clone(), (now_ms / 1000).saturating_add(seconds));
+            item.insert(ttl.clone(), now.as_secs().saturating_add(seconds));
         }
     }
 
@@ -189,12 +191,12 @@ fn mark(edit: &Edit, item: &mut Item) {
 }
 
 /// How a row stands to its head, and what that makes of the row itself. `item` is the row as it will be.
-pub(super) fn stand<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn stand(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     item: Option<&mut Arc<Item>>,
-) -> Result<Option<(Standing, bool)>, Stopped<R::Error>> {
+) -> Result<Option<(Standing, bool)>, Stopped> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(None);
     };
@@ -221,8 +223,29 @@ pub(super) fn stand<R: Rows>(
         },
         _ => Place::Apart,
     };
-    let edited = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now_ms));
+    let edited = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now));
     Ok(Some((Standing { head: at, place }, edited)))
+}
+
+/// Whether the head of its group stands for a row.
+pub(super) fn leads(
+    ledger: &mut Ledger<'_, '_>,
+    step: &Step,
+    entity: Option<&Entity>,
+    at: At,
+) -> Result<bool, Stopped> {
+    let of_head = ledger.model.entities.get(step.entity);
+    let (Some(of_head), Some(entity), Some(stored)) = (of_head, entity, ledger.settled(at)) else {
+        return Ok(false);
+    };
+    let Ok(key) = of_head.key_from(&stored) else {
+        return Ok(false);
+    };
+    let head = ledger.find(of_head, key)?;
+    let head = ledger.row(head);
+    Ok(head
+        .zip(ledger.key(at))
+        .is_some_and(|(head, key)| points_at(entity, &head, key)))
 }
 
 fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
@@ -232,13 +255,13 @@ fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
 
 /// Whether the newest row stays the newest as it will be. One that goes back among others may meet a newer one; where
 /// the group cannot be read, it stays.
-fn keeps_its_place<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn keeps_its_place(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     head: Option<&Item>,
     item: &Item,
-) -> Result<bool, Stopped<R::Error>> {
+) -> Result<bool, Stopped> {
     if step.head.rank(item).is_none() {
         return Ok(false);
     }
@@ -267,19 +290,19 @@ fn edit_own(
     has_head: bool,
     row: &Row<'_>,
     item: &mut Arc<Item>,
-    now_ms: u64,
+    now: Timestamp,
 ) -> bool {
     let before = Arc::clone(item);
     match place {
-        Place::Becomes => step.promote(Arc::make_mut(item), row.old, now_ms),
+        Place::Becomes => step.promote(Arc::make_mut(item), row.old, now),
         // Whatever was written, it stays marked as long as it is the newest.
         Place::Is => mark(&step.head.promote, Arc::make_mut(item)),
-        Place::StepsDown => step.demote(Arc::make_mut(item), now_ms),
+        Place::StepsDown => step.demote(Arc::make_mut(item), now),
         // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
         Place::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
-            step.demote(Arc::make_mut(item), now_ms);
+            step.demote(Arc::make_mut(item), now);
         }
         Place::Apart => {}
     }
@@ -287,13 +310,13 @@ fn edit_own(
 }
 
 /// What a row's place makes of the head and of other rows of its group.
-pub(super) fn follow<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn follow(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     standing: &Standing,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -318,12 +341,12 @@ pub(super) fn follow<R: Rows>(
 }
 
 /// Demotes the row that a head stands for. What is to be remembered of it.
-fn succeed<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn succeed(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,
     head: &Item,
-) -> Result<Vec<(String, AttributeValue)>, Stopped<R::Error>> {
+) -> Result<Vec<(String, AttributeValue)>, Stopped> {
     if step.knows_enough() {
         return Ok(step.to_remember(head));
     }
@@ -336,7 +359,7 @@ fn succeed<R: Rows>(
     };
     let previous = step.to_remember(&predecessor);
     let mut demoted = Arc::unwrap_or_clone(predecessor);
-    step.demote(&mut demoted, ledger.now_ms);
+    step.demote(&mut demoted, ledger.now);
     ledger.put(entity, at, demoted);
     Ok(previous)
 }
@@ -348,13 +371,13 @@ enum Successor {
     Unknown,
 }
 
-fn fall_back<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn fall_back(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     at: At,
     head: &Item,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -368,7 +391,8 @@ fn fall_back<R: Rows>(
                 return Ok(());
             };
             let mut promoted = (*stored).clone();
-            step.promote(&mut promoted, Some(&stored), ledger.now_ms);
+            let before = ledger.settled(successor);
+            step.promote(&mut promoted, before.as_deref(), ledger.now);
             ledger.put(of_head, at, step.content(&promoted, Vec::new()));
             ledger.put(row.entity, successor, promoted);
         }
@@ -386,13 +410,13 @@ fn fall_back<R: Rows>(
 
 /// The newest row that is no newer than the one that steps down, so that a head that was set back does not go forward
 /// again; if there is none, the newest of all.
-fn newest_of_group<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn newest_of_group(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     group: &Group,
     row: &Row<'_>,
     head: &Item,
-) -> Result<Successor, Stopped<R::Error>> {
+) -> Result<Successor, Stopped> {
     let mut newest: Option<Member> = None;
     for (at, item) in step.others(ledger, group, row, head)? {
         if newest
@@ -406,12 +430,12 @@ fn newest_of_group<R: Rows>(
 }
 
 /// The row before, if what the head remembers identifies it.
-fn remembered_row<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn remembered_row(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,
     head: &Item,
-) -> Result<Successor, Stopped<R::Error>> {
+) -> Result<Successor, Stopped> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(Successor::Unknown);
     };
@@ -430,7 +454,7 @@ fn remembered_row<R: Rows>(
     let at = ledger.find(entity, key)?;
     let takes_part = ledger
         .row(at)
-        .is_some_and(|item| step.head.rank(&item).is_some() && !step.expires(&item, ledger.now_ms));
+        .is_some_and(|item| step.head.rank(&item).is_some() && !step.expires(&item, ledger.now));
     Ok(if takes_part {
         Successor::Row(at)
     } else {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item};
 
+use super::Stopped;
 use super::ledger::Ledger;
 use super::members::{joined, without};
 use super::pairs::related;
 use super::plan::Parts;
 use super::settle::Row;
-use super::{Rows, Stopped};
 use crate::effect::{Effect, Inverse, InverseForm, Pair};
 use crate::entity::Entity;
 
@@ -166,12 +166,12 @@ fn is_empty_without(entity: &Entity, name: &String) -> bool {
         || entity.updated.as_ref() == Some(name)
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(other) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -201,13 +201,13 @@ fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     }
 }
 
-fn join<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn join(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     (entity, other): (&Entity, &Entity),
     theirs: &str,
     own: &str,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let identity = identity(other, theirs);
     let at = ledger.find(other, other.key_from(&identity)?)?;
     let row = ledger.row(at);
@@ -227,13 +227,13 @@ fn join<R: Rows>(
 
 /// A row of the other side that belongs to one row only belongs to another one now. Its former row is told at once: a
 /// row that changes hands twice before it is settled would not have changed.
-fn give_up<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn give_up(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,
     before: &str,
     theirs: &str,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let (Form::Identities { of, .. }, Ok(key)) = (&step.form, entity.key_from(&identity(entity, before)))
     else {
         return Ok(());
@@ -253,13 +253,13 @@ fn give_up<R: Rows>(
     Ok(())
 }
 
-fn leave<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn leave(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     other: &Entity,
     theirs: &str,
     own: &str,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Ok(key) = other.key_from(&identity(other, theirs)) else {
         return Ok(());
     };
@@ -319,7 +319,7 @@ impl Form {
     }
 }
 
-fn is_nothing<R: Rows>(ledger: &Ledger<'_, '_, R>, other: &Entity, item: &Item) -> bool {
+fn is_nothing(ledger: &Ledger<'_, '_>, other: &Entity, item: &Item) -> bool {
     let table = ledger.model.tables.get(other.table);
     let tag = table.and_then(|table| table.entity_attribute.as_ref());
     item.keys()
@@ -327,14 +327,14 @@ fn is_nothing<R: Rows>(ledger: &Ledger<'_, '_, R>, other: &Entity, item: &Item) 
 }
 
 /// One row of the other side for each row of this one.
-fn mirror<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn mirror(
+    ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     with: &[Pair],
     back: &[Pair],
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let before = row.old.and_then(|old| related(other, with, old));
     let before = before.and_then(|identity| other.key_from(&identity).ok());
     let after = match new.and_then(|new| related(other, with, new)) {

@@ -1,19 +1,20 @@
 //! A client's write to a row that the database keeps: a head, or what keeps a value unique.
 
+use trestle_hook::Change;
 use trestle_item::Item;
 
-use super::ledger::{Ledger, ROOT};
-use super::{Rows, Stopped, head, unique};
+use super::ledger::{At, Ledger};
+use super::{Stopped, head, unique};
 use crate::entity::{Entity, Role};
 use crate::refusal::Refusal;
 
-/// Writes the root of the ledger, if that is allowed.
-pub(super) fn write<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+/// Writes a root of the ledger, if that is allowed. The effects of all other roots are accounted for.
+pub(super) fn write(
+    ledger: &mut Ledger<'_, '_>,
+    at: At,
     kept: &Entity,
-    old: Option<&Item>,
-    new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+    change: &Change<'_>,
+) -> Result<(), Stopped> {
     let (Role::Head { of } | Role::Unique { of }) = &kept.role else {
         return Ok(());
     };
@@ -22,36 +23,35 @@ pub(super) fn write<R: Rows>(
         return Ok(());
     };
     let plan = model.plan_of(entity);
-    match (&kept.role, plan.and_then(|plan| plan.head.as_ref()), old, new) {
-        (Role::Head { .. }, Some(step), old, Some(new)) => head::point(ledger, step, entity, old, new),
-        (Role::Head { .. }, Some(step), Some(old), None) => {
-            ledger.remove(ROOT);
-            head::unpoint(ledger, step, entity, old)
-        }
-        _ => write_unique(ledger, kept, entity, old, new),
+    let (old, new) = (change.old.map(|old| &**old), change.new.map(|new| &**new));
+    match (&kept.role, plan.and_then(|plan| plan.head.as_ref()), new) {
+        (Role::Head { .. }, Some(step), Some(new)) => head::point(ledger, at, step, entity, old, new),
+        (Role::Head { .. }, Some(step), None) => head::unpoint(ledger, at, step, entity),
+        _ => write_unique(ledger, at, kept, entity, new),
     }
 }
 
-/// What keeps a value unique changes with its row only. It may go when it is nobody's.
-fn write_unique<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+/// What keeps a value unique changes with its row only. It may go when no row has the value.
+fn write_unique(
+    ledger: &mut Ledger<'_, '_>,
+    at: At,
     kept: &Entity,
     entity: &Entity,
-    old: Option<&Item>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
-    if old == new {
+) -> Result<(), Stopped> {
+    let old = ledger.row(at);
+    if old.as_deref() == new {
         return Ok(());
     }
-    let owner = match old.and_then(|old| entity.key_from(old).ok()) {
+    let owner = match old.as_ref().and_then(|old| entity.key_from(old).ok()) {
         Some(key) => {
-            let at = ledger.find(entity, key)?;
-            ledger.row(at)
+            let owner = ledger.find(entity, key)?;
+            ledger.row(owner)
         }
         None => None,
     };
     let owned = old.zip(owner).is_some_and(|(old, owner)| {
-        unique::owns(entity, &owner, old) && kept.key_from(&owner).ok().as_ref() == ledger.key(ROOT)
+        unique::owns(entity, &owner, &old) && kept.key_from(&owner).ok().as_ref() == ledger.key(at)
     });
     if new.is_some() || owned {
         return Err(Refusal::Kept {
@@ -61,6 +61,6 @@ fn write_unique<R: Rows>(
         }
         .into());
     }
-    ledger.remove(ROOT);
+    ledger.remove(at);
     Ok(())
 }

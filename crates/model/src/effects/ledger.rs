@@ -8,10 +8,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use trestle_env::Timestamp;
 use trestle_expr::{KeyOp, KeyTerm};
+use trestle_hook::{By, Companion, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, key};
 
-use super::{By, Companion, RowQuery, Rows, Stopped};
+use super::Stopped;
+use super::orphans::{OrphanCount, Orphans};
 use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
 use crate::refusal::Refusal;
@@ -22,19 +25,19 @@ const SETTLED_MAX: usize = 10_000;
 /// A row in the ledger.
 pub(super) type At = usize;
 
-/// The row that is written, always the first.
-pub(super) const ROOT: At = 0;
-
-pub(super) struct Ledger<'m, 'r, R> {
+pub(super) struct Ledger<'m, 'r> {
     pub(super) model: &'m Model,
-    pub(super) now_ms: u64,
+    pub(super) now: Timestamp,
     pub(super) by: By,
-    rows: &'r R,
+    rows: &'r dyn Rows,
     entries: Vec<Entry>,
     /// By table and bytes of the key.
     places: HashMap<(usize, Vec<u8>), At>,
     waiting: VecDeque<At>,
     settled: usize,
+    /// The root whose consequences are being worked out.
+    cause: At,
+    orphans: Orphans,
 }
 
 struct Entry {
@@ -45,6 +48,13 @@ struct Entry {
     settled: Option<Arc<Item>>,
     current: Option<Arc<Item>>,
     waits: bool,
+    is_root: bool,
+    /// Whether it is as a client gave it: its index keys have yet to be held against what its attributes give.
+    is_given: bool,
+    /// Whether it is a root that has yet to be settled as the client wrote it. What is wrong with it is its own fault.
+    is_own: bool,
+    /// The root that it follows from.
+    cause: At,
 }
 
 /// A row to settle.
@@ -55,17 +65,84 @@ pub(super) struct Waiting {
     pub(super) new: Option<Arc<Item>>,
 }
 
-impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
-    pub(super) fn new(model: &'m Model, rows: &'r R, now_ms: u64, by: By) -> Self {
+impl<'m, 'r> Ledger<'m, 'r> {
+    pub(super) fn new(model: &'m Model, rows: &'r dyn Rows, now: Timestamp, by: By) -> Self {
         Ledger {
             model,
-            now_ms,
+            now,
             by,
             rows,
             entries: Vec::new(),
             places: HashMap::new(),
             waiting: VecDeque::new(),
             settled: 0,
+            cause: 0,
+            orphans: Orphans::default(),
+        }
+    }
+
+    /// The root whose consequences were worked out last: the reason if they are refused.
+    pub(super) fn cause(&self) -> At {
+        self.cause
+    }
+
+    /// What is written from here on follows from this root.
+    pub(super) fn blame(&mut self, root: At) {
+        self.cause = root;
+    }
+
+    /// Makes a row one of the request. Roots are entered first.
+    pub(super) fn make_root(&mut self, at: At) {
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.is_root = true;
+            entry.cause = at;
+        }
+    }
+
+    /// Writes a root as the client gave it.
+    pub(super) fn give(&mut self, at: At, item: Option<Arc<Item>>) {
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.is_own = item.is_some();
+            entry.current = item;
+            entry.is_given = true;
+        }
+    }
+
+    /// Whether a row is as the client gave it; from here on, it is as the model wants it.
+    pub(super) fn take_given(&mut self, at: At) -> bool {
+        let entry = self.entries.get_mut(at);
+        entry.is_some_and(|entry| std::mem::take(&mut entry.is_given))
+    }
+
+    pub(super) fn is_root(&self, at: At) -> bool {
+        self.entries.get(at).is_some_and(|entry| entry.is_root)
+    }
+
+    /// A row when its effects were last accounted for.
+    pub(super) fn settled(&self, at: At) -> Option<Arc<Item>> {
+        self.entries.get(at).and_then(|entry| entry.settled.clone())
+    }
+
+    /// A row's table and the bytes of its key.
+    pub(super) fn place(&self, at: At) -> Option<(usize, Vec<u8>)> {
+        let entry = self.entries.get(at)?;
+        Some((entry.table, bytes(&entry.key)))
+    }
+
+    /// A row as it waits to be settled, without taking it.
+    pub(super) fn waiting(&self, at: At) -> Option<Waiting> {
+        self.entries.get(at).map(|entry| Waiting {
+            at,
+            table: entry.table,
+            old: entry.settled.clone(),
+            new: entry.current.clone(),
+        })
+    }
+
+    /// Takes a row as the model wants it, before its effects run.
+    pub(super) fn prepare(&mut self, at: At, item: Arc<Item>) {
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.current = Some(item);
         }
     }
 
@@ -80,12 +157,16 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
             current: stored.clone(),
             stored,
             waits: false,
+            is_root: false,
+            is_given: false,
+            is_own: false,
+            cause: self.cause,
         });
         at
     }
 
     /// The row of an entity with this key.
-    pub(super) fn find(&mut self, entity: &Entity, key: Item) -> Result<At, Stopped<R::Error>> {
+    pub(super) fn find(&mut self, entity: &Entity, key: Item) -> Result<At, Stopped> {
         if let Some(at) = self.places.get(&(entity.table, bytes(&key))) {
             return Ok(*at);
         }
@@ -150,6 +231,9 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
             && !entry.waits
         {
             entry.waits = true;
+            if !entry.is_own {
+                entry.cause = self.cause;
+            }
             self.waiting.push_back(at);
         }
     }
@@ -163,16 +247,12 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
         if self.settled > SETTLED_MAX {
             return Err(Refusal::TooMuchFollows { rows: SETTLED_MAX });
         }
-        let waiting = self.entries.get_mut(at).map(|entry| {
+        if let Some(entry) = self.entries.get_mut(at) {
             entry.waits = false;
-            Waiting {
-                at,
-                table: entry.table,
-                old: entry.settled.clone(),
-                new: entry.current.clone(),
-            }
-        });
-        Ok(waiting)
+            entry.is_own = false;
+            self.cause = entry.cause;
+        }
+        Ok(self.waiting(at))
     }
 
     /// Takes a row as it is: from here on, its effects are accounted for.
@@ -184,7 +264,7 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
     }
 
     /// The rows that a query finds, as they will be; in no order.
-    pub(super) fn query(&mut self, table: usize, query: &RowQuery) -> Result<Vec<At>, Stopped<R::Error>> {
+    pub(super) fn query(&mut self, table: usize, query: &RowQuery) -> Result<Vec<At>, Stopped> {
         let Some(known) = self.model.tables.get(table) else {
             return Ok(Vec::new());
         };
@@ -207,25 +287,35 @@ impl<'m, 'r, R: Rows> Ledger<'m, 'r, R> {
         Ok(found.map(|(at, _)| at).collect())
     }
 
-    /// What follows from the write: every other row that is not as it was.
-    pub(super) fn companions(self) -> Vec<Companion> {
+    /// What is counted for a row of an entity that is not there.
+    pub(super) fn orphan_count(
+        &mut self,
+        entity: &Entity,
+        attribute: &str,
+        row: &Item,
+    ) -> Result<&mut OrphanCount, Stopped> {
+        self.orphans.count(self.model, self.rows, entity, attribute, row)
+    }
+
+    /// What follows from the first rows, the roots: every other row that is not as it was.
+    pub(super) fn companions(self, roots: usize) -> Vec<Companion> {
         let model = self.model;
         let changed = self
             .entries
             .into_iter()
-            .skip(ROOT + 1)
+            .skip(roots)
             .filter(|entry| entry.current != entry.stored);
         let companions = changed.filter_map(|entry| {
             let Entry {
                 table, key, current, ..
             } = entry;
             Some(Companion {
-                table_name: model.tables.get(table)?.table_name.clone(),
+                table: model.tables.get(table)?.table_name.clone(),
                 key,
-                item: current.map(Arc::unwrap_or_clone),
+                item: current,
             })
         });
-        companions.collect()
+        companions.chain(self.orphans.companions()).collect()
     }
 }
 

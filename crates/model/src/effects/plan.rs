@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(super) copies: Vec<copy::Step>,
     /// Who keeps in step with it.
     pub(super) followers: Vec<copy::Follower>,
+    /// How many entities its copies come through.
+    pub(super) copy_depth: usize,
 }
 
 impl Plan {
@@ -65,7 +67,19 @@ pub(crate) fn plans(tables: &[Table], entities: &[Entity], access: &[AccessPatte
             plan.inverses.push(step);
         }
     }
+    set_copy_depths(&mut plans);
     plans
+}
+
+/// A copy is one deeper than its original. Entities that copy each other in a circle end at the number of entities.
+fn set_copy_depths(plans: &mut [Plan]) {
+    for _ in 0..plans.len() {
+        let depths: Vec<usize> = plans.iter().map(|plan| plan.copy_depth).collect();
+        for plan in plans.iter_mut() {
+            let originals = plan.copies.iter().filter_map(|step| depths.get(step.from));
+            plan.copy_depth = originals.max().map_or(0, |depth| depth + 1);
+        }
+    }
 }
 
 fn plan(parts: &Parts<'_>, entity: &Entity) -> Plan {
@@ -87,7 +101,7 @@ pub(crate) fn has_effects(table: &Table, entities: &[Entity], plans: &[Plan]) ->
     table.entities.iter().any(|at| {
         let kept = entities
             .get(*at)
-            .is_some_and(|entity| entity.role != Role::Declared);
+            .is_some_and(|entity| entity.role != Role::Declared || !entity.kept.is_empty());
         kept || plans.get(*at).is_some_and(|plan| !plan.is_empty())
     })
 }

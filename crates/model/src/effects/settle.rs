@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use trestle_hook::By;
 use trestle_item::Item;
 
-use super::ledger::{Ledger, ROOT, Waiting, key_in};
+use super::ledger::{At, Ledger, Waiting, key_in};
 use super::plan::Plan;
-use super::{Rows, Stopped, copy, counter, head, inverse, unique};
+use super::{Stopped, copy, counter, head, inverse, unique};
 use crate::entity::Entity;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -20,11 +21,11 @@ pub(super) struct Row<'a> {
 }
 
 /// Settles rows until none waits.
-pub(super) fn settle_all<R: Rows>(ledger: &mut Ledger<'_, '_, R>) -> Result<(), Stopped<R::Error>> {
+pub(super) fn settle_all(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
     while let Some(waiting) = ledger.next()? {
-        let root = waiting.at == ROOT;
+        let follows = ledger.cause() != waiting.at;
         settle(ledger, waiting).map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) if !root => Stopped::Refused(Refusal::Following {
+            Stopped::Refused(refusal) if follows => Stopped::Refused(Refusal::Following {
                 cause: Box::new(refusal),
             }),
             stopped => stopped,
@@ -33,7 +34,27 @@ pub(super) fn settle_all<R: Rows>(ledger: &mut Ledger<'_, '_, R>) -> Result<(), 
     Ok(())
 }
 
-fn settle<R: Rows>(ledger: &mut Ledger<'_, '_, R>, waiting: Waiting) -> Result<(), Stopped<R::Error>> {
+/// Makes a root what it is by itself, before any effect runs: the effects of other roots see it so.
+pub(super) fn prepare(ledger: &mut Ledger<'_, '_>, at: At) -> Result<(), Stopped> {
+    ledger.blame(at);
+    match ledger.waiting(at) {
+        Some(waiting) if waiting.new.is_some() => work(ledger, waiting, Work::Prepare),
+        _ => Ok(()),
+    }
+}
+
+fn settle(ledger: &mut Ledger<'_, '_>, waiting: Waiting) -> Result<(), Stopped> {
+    work(ledger, waiting, Work::Settle)
+}
+
+/// What is done to a row.
+enum Work {
+    Prepare,
+    Settle,
+}
+
+/// Finds out what a row is, and goes on if it is of the model, or was.
+fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(), Stopped> {
     let model = ledger.model;
     let Some(table) = model.tables.get(waiting.table) else {
         return Ok(());
@@ -75,28 +96,45 @@ fn settle<R: Rows>(ledger: &mut Ledger<'_, '_, R>, waiting: Waiting) -> Result<(
     };
     let none = Plan::default();
     let plan = model.plan_of(entity).unwrap_or(&none);
-    Settling {
+    let settling = Settling {
         ledger,
         table,
         plan,
         row,
+    };
+    match work {
+        Work::Prepare => settling.prepare(waiting.at, of_model),
+        Work::Settle => settling.run(waiting.at, of_model),
     }
-    .run(waiting.at, of_model)
 }
 
 /// One row being settled.
-struct Settling<'l, 'm, 'r, 'a, R> {
-    ledger: &'l mut Ledger<'m, 'r, R>,
+struct Settling<'l, 'm, 'r, 'a> {
+    ledger: &'l mut Ledger<'m, 'r>,
     table: &'a Table,
     plan: &'a Plan,
     row: Row<'a>,
 }
 
-impl<R: Rows> Settling<'_, '_, '_, '_, R> {
-    fn run(mut self, at: usize, mut new: Option<Arc<Item>>) -> Result<(), Stopped<R::Error>> {
+impl Settling<'_, '_, '_, '_> {
+    fn prepare(mut self, at: At, new: Option<Arc<Item>>) -> Result<(), Stopped> {
+        if let Some(mut new) = new {
+            self.complete(at, &mut new)?;
+            self.ledger.prepare(at, new);
+        }
+        Ok(())
+    }
+
+    fn run(mut self, at: At, mut new: Option<Arc<Item>>) -> Result<(), Stopped> {
         let standing = match &mut new {
-            Some(new) => self.own(at, new)?,
-            None => self.stand(None)?.map(|(standing, _)| standing),
+            Some(new) => {
+                counter::recall(self.ledger, &self.row, new)?;
+                self.own(at, new)?
+            }
+            None => {
+                counter::leave(self.ledger, &self.row)?;
+                self.stand(None)?.map(|(standing, _)| standing)
+            }
         };
         if new.is_some() || self.ledger.row(at).is_none() {
             self.ledger.settle(at, new.clone());
@@ -108,21 +146,31 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
         self.follow(standing.as_ref(), new.as_deref())
     }
 
-    /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it. A row that
-    /// is already so stays the same, and is not copied.
-    fn own(&mut self, at: usize, item: &mut Arc<Item>) -> Result<Option<head::Standing>, Stopped<R::Error>> {
+    /// What the row is by itself: what it copies, and what is derived.
+    fn complete(&mut self, at: At, item: &mut Arc<Item>) -> Result<(), Stopped> {
+        let is_given = self.ledger.take_given(at);
         if !self.plan.copies.is_empty() {
             let item = Arc::make_mut(item);
             fill_identity(self.row.entity, item);
+            let given = (is_given && self.ledger.by == By::Client).then(|| item.clone());
             for step in &self.plan.copies {
                 copy::take(self.ledger, step, &self.row, item)?;
+                if let Some(given) = &given {
+                    copy::check_given(self.ledger.model, step, &self.row, given, item)?;
+                }
             }
         }
         // Only what a client gave is checked against what its attributes give.
-        if at != ROOT {
+        if !is_given {
             forget_index_keys(self.row.entity, item);
         }
-        self.derive(item)?;
+        Ok(self.derive(item)?)
+    }
+
+    /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it. A row that
+    /// is already so stays the same, and is not copied.
+    fn own(&mut self, at: At, item: &mut Arc<Item>) -> Result<Option<head::Standing>, Stopped> {
+        self.complete(at, item)?;
         let Some((standing, edited)) = self.stand(Some(item))? else {
             return Ok(None);
         };
@@ -133,10 +181,7 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
         Ok(Some(standing))
     }
 
-    fn stand(
-        &mut self,
-        item: Option<&mut Arc<Item>>,
-    ) -> Result<Option<(head::Standing, bool)>, Stopped<R::Error>> {
+    fn stand(&mut self, item: Option<&mut Arc<Item>>) -> Result<Option<(head::Standing, bool)>, Stopped> {
         match &self.plan.head {
             Some(step) => head::stand(self.ledger, step, &self.row, item),
             None => Ok(None),
@@ -144,11 +189,11 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
     }
 
     fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
-        let (entity, now_ms) = (self.row.entity, self.ledger.now_ms);
-        let derived = self
-            .ledger
-            .model
-            .derive_as(self.table, entity, self.row.old, item, Some(now_ms))?;
+        let (entity, now) = (self.row.entity, self.ledger.now);
+        let derived =
+            self.ledger
+                .model
+                .derive_as(self.table, entity, self.row.old, item, Some(now.as_millis()))?;
         if !derived.is_empty() {
             derived.apply(Arc::make_mut(item));
         }
@@ -156,11 +201,7 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
     }
 
     /// What follows from the row.
-    fn follow(
-        &mut self,
-        standing: Option<&head::Standing>,
-        new: Option<&Item>,
-    ) -> Result<(), Stopped<R::Error>> {
+    fn follow(&mut self, standing: Option<&head::Standing>, new: Option<&Item>) -> Result<(), Stopped> {
         let row = &self.row;
         if let (Some(step), Some(standing)) = (&self.plan.head, standing) {
             head::follow(self.ledger, step, standing, row, new)?;
@@ -182,7 +223,7 @@ impl<R: Rows> Settling<'_, '_, '_, '_, R> {
 }
 
 /// Rows from before the model may have their identity only in their key.
-fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
+pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     if entity.identity.iter().any(|name| !row.contains_key(name)) {
         fill_identity(entity, Arc::make_mut(&mut row));
     }

@@ -2,10 +2,10 @@
 
 use trestle_item::Item;
 
+use super::Stopped;
 use super::ledger::Ledger;
 use super::plan::Parts;
 use super::settle::Row;
-use super::{Rows, Stopped};
 use crate::attribute::plain;
 use crate::effect::Unique;
 use crate::entity::Entity;
@@ -36,12 +36,12 @@ impl Step {
     }
 }
 
-pub(super) fn run<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(super) fn run(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     new: Option<&Item>,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(keeper) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
@@ -63,6 +63,7 @@ pub(super) fn run<R: Rows>(
     let at = ledger.find(keeper, key)?;
     if let Some(kept) = ledger.row(at)
         && !owns(row.entity, new, &kept)
+        && !is_given_up(ledger, step, keeper, row.entity, &kept)?
     {
         return Err(taken(step, row.entity, new, &kept).into());
     }
@@ -74,6 +75,28 @@ pub(super) fn run<R: Rows>(
         kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
     );
     Ok(())
+}
+
+/// Whether the owner of a value is another row of the request, which has the value no more.
+fn is_given_up(
+    ledger: &mut Ledger<'_, '_>,
+    step: &Step,
+    keeper: &Entity,
+    entity: &Entity,
+    kept: &Item,
+) -> Result<bool, Stopped> {
+    let Ok(key) = entity.key_from(kept) else {
+        return Ok(false);
+    };
+    let at = ledger.find(entity, key)?;
+    if !ledger.is_root(at) {
+        return Ok(false);
+    }
+    let has = ledger
+        .row(at)
+        .and_then(|owner| step.key(keeper, &owner).ok().flatten());
+    let value = step.key(keeper, kept).ok().flatten();
+    Ok(has != value)
 }
 
 /// Whether a value's row says that it is this row's.
@@ -91,6 +114,7 @@ fn taken(step: &Step, entity: &Entity, new: &Item, kept: &Item) -> Refusal {
     };
     Refusal::Taken {
         entity: entity.name.clone(),
+        attributes: step.unique.attributes.clone(),
         value: said(&step.unique.attributes, new),
         owner: said(&entity.identity, kept),
     }

@@ -1,9 +1,9 @@
 //! Parts of a table or index where former rows of several entities lie, made into ranges that do not overlap.
 
 use trestle_expr::KeySelection;
+use trestle_hook::FormerRange;
 
 use super::known::{beginning, beginning_with, common_beginning};
-use super::sources::FormerRange;
 
 /// Where former rows of one entity lie, or of several.
 pub(super) struct Part {

@@ -1,10 +1,11 @@
 //! A former row as it will be. A pure function of the row: whoever asks twice gets the same.
 
+use trestle_hook::Belongs;
 use trestle_item::{AttributeValue, Item, Map};
 
+use super::Relayout;
 use super::pair::{Moving, place};
 use super::plan::MovedTable;
-use super::{Belongs, Relayout};
 use crate::attribute::shown;
 use crate::derive::{mismatch, refused};
 use crate::model::Table;

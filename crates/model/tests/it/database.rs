@@ -1,16 +1,33 @@
 //! The smallest database that honours the contract of `Model::change`: it applies the row and its companions, and asks
 //! about each companion again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use trestle_api::Error;
+use trestle_env::Timestamp;
 use trestle_expr::{Condition, Kind, Placeholders};
+use trestle_hook::{Becomes, By, Change, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, Number};
-use trestle_model::{By, Change, Model, Projection, RowQuery, Rows, Stopped, Table};
+use trestle_model::{COUNTS_KEY, COUNTS_TABLE, Model, Projection, Stopped, Table};
 
 use crate::rows::{model, system};
 
-#[derive(Clone, Debug)]
+/// A write of a transaction: the table, then the row, or a key and what is set there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Write<'a> {
+    Put(&'a str, &'a str),
+    Update(&'a str, &'a str, &'a str),
+    Delete(&'a str, &'a str),
+}
+
+struct Written {
+    table: String,
+    key: Item,
+    new: Option<Arc<Item>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Database {
     model: Model,
     /// By table and key.
@@ -39,27 +56,22 @@ fn attribute(word: &str) -> (String, AttributeValue) {
 }
 
 impl Rows for Database {
-    type Error = String;
-
-    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, String> {
+    fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {
         Ok(self.stored(table_name, key).map(Arc::new))
     }
 
-    fn query(&self, query: &RowQuery) -> Result<Vec<Item>, String> {
-        let table = self.table(&query.table_name);
+    fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Error> {
+        let table = self.table(&query.table);
         let index = query.index.as_ref().map(|name| table.index(name).unwrap());
         let schema = index.map_or(table.key(), |index| &index.key);
         let printed = query.key_condition.print();
         query
             .key_condition
             .resolve(&schema.hash, &schema.range)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| Error::validation(error.to_string()))?;
         let mut placeholders = Placeholders::new(Some(&printed.names), Some(&printed.values));
         let condition = Condition::parse(Kind::Filter, &printed.text, &mut placeholders).unwrap();
-        let all = self
-            .rows
-            .iter()
-            .filter(|((table, _), _)| *table == query.table_name);
+        let all = self.rows.iter().filter(|((table, _), _)| *table == query.table);
         let all = all.map(|(_, row)| row);
         let found = all.filter(|row| {
             schema.attributes().all(|key| row.contains_key(&key.name))
@@ -114,6 +126,12 @@ impl Database {
     }
 
     fn place(&self, table_name: &str, row: &Item) -> (String, String) {
+        if table_name == COUNTS_TABLE {
+            return (
+                table_name.to_owned(),
+                format!("{:?}", row.get(COUNTS_KEY).unwrap()),
+            );
+        }
         let key: Vec<String> = self
             .table(table_name)
             .key()
@@ -125,9 +143,50 @@ impl Database {
 
     /// PutItem.
     pub(crate) fn put(&mut self, table: &str, line: &str) -> Result<(), String> {
-        let placed = self.model.place(table, item(line), self.now_ms);
-        let placed = placed.map_err(|refusal| refusal.to_string())?;
-        self.write(table, &placed.clone(), Some(placed), By::Client)
+        self.transact(&[Write::Put(table, line)])
+    }
+
+    /// TransactWriteItems.
+    pub(crate) fn transact(&mut self, writes: &[Write<'_>]) -> Result<(), String> {
+        let mut rows = Vec::new();
+        for write in writes {
+            rows.push(self.written(write)?);
+        }
+        let places = rows.iter().map(|row| self.place(&row.table, &row.key));
+        if places.collect::<BTreeSet<_>>().len() < rows.len() {
+            return Err("two writes of one row".to_owned());
+        }
+        self.write_all(rows, By::Client).map_err(|(_, refusal)| refusal)
+    }
+
+    /// The position of the write that a transaction is refused for, and why.
+    pub(crate) fn blamed(&mut self, writes: &[Write<'_>]) -> (usize, String) {
+        let rows = writes.iter().map(|write| self.written(write).unwrap()).collect();
+        self.write_all(rows, By::Client).unwrap_err()
+    }
+
+    fn written(&self, write: &Write<'_>) -> Result<Written, String> {
+        let (table, key, new) = match *write {
+            Write::Put(table, line) => {
+                let placed = self.model.place(table, item(line), self.now_ms);
+                let placed = placed.map_err(|refusal| refusal.to_string())?;
+                (table, placed.clone(), Some(placed))
+            }
+            Write::Update(table, key, line) => {
+                let key = self.key(table, key);
+                let mut new = self.stored(table, &key).unwrap_or_else(|| key.clone());
+                for (name, value) in item(line) {
+                    new.insert(name, value);
+                }
+                (table, key, Some(new))
+            }
+            Write::Delete(table, key) => (table, self.key(table, key), None),
+        };
+        Ok(Written {
+            table: table.to_owned(),
+            key,
+            new: new.map(Arc::new),
+        })
     }
 
     /// UpdateItem: sets what the line says, and removes what is named.
@@ -179,42 +238,84 @@ impl Database {
 
     /// A refusal leaves nothing behind, as it does in the engine.
     fn write(&mut self, table: &str, key: &Item, new: Option<Item>, by: By) -> Result<(), String> {
-        let old = self.stored(table, key);
-        let changed = self.model.change(
-            &Change {
-                table_name: table,
+        let written = Written {
+            table: table.to_owned(),
+            key: key.clone(),
+            new: new.map(Arc::new),
+        };
+        self.write_all(vec![written], by).map_err(|(_, refusal)| refusal)
+    }
+
+    fn write_all(&mut self, writes: Vec<Written>, by: By) -> Result<(), (usize, String)> {
+        let stored = |write: &Written| self.stored(&write.table, &write.key).map(Arc::new);
+        let old: Vec<Option<Arc<Item>>> = writes.iter().map(stored).collect();
+        let changes: Vec<Change<'_>> = writes
+            .iter()
+            .zip(&old)
+            .map(|(write, old)| Change {
+                table: &write.table,
                 old: old.as_ref(),
-                new: new.as_ref(),
-                now_ms: self.now_ms,
+                new: write.new.as_ref(),
+                now: Timestamp::from_millis(self.now_ms),
                 by,
-            },
-            self,
-        );
-        let changed = changed.map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) => refusal.to_string(),
+            })
+            .collect();
+        let verdict = self.model.change(&changes, self);
+        let verdict = verdict.map_err(|blamed| match blamed.why {
+            Stopped::Refused(refusal) => (blamed.at, refusal.to_string()),
             Stopped::Rows(error) => panic!("{error}"),
         })?;
-        let place = self.place(table, key);
-        match changed.item.or(new) {
-            Some(row) => {
-                assert_eq!(self.place(table, &row), place, "a row keeps its key");
-                self.rows.insert(place, row);
-            }
-            None => {
-                self.rows.remove(&place);
+        let places: Vec<(String, String)> = writes
+            .iter()
+            .map(|write| self.place(&write.table, &write.key))
+            .collect();
+        // The removal of a row that does not exist is no change.
+        let roots: Vec<(String, String)> = places
+            .iter()
+            .zip(writes.iter().zip(&old))
+            .filter(|(_, (write, old))| write.new.is_some() || old.is_some())
+            .map(|(place, _)| place.clone())
+            .collect();
+        for (at, (write, place)) in writes.into_iter().zip(&places).enumerate() {
+            let row = match verdict.row(at).clone() {
+                Becomes::AsWritten => write.new,
+                Becomes::Item(item) => {
+                    assert_ne!(
+                        Some(&item),
+                        write.new.as_ref(),
+                        "a row that stays as it is written"
+                    );
+                    Some(item)
+                }
+                Becomes::Removed => None,
+            };
+            match row {
+                Some(row) => {
+                    assert_eq!(self.place(&write.table, &row), *place, "a row keeps its key");
+                    self.rows.insert(place.clone(), Arc::unwrap_or_clone(row));
+                }
+                None => {
+                    self.rows.remove(place);
+                }
             }
         }
-        self.followed = changed.companions.len();
-        for companion in changed.companions {
-            let before = self.stored(&companion.table_name, &companion.key);
-            assert_ne!(before, companion.item, "a companion that changes nothing");
+        self.followed = verdict.companions.len();
+        for companion in verdict.companions {
+            let place = self.place(&companion.table, &companion.key);
+            assert!(
+                !roots.contains(&place),
+                "a companion that is a row of the request"
+            );
+            let before = self.stored(&companion.table, &companion.key);
+            assert_ne!(
+                before,
+                companion.item.as_deref().cloned(),
+                "a companion that changes nothing"
+            );
             let followed = self.followed;
-            self.write(
-                &companion.table_name,
-                &companion.key,
-                companion.item,
-                By::Companion,
-            )?;
+            let new = companion.item.map(Arc::unwrap_or_clone);
+            self.write(&companion.table, &companion.key, new, By::Companion)
+                .map_err(|refusal| (0, refusal))?;
             assert_eq!(self.followed, 0, "what follows from companions is among them");
             self.followed = followed;
         }

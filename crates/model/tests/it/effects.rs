@@ -2,9 +2,11 @@
 
 mod copy;
 mod counter;
+mod counts;
 mod head;
 mod inverse;
 mod kept;
 mod random;
 mod systems;
+mod transaction;
 mod unique;

@@ -13,5 +13,7 @@ mod properties;
 mod relayout;
 mod rows;
 mod schema;
+mod slips;
 mod systems;
+mod timestamps;
 mod warnings;

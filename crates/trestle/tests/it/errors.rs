@@ -20,7 +20,7 @@ fn a_value_that_may_be_there_only_once_is_taken() {
     assert!(matches!(error, Error::Taken(_)) && error.is_taken(), "{error}");
     assert_eq!(
         error.to_string(),
-        r#"email "a@b" is taken by the row of entity member with id "1""#
+        r#"Entity member: email "a@b" is taken by the row with id "1"; give another value, or change that row first"#
     );
 }
 

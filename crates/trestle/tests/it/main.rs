@@ -9,6 +9,7 @@ mod errors;
 mod events;
 mod guide;
 mod json;
+mod kept;
 mod klayers;
 mod littlehorse;
 mod manhunt;

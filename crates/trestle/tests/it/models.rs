@@ -28,3 +28,7 @@ pub(crate) mod members {
 pub(crate) mod tickets {
     trestle::model!("tests/models/tickets.toml");
 }
+/// Counts and copies that the database keeps.
+pub(crate) mod shop {
+    trestle::model!("tests/models/shop.toml");
+}

@@ -157,6 +157,7 @@ impl Database for Held {
             code: CancellationCode::TransactionConflict,
             message: None,
             item: None,
+            taken: None,
         };
         let error = match request {
             Request::TransactWriteItems(request) => trestle::Error::transaction_canceled(

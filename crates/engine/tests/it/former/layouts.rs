@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use trestle_api::Error;
-use trestle_engine::{Belongs, Former, FormerRange, Hook, ItemChange, Rows, Sources, Verdict};
 use trestle_env::Timestamp;
 use trestle_expr::{KeyOp, KeySelection};
+use trestle_hook::{Belongs, Change, Former, FormerRange, Hook, Refused, Rows, Sources, Verdict};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{n, s};
@@ -257,7 +257,7 @@ impl Hook for Moving {
         }
     }
 
-    fn change(&self, _: &ItemChange<'_>, _: &dyn Rows) -> Result<Verdict, Error> {
+    fn change(&self, _: &[Change<'_>], _: &dyn Rows) -> Result<Verdict, Refused> {
         Ok(Verdict::default())
     }
 }

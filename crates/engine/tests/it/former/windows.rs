@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trestle_api::{Error, Query, TransactWriteItems};
-use trestle_engine::{Former, Hook, ItemChange, Rows, Verdict};
 use trestle_env::Timestamp;
+use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
+use trestle_hook::{Change, Former, Hook, Refused, RowQuery, Rows, Verdict};
 use trestle_item::Item;
 
 use super::layouts::{Id, Layouts, Moving, TABLE, content};
@@ -85,12 +86,29 @@ impl Hook for Refusing {
         self.0.place(table, item, now)
     }
 
-    fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
-        if change.new.is_none_or(|row| number(row, "v") != 3) {
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        let is_refused = |change: &Change<'_>| change.new.is_some_and(|row| number(row, "v") == 3);
+        let Some(at) = changes.iter().position(is_refused) else {
             return Ok(Verdict::default());
-        }
-        assert_eq!(rows.query(&fresh())?.len(), 5);
-        Err(Error::validation("not this"))
+        };
+        let of_index = KeyTerm {
+            attribute: "f".into(),
+            op: KeyOp::Eq(s("f")),
+        };
+        let fresh = RowQuery {
+            table: TABLE.into(),
+            index: Some("fresh".into()),
+            key_condition: KeyCondition {
+                terms: vec![of_index],
+            },
+            filter: None,
+            limit: None,
+        };
+        assert_eq!(rows.query(&fresh)?.len(), 5);
+        Err(Refused {
+            at: Some(at),
+            error: Error::validation("not this"),
+        })
     }
 }
 

@@ -1,11 +1,13 @@
 //! A hook for documents with versions, small enough to see through: keys from identity, a head with a count.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use parking_lot::Mutex;
-use trestle_api::{Error, Query};
-use trestle_engine::{By, Companion, Hook, ItemChange, Rows, Verdict};
+use trestle_api::Error;
 use trestle_env::Timestamp;
+use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
+use trestle_hook::{Becomes, By, Change, Companion, Hook, Refused, RowQuery, Rows, Verdict};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{n, number, s};
@@ -16,8 +18,8 @@ use crate::support::{n, number, s};
 /// Attributes of a document make the hook do what a test is about: see [`Keeper::provoked`].
 pub(super) struct Keeper {
     gate: Mutex<Receiver<()>>,
-    /// What was asked about, by table and writer.
-    pub(super) asked: Mutex<Vec<(String, By)>>,
+    /// What was asked about: the tables and writers of each request.
+    pub(super) asked: Mutex<Vec<Vec<(String, By)>>>,
 }
 
 impl Keeper {
@@ -30,7 +32,7 @@ impl Keeper {
     }
 
     /// What a document asks for by its attributes, besides its head.
-    fn provoked(&self, change: &ItemChange<'_>, item: &Item) -> Result<Vec<Companion>, Error> {
+    fn provoked(&self, change: &Change<'_>, item: &Item) -> Result<Vec<Companion>, Error> {
         if item.contains_key("refused") {
             return Err(Error::validation("no such document, please"));
         }
@@ -49,52 +51,89 @@ impl Keeper {
             companions.extend((0..number(item, "many")).map(|at| Companion {
                 table: "P".into(),
                 key: Item::from([("pk", s(format!("many-{at}")))]),
-                item: Some(Item::new()),
+                item: Some(Arc::default()),
             }));
         }
         Ok(companions)
     }
 
-    fn document(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
+    fn document(
+        &self,
+        change: &Change<'_>,
+        gone: &[&Item],
+        rows: &dyn Rows,
+        companions: &mut Vec<Companion>,
+    ) -> Result<Becomes, Error> {
         let shown = change.new.or(change.old).unwrap();
-        let mut companions = self.provoked(change, shown)?;
+        companions.extend(self.provoked(change, shown)?);
         let id = shown.get("pk").and_then(AttributeValue::as_s).unwrap();
         let id = id.strip_prefix("doc#").unwrap();
-        let item = change.new.map(|new| {
-            let mut item = new.clone();
-            item.insert("id", s(id));
-            item.insert("version", new.get("sk").unwrap().clone());
-            item.insert("label", s(format!("{id}@{}", number(new, "sk"))));
-            if let Some(author) = new.get("author") {
-                item.insert("peers", n(peers(rows, author).unwrap()));
-            }
-            if new.contains_key("moves") {
-                item.insert("sk", n(number(new, "sk") + 1));
-            }
-            item
-        });
         if change.old.is_none() || change.new.is_none() {
-            companions.push(head(change, rows, id)?);
+            let key = head_key(id);
+            let known = companions.iter().position(|companion| companion.key == key);
+            let before = match known.map(|at| companions.remove(at)) {
+                Some(companion) => companion.item,
+                None => rows.get("H", &key)?,
+            };
+            companions.push(head(change, before.as_deref(), gone, rows, id)?);
         }
-        Ok(Verdict { item, companions })
+        let Some(new) = change.new else {
+            return Ok(Becomes::AsWritten);
+        };
+        let mut item = Item::clone(new);
+        item.insert("id", s(id));
+        item.insert("version", new.get("sk").unwrap().clone());
+        item.insert("label", s(format!("{id}@{}", number(new, "sk"))));
+        if let Some(author) = new.get("author") {
+            item.insert("peers", n(peers(rows, author).unwrap()));
+        }
+        if new.contains_key("moves") {
+            item.insert("sk", n(number(new, "sk") + 1));
+        }
+        Ok(Becomes::Item(Arc::new(item)))
+    }
+
+    fn row(
+        &self,
+        change: &Change<'_>,
+        gone: &[&Item],
+        rows: &dyn Rows,
+        companions: &mut Vec<Companion>,
+    ) -> Result<Becomes, Error> {
+        match (change.table, change.new) {
+            ("D", _) => return self.document(change, gone, rows, companions),
+            ("H", _) if change.by == By::Client => {
+                return Err(Error::validation(
+                    "A head follows from its documents: write those",
+                ));
+            }
+            ("H", Some(new)) if new.contains_key("refused") => {
+                return Err(Error::validation("no such head, please"));
+            }
+            ("C", Some(new)) if number(new, "left") > 0 => companions.push(link(number(new, "left") - 1)),
+            _ => {}
+        }
+        Ok(Becomes::AsWritten)
     }
 }
 
 /// The head of a document after one of its versions has come or gone.
-fn head(change: &ItemChange<'_>, rows: &dyn Rows, id: &str) -> Result<Companion, Error> {
+fn head(
+    change: &Change<'_>,
+    before: Option<&Item>,
+    gone: &[&Item],
+    rows: &dyn Rows,
+    id: &str,
+) -> Result<Companion, Error> {
     let key = head_key(id);
-    let before = rows.get("H", &key)?;
-    let known = before.as_ref().map_or(0, |head| number(head, "versions"));
+    let known = before.map_or(0, |head| number(head, "versions"));
     let (latest, versions) = match change.new {
         Some(new) => {
-            let newest = before.as_ref().map_or(i64::MIN, |head| number(head, "latest"));
+            let newest = before.map_or(i64::MIN, |head| number(head, "latest"));
             (number(new, "sk").max(newest), known + 1)
         }
-        // The removed version is still there: the second newest may be the one that is left.
-        None => (
-            newest_but(rows, id, number(change.old.unwrap(), "sk"))?,
-            known - 1,
-        ),
+        // The removed versions are still there: the newest of the others is the one that is left.
+        None => (newest_but(rows, id, gone)?, known - 1),
     };
     let mut head = key.clone();
     head.insert("latest", n(latest));
@@ -105,40 +144,41 @@ fn head(change: &ItemChange<'_>, rows: &dyn Rows, id: &str) -> Result<Companion,
     Ok(Companion {
         table: "H".into(),
         key,
-        item: (versions > 0).then_some(head),
+        item: (versions > 0).then_some(Arc::new(head)),
     })
 }
 
-fn newest_but(rows: &dyn Rows, id: &str, gone: i64) -> Result<i64, Error> {
-    let query = Query {
-        table_name: "D".into(),
-        key_condition_expression: Some("pk = :p".into()),
-        expression_attribute_values: Some(Item::from([(":p", s(format!("doc#{id}")))])),
-        scan_index_forward: Some(false),
-        limit: Some(2),
-        ..Query::default()
-    };
-    let found = rows.query(&query)?;
-    let mut versions = found.iter().map(|item| number(item, "sk"));
-    Ok(versions.find(|version| *version != gone).unwrap_or(-1))
+fn newest_but(rows: &dyn Rows, id: &str, gone: &[&Item]) -> Result<i64, Error> {
+    let found = rows.query(&all("D", None, "pk", s(format!("doc#{id}"))))?;
+    let left = found.iter().filter(|row| !gone.contains(row));
+    Ok(left.map(|item| number(item, "sk")).max().unwrap_or(-1))
 }
 
 fn peers(rows: &dyn Rows, author: &AttributeValue) -> Result<i64, Error> {
-    let query = Query {
-        table_name: "D".into(),
-        index_name: Some("by-author".into()),
-        key_condition_expression: Some("author = :a".into()),
-        expression_attribute_values: Some(Item::from([(":a", author.clone())])),
-        ..Query::default()
+    let found = rows.query(&all("D", Some("by-author"), "author", author.clone()))?;
+    Ok(found.len() as i64)
+}
+
+/// All rows of a partition.
+fn all(table: &str, index: Option<&str>, attribute: &str, value: AttributeValue) -> RowQuery {
+    let term = KeyTerm {
+        attribute: attribute.into(),
+        op: KeyOp::Eq(value),
     };
-    Ok(rows.query(&query)?.len() as i64)
+    RowQuery {
+        table: table.into(),
+        index: index.map(str::to_owned),
+        key_condition: KeyCondition { terms: vec![term] },
+        filter: None,
+        limit: None,
+    }
 }
 
 fn link(left: i64) -> Companion {
     Companion {
         table: "C".into(),
         key: Item::from([("pk", s(format!("link-{left}")))]),
-        item: Some(Item::from([("left", n(left))])),
+        item: Some(Arc::new(Item::from([("left", n(left))]))),
     }
 }
 
@@ -182,19 +222,20 @@ impl Hook for Keeper {
         Ok(item)
     }
 
-    fn change(&self, change: &ItemChange<'_>, rows: &dyn Rows) -> Result<Verdict, Error> {
-        self.asked.lock().push((change.table.to_owned(), change.by));
-        match (change.table, change.new) {
-            ("D", _) => self.document(change, rows),
-            ("H", _) if change.by == By::Client => Err(Error::validation(
-                "A head follows from its documents: write those",
-            )),
-            ("H", Some(new)) if new.contains_key("refused") => Err(Error::validation("no such head, please")),
-            ("C", Some(new)) if number(new, "left") > 0 => Ok(Verdict {
-                item: None,
-                companions: vec![link(number(new, "left") - 1)],
-            }),
-            _ => Ok(Verdict::default()),
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        let asked = changes.iter().map(|change| (change.table.to_owned(), change.by));
+        self.asked.lock().push(asked.collect());
+        let removed = changes.iter().filter(|change| change.new.is_none());
+        let gone: Vec<&Item> = removed
+            .filter_map(|change| change.old.map(|old| &**old))
+            .collect();
+        let mut verdict = Verdict::default();
+        for (at, change) in changes.iter().enumerate() {
+            let becomes = self.row(change, &gone, rows, &mut verdict.companions);
+            verdict
+                .rows
+                .push(becomes.map_err(|error| Refused { at: Some(at), error })?);
         }
+        Ok(verdict)
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
+use trestle_hook::RowQuery;
 use trestle_item::{Item, ScalarType};
 
+use crate::effects::Stopped;
 use crate::effects::ledger::{At, Ledger};
-use crate::effects::{RowQuery, Rows, Stopped};
 use crate::entity::Entity;
 use crate::model::{KeySchema, Table};
 use crate::template::KeyTemplate;
@@ -74,12 +75,12 @@ impl Group {
     }
 
     /// All rows of the group that a head stands for.
-    pub(super) fn rows<R: Rows>(
+    pub(super) fn rows(
         &self,
-        ledger: &mut Ledger<'_, '_, R>,
+        ledger: &mut Ledger<'_, '_>,
         entity: &Entity,
         head: &Item,
-    ) -> Result<Vec<Member>, Stopped<R::Error>> {
+    ) -> Result<Vec<Member>, Stopped> {
         let Ok(query) = self.query(head) else {
             return Ok(Vec::new());
         };
@@ -102,15 +103,16 @@ impl Group {
             op: KeyOp::BeginsWith(text.as_str().into()),
         }));
         Ok(RowQuery {
-            table_name: self.table_name.clone(),
+            table: self.table_name.clone(),
             index: self.index.clone(),
             key_condition: KeyCondition { terms },
             filter: None,
+            limit: None,
         })
     }
 
     /// Rows of other entities and of other groups may lie in the same partition.
-    fn has<R: Rows>(&self, ledger: &Ledger<'_, '_, R>, entity: &Entity, head: &Item, item: &Item) -> bool {
+    fn has(&self, ledger: &Ledger<'_, '_>, entity: &Entity, head: &Item, item: &Item) -> bool {
         let recognised = ledger.entity_of(entity.table, item);
         recognised.is_some_and(|found| found.name == entity.name)
             && self.common.iter().all(|name| item.get(name) == head.get(name))

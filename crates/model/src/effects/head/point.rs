@@ -6,23 +6,30 @@ use trestle_item::{AttributeValue, Item};
 
 use super::{Step, succeed};
 use crate::attribute::shown;
-use crate::effects::ledger::{At, Ledger, ROOT};
-use crate::effects::{Rows, Stopped};
+use crate::effects::Stopped;
+use crate::effects::ledger::{At, Ledger};
 use crate::entity::Entity;
 use crate::model::Table;
 use crate::refusal::Refusal;
 
-/// Points the head, which is the root of the ledger, at the row that `new` names.
-pub(in crate::effects) fn point<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+/// Points a head at the row that `new` names. What the client means is told from the head that is stored, `old`; what it
+/// points at now may have changed with other rows of the request.
+pub(in crate::effects) fn point(
+    ledger: &mut Ledger<'_, '_>,
+    of: At,
     step: &Step,
     entity: &Entity,
     old: Option<&Item>,
     new: &Item,
-) -> Result<(), Stopped<R::Error>> {
+) -> Result<(), Stopped> {
     let Some(of_head) = ledger.model.entities.get(step.entity) else {
         return Ok(());
     };
+    let current = ledger.row(of);
+    if old == Some(new) && current.as_deref() != old {
+        // The client leaves the head as it was, and other rows of the request change it.
+        return Ok(());
+    }
     let mut given = new.clone();
     for (name, value) in of_head.identify(new).unwrap_or_default() {
         given.insert(name, value);
@@ -42,36 +49,36 @@ pub(in crate::effects) fn point<R: Rows>(
         &row,
         &given,
     )?;
-    let same = old.is_some_and(|old| {
+    let same = current.as_ref().is_some_and(|old| {
         ledger
             .key(at)
             .is_some_and(|key| super::points_at(entity, old, key))
     });
-    let previous = match old {
-        Some(old) if same => step.remembered(old),
-        Some(old) => succeed(ledger, step, entity, old)?,
+    let previous = match current {
+        Some(old) if same => step.remembered(&old),
+        Some(old) => succeed(ledger, step, entity, &old)?,
         None => Vec::new(),
     };
     let mut promoted = (*row).clone();
     if same {
         super::mark(&step.head.promote, &mut promoted);
     } else {
-        step.promote(&mut promoted, Some(&row), ledger.now_ms);
+        step.promote(&mut promoted, Some(&row), ledger.now);
     }
-    ledger.put(of_head, ROOT, step.content(&promoted, previous));
+    ledger.put(of_head, of, step.content(&promoted, previous));
     ledger.put(entity, at, promoted);
     Ok(())
 }
 
 /// The row that is meant: by what identifies it, by what makes it the newest, or the one it was.
-fn target<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+fn target(
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,
     of_head: &Entity,
     old: Option<&Item>,
     given: &Item,
-) -> Result<At, Stopped<R::Error>> {
+) -> Result<At, Stopped> {
     let differs = |names: &[String]| {
         let differing = |name: &String| old.is_none_or(|old| old.get(name) != given.get(name));
         names.iter().all(|name| given.contains_key(name)) && names.iter().any(differing)
@@ -155,13 +162,17 @@ fn check_given(
 
 /// A client removes a head: only if its row is gone, or if nobody else could say which row comes next. Then the group
 /// has no head until a row becomes its newest, or a head is written that names one.
-pub(in crate::effects) fn unpoint<R: Rows>(
-    ledger: &mut Ledger<'_, '_, R>,
+pub(in crate::effects) fn unpoint(
+    ledger: &mut Ledger<'_, '_>,
+    of: At,
     step: &Step,
     entity: &Entity,
-    old: &Item,
-) -> Result<(), Stopped<R::Error>> {
-    let Ok(key) = entity.key_from(old) else {
+) -> Result<(), Stopped> {
+    let Some(old) = ledger.row(of) else {
+        return Ok(());
+    };
+    ledger.remove(of);
+    let Ok(key) = entity.key_from(&old) else {
         return Ok(());
     };
     let at = ledger.find(entity, key)?;
@@ -176,7 +187,7 @@ pub(in crate::effects) fn unpoint<R: Rows>(
         .into());
     }
     let mut demoted = Arc::unwrap_or_clone(row);
-    step.demote(&mut demoted, ledger.now_ms);
+    step.demote(&mut demoted, ledger.now);
     ledger.put(entity, at, demoted);
     Ok(())
 }

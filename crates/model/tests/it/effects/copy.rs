@@ -60,7 +60,7 @@ fn a_copy_in_step_follows_its_original() {
     database.update("rows", "title=b", "writer=2", &[]).unwrap();
     assert_eq!(book(&database), "authorName=Q writer=2");
     database
-        .put("rows", "kind=book title=b writer=2 authorName=mine")
+        .put("rows", "kind=book title=b writer=2 authorName=Q")
         .unwrap();
     assert_eq!(book(&database), "authorName=Q writer=2");
     // The original goes, its copies stay, also when they are written.
@@ -80,10 +80,13 @@ fn a_copy_is_kept_as_it_was() {
     assert_eq!(database.followed, 0);
     database.put("rows", "kind=book title=b writer=1").unwrap();
     assert_eq!(book(&database), "authorName=N town=T writer=1");
-    database
-        .put("rows", "kind=book title=b writer=1 authorName=mine")
-        .unwrap();
-    assert_eq!(book(&database), "authorName=N town=T writer=1");
+    let refused = database
+        .put("rows", "kind=book title=b writer=1 authorName=P")
+        .unwrap_err();
+    assert!(
+        refused.contains("it is the string \"N\", and was given as the string \"P\""),
+        "{refused}"
+    );
     database.put("rows", "kind=book title=b writer=2").unwrap();
     assert_eq!(
         book(&database),
@@ -105,10 +108,34 @@ fn a_missing_original_is_refused_unless_a_row_can_do_without() {
         "authorName = { type = \"string\", optional = true }",
     );
     let mut database = Database::new(&text);
-    database
+    let refused = database
         .put("rows", "kind=book title=b writer=9 authorName=mine")
-        .unwrap();
+        .unwrap_err();
+    assert!(
+        refused.contains("it is missing, and was given as the string \"mine\""),
+        "{refused}"
+    );
+    database.put("rows", "kind=book title=b writer=9").unwrap();
     assert_eq!(book(&database), "writer=9");
     database.put("rows", "kind=author id=9 name=N").unwrap();
     assert_eq!(book(&database), "authorName=N writer=9");
+}
+
+#[test]
+fn another_value_than_the_original_has_is_refused() {
+    let mut database = written(MODEL);
+    let text = "Entity book: attribute authorName is copied from attribute name of the row of entity author with id \"1\"; \
+                it is the string \"N\", and was given as the string \"mine\"; leave it out, or change it there";
+    let before = database.rows.clone();
+    let put = database.put("rows", "kind=book title=b writer=1 authorName=mine");
+    assert_eq!(put, Err(text.to_owned()));
+    let update = database.update("rows", "title=b", "authorName=mine", &[]);
+    assert_eq!(update, Err(text.to_owned()));
+    let new = database.put("rows", "kind=book title=c writer=1 authorName=mine");
+    assert_eq!(new, Err(text.to_owned()));
+    assert_eq!(database.rows, before);
+    database
+        .update("rows", "title=b", "note=n", &["authorName"])
+        .unwrap();
+    assert_eq!(book(&database), "authorName=N note=n town=T writer=1");
 }

@@ -1,6 +1,6 @@
 //! What a client may write to rows that the database keeps.
 
-use crate::database::Database;
+use crate::database::{Database, line};
 
 const MODEL: &str = r##"
 model = "m"
@@ -161,4 +161,54 @@ fn what_keeps_a_value_unique_is_not_for_clients() {
         .rows
         .retain(|_, row| row.get("kind") == Some(&"doc.unique.body".into()));
     database.delete("rows", key).unwrap();
+}
+
+const CREATED: &str = r##"
+model = "m"
+[table.rows]
+key = ["pk"]
+[entity.note]
+table = "rows"
+key.pk = "note#{id}"
+created = "since"
+attributes = { id = "string", since = "timestamp", text = { type = "string", optional = true } }
+[table.others]
+key = ["pk"]
+[entity.page]
+table = "others"
+key.pk = "page#{id}"
+created = "since"
+attributes = { id = "string", since = "timestamp", email = { type = "string", optional = true } }
+[entity.page.unique.email]
+key.pk = "email#{email}"
+"##;
+
+/// With effects and without.
+#[test]
+fn the_time_of_the_first_write_may_be_given_once() {
+    for table in ["rows", "others"] {
+        let entity = if table == "rows" { "note" } else { "page" };
+        let mut database = Database::new(CREATED);
+        let since = |database: &Database| line(&database.row(table, "id=a").unwrap(), &["pk", "id"]);
+        database
+            .put(table, "id=a since=2001-01-01T00:00:00.000Z")
+            .unwrap();
+        assert_eq!(since(&database), "since=2001-01-01T00:00:00.000Z");
+        database.put(table, "id=a").unwrap();
+        database
+            .put(table, "id=a since=2001-01-01T00:00:00.000Z")
+            .unwrap();
+        database.update(table, "id=a", "", &["since"]).unwrap();
+        assert_eq!(since(&database), "since=2001-01-01T00:00:00.000Z");
+        let refused = database
+            .put(table, "id=a since=2002-01-01T00:00:00.000Z")
+            .unwrap_err();
+        assert_eq!(
+            refused,
+            format!(
+                "Entity {entity}: attribute since is the time of the row's first write; it is the string \
+                 \"2001-01-01T00:00:00.000Z\", and was given as the string \"2002-01-01T00:00:00.000Z\"; leave it out"
+            )
+        );
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use trestle_item::{AttributeValue, Item};
 
-use crate::database::Database;
+use crate::database::{self, Database};
 use crate::rows::text;
 
 /// Every effect, and heads in both forms: groups that one query finds, and groups that are spread.
@@ -129,6 +129,17 @@ enum Write {
     },
 }
 
+impl Write {
+    /// The same in a transaction, where nothing is removed from a row, and nothing expires.
+    fn in_transaction(&self) -> database::Write<'_> {
+        match self {
+            Write::Put { row } => database::Write::Put("rows", row),
+            Write::Update { key, set, .. } => database::Write::Update("rows", key, set),
+            Write::Delete { key } | Write::Expire { key } => database::Write::Delete("rows", key),
+        }
+    }
+}
+
 /// What identifies a row that clients write, the words that may be set, and the attributes that may be removed.
 fn rows() -> impl Strategy<Value = (String, Vec<String>, &'static [&'static str])> {
     let versioned = |kind: &'static str, words: &'static [&'static str]| {
@@ -202,6 +213,13 @@ fn writes() -> impl Strategy<Value = Write> {
     prop_oneof![9 => client, 1 => kept()]
 }
 
+fn requests() -> impl Strategy<Value = Vec<Write>> {
+    prop_oneof![
+        2 => writes().prop_map(|write| vec![write]),
+        1 => prop::collection::vec(writes(), 2..5),
+    ]
+}
+
 /// A database, and what nobody could tell from its rows.
 struct Run {
     database: Database,
@@ -212,10 +230,32 @@ struct Run {
 }
 
 impl Run {
-    fn take(&mut self, write: &Write) {
+    /// One request: a write, or a transaction of several.
+    fn take(&mut self, writes: &[Write]) {
         self.database.now_ms += 1000;
+        let taken = match writes {
+            [write] => self.take_one(write),
+            several => self.take_all(several),
+        };
+        if taken.is_ok() {
+            self.note(writes);
+        }
+    }
+
+    /// A transaction, which does the same in either order.
+    fn take_all(&mut self, writes: &[Write]) -> Result<(), String> {
+        let one: Vec<_> = writes.iter().map(Write::in_transaction).collect();
+        let other: Vec<_> = one.iter().rev().copied().collect();
+        let mut reversed = self.database.clone();
+        let taken = self.database.transact(&one);
+        assert_eq!(taken.is_ok(), reversed.transact(&other).is_ok(), "{taken:?}");
+        assert_eq!(self.database.rows, reversed.rows);
+        taken
+    }
+
+    fn take_one(&mut self, write: &Write) -> Result<(), String> {
         let database = &mut self.database;
-        let taken = match write {
+        match write {
             Write::Put { row } => database.put("rows", row),
             Write::Update { key, set, remove } => database.update("rows", key, set, remove.as_slice()),
             Write::Delete { key } => database.delete("rows", key),
@@ -223,13 +263,19 @@ impl Run {
                 database.expire("rows", key);
                 Ok(())
             }
-        };
-        if let (Ok(()), Write::Update { key, .. }) = (&taken, write)
-            && let Some(group) = key
-                .strip_prefix("pk=")
-                .and_then(|key| key.strip_suffix(" sk=head"))
-        {
-            self.set_back.insert(group.to_owned());
+        }
+    }
+
+    /// Remembers what cannot be told from rows.
+    fn note(&mut self, writes: &[Write]) {
+        for write in writes {
+            if let Write::Update { key, .. } = write
+                && let Some(group) = key
+                    .strip_prefix("pk=")
+                    .and_then(|key| key.strip_suffix(" sk=head"))
+            {
+                self.set_back.insert(group.to_owned());
+            }
         }
         for order in of_kind(&self.database, "order") {
             if let (Some(shop), Some(event)) = (text(order, "shop"), text(order, "event")) {
@@ -399,17 +445,17 @@ fn check_copies(database: &Database) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn after_every_write_what_follows_from_rows_agrees_with_them(writes in prop::collection::vec(writes(), 1..40)) {
+    fn after_every_request_what_follows_from_rows_agrees_with_them(requests in prop::collection::vec(requests(), 1..40)) {
         let mut run = Run {
             database: Database::new(MODEL),
             set_back: BTreeSet::new(),
             delivered: BTreeMap::new(),
         };
-        for write in &writes {
-            run.take(write);
+        for writes in &requests {
+            run.take(writes);
             run.check();
         }
     }

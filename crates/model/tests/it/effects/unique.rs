@@ -35,7 +35,7 @@ fn a_value_is_taken_released_and_refused() {
     let refused = database.put("rows", "kind=user id=2 email=a@X").unwrap_err();
     assert_eq!(
         refused,
-        "email \"a@X\" is taken by the row of entity user with id \"1\""
+        "Entity user: email \"a@X\" is taken by the row with id \"1\"; give another value, or change that row first"
     );
     assert_eq!(database.rows, before);
     database.put("rows", "kind=user id=1 email=a@x").unwrap();
@@ -69,7 +69,7 @@ fn attributes_that_are_unique_together() {
         .unwrap_err();
     assert_eq!(
         refused,
-        "first \"a\", last \"b\" is taken by the row of entity user with id \"1\""
+        "Entity user: first \"a\", last \"b\" is taken by the row with id \"1\"; give another value, or change that row first"
     );
     assert_eq!(taken(&database), "first=a id=1 last=b | first=a id=2 last=c");
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use trestle_expr::{KeyOp, KeySelection};
+use trestle_hook::Belongs;
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Belongs, Model, Refusal, Relayout, load};
+use trestle_model::{Model, Refusal, Relayout, load};
 
 /// How one version lays rows out: two entities of one table, `one` and `two`, both made of `a`, `b` and `n`.
 #[derive(Clone, Debug)]

@@ -472,6 +472,6 @@ fn tables_that_nobody_moves_are_left_alone() {
     assert_eq!(out.renew_given("others", row.clone()).unwrap(), row);
     assert_eq!(
         out.sources("others", None, None),
-        trestle_model::Sources::default()
+        trestle_hook::Sources::default()
     );
 }

@@ -1,7 +1,8 @@
 //! Where former rows lie that a read might want.
 
 use trestle_expr::{KeyOp, KeySelection};
-use trestle_model::{FormerRange, Refusal, Relayout, Sources};
+use trestle_hook::{FormerRange, Sources};
+use trestle_model::{Refusal, Relayout};
 
 use super::{exactly, relayout, select};
 

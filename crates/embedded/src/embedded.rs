@@ -1,0 +1,123 @@
+//! The handle of an open database.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
+use trestle_binding::Binding;
+use trestle_engine::{ArchiveError, BackupTotals, CloseError};
+use trestle_env::{Clock, Signal};
+use trestle_events::WeakRouter;
+use trestle_queue::{Queues, Settings as QueueSettings};
+
+use crate::internal::Internal;
+use crate::opened::Opened;
+use crate::{Options, own_tables};
+
+/// An open database in this process, and everything that belongs to it. Cloning it is cheap and gives another handle to the
+/// same database.
+///
+/// It closes when the last handle is gone: of this type, of its queues and of its router. [`Embedded::close`] ends it in order
+/// and reports errors.
+#[derive(Clone)]
+pub struct Embedded {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// The one router, while it is at work. It is not kept alive from here: its handlers may own handles of the database.
+    router: Mutex<Option<WeakRouter>>,
+    queues: Queues,
+    opened: Arc<Opened>,
+}
+
+impl Embedded {
+    pub(crate) fn of(opened: Opened, options: &Options) -> Self {
+        let opened = Arc::new(opened);
+        let settings = QueueSettings {
+            region: options.engine.region.clone(),
+            account: options.engine.account.clone(),
+        };
+        let clock = Arc::clone(opened.engine.clock());
+        let queues = Queues::new(Arc::new(Internal(Arc::clone(&opened))), clock, settings);
+        Self {
+            inner: Arc::new(Inner {
+                router: Mutex::new(None),
+                queues,
+                opened,
+            }),
+        }
+    }
+
+    /// Runs one operation and waits for it. In a task, use [`DatabaseExt`](trestle_api::DatabaseExt).
+    pub fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Error> {
+        let request = operation.into_request();
+        own_tables::refuse_writes(&request)?;
+        let response = self.opened().engine.start(request).wait()?;
+        O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
+    }
+
+    /// The models that are stored with the data: apply, compare, list and remove them, and migrate to other keys.
+    #[must_use]
+    pub fn models(&self) -> &Binding {
+        &self.opened().models
+    }
+
+    /// The queues that are stored with the data.
+    #[must_use]
+    pub fn queues(&self) -> &Queues {
+        &self.inner.queues
+    }
+
+    /// A bell that rings after every commit that recorded changes in a stream. It carries nothing: read the stream.
+    #[must_use]
+    pub fn changes(&self) -> Arc<Signal> {
+        self.opened().engine.changes()
+    }
+
+    /// The clock that expiry, retention, queues and routes follow.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        self.opened().engine.clock()
+    }
+
+    /// Writes everything that is durable now to `out`, while requests go on.
+    pub fn backup(&self, out: &mut dyn Write) -> Result<BackupTotals, ArchiveError> {
+        self.opened().engine.backup(out)
+    }
+
+    /// Ends the database in order: routes after the deliveries that are under way, the moving of rows, waiting for messages,
+    /// background work, and the committer once every accepted write is answered. Later writes are refused. The directory is
+    /// free for another process when the last handle is dropped.
+    pub async fn close(self) -> Result<(), CloseError> {
+        if let Some(router) = self.router() {
+            router.stop().await;
+        }
+        self.inner.queues.close();
+        self.opened().close()
+    }
+
+    pub(crate) fn opened(&self) -> &Arc<Opened> {
+        &self.inner.opened
+    }
+
+    pub(crate) fn router_slot(&self) -> &Mutex<Option<WeakRouter>> {
+        &self.inner.router
+    }
+}
+
+impl Database for Embedded {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match own_tables::refuse_writes(&request) {
+            Ok(()) => self.opened().engine.execute(request),
+            Err(refused) => Box::pin(std::future::ready(Err(refused))),
+        }
+    }
+}
+
+impl std::fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Embedded").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,17 @@
+//! The database as Trestle's own parts use it: queues and routes write their tables.
+
+use std::sync::Arc;
+
+use trestle_api::{Database, Request, ResponseFuture};
+
+use crate::opened::Opened;
+
+/// A handle for queues and routes. It keeps the database open, and it is not handed out.
+#[derive(Clone)]
+pub(crate) struct Internal(pub(crate) Arc<Opened>);
+
+impl Database for Internal {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        self.0.engine.execute(request)
+    }
+}

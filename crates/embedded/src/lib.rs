@@ -1,0 +1,35 @@
+//! One owner of an open database: engine, stored models, migrations, queues and routes.
+//!
+//! [`Embedded`] is the only way to open a database. It opens in one order: the engine is loaded, the stored models and
+//! migrations are read and enforced, and only then does background work begin (expiry, trimming, moving rows). What happened
+//! while the database was closed is therefore worked off with the models in force. It closes in the reverse order.
+//!
+//! ```
+//! use trestle_api::ListTables;
+//! use trestle_embedded::{Embedded, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let db = Embedded::in_memory(Options::default())?;
+//! assert!(db.run(ListTables::default())?.table_names.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The engine is never handed out, so there is one set of models, one set of queues and one router for each database.
+
+mod embedded;
+mod internal;
+mod migration_log;
+mod open;
+mod opened;
+mod options;
+mod own_tables;
+mod routes;
+
+pub use embedded::Embedded;
+pub use open::OpenError;
+pub use options::{Background, Options};
+pub use routes::{RouteSetup, RoutesAtWork};
+pub use trestle_engine::{
+    ArchiveError, BackupTotals, CloseError, Durability, Options as EngineOptions, StoreSettings,
+};

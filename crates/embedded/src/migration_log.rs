@@ -1,0 +1,32 @@
+//! What the log says about migrations.
+
+use trestle_binding::{Binding, MigrationStatus};
+
+/// Tells which migrations go on.
+pub(crate) fn under_way(models: &Binding) {
+    let migrations = models.migrations().into_iter();
+    migrations
+        .filter(|status| status.state.is_under_way())
+        .for_each(|status| changed(&status));
+}
+
+/// Tells that a migration changed its state, or what went wrong.
+pub(crate) fn changed(status: &MigrationStatus) {
+    let MigrationStatus {
+        model,
+        state,
+        rows_moved,
+        ..
+    } = status;
+    match (&status.error, status.stuck.shown.first()) {
+        (Some(error), _) => tracing::error!("migration of model {model}: {error}; it is tried again"),
+        (None, Some(stuck)) if status.held_up => tracing::warn!(
+            "migration of model {model} is held up: {} rows cannot move, the first in table {}: {}: {}",
+            status.stuck.rows,
+            stuck.table,
+            stuck.key,
+            stuck.reason
+        ),
+        _ => tracing::info!("migration of model {model} is {state}; {rows_moved} rows moved"),
+    }
+}

@@ -1,0 +1,121 @@
+//! Opening a database, in one order.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trestle_binding::{BindError, Binding};
+use trestle_engine::Engine;
+use trestle_env::{Clock, SystemClock};
+use trestle_store::{FjallStore, MemoryStore, Store, StoreError};
+
+use crate::opened::Opened;
+use crate::{Background, Embedded, Options};
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data cannot be read; the message says what to do.
+    #[error(transparent)]
+    Engine(#[from] trestle_engine::OpenError),
+    /// A stored model or migration cannot be enforced; the message says how to correct or remove it.
+    #[error(transparent)]
+    Models(#[from] BindError),
+    /// The system gave no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl OpenError {
+    /// What the store said, if it was the store that refused.
+    #[must_use]
+    pub fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            OpenError::Engine(trestle_engine::OpenError::Store(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        OpenError::Engine(error.into())
+    }
+}
+
+impl Embedded {
+    /// Opens the database in `directory`, which is made unless [`Options::must_exist`]. One process at a time can have it
+    /// open.
+    ///
+    /// The stored models are in force when this returns, and nothing that happened before was worked off without them.
+    /// Fails if a stored model does not load: see [`Embedded::open_for_repair`].
+    pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        let store = store_in(directory.as_ref(), &options)?;
+        Self::on(store, Arc::new(SystemClock::new()), options)
+    }
+
+    /// A database that lives in memory and is gone with its last handle.
+    pub fn in_memory(options: Options) -> Result<Self, OpenError> {
+        Self::on(
+            Arc::new(MemoryStore::new()),
+            Arc::new(SystemClock::new()),
+            options,
+        )
+    }
+
+    /// A database on any store and clock.
+    pub fn on(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Result<Self, OpenError> {
+        let opened = load(store, clock, &options)?;
+        opened.begin(options.background)?;
+        Ok(Self::of(opened, &options))
+    }
+
+    /// Opens a database whose stored models may not load, so that they can be corrected or removed.
+    ///
+    /// Where they all load, they are enforced. Otherwise nothing is enforced until they do, which is as soon as the last
+    /// unsound one is applied anew or removed. In both cases no row expires and no migration goes on before
+    /// [`Embedded::begin_work`].
+    pub fn open_for_repair(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        let store = store_in(directory.as_ref(), &options)?;
+        Self::on_for_repair(store, Arc::new(SystemClock::new()), options)
+    }
+
+    /// As [`Embedded::open_for_repair`], on any store and clock.
+    pub fn on_for_repair(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let opened = load(store, clock, &options)?;
+        match opened.begin(Background::Tables) {
+            Ok(()) => {}
+            Err(OpenError::Models(error)) if !matches!(error, BindError::Database(_)) => {
+                tracing::warn!("{error}; no model is enforced");
+                opened.keep_up(Background::Tables)?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Self::of(opened, &options))
+    }
+
+    /// Enforces the models and begins all background work, after [`Embedded::open_for_repair`] or with
+    /// [`Background::Tables`]. Fails while a stored model does not load. Repeating it does nothing more.
+    pub fn begin_work(&self) -> Result<(), OpenError> {
+        self.opened().begin(Background::Everything)
+    }
+}
+
+fn store_in(directory: &Path, options: &Options) -> Result<Arc<dyn Store>, StoreError> {
+    let settings = options.store.clone();
+    let store = match options.must_exist {
+        true => FjallStore::open_existing(directory, settings)?,
+        false => FjallStore::open(directory, settings)?,
+    };
+    Ok(Arc::new(store))
+}
+
+/// Engine and models, without background work. Nothing is enforced yet.
+fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: &Options) -> Result<Opened, OpenError> {
+    let engine = Engine::load(store, Arc::clone(&clock), options.engine.clone())?;
+    let models = Arc::new(Binding::read(engine.clone(), clock)?);
+    Ok(Opened::new(engine, models))
+}

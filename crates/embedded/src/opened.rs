@@ -1,0 +1,63 @@
+//! The parts of an open database that close last: background work, models and the engine.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_binding::{Binding, Sweeper};
+use trestle_engine::{CloseError, Engine, Upkeep};
+
+use crate::migration_log;
+use crate::{Background, OpenError};
+
+/// An engine with its models, and what works in the background. Fields are dropped in this order: the sweeper ends, then
+/// the janitor, then the committer.
+pub(crate) struct Opened {
+    sweeper: Mutex<Option<Sweeper>>,
+    pub(crate) models: Arc<Binding>,
+    pub(crate) engine: Engine,
+}
+
+impl Opened {
+    pub(crate) fn new(engine: Engine, models: Arc<Binding>) -> Self {
+        Self {
+            sweeper: Mutex::new(None),
+            models,
+            engine,
+        }
+    }
+
+    /// Enforces the models, then begins background work.
+    pub(crate) fn begin(&self, background: Background) -> Result<(), OpenError> {
+        self.models.enforce()?;
+        self.keep_up(background)
+    }
+
+    /// Begins background work. *Invariant*: [`Background::Everything`] only once the models are enforced.
+    pub(crate) fn keep_up(&self, background: Background) -> Result<(), OpenError> {
+        match background {
+            Background::Nothing => {}
+            Background::Tables => self.engine.start_janitor(Upkeep::Tables)?,
+            Background::Everything => {
+                self.engine.start_janitor(Upkeep::Everything)?;
+                self.sweep()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with migrations that are under way, and with those to come.
+    fn sweep(&self) -> std::io::Result<()> {
+        let mut sweeper = self.sweeper.lock();
+        if sweeper.is_none() {
+            migration_log::under_way(&self.models);
+            *sweeper = Some(Sweeper::start(Arc::clone(&self.models), migration_log::changed)?);
+        }
+        Ok(())
+    }
+
+    /// Ends what works in the background, then the engine.
+    pub(crate) fn close(&self) -> Result<(), CloseError> {
+        drop(self.sweeper.lock().take());
+        self.engine.close()
+    }
+}

@@ -1,0 +1,65 @@
+//! Clients read the tables of Trestle itself and do not write them: a row that is changed by hand would contradict what
+//! queues and routes know.
+
+use trestle_api::{Error, OWN_TABLES, Request, is_own_table};
+
+/// Refuses a request that would write one of Trestle's own tables.
+pub(crate) fn refuse_writes(request: &Request) -> Result<(), Error> {
+    if let Some(table) = request.own_table_written() {
+        return Err(refusal(table));
+    }
+    match request {
+        Request::ExecuteStatement(request) => statement(&request.statement),
+        Request::BatchExecuteStatement(request) => request
+            .statements
+            .iter()
+            .try_for_each(|one| statement(&one.statement)),
+        Request::ExecuteTransaction(request) => request
+            .transact_statements
+            .iter()
+            .try_for_each(|one| statement(&one.statement)),
+        _ => Ok(()),
+    }
+}
+
+/// A statement is only looked at closely if it mentions what such a table's name begins with. One that cannot be read
+/// is the engine's to refuse.
+fn statement(text: &str) -> Result<(), Error> {
+    if !text.contains(OWN_TABLES) {
+        return Ok(());
+    }
+    match trestle_partiql::parse(text) {
+        Ok(parsed) if !parsed.is_read() && is_own_table(parsed.table()) => Err(refusal(parsed.table())),
+        _ => Ok(()),
+    }
+}
+
+fn refusal(table: &str) -> Error {
+    Error::validation(format!(
+        "The table {table} belongs to Trestle and cannot be written by clients; it can be read. Names of your own tables \
+         must not begin with {OWN_TABLES}."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_write_own_tables_are_refused_and_others_are_not() {
+        for text in [
+            r#"INSERT INTO "_trestle.queues" VALUE {'pk': 'a', 'sk': 'b'}"#,
+            r#" update "_trestle.queues" SET x = 1 WHERE pk = 'a' AND sk = 'b'"#,
+            r#"DELETE FROM "_trestle.queues" WHERE pk = 'a' AND sk = 'b'"#,
+        ] {
+            assert!(statement(text).is_err(), "{text}");
+        }
+        for text in [
+            r#"SELECT * FROM "_trestle.queues""#,
+            r#"INSERT INTO "t" VALUE {'pk': '_trestle'}"#,
+            "_trestle",
+        ] {
+            assert_eq!(statement(text), Ok(()), "{text}");
+        }
+    }
+}

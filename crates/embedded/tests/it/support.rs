@@ -1,0 +1,116 @@
+//! Models with every effect, stores that outlive a database, and items written short.
+
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trestle_api::{PutItem, Scan};
+use trestle_binding::{ApplyOptions, Nobody, Outcome};
+use trestle_embedded::{Embedded, Options};
+use trestle_env::{Clock, VirtualClock};
+use trestle_item::{AttributeValue, Item, Number};
+use trestle_store::MemoryStore;
+
+/// A store and a clock that stay when the database is closed.
+pub(crate) struct World {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) clock: Arc<VirtualClock>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        World {
+            store: Arc::new(MemoryStore::new()),
+            clock: Arc::new(VirtualClock::new()),
+        }
+    }
+
+    pub(crate) fn open(&self) -> Embedded {
+        self.open_with(Options::default())
+    }
+
+    pub(crate) fn open_with(&self, options: Options) -> Embedded {
+        Embedded::on(self.store.clone(), self.clock.clone(), options).unwrap()
+    }
+
+    /// Seconds since the epoch.
+    pub(crate) fn now_s(&self) -> i64 {
+        i64::try_from(self.clock.now().as_secs()).unwrap()
+    }
+}
+
+/// A model with a counter, a unique value and a head, all of rows that expire.
+pub(crate) fn model(name: &str) -> String {
+    format!(
+        r#"
+model = "{name}"
+[table.{name}]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+ttl = "until"
+
+[entity.team]
+table = "{name}"
+key = {{ pk = "team#{{team}}", sk = "team" }}
+attributes = {{ team = "string", members = {{ type = "integer", default = 0 }} }}
+
+[entity.member]
+table = "{name}"
+key = {{ pk = "team#{{team}}", sk = "m#{{number:04}}" }}
+attributes = {{ team = "string", number = "integer", email = "string" }}
+[entity.member.counter.members]
+entity = "team"
+attribute = "members"
+[entity.member.unique.email]
+key = {{ pk = "email#{{email|lower}}", sk = "email" }}
+[entity.member.head]
+key.sk = "head"
+newest_by = "number"
+"#
+    )
+}
+
+pub(crate) fn apply(db: &Embedded, text: &str) {
+    let report = db
+        .models()
+        .apply(text, ApplyOptions::default(), &mut Nobody)
+        .unwrap();
+    assert_eq!(report.outcome, Outcome::Applied, "{report}");
+}
+
+pub(crate) fn put(db: &Embedded, table: &str, item: Value) {
+    db.run(PutItem {
+        table_name: table.to_owned(),
+        item: plain(item),
+        ..PutItem::default()
+    })
+    .unwrap();
+}
+
+pub(crate) fn rows(db: &Embedded, table: &str) -> Vec<Item> {
+    let scan = Scan {
+        table_name: table.to_owned(),
+        ..Scan::default()
+    };
+    db.run(scan).unwrap().items.unwrap().to_vec()
+}
+
+/// Waits until something holds, while the virtual clock's sleepers are woken.
+pub(crate) fn until(clock: &VirtualClock, what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        clock.signal().ring();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// An item of plain JSON: texts and whole numbers.
+pub(crate) fn plain(json: Value) -> Item {
+    let members = json.as_object().unwrap().clone().into_iter();
+    members
+        .map(|(name, value)| match value {
+            Value::String(text) => (name, AttributeValue::S(text)),
+            value => (name, AttributeValue::N(Number::from(value.as_i64().unwrap()))),
+        })
+        .collect()
+}

@@ -1,0 +1,44 @@
+//! The seam between a database and the meaning of its rows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_env::Timestamp;
+use trestle_item::Item;
+
+use crate::{Change, Former, Refused, Rows, Verdict};
+
+/// Knows what rows mean: which key a row has, what its item must become, and which other rows follow from it. All of it
+/// commits together. Pure: the same changes and rows give the same verdict.
+///
+/// [`Hook::key`] and [`Hook::place`] run where the request is called, [`Hook::change`] runs in the commit: other writes
+/// wait meanwhile.
+pub trait Hook: Send + Sync {
+    /// Whether the hook has anything to say about this table. Asked when a table or the hook changes, not per request.
+    fn covers(&self, table: &str) -> bool;
+
+    /// The former places of the table's rows, while they move to others. Asked together with [`Hook::covers`].
+    fn former(&self, _table: &str) -> Option<Arc<dyn Former>> {
+        None
+    }
+
+    /// The key of the row that `given` identifies (identifying attributes instead of the key, or the key itself).
+    fn key(&self, table: &str, given: &Item) -> Result<Item, Error>;
+
+    /// The item of a put with at least its table key filled in, so that it can be placed.
+    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error>;
+
+    /// Runs in the commit, after all conditions of the request held: the final items, and the rows that follow.
+    ///
+    /// `changes` are all changes of one request in tables that the hook covers, in no order that means anything: several
+    /// for a transaction, otherwise one. `rows` is the state before the request. Also asked where `old` and `new` are
+    /// equal, but not where neither exists. A refusal refuses the request, and leaves nothing of it behind.
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused>;
+}
+
+impl fmt::Debug for dyn Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}

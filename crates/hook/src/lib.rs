@@ -1,0 +1,18 @@
+//! What the engine and a model say to each other. The engine knows keys, items and commits; a [`Hook`] knows what rows
+//! mean. Both use these types, so that nothing is translated between them.
+//!
+//! - [`Change`] is a row before and after a write; [`Verdict`] is what the changes of a request come to.
+//! - [`Rows`] is the database at the moment of the commit, and [`RowQuery`] a question to it.
+//! - [`Former`] tells where rows lie while their keys change.
+
+mod change;
+mod former;
+mod hook;
+mod rows;
+mod verdict;
+
+pub use change::{By, Change};
+pub use former::{Belongs, Former, FormerRange, Sources};
+pub use hook::Hook;
+pub use rows::{RowQuery, Rows};
+pub use verdict::{Becomes, Companion, Refused, Verdict};

@@ -1,0 +1,74 @@
+//! What the changes of a request come to.
+
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_item::Item;
+
+/// What the changes of a request come to. The default: they are right as they are, and nothing follows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// What each row becomes, in the order of the changes. Changes behind the end are right as they are.
+    pub rows: Vec<Becomes>,
+    /// The rows that follow, written in this order after those of the request. None of them is a row of the request:
+    /// what follows for such a row is part of what it becomes.
+    pub companions: Vec<Companion>,
+}
+
+/// What a row becomes. Its table key stays the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Becomes {
+    /// What the write makes of it.
+    #[default]
+    AsWritten,
+    /// This item, also where the write removes the row.
+    Item(Arc<Item>),
+    /// Nothing: the row is removed.
+    Removed,
+}
+
+/// A row that follows from the changes of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Companion {
+    /// The table's name in the database.
+    pub table: String,
+    /// The row's table key.
+    pub key: Item,
+    /// The row's whole new state; `None` removes it.
+    pub item: Option<Arc<Item>>,
+}
+
+/// Why the changes of a request do not take place.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Which of the changes is the reason, where that can be told.
+    pub at: Option<usize>,
+    /// What the client is told.
+    pub error: Error,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Refused { at: None, error }
+    }
+}
+
+impl Verdict {
+    /// What a row of the request becomes.
+    #[must_use]
+    pub fn row(&self, at: usize) -> &Becomes {
+        self.rows.get(at).unwrap_or(&Becomes::AsWritten)
+    }
+}
+
+impl Becomes {
+    /// The row as it will be, where `written` is what the write makes of it.
+    #[must_use]
+    pub fn of<'a>(&'a self, written: Option<&'a Arc<Item>>) -> Option<&'a Arc<Item>> {
+        match self {
+            Becomes::AsWritten => written,
+            Becomes::Item(item) => Some(item),
+            Becomes::Removed => None,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `apply --fill` of every effect while clients write: afterwards everything derived is exact.
+
+use super::version::{EFFECTS, Version, said};
+use super::writer::Writer;
+use super::{Sets, check};
+use crate::{rounds, seed};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+use trestle_torture::audit::verify;
+use trestle_torture::server::Server;
+
+const WRITERS: usize = 8;
+
+#[test]
+fn an_effect_that_is_added_under_writers_is_exact_for_every_row() {
+    let (rounds, mut random) = (rounds("FILL_ROUNDS", 2), fastrand::Rng::with_seed(seed()));
+    for round in 1..=rounds {
+        let (dir, scratch) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let mut version = Version::whole("m");
+        version.effects.clear();
+        let server = Server::on(dir.path());
+        version.apply(scratch.path(), &server.address);
+        let is_over = AtomicBool::new(false);
+        let mut writers: Vec<Writer> = (0..WRITERS)
+            .map(|_| Writer::new(&version, random.fork()))
+            .collect();
+        let order = shuffled(&mut random);
+        let applied = std::thread::scope(|scope| {
+            let (is_over, address) = (&is_over, &server.address);
+            for writer in &mut writers {
+                scope.spawn(move || writer.write(address, &|| is_over.load(Ordering::SeqCst)));
+            }
+            let _over = Sets(is_over);
+            add_all(&version, &order, scratch.path(), address)
+        });
+        check(&mut server.connect(), &applied);
+        let written: u64 = writers.iter().map(|writer| writer.written).sum();
+        println!(
+            "filled: round {round}, {} with {written} writes",
+            applied.effects.join(", ")
+        );
+        assert!(written > 0, "the writers wrote nothing");
+        server.kill();
+        verify(dir.path()).unwrap();
+    }
+}
+
+fn shuffled(random: &mut fastrand::Rng) -> [&'static str; 6] {
+    let mut order = EFFECTS;
+    random.shuffle(&mut order);
+    order
+}
+
+/// Adds one effect after the other. Rows that share a value keep `unique` out; nothing has changed then.
+fn add_all(version: &Version, order: &[&'static str], scratch: &std::path::Path, address: &str) -> Version {
+    let mut version = version.clone();
+    for effect in order {
+        std::thread::sleep(Duration::from_millis(100));
+        let next = version.toggled(effect);
+        let done = next.run(&["model", "apply", "--fill"], scratch, address);
+        if done.status.success() {
+            version = next;
+        } else {
+            assert_eq!(*effect, "unique", "{}", said(&done));
+            assert!(said(&done).contains("body"), "{}", said(&done));
+        }
+    }
+    version
+}

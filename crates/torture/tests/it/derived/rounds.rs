@@ -1,0 +1,135 @@
+//! SIGKILL at random moments under eight writers, while effects are added and dropped, keys change and rows expire: what
+//! `trestle verify` proves afterwards is exact.
+
+use super::check;
+use super::version::{EFFECTS, Version, said};
+use super::writer::Writer;
+use crate::{rounds, seed};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use trestle_torture::audit::{all, verify};
+use trestle_torture::http::Client;
+use trestle_torture::server::Server;
+
+const WRITERS: usize = 8;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn everything_derived_is_exact_whenever_the_server_is_killed() {
+    let (rounds, mut random) = (rounds("DERIVED_ROUNDS", 3), fastrand::Rng::with_seed(seed()));
+    let (dir, scratch) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let version = Mutex::new(Version::whole("m"));
+    let server = Server::on(dir.path());
+    version.lock().unwrap().apply(scratch.path(), &server.address);
+    drop(server);
+    let mut writers: Vec<Writer> = (0..WRITERS)
+        .map(|_| Writer::new(&version.lock().unwrap(), random.fork()))
+        .collect();
+    for round in 1..=rounds {
+        let server = Server::on(dir.path());
+        let (address, is_killed) = (server.address.clone(), AtomicBool::new(false));
+        let life = Duration::from_millis(random.u64(200..2500));
+        let mut choice = random.fork();
+        std::thread::scope(|scope| {
+            let (address, is_killed, scratch) = (&address, &is_killed, scratch.path());
+            scope.spawn(|| {
+                std::thread::sleep(life);
+                is_killed.store(true, Ordering::SeqCst);
+                server.kill();
+            });
+            scope.spawn(|| {
+                let steering = Steering {
+                    address,
+                    scratch,
+                    is_killed,
+                };
+                steering.steer(&version, &mut choice);
+            });
+            for writer in &mut writers {
+                scope.spawn(move || writer.write(address, &|| is_killed.load(Ordering::SeqCst)));
+            }
+        });
+        verify(dir.path()).unwrap();
+        let written: u64 = writers.iter().map(|writer| writer.written).sum();
+        println!(
+            "killed: round {round}, {} effects, {written} writes",
+            version.lock().unwrap().effects.len()
+        );
+    }
+    let server = Server::on(dir.path());
+    let version = bring_to_rest(&version.into_inner().unwrap(), scratch.path(), &server.address);
+    let mut client = server.connect();
+    wait_until_cleared(&mut client, &version);
+    check(&mut client, &version);
+    server.kill();
+    verify(dir.path()).unwrap();
+}
+
+/// Rows of effects that were dropped go in the background.
+fn wait_until_cleared(client: &mut Client, version: &Version) {
+    let deadline = Instant::now() + PATIENCE;
+    for (effect, kind) in [("head", "doc.head"), ("unique", "doc.unique.body")] {
+        let scan = json!({
+            "TableName": version.table(), "ConsistentRead": true, "FilterExpression": "kind = :k",
+            "ExpressionAttributeValues": {":k": {"S": kind}},
+        });
+        while !version.has(effect) && !all(client, "Scan", &scan).is_empty() {
+            assert!(Instant::now() < deadline, "rows of {effect} stay");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Adds and drops effects and changes keys, with the commands that users have.
+struct Steering<'a> {
+    address: &'a str,
+    scratch: &'a Path,
+    is_killed: &'a AtomicBool,
+}
+
+impl Steering<'_> {
+    fn steer(&self, version: &Mutex<Version>, random: &mut fastrand::Rng) {
+        while !self.is_killed.load(Ordering::SeqCst) {
+            let now = version.lock().unwrap().clone();
+            let (next, command): (Version, &[&str]) = match random.u8(0..5) {
+                0 => (now.moved(), &["migrate", "start", "--finish"]),
+                _ => {
+                    let effect = EFFECTS[random.usize(0..EFFECTS.len())];
+                    (now.toggled(effect), &["model", "apply", "--fill"])
+                }
+            };
+            let done = next.run(command, self.scratch, self.address);
+            let said = said(&done);
+            let is_gone = self.is_killed.load(Ordering::SeqCst);
+            assert!(!said.contains("internal") && !said.contains("panicked"), "{said}");
+            // A command that a kill cut off may have taken effect or not: what is in force is asked for then.
+            if done.status.success() {
+                *version.lock().unwrap() = next;
+            } else if is_gone {
+                return;
+            }
+        }
+    }
+}
+
+/// The version in force, applied anew so that its file is known.
+fn bring_to_rest(known: &Version, scratch: &Path, address: &str) -> Version {
+    let deadline = Instant::now() + PATIENCE;
+    let mut candidates = vec![known.clone(), known.moved()];
+    candidates.extend(EFFECTS.iter().map(|effect| known.toggled(effect)));
+    candidates.extend(EFFECTS.iter().map(|effect| known.moved().toggled(effect)));
+    loop {
+        for candidate in &candidates {
+            let done = candidate.run(&["model", "apply", "--fill"], scratch, address);
+            if done.status.success() {
+                return candidate.clone();
+            }
+        }
+        assert!(Instant::now() < deadline, "no version can be applied");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

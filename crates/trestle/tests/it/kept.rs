@@ -1,0 +1,57 @@
+//! What the database keeps in rows that a program reads, changes and writes back.
+
+use crate::models::shop::{Customer, NewCustomer, NewOrder, Order, Shop};
+use crate::support::engine;
+use trestle::{Engine, Wait};
+
+fn order(number: i64) -> NewOrder {
+    NewOrder {
+        customer: "a".into(),
+        number,
+        customer_name: "Ada".into(),
+    }
+}
+
+fn customer(db: &Shop<Engine>) -> Customer {
+    db.customer("a").wait().unwrap().unwrap()
+}
+
+fn first_order(db: &Shop<Engine>) -> Order {
+    db.order("a", 1).wait().unwrap().unwrap()
+}
+
+fn shop() -> Shop<Engine> {
+    let db = Shop::apply_to(&engine()).unwrap();
+    let new = NewCustomer {
+        id: "a".into(),
+        name: "Ada".into(),
+        orders: 0,
+    };
+    db.put(&new).wait().unwrap();
+    db.put(&order(1)).wait().unwrap();
+    db
+}
+
+#[test]
+fn a_row_is_written_back_although_its_count_moved_meanwhile() {
+    let db = shop();
+    let mut read = customer(&db);
+    assert_eq!(read.orders, 1);
+    db.put(&order(2)).wait().unwrap();
+    read.name = "Ada L.".into();
+    db.put(&read).wait().unwrap();
+    let written = customer(&db);
+    assert_eq!((written.orders, written.name.as_str()), (2, "Ada L."));
+    assert_eq!(written.since, read.since);
+}
+
+#[test]
+fn a_row_is_written_back_although_its_copy_moved_meanwhile() {
+    let db = shop();
+    let read = first_order(&db);
+    let mut renamed = customer(&db);
+    renamed.name = "Ada L.".into();
+    db.put(&renamed).wait().unwrap();
+    db.put(&read).wait().unwrap();
+    assert_eq!(first_order(&db).customer_name, "Ada L.");
+}
