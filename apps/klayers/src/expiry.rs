@@ -1,16 +1,16 @@
 //! When a deprecated layer's time has come.
 
 use trestle::events::{ApplyError, Changed, Events, Router};
-use trestle::{Engine, typed};
+use trestle::{Embedded, typed};
 
 use crate::model::Layer;
 use crate::{App, Error, LayerArn};
 
 /// Removes the layers of rows that expire, or that somebody deletes, from now on and since the last time. `routes.toml`
 /// says which these are.
-pub async fn watch(app: &App, engine: &Engine) -> Result<Router, ApplyError> {
+pub async fn watch(app: &App, database: &Embedded) -> Result<Router, ApplyError> {
     let undertaker = app.clone();
-    Events::of(engine)
+    Events::of(database)
         .routes_in(include_str!("../routes.toml"))
         .handler("bury", move |change| undertaker.clone().bury(change))
         .start()

@@ -11,7 +11,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use klayers::model::Klayers;
 use klayers::{App, Bucket, Files, http, watch};
-use trestle::{Engine, Options, StoreSettings, migrate};
+use trestle::{Embedded, Options, migrate};
 
 /// Python packages as layers in every region, always with exactly one latest.
 #[derive(Parser)]
@@ -65,9 +65,9 @@ async fn main() -> ExitCode {
 async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (index, layers) = (cli.files.index()?, cli.layers()?);
     let table = cli.data.join("table");
-    let engine = Engine::open(&table, StoreSettings::default(), Options::default())?;
+    let database = Embedded::open(&table, Options::default())?;
     // Rows of the first layout move to the present one in the background.
-    let (db, _migration) = Klayers::migrate_to(&engine, migrate::StartOptions::default())?;
+    let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
     let app = App::new(db.shared(), Arc::new(layers), Arc::new(index));
     let mut swept = app.sweep().await?;
     if !matches!(cli.command, Command::Serve) && app.load_config(&cli.files).await? > 0 {
@@ -85,7 +85,7 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
         run(&app).await?;
     }
     if matches!(cli.command, Command::Demo | Command::Serve) {
-        serve(&engine, app, cli.files, cli.port).await?;
+        serve(&database, app, cli.files, cli.port).await?;
     }
     Ok(())
 }
@@ -119,8 +119,8 @@ async fn run(app: &App) -> Result<(), Box<dyn Error>> {
     }
 }
 
-async fn serve(engine: &Engine, app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
-    let router = watch(&app, engine).await?;
+async fn serve(database: &Embedded, app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
+    let router = watch(&app, database).await?;
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener.map_err(|error| format!("--port {port}: {error}; 0 takes a free one"))?;
     let address = listener.local_addr()?;

@@ -13,7 +13,7 @@ use lettre::message::Mailbox;
 use manhunt::channel::{Channels, Email, Webhook};
 use manhunt::{Service, api, demo};
 use tokio::net::TcpListener;
-use trestle::{Engine, Options, StoreSettings};
+use trestle::{Embedded, Options};
 
 /// Finds a person by trying their contact methods one after another.
 #[derive(Parser)]
@@ -65,9 +65,9 @@ async fn main() -> ExitCode {
 
 async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
-    let (engine, door) = match cli {
-        Cli::Serve { data, door } => (Engine::open(&data, StoreSettings::default(), options)?, door),
-        Cli::Demo(door) => (Engine::in_memory(options)?, door),
+    let (database, door) = match cli {
+        Cli::Serve { data, door } => (Embedded::open(&data, options)?, door),
+        Cli::Demo(door) => (Embedded::in_memory(options)?, door),
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, door.port)).await;
     let port = door.port;
@@ -77,7 +77,7 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let email = door.smtp.map(|server| Email::new(&server, door.from));
     let webhook = Webhook::new()?;
     let base_url = door.base_url.unwrap_or_else(|| url.clone());
-    let running = Service::start(&engine, Arc::new(Channels { email, webhook }), base_url).await?;
+    let running = Service::start(&database, Arc::new(Channels { email, webhook }), base_url).await?;
     let mut out = std::io::stdout();
     if is_demo {
         let search = demo::begin(&running.service).await?.search_id;

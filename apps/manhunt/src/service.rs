@@ -4,9 +4,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use trestle::events::{Events, Router};
-use trestle::queue::{self, Queues, Worker, WorkerSettings};
+use trestle::queue::{Queues, Worker, WorkerSettings};
 use trestle::typed::Timestamp;
-use trestle::{Clock, Engine};
+use trestle::{Clock, Embedded};
 
 use crate::channel::Channel;
 use crate::model::Manhunt;
@@ -20,7 +20,7 @@ const STEP_RECEIVES_MAX: u32 = 5;
 /// What requests and steps work with.
 pub struct Service {
     /// The typed client.
-    pub db: Manhunt<Engine>,
+    pub db: Manhunt<Embedded>,
     /// The queues, with [`STEPS`] and its dead letters among them.
     pub queues: Queues,
     pub(crate) channel: Arc<dyn Channel>,
@@ -40,21 +40,21 @@ pub struct Running {
 impl Service {
     /// Starts the application on a database. Links in messages begin with `base_url`.
     pub async fn start(
-        engine: &Engine,
+        database: &Embedded,
         channel: Arc<dyn Channel>,
         base_url: impl Into<String>,
     ) -> Result<Running, Box<dyn Error>> {
         let service = Arc::new(Service {
-            db: Manhunt::apply_to(engine)?,
-            queues: queue::of(engine),
+            db: Manhunt::apply_to(database)?,
+            queues: database.queues().clone(),
             channel,
             base_url: base_url.into(),
-            clock: Arc::clone(engine.clock()),
+            clock: Arc::clone(database.clock()),
         });
         let queues = &service.queues;
         queues.create_with_dead_letters(STEPS, STEP_RECEIVES_MAX).await?;
-        let routes = Events::of(engine).routes_of(&service.db);
-        let router = routes.queues(queues).start().await?;
+        let routes = Events::of(database).routes_of(&service.db);
+        let router = routes.start().await?;
         let hunter = Arc::clone(&service);
         let step = move |job| Arc::clone(&hunter).step(job);
         let worker = queues.work(STEPS, WorkerSettings::default(), step);

@@ -39,7 +39,7 @@ pub use error::{CancellationCode, CancellationReason, Error, ErrorKind, Taken};
 pub use item::*;
 pub use limits::*;
 pub use operation::{Family, Operation, OperationName, Request, Response, UNSUPPORTED};
-pub use own_tables::{OWN_TABLES, is_own_table};
+pub use own_tables::{OWN_TABLES, is_own_table, own_table_refusal};
 pub use partiql::*;
 pub use streams::*;
 pub use table::*;

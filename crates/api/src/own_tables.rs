@@ -1,6 +1,6 @@
 //! Tables in which Trestle keeps what belongs to it: queues, checkpoints, dead letters.
 
-use crate::Request;
+use crate::{Error, Request, TransactWriteItem};
 
 /// What the names of Trestle's own tables begin with. They are ordinary tables that lists of tables do not show and
 /// that clients read but do not write.
@@ -14,6 +14,26 @@ pub fn is_own_table(name_or_arn: &str) -> bool {
         None => name_or_arn,
     };
     name.starts_with(OWN_TABLES)
+}
+
+/// What a client is told that would write one of Trestle's own tables.
+#[must_use]
+pub fn own_table_refusal(table: &str) -> Error {
+    Error::validation(format!(
+        "The table {table} belongs to Trestle and cannot be written by clients; it can be read. Names of your own tables \
+         must not begin with {OWN_TABLES}."
+    ))
+}
+
+impl TransactWriteItem {
+    /// The table of Trestle's own that this part of a transaction would write, if it is one.
+    #[must_use]
+    pub fn own_table_written(&self) -> Option<&str> {
+        let put = self.put.as_ref().map(|put| put.table_name.as_str());
+        let delete = self.delete.as_ref().map(|delete| delete.table_name.as_str());
+        let update = self.update.as_ref().map(|update| update.table_name.as_str());
+        put.or(delete).or(update).filter(|name| is_own_table(name))
+    }
 }
 
 impl Request {
@@ -42,20 +62,12 @@ impl Request {
                 return request
                     .transact_items
                     .iter()
-                    .filter_map(written)
-                    .find(|name| is_own_table(name));
+                    .find_map(TransactWriteItem::own_table_written);
             }
             _ => return None,
         };
         is_own_table(single).then_some(single)
     }
-}
-
-fn written(item: &crate::TransactWriteItem) -> Option<&str> {
-    let put = item.put.as_ref().map(|put| put.table_name.as_str());
-    let delete = item.delete.as_ref().map(|delete| delete.table_name.as_str());
-    let update = item.update.as_ref().map(|update| update.table_name.as_str());
-    put.or(delete).or(update)
 }
 
 #[cfg(test)]

@@ -2,26 +2,19 @@
 
 use crate::admin_call::no_answer;
 use crate::exit::Failure;
+use crate::open;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
-use crate::verify::cannot_open;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 use trestle_api::{DescribeTable, Error, ErrorKind, ListTables, Operation, TableDescription};
-use trestle_engine::{Engine, Options};
-use trestle_env::SystemClock;
+use trestle_embedded::Embedded;
 use trestle_remote::Remote;
-use trestle_store::FjallStore;
-
-/// Whoever looks at rows does not want them to vanish meanwhile.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where operations are sent.
 pub(crate) enum Database {
     Server(Server),
-    Directory(Engine),
+    Directory(Embedded),
 }
 
 /// A running server that is asked on this thread, one request after the other.
@@ -42,7 +35,7 @@ impl Database {
     }
 
     pub(crate) fn in_directory(directory: &Path) -> Result<Self, Failure> {
-        engine_in(directory).map(Database::Directory)
+        open::to_read(directory).map(Database::Directory)
     }
 
     /// Carries out an operation.
@@ -54,7 +47,7 @@ impl Database {
     /// Carries out an operation that the database may refuse: the outer error is of the way there.
     fn try_run<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
         match self {
-            Database::Directory(engine) => Ok(engine.run(operation)),
+            Database::Directory(db) => Ok(db.run(operation)),
             Database::Server(server) => server.ask(operation),
         }
     }
@@ -106,16 +99,4 @@ impl Server {
         let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
         Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
     }
-}
-
-/// The database of a directory that no server has open.
-pub(crate) fn engine_in(directory: &Path) -> Result<Engine, Failure> {
-    let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
-    let store = store.map_err(|error| cannot_open(directory, &error))?;
-    let options = Options {
-        expiry_interval: NEVER,
-        ..Options::default()
-    };
-    let engine = Engine::on(Arc::new(store), Arc::new(SystemClock::new()), options);
-    engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))
 }

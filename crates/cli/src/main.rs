@@ -13,6 +13,7 @@ mod local_flags;
 mod logging;
 mod migrate;
 mod model;
+mod open;
 mod restore;
 mod routes;
 mod runtime;

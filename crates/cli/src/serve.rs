@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
-use trestle_engine::{Engine, OpenError};
+use trestle_embedded::{Embedded, Options};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
@@ -34,39 +34,27 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     open_files::make_room(&mut server_settings);
     let storage = settings::storage(config);
     let hooks = clock(config.clock.is_virtual.unwrap_or(false));
-    let engine = open(&storage, &hooks.clock, config)?;
-    let models = models::open(engine.clone(), &hooks.clock, &config.storage.models)?;
-    let models = Arc::new(models);
-    let queues = queues(&engine, &hooks.clock, config);
+    let db = open(&storage, &hooks.clock, config)?;
+    models::begin(&db, &config.storage.models)?;
     let workers = route_workers()?;
-    let parts = routes::Parts {
-        engine: &engine,
-        clock: &hooks.clock,
-        queues: &queues,
-        models: Arc::clone(&models),
-        workers: workers.handle(),
-    };
-    let routes = workers.block_on(Routes::open(parts, config.storage.routes.as_deref()))?;
+    let routes = Routes::open(&db, workers.handle(), config.storage.routes.as_deref());
+    let routes = workers.block_on(routes)?;
     let hooks = Hooks {
-        backups: Some(Arc::new(Backups(engine.clone()))),
+        backups: Some(Arc::new(Backups(db.clone()))),
         models: Some(Arc::new(RoutedModels(Arc::clone(&routes)))),
         migrations: Some(Arc::new(RoutedMigrations(Arc::clone(&routes)))),
         routes: Some(Arc::clone(&routes) as _),
-        queues: Some(queues),
+        queues: Some(db.queues().clone()),
         ..hooks
     };
-    let sweeper = migrations::sweep(&models)?;
-    drop(models);
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
-    let result = runtime.block_on(listen(&server_settings, engine.clone(), hooks, &storage));
+    let result = runtime.block_on(listen(&server_settings, db.clone(), hooks, &storage));
     drop(runtime);
-    drop(sweeper);
-    workers.block_on(routes.stop());
-    drop((routes, workers));
-    // It closes, and with it the data, when its last handle is gone.
-    drop(engine);
-    result
+    let closed = workers.block_on(db.close());
+    // Until here, so that deliveries under way finish.
+    drop(routes);
+    result.and(closed.map_err(Failure::failed))
 }
 
 /// The threads that routes are delivered on, apart from those that answer requests.
@@ -94,19 +82,9 @@ fn clock(is_virtual: bool) -> Hooks {
     }
 }
 
-/// The queues that lie in the same database.
-fn queues(engine: &Engine, clock: &Arc<dyn Clock>, config: &Config) -> Queues {
-    let options = settings::engine(config);
-    let settings = trestle_queue::Settings {
-        region: options.region,
-        account: options.account,
-    };
-    Queues::new(Arc::new(engine.clone()), Arc::clone(clock), settings)
-}
-
 /// What the server's backups are taken from.
 #[derive(Debug)]
-struct Backups(Engine);
+struct Backups(Embedded);
 
 impl BackupSource for Backups {
     fn backup(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -114,7 +92,8 @@ impl BackupSource for Backups {
     }
 }
 
-fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Engine, Failure> {
+/// Stored models may not load yet: a file that was given may correct them. Nothing expires before they do.
+fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Embedded, Failure> {
     let store: Arc<dyn Store> = match storage {
         Storage::Memory => Arc::new(MemoryStore::new()),
         Storage::Directory { path, settings } => {
@@ -122,10 +101,12 @@ fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<En
             Arc::new(opened.map_err(|error| store_failure(path, &error))?)
         }
     };
-    Engine::on(store, Arc::clone(clock), settings::engine(config)).map_err(|error| match error {
-        OpenError::Store(error) => Failure::failed(format!("cannot open the database: {error}")),
-        other => Failure::failed(format!("cannot open the database: {other}")),
-    })
+    let options = Options {
+        engine: settings::engine(config),
+        ..Options::default()
+    };
+    Embedded::on_for_repair(store, Arc::clone(clock), options)
+        .map_err(|error| Failure::failed(format!("cannot open the database: {error}")))
 }
 
 fn store_failure(path: &Path, error: &StoreError) -> Failure {
@@ -138,9 +119,9 @@ fn store_failure(path: &Path, error: &StoreError) -> Failure {
     }
 }
 
-async fn listen(settings: &Settings, engine: Engine, hooks: Hooks, storage: &Storage) -> Result<(), Failure> {
+async fn listen(settings: &Settings, db: Embedded, hooks: Hooks, storage: &Storage) -> Result<(), Failure> {
     let queues = hooks.queues.clone();
-    let server = Server::bind(settings, Arc::new(engine), hooks)
+    let server = Server::bind(settings, Arc::new(db), hooks)
         .await
         .map_err(|error| start_failure(&error))?;
     announce(&server.endpoint(), storage);

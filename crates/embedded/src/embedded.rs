@@ -1,12 +1,13 @@
 //! The handle of an open database.
 
+use std::future::IntoFuture;
 use std::io::Write;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
 use trestle_binding::Binding;
-use trestle_engine::{ArchiveError, BackupTotals, CloseError};
+use trestle_engine::{ArchiveError, BackupTotals, CloseError, Completion};
 use trestle_env::{Clock, Signal};
 use trestle_events::WeakRouter;
 use trestle_queue::{Queues, Settings as QueueSettings};
@@ -50,11 +51,17 @@ impl Embedded {
         }
     }
 
+    /// Starts a request. Reads are answered at once, writes when they are durable.
+    pub fn start(&self, request: Request) -> Completion {
+        match own_tables::refuse_writes(&request) {
+            Ok(()) => self.opened().engine.start(request),
+            Err(refused) => Completion::Ready(Err(refused)),
+        }
+    }
+
     /// Runs one operation and waits for it. In a task, use [`DatabaseExt`](trestle_api::DatabaseExt).
     pub fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Error> {
-        let request = operation.into_request();
-        own_tables::refuse_writes(&request)?;
-        let response = self.opened().engine.start(request).wait()?;
+        let response = self.start(operation.into_request()).wait()?;
         O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
     }
 
@@ -109,10 +116,7 @@ impl Embedded {
 
 impl Database for Embedded {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        match own_tables::refuse_writes(&request) {
-            Ok(()) => self.opened().engine.execute(request),
-            Err(refused) => Box::pin(std::future::ready(Err(refused))),
-        }
+        Box::pin(self.start(request).into_future())
     }
 }
 

@@ -31,5 +31,5 @@ pub use open::OpenError;
 pub use options::{Background, Options};
 pub use routes::{RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
-    ArchiveError, BackupTotals, CloseError, Durability, Options as EngineOptions, StoreSettings,
+    ArchiveError, BackupTotals, CloseError, Completion, Durability, Options as EngineOptions, StoreSettings,
 };

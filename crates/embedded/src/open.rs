@@ -86,11 +86,12 @@ impl Embedded {
         options: Options,
     ) -> Result<Self, OpenError> {
         let opened = load(store, clock, &options)?;
-        match opened.begin(Background::Tables) {
+        let background = options.background.without_rows();
+        match opened.begin(background) {
             Ok(()) => {}
+            // It is why this function is called.
             Err(OpenError::Models(error)) if !matches!(error, BindError::Database(_)) => {
-                tracing::warn!("{error}; no model is enforced");
-                opened.keep_up(Background::Tables)?;
+                opened.keep_up(background)?;
             }
             Err(error) => return Err(error),
         }

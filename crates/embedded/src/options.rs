@@ -26,3 +26,13 @@ pub enum Background {
     /// Nothing: for tools that only read.
     Nothing,
 }
+
+impl Background {
+    /// The same without what changes rows.
+    pub(crate) fn without_rows(self) -> Self {
+        match self {
+            Background::Everything | Background::Tables => Background::Tables,
+            Background::Nothing => Background::Nothing,
+        }
+    }
+}

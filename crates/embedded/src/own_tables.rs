@@ -1,12 +1,12 @@
 //! Clients read the tables of Trestle itself and do not write them: a row that is changed by hand would contradict what
 //! queues and routes know.
 
-use trestle_api::{Error, OWN_TABLES, Request, is_own_table};
+use trestle_api::{Error, OWN_TABLES, Request, is_own_table, own_table_refusal};
 
 /// Refuses a request that would write one of Trestle's own tables.
 pub(crate) fn refuse_writes(request: &Request) -> Result<(), Error> {
     if let Some(table) = request.own_table_written() {
-        return Err(refusal(table));
+        return Err(own_table_refusal(table));
     }
     match request {
         Request::ExecuteStatement(request) => statement(&request.statement),
@@ -29,16 +29,11 @@ fn statement(text: &str) -> Result<(), Error> {
         return Ok(());
     }
     match trestle_partiql::parse(text) {
-        Ok(parsed) if !parsed.is_read() && is_own_table(parsed.table()) => Err(refusal(parsed.table())),
+        Ok(parsed) if !parsed.is_read() && is_own_table(parsed.table()) => {
+            Err(own_table_refusal(parsed.table()))
+        }
         _ => Ok(()),
     }
-}
-
-fn refusal(table: &str) -> Error {
-    Error::validation(format!(
-        "The table {table} belongs to Trestle and cannot be written by clients; it can be read. Names of your own tables \
-         must not begin with {OWN_TABLES}."
-    ))
 }
 
 #[cfg(test)]

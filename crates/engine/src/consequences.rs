@@ -64,7 +64,7 @@ impl RowChange {
     }
 
     /// Stages the row alone.
-    fn stage(&mut self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<(), Error> {
+    pub(crate) fn stage(&mut self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<(), Error> {
         let size = |image: &Option<Arc<Image>>| image.as_ref().map_or(0, |image| image.size());
         if self.is_check {
             self.consumed = Consumed::table(write_units(size(&self.old)));
@@ -240,7 +240,7 @@ impl Chain<'_, '_, '_> {
 }
 
 /// The item with its key, where it was left out.
-fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
+pub(crate) fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
     for (name, value) in key.iter() {
         if !item.contains_key(name) {
             Arc::make_mut(&mut item).insert(name.clone(), value.clone());

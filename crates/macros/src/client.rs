@@ -72,28 +72,28 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
             #(#points)*
         }
 
-        impl #client<::trestle::Engine> {
-            /// Applies the model to the embedded engine, which then derives keys and carries out effects in every
-            /// commit, on the engine's clock. Repeating it does nothing more.
-            pub fn apply_to(engine: &::trestle::Engine) -> ::core::result::Result<Self, ::trestle::ApplyError> {
-                ::trestle::apply::<#marker>(engine)?;
-                ::core::result::Result::Ok(Self::known_to(engine))
+        impl #client<::trestle::Embedded> {
+            /// Applies the model to a database in this process, which then derives keys and carries out effects in every
+            /// commit, on its own clock. Repeating it does nothing more.
+            pub fn apply_to(db: &::trestle::Embedded) -> ::core::result::Result<Self, ::trestle::ApplyError> {
+                ::trestle::apply::<#marker>(db)?;
+                ::core::result::Result::Ok(Self::known_to(db))
             }
 
             /// Applies the model, also where rows lie under keys of the version before: it takes effect at once, and rows
-            /// move in the background as long as the returned migration lives. Called whenever the program starts, it
+            /// move in the background as long as the database is open. Called whenever the program starts, it
             /// begins, goes on or has nothing to do.
             pub fn migrate_to(
-                engine: &::trestle::Engine,
+                db: &::trestle::Embedded,
                 options: ::trestle::migrate::StartOptions,
             ) -> ::core::result::Result<(Self, ::trestle::migrate::Migration), ::trestle::migrate::MigrateError> {
-                let migration = ::trestle::migrate::to::<#marker>(engine, options)?;
-                ::core::result::Result::Ok((Self::known_to(engine), migration))
+                let migration = ::trestle::migrate::to::<#marker>(db, options)?;
+                ::core::result::Result::Ok((Self::known_to(db), migration))
             }
 
-            fn known_to(engine: &::trestle::Engine) -> Self {
-                let clock = ::core::clone::Clone::clone(::trestle::Engine::clock(engine));
-                Self::on(::core::clone::Clone::clone(engine)).with_clock(clock).model_applied()
+            fn known_to(db: &::trestle::Embedded) -> Self {
+                let clock = ::core::clone::Clone::clone(::trestle::Embedded::clock(db));
+                Self::on(::core::clone::Clone::clone(db)).with_clock(clock).model_applied()
             }
         }
 

@@ -1,5 +1,6 @@
 //! Effects, carried out: from the writes of a request to everything that follows from them. Pure; the caller commits it.
 
+pub mod audit;
 mod copy;
 mod counter;
 mod head;

@@ -41,6 +41,7 @@ pub use derive::Derived;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
+pub use effects::audit;
 pub use effects::{Blamed, COUNTS_KEY, COUNTS_TABLE, OrphanCount, Stopped};
 pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};

@@ -1,6 +1,6 @@
 //! Sending messages.
 
-use trestle_api::TransactWriteItem;
+use trestle_api::{Database, Error, Request, ResponseFuture, TransactWriteItem, own_table_refusal};
 use trestle_env::{Timestamp, ids};
 use trestle_item::Item;
 
@@ -12,7 +12,7 @@ use crate::lot::Lot;
 use crate::message::NewMessage;
 use crate::queues::Queues;
 use crate::rows::Stored;
-use crate::storage;
+use crate::storage::{self, Storage};
 use std::sync::Arc;
 
 /// A message on its way into the table.
@@ -78,9 +78,9 @@ impl Queues {
         .await
     }
 
-    /// Messages as part of another transaction: put [`Enlisted::writes`] into a `TransactWriteItems` on the same
-    /// database, together with whatever must happen exactly when the messages are sent, and call
-    /// [`Enlisted::committed`] when it has succeeded.
+    /// Messages as part of a transaction: put [`Enlisted::writes`] into a `TransactWriteItems`, together with whatever must
+    /// happen exactly when the messages are sent, let [`Enlisted`] execute it, and call [`Enlisted::committed`] when it has
+    /// succeeded.
     pub async fn enlist(&self, queue: &str, messages: Vec<NewMessage>) -> Result<Enlisted, QueueError> {
         let state = self.open(queue).await?;
         let now = self.now();
@@ -88,6 +88,7 @@ impl Queues {
             writes: Vec::with_capacity(messages.len()),
             entries: Vec::with_capacity(messages.len()),
             lot: Arc::clone(&state.lot),
+            storage: self.inner().storage.clone(),
             now,
         };
         for message in messages {
@@ -101,12 +102,15 @@ impl Queues {
 }
 
 /// Messages that are sent when the transaction succeeds of which their rows are a part. Dropped, they were never there.
+///
+/// As a [`Database`], it carries out that transaction: clients do not write the table of queues, except with these writes.
 #[must_use = "messages are sent by a transaction with these writes"]
 pub struct Enlisted {
     /// What the transaction has to write; one row for each message, and a few more for those beyond 300 KiB.
     pub writes: Vec<TransactWriteItem>,
     entries: Vec<(MessageNumber, Entry)>,
     lot: Arc<Lot>,
+    storage: Storage,
     now: Timestamp,
 }
 
@@ -119,6 +123,30 @@ impl Enlisted {
     /// Tells the queue that the transaction has succeeded, so that receivers see the messages.
     pub fn committed(self) {
         self.lot.admit(self.entries, self.now);
+    }
+}
+
+impl Database for Enlisted {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match self.refusal(&request) {
+            None => self.storage.execute(request),
+            Some(refused) => Box::pin(std::future::ready(Err(refused))),
+        }
+    }
+}
+
+impl Enlisted {
+    /// A request that is no transaction, or one that writes a table of Trestle itself besides these messages.
+    fn refusal(&self, request: &Request) -> Option<Error> {
+        let Request::TransactWriteItems(transaction) = request else {
+            return Some(Error::validation(
+                "Messages that are part of a transaction are sent with TransactWriteItems",
+            ));
+        };
+        let mut items = transaction.transact_items.iter();
+        items
+            .find_map(|item| item.own_table_written().filter(|_| !self.writes.contains(item)))
+            .map(own_table_refusal)
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use trestle_api::{
     AttributeDefinition, BatchGetItem, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt,
     Delete, DeleteRequest, DescribeTable, ErrorKind, GetItem, KeySchemaElement, KeyType, KeysAndAttributes,
-    Put, PutItem, PutRequest, Query, TableStatus, TransactWriteItem, TransactWriteItems, WriteRequest,
+    Put, PutItem, PutRequest, Query, Request, ResponseFuture, TableStatus, TransactWriteItem,
+    TransactWriteItems, WriteRequest,
 };
 use trestle_item::{Item, Map, ScalarType};
 
@@ -32,6 +33,11 @@ pub(crate) struct Storage {
 impl Storage {
     pub(crate) fn new(database: Arc<dyn Database>) -> Self {
         Self { database }
+    }
+
+    /// Carries out a request on the database that the table is in.
+    pub(crate) fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        self.database.execute(request)
     }
 
     /// Makes the table unless it is there.

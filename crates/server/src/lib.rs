@@ -28,7 +28,6 @@ mod listen;
 mod metrics;
 mod migrations;
 mod models;
-mod own_tables;
 mod query;
 mod queues;
 mod reply;

@@ -14,7 +14,7 @@ use trestle::api::{
     Projection, ProjectionType, Put, Query, ReturnValue, TransactWriteItem, TransactWriteItems, Update,
     UpdateItem,
 };
-use trestle::{AttributeValue, Engine, ErrorKind, Item, Options, ScalarType, StoreSettings};
+use trestle::{AttributeValue, Embedded, ErrorKind, Item, Options, ScalarType};
 
 const TABLE: &str = "shop";
 
@@ -23,22 +23,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os()
         .nth(1)
         .map_or_else(|| temporary.path().to_owned(), PathBuf::from);
-    let engine = Engine::open(&directory, StoreSettings::default(), Options::default())?;
-    create_table(&engine)?;
-    stock_up(&engine)?;
-    while let Some(number) = order(&engine, "teapot")? {
+    let database = Embedded::open(&directory, Options::default())?;
+    create_table(&database)?;
+    stock_up(&database)?;
+    while let Some(number) = order(&database, "teapot")? {
         println!("order {number}: one teapot");
     }
     println!("no teapot is left");
-    for item in open_orders(&engine)? {
+    for item in open_orders(&database)? {
         println!("to be sent: {}", serde_json::to_string(&item)?);
     }
-    // The engine closes with its last handle; every acknowledged write is on disk already.
+    // The database closes with its last handle; every acknowledged write is on disk already.
     Ok(())
 }
 
 /// One table for everything, and an index over what is still to be done.
-fn create_table(engine: &Engine) -> Result<(), trestle::Error> {
+fn create_table(database: &Embedded) -> Result<(), trestle::Error> {
     let text = |name: &str| AttributeDefinition {
         attribute_name: name.to_owned(),
         attribute_type: ScalarType::S,
@@ -47,7 +47,7 @@ fn create_table(engine: &Engine) -> Result<(), trestle::Error> {
         attribute_name: name.to_owned(),
         key_type,
     };
-    let created = engine.run(CreateTable {
+    let created = database.run(CreateTable {
         table_name: TABLE.into(),
         attribute_definitions: vec![text("pk"), text("sk"), text("status")],
         key_schema: vec![key("pk", KeyType::Hash), key("sk", KeyType::Range)],
@@ -70,8 +70,8 @@ fn create_table(engine: &Engine) -> Result<(), trestle::Error> {
 }
 
 /// Three more teapots, whether or not there were any.
-fn stock_up(engine: &Engine) -> Result<(), trestle::Error> {
-    engine.run(UpdateItem {
+fn stock_up(database: &Embedded) -> Result<(), trestle::Error> {
+    database.run(UpdateItem {
         table_name: TABLE.into(),
         key: product("teapot"),
         update_expression: Some("ADD stock :more SET title = if_not_exists(title, :title)".into()),
@@ -85,8 +85,8 @@ fn stock_up(engine: &Engine) -> Result<(), trestle::Error> {
 }
 
 /// Takes one from the stock and writes the order, both or neither; `None` when the stock is empty.
-fn order(engine: &Engine, name: &str) -> Result<Option<String>, trestle::Error> {
-    let number = format!("{:06}", next_number(engine)?);
+fn order(database: &Embedded, name: &str) -> Result<Option<String>, trestle::Error> {
+    let number = format!("{:06}", next_number(database)?);
     let take = TransactWriteItem {
         update: Some(Box::new(Update {
             table_name: TABLE.into(),
@@ -111,7 +111,7 @@ fn order(engine: &Engine, name: &str) -> Result<Option<String>, trestle::Error> 
         })),
         ..TransactWriteItem::default()
     };
-    let done = engine.run(TransactWriteItems {
+    let done = database.run(TransactWriteItems {
         transact_items: vec![take, write],
         ..TransactWriteItems::default()
     });
@@ -123,8 +123,8 @@ fn order(engine: &Engine, name: &str) -> Result<Option<String>, trestle::Error> 
 }
 
 /// A counter: exact, however many threads ask.
-fn next_number(engine: &Engine) -> Result<i64, trestle::Error> {
-    let answer = engine.run(UpdateItem {
+fn next_number(database: &Embedded) -> Result<i64, trestle::Error> {
+    let answer = database.run(UpdateItem {
         table_name: TABLE.into(),
         key: Item::from([("pk", "counter#orders"), ("sk", "counter")]),
         update_expression: Some("ADD next_number :one".into()),
@@ -143,7 +143,7 @@ fn next_number(engine: &Engine) -> Result<i64, trestle::Error> {
 }
 
 /// All pages of a query on the index.
-fn open_orders(engine: &Engine) -> Result<Vec<Item>, trestle::Error> {
+fn open_orders(database: &Embedded) -> Result<Vec<Item>, trestle::Error> {
     let mut query = Query {
         table_name: TABLE.into(),
         index_name: Some("by-status".into()),
@@ -155,7 +155,7 @@ fn open_orders(engine: &Engine) -> Result<Vec<Item>, trestle::Error> {
     };
     let mut items = Vec::new();
     loop {
-        let page = engine.run(query.clone())?;
+        let page = database.run(query.clone())?;
         items.extend(page.items.unwrap_or_default());
         match page.last_evaluated_key {
             Some(last) => query.exclusive_start_key = Some(last),

@@ -10,7 +10,7 @@
 use std::error::Error;
 
 use trestle::typed::{self, Held, Timestamp};
-use trestle::{Database, Engine, Options, StoreSettings, Wait};
+use trestle::{Database, Embedded, Options, Wait};
 
 use model::{
     Contact, ContactMethod, ContactMethodType, Manhunt, NewContact, NewContactMethod, NewSearch,
@@ -22,12 +22,12 @@ mod model {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let engine = match std::env::args_os().nth(1) {
-        Some(directory) => Engine::open(directory.as_ref(), StoreSettings::default(), Options::default())?,
-        None => Engine::in_memory(Options::default())?,
+    let database = match std::env::args_os().nth(1) {
+        Some(directory) => Embedded::open(directory, Options::default())?,
+        None => Embedded::in_memory(Options::default())?,
     };
     // Creates the table and its indexes, or finds them as they should be.
-    let db = Manhunt::apply_to(&engine)?;
+    let db = Manhunt::apply_to(&database)?;
     hunt(&db).wait()
 }
 

@@ -1,9 +1,7 @@
-//! Applying the model of a typed client to the embedded engine.
+//! Applying the model of a typed client to a database in this process.
 
-use std::sync::Arc;
-
-use trestle_binding::{ApplyOptions, BindError, Binding, Nobody, Report};
-use trestle_engine::Engine;
+use trestle_binding::{ApplyOptions, BindError, Nobody, Report};
+use trestle_embedded::Embedded;
 use trestle_typed::Model;
 
 /// Why a model was not applied.
@@ -21,10 +19,10 @@ pub enum ApplyError {
 /// of every commit from then on. Repeating it does nothing more; a program calls it whenever it starts.
 ///
 /// Generated clients have it as `apply_to`. For rows that are older than the model, and for a dry run, see
-/// [`Binding::apply`].
-pub fn apply<M: Model>(engine: &Engine) -> Result<Report, ApplyError> {
-    let binding = Binding::open(engine.clone(), Arc::clone(engine.clock()))?;
-    let report = binding.apply(M::definition().text(), ApplyOptions::default(), &mut Nobody)?;
+/// [`Embedded::models`].
+pub fn apply<M: Model>(db: &Embedded) -> Result<Report, ApplyError> {
+    let options = ApplyOptions::default();
+    let report = db.models().apply(M::definition().text(), options, &mut Nobody)?;
     if report.is_refused() {
         return Err(ApplyError::Refused(Box::new(report)));
     }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use trestle::events::{ChangeEvent, Changed, Events, Route};
-//! use trestle::{Engine, Options};
+//! use trestle::{Embedded, Options};
 //!
 //! mod shop {
 //!     trestle::model!("examples/shop.toml");
@@ -15,9 +15,9 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let engine = Engine::in_memory(Options::default())?;
-//! Shop::apply_to(&engine)?;
-//! let router = Events::of(&engine)
+//! let database = Embedded::in_memory(Options::default())?;
+//! Shop::apply_to(&database)?;
+//! let router = Events::of(&database)
 //!     .on("mail-the-customer", new_orders, |change: Changed<Order>| async move {
 //!         match change.new {
 //!             Some(order) => send_mail(&order.customer).await,
@@ -43,14 +43,14 @@
 //!
 //! ```
 //! # use trestle::events::{Changed, Events};
-//! # use trestle::{Engine, Options};
+//! # use trestle::{Embedded, Options};
 //! # mod shop { trestle::model!("examples/shop.toml"); }
 //! # use shop::{Order, Shop};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let engine = Engine::in_memory(Options::default())?;
-//! let db = Shop::apply_to(&engine)?;
-//! let router = Events::of(&engine)
+//! # let database = Embedded::in_memory(Options::default())?;
+//! let db = Shop::apply_to(&database)?;
+//! let router = Events::of(&database)
 //!     .routes_of(&db) // Those in the model file: here are none.
 //!     .routes_in(
 //!         r#"
@@ -93,10 +93,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_binding::{BindError, Binding};
-use trestle_engine::Engine;
-use trestle_events::{ModelTyper, QueueDoor, Setup};
-use trestle_queue::Queues;
+use trestle_binding::BindError;
+use trestle_embedded::{Embedded, RouteSetup};
+use trestle_events::{ModelTyper, QueueDoor};
 use trestle_typed::{Client, Definition, Entity, FromRow, Model};
 
 use handler::Handler;
@@ -108,7 +107,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// Routes to handlers while they are put together.
 #[must_use = "nothing is delivered until this is started"]
 pub struct Events {
-    engine: Engine,
+    db: Embedded,
     routes: Vec<Route>,
     doors: BTreeMap<String, Door>,
     /// Knows the models from the start on.
@@ -120,20 +119,20 @@ pub struct Events {
 
 impl Events {
     /// Routes for changes of this database.
-    pub fn of(engine: &Engine) -> Self {
+    pub fn of(db: &Embedded) -> Self {
         Self {
-            engine: engine.clone(),
+            db: db.clone(),
             routes: Vec::new(),
             doors: BTreeMap::new(),
             typer: Arc::default(),
             definitions: BTreeMap::new(),
-            named: Named::default(),
+            named: Named::of(db.queues()),
             faults: Vec::new(),
         }
     }
 
     /// The routes that the file of a client's model declares: `[route.*]`. Their handlers are connected with
-    /// [`Events::handler`], and their queues are those of [`Events::queues`].
+    /// [`Events::handler`], and their queues are those of the database.
     pub fn routes_of<D, M: Model>(mut self, _client: &Client<D, M>) -> Self {
         let definition = M::definition();
         self.definitions.insert(definition.name(), definition);
@@ -170,12 +169,6 @@ impl Events {
         self
     }
 
-    /// The queues that `target = { queue = "name" }` means. They must be in the same database.
-    pub fn queues(mut self, queues: &Queues) -> Self {
-        self.named.queues = Some(queues.clone());
-        self
-    }
-
     /// Calls `handler` with the changes of an entity. The route is given all of them from now on, and `narrow` says
     /// which it takes and how hard it tries. Its place is kept under its name, which therefore stays the same.
     pub fn on<E, F, R, X>(self, name: &str, narrow: impl FnOnce(Route) -> Route, handler: F) -> Self
@@ -189,16 +182,10 @@ impl Events {
         self.route::<E>(name, Destination::new("handler", name), door, narrow)
     }
 
-    /// Sends a message to an embedded queue for each change of an entity, exactly once. The queues must be in the same
-    /// database. The message is the change as JSON, or what the route's `input` makes of it.
-    pub fn to_queue<E: Entity>(
-        self,
-        name: &str,
-        narrow: impl FnOnce(Route) -> Route,
-        queues: &Queues,
-        queue: &str,
-    ) -> Self {
-        let door = Door::Enlist(Arc::new(QueueDoor::new(queues.clone(), queue)));
+    /// Sends a message to a queue of the database for each change of an entity, exactly once. The message is the change as
+    /// JSON, or what the route's `input` makes of it.
+    pub fn to_queue<E: Entity>(self, name: &str, narrow: impl FnOnce(Route) -> Route, queue: &str) -> Self {
+        let door = Door::Enlist(Arc::new(QueueDoor::new(self.db.queues().clone(), queue)));
         self.route::<E>(name, Destination::new("queue", queue), door, narrow)
     }
 
@@ -224,13 +211,13 @@ impl Events {
     }
 
     /// Starts delivering, on the Tokio runtime of the caller. When this returns, later changes are delivered. Routes of
-    /// an earlier start that are not among these are forgotten.
+    /// an earlier start that are not among these are forgotten. A database has one router: while an earlier one is at work,
+    /// this is refused.
     pub async fn start(mut self) -> Result<Router, ApplyError> {
         let models = self.definitions.values();
         let models = models.filter_map(|definition| trestle_model::load(definition.text()).model);
         let models: Vec<Arc<trestle_model::Model>> = models.map(Arc::new).collect();
-        self.typer
-            .set(models.iter().cloned().chain(stored(&self.engine)?));
+        self.typer.set(models.iter().cloned().chain(stored(&self.db)?));
         match self.named.routes(&models) {
             Ok(named) => {
                 for (route, door) in named {
@@ -246,9 +233,7 @@ impl Events {
             return Err(ApplyError::Routes(self.faults));
         };
         let doors = self.doors;
-        let router = Router::start(Setup {
-            clock: Arc::clone(self.engine.clock()),
-            bell: Some(self.engine.changes()),
+        let router = self.db.start_router(RouteSetup {
             typer: self.typer,
             doors: Arc::new(move |route: &Route| {
                 doors
@@ -258,19 +243,17 @@ impl Events {
             }),
             poll: POLL,
             runtime,
-            state: Arc::new(self.engine.clone()),
-            database: Arc::new(self.engine),
+            streams: None,
         });
+        let router = router.map_err(|error| ApplyError::Routes(vec![error.to_string()]))?;
         router.apply(self.routes).await?;
         Ok(router)
     }
 }
 
 /// The models that are stored with the data, all versions: what happened before a migration is told in the layout of then.
-fn stored(engine: &Engine) -> Result<Vec<Arc<trestle_model::Model>>, ApplyError> {
-    let versions =
-        Binding::read(engine.clone(), Arc::clone(engine.clock())).and_then(|binding| binding.versions());
-    versions.map_err(|error| match error {
+fn stored(db: &Embedded) -> Result<Vec<Arc<trestle_model::Model>>, ApplyError> {
+    db.models().versions().map_err(|error| match error {
         BindError::Database(error) => ApplyError::Database(error),
         other => ApplyError::Routes(vec![other.to_string()]),
     })

@@ -1,16 +1,16 @@
 //! Trestle in your own process: open a directory, call DynamoDB's operations, no socket.
 //!
-//! The engine behind `trestle serve` is a library. [`Engine`] keeps its data in a directory or in memory; every
+//! The database behind `trestle serve` is a library. [`Embedded`] keeps its data in a directory or in memory; every
 //! operation of DynamoDB is a plain struct in [`api`], named as the operation, with members named as in DynamoDB's
 //! API reference. Answers, limits and error texts are the same as over the network.
 //!
 //! ```
 //! use trestle::api::{AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType, PutItem, Query};
-//! use trestle::{AttributeValue, Engine, Item, Options, ScalarType};
+//! use trestle::{AttributeValue, Embedded, Item, Options, ScalarType};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let engine = Engine::in_memory(Options::default())?;
-//! engine.run(CreateTable {
+//! let db = Embedded::in_memory(Options::default())?;
+//! db.run(CreateTable {
 //!     table_name: "music".into(),
 //!     attribute_definitions: vec![AttributeDefinition {
 //!         attribute_name: "artist".into(),
@@ -23,7 +23,7 @@
 //!     billing_mode: Some(BillingMode::PayPerRequest),
 //!     ..CreateTable::default()
 //! })?;
-//! engine.run(PutItem {
+//! db.run(PutItem {
 //!     table_name: "music".into(),
 //!     item: Item::from([
 //!         ("artist", AttributeValue::from("Miles")),
@@ -31,7 +31,7 @@
 //!     ]),
 //!     ..PutItem::default()
 //! })?;
-//! let answer = engine.run(Query {
+//! let answer = db.run(Query {
 //!     table_name: "music".into(),
 //!     key_condition_expression: Some("artist = :a".into()),
 //!     expression_attribute_values: Some(Item::from([(":a", "Miles")])),
@@ -46,20 +46,26 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Engine::open`] | a directory, made if it is missing; one process at a time |
-//! | [`Engine::in_memory`] | nothing is kept: for tests |
-//! | [`Engine::on`] | any [`Store`] and any [`Clock`]; with a [`VirtualClock`] a test decides when items expire |
+//! | [`Embedded::open`] | a directory, made if it is missing; one process at a time |
+//! | [`Embedded::in_memory`] | nothing is kept: for tests |
+//! | [`Embedded::on`] | any [`Store`] and any [`Clock`]; with a [`VirtualClock`] a test decides when items expire |
+//! | [`Embedded::open_for_repair`] | a directory whose stored models do not load, to correct or remove them |
 //!
-//! A handle is cheap to clone and can be used from any number of threads. The database closes with its last handle.
+//! Models that were applied before are in force when the database is open: rows whose time passed while it was closed expire
+//! with everything that follows from it. A handle is cheap to clone and can be used from any number of threads. It hands
+//! out [`models`](Embedded::models) and [`queues`](Embedded::queues). The database closes with its last handle;
+//! [`Embedded::close`] does it in order and reports errors.
+//!
+//! Tables whose names begin with `_trestle` belong to Trestle. Programs read them and do not write them.
 //!
 //! # Calling
 //!
-//! - **On a thread**: [`Engine::run`] blocks until the answer is there. A write is there when it is as durable as
+//! - **On a thread**: [`Embedded::run`] blocks until the answer is there. A write is there when it is as durable as
 //!   [`StoreSettings::durability`] says: by default, when it would survive a power cut.
-//! - **In a task**: import [`DatabaseExt`] and `engine.put_item(…).await`. No runtime is needed or assumed; reads are
+//! - **In a task**: import [`DatabaseExt`] and `db.put_item(…).await`. No runtime is needed or assumed; reads are
 //!   answered where they are called, writes wait for the commit they share with others.
-//! - **Against [`Database`]**: code that takes `&dyn Database` runs on this engine as on anything else that answers
-//!   DynamoDB's operations.
+//! - **Against [`Database`]**: code that takes `&dyn Database` runs on this database as on anything else that
+//!   answers DynamoDB's operations.
 //!
 //! Failures are one type, [`Error`]: its [`ErrorKind`] is DynamoDB's exception, its message DynamoDB's text. A cancelled
 //! transaction carries its reasons in the order of its items, a failed condition the item that failed it, if asked to.
@@ -73,7 +79,7 @@
 //!
 //! ```
 //! use trestle::typed::Timestamp;
-//! use trestle::{Engine, Options, Wait};
+//! use trestle::{Embedded, Options, Wait};
 //!
 //! mod shop {
 //!     trestle::model!("examples/shop.toml");
@@ -81,7 +87,7 @@
 //! use shop::{NewOrder, Order, OrderStatus, Shop};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let db = Shop::apply_to(&Engine::in_memory(Options::default())?)?;
+//! let db = Shop::apply_to(&Embedded::in_memory(Options::default())?)?;
 //! let order = NewOrder {
 //!     customer: "ada".into(),
 //!     number: 1,
@@ -151,13 +157,16 @@
 mod apply;
 pub mod events;
 pub mod migrate;
+pub mod models;
 pub mod queue;
 
 pub use apply::{ApplyError, apply};
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
-pub use trestle_binding as binding;
-pub use trestle_engine::{Completion, Durability, Engine, OpenError, Options, StoreSettings};
+pub use trestle_embedded::{
+    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, Options,
+    StoreSettings,
+};
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_events::plain_json;

@@ -1,13 +1,13 @@
 //! A new layout of keys, while rows are read and written.
 //!
 //! A version of a model whose keys differ from those in effect is not applied, it is migrated to: it takes effect at
-//! once, rows are found wherever they lie, those that are written move, and a thread moves the rest. Generated clients
+//! once, rows are found wherever they lie, those that are written move, and the database moves the rest in the background. Generated clients
 //! have `migrate_to`, called instead of `apply_to` whenever the program starts: it begins, goes on or has nothing to do.
 //!
 //! ```
 //! use trestle::migrate::{MigrationState, Rate, StartOptions};
 //! use trestle::typed::Timestamp;
-//! use trestle::{Engine, Options, Wait};
+//! use trestle::{Embedded, Options, Wait};
 //!
 //! mod shop {
 //!     trestle::model!("examples/shop.toml");
@@ -18,8 +18,8 @@
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let engine = Engine::in_memory(Options::default())?;
-//! let before = shop::Shop::apply_to(&engine)?;
+//! let database = Embedded::in_memory(Options::default())?;
+//! let before = shop::Shop::apply_to(&database)?;
 //! for number in 1..=100 {
 //!     let placed = Timestamp::parse("2024-05-01T08:00:00.000Z")?;
 //!     before.put(&shop::NewOrder { customer: "ada".into(), number, placed, cents: 1250 }).wait()?;
@@ -27,7 +27,7 @@
 //!
 //! // The next version of the program starts.
 //! let options = StartOptions { rate: Rate::UNLIMITED, ..StartOptions::default() };
-//! let (db, migration) = shop_2::Shop::migrate_to(&engine, options)?;
+//! let (db, migration) = shop_2::Shop::migrate_to(&database, options)?;
 //! assert_eq!(db.orders_of_customer("ada").collect().wait()?.len(), 100);
 //!
 //! let status = migration.wait()?;
@@ -38,15 +38,13 @@
 //! # }
 //! ```
 //!
-//! The guide is `docs/migrations.md`; what is not here is in [`Binding`].
+//! The guide is `docs/migrations.md`; everything else that can be asked is at [`Embedded::models`].
 
-use std::sync::Arc;
-
-use trestle_binding::{ApplyOptions, BindError, Binding, Nobody, Sweeper};
-use trestle_engine::Engine;
+use trestle_binding::{BindError, Nobody};
+use trestle_embedded::Embedded;
 use trestle_typed::Model;
 
-use crate::ApplyError;
+use crate::{ApplyError, apply};
 
 pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, PlanOptions, Rate, StartOptions};
 
@@ -55,64 +53,57 @@ pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, PlanOp
 pub enum MigrateError {
     /// Nothing has to move, but it could not be applied.
     #[error(transparent)]
-    Apply(#[from] ApplyError),
+    Apply(ApplyError),
     /// Something is in the way of the migration; nothing was changed.
     #[error("{0}")]
     Refused(Box<MigrationPlan>),
     /// It cannot be bound to the database, or not now.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The system gave no thread.
-    #[error("cannot start a thread: {0}")]
-    Thread(#[from] std::io::Error),
 }
 
-/// Lets the program's version of a model take effect at once (`migrate_to` of generated clients), and moves rows in the
-/// background as long as the returned value lives. Where nothing has to move, the model is applied as `apply_to` does.
-/// Repeating it goes on where it was.
-pub fn to<M: Model>(engine: &Engine, options: StartOptions) -> Result<Migration, MigrateError> {
+impl MigrateError {
+    fn of_apply(error: ApplyError) -> Self {
+        match error {
+            ApplyError::Bind(error) => MigrateError::Bind(error),
+            refused @ ApplyError::Refused(_) => MigrateError::Apply(refused),
+        }
+    }
+}
+
+/// Lets the program's version of a model take effect at once (`migrate_to` of generated clients). Rows move in the
+/// background as long as the database is open. Where nothing has to move, the model is applied as `apply_to` does. Repeating
+/// it goes on where it was.
+pub fn to<M: Model>(db: &Embedded, options: StartOptions) -> Result<Migration, MigrateError> {
     let text = M::definition().text();
-    let binding = Arc::new(Binding::open(engine.clone(), Arc::clone(engine.clock()))?);
-    match binding.start_migration(text, options, &mut Nobody) {
+    match db.models().start_migration(text, options, &mut Nobody) {
         Ok(plan) if plan.is_refused() => return Err(MigrateError::Refused(Box::new(plan))),
         Ok(_) => {}
         Err(BindError::NoModel { .. } | BindError::NothingMoves { .. } | BindError::OnTheMove { .. }) => {
-            apply(&binding, text)?;
+            apply::<M>(db).map_err(MigrateError::of_apply)?;
         }
         Err(error) => return Err(error.into()),
     }
     Ok(Migration {
-        sweeper: Sweeper::start(Arc::clone(&binding), |_| {})?,
-        binding,
+        db: db.clone(),
         model: M::definition().name().to_owned(),
     })
 }
 
-fn apply(binding: &Binding, text: &str) -> Result<(), MigrateError> {
-    let report = binding.apply(text, ApplyOptions::default(), &mut Nobody)?;
-    if report.is_refused() {
-        return Err(ApplyError::Refused(Box::new(report)).into());
-    }
-    Ok(())
-}
-
 /// What a migration to the program's version of a model would do, or what stands in its way. Nothing changes.
-pub fn plan<M: Model>(engine: &Engine) -> Result<MigrationPlan, BindError> {
-    let binding = Binding::open(engine.clone(), Arc::clone(engine.clock()))?;
+pub fn plan<M: Model>(db: &Embedded) -> Result<MigrationPlan, BindError> {
     let options = PlanOptions {
         dry_run: true,
         ..PlanOptions::default()
     };
-    binding.plan_migration(M::definition().text(), options, &mut Nobody)
+    db.models()
+        .plan_migration(M::definition().text(), options, &mut Nobody)
 }
 
-/// Rows on the move in the background, as long as this lives; after that, whoever opens the database next goes on.
-#[derive(Debug)]
+/// The migration of one model. Rows move as long as the database is open, also when this is dropped.
+#[derive(Clone, Debug)]
 pub struct Migration {
-    /// Ends first: it works with the other.
-    #[expect(dead_code, reason = "it works until it is dropped")]
-    sweeper: Sweeper,
-    binding: Arc<Binding>,
+    db: Embedded,
     model: String,
 }
 
@@ -120,38 +111,34 @@ impl Migration {
     /// How it is doing; `None` if nothing ever had to move.
     #[must_use]
     pub fn status(&self) -> Option<MigrationStatus> {
-        self.binding.migration_status(Some(&self.model)).ok()
+        self.db.models().migration_status(Some(&self.model)).ok()
     }
 
     /// Moves rows on this thread, too, and waits until nothing more happens by itself: they are all in their places, it is
     /// paused, or some cannot move.
     pub fn wait(&self) -> Result<MigrationStatus, BindError> {
-        self.binding.sweep(Some(&self.model), &mut |_| true)
+        self.db.models().sweep(Some(&self.model), &mut |_| true)
     }
 
     /// Lets the sweep stand still; rows that are written move all the same.
     pub fn pause(&self) -> Result<MigrationStatus, BindError> {
-        self.binding.pause_migration(Some(&self.model))
+        self.db.models().pause_migration(Some(&self.model))
     }
 
     /// Lets the sweep go on, at another rate if one is given.
     pub fn resume(&self, rate: Option<Rate>) -> Result<MigrationStatus, BindError> {
-        self.binding.resume_migration(Some(&self.model), rate)
+        self.db.models().resume_migration(Some(&self.model), rate)
     }
 
     /// Ends it once it is verified: keys of the version before are no longer understood, and there is no way back.
     pub fn finish(&self) -> Result<MigrationStatus, BindError> {
-        self.binding.finish_migration(Some(&self.model))
+        self.db.models().finish_migration(Some(&self.model))
     }
 
     /// Goes back to the version before, which takes effect at once, or says which rows it could not hold.
     pub fn roll_back(&self) -> Result<Option<MigrationPlan>, BindError> {
-        self.binding.roll_back_migration(Some(&self.model), &mut Nobody)
-    }
-
-    /// Everything else that can be asked.
-    #[must_use]
-    pub fn binding(&self) -> &Arc<Binding> {
-        &self.binding
+        self.db
+            .models()
+            .roll_back_migration(Some(&self.model), &mut Nobody)
     }
 }

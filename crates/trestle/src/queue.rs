@@ -9,7 +9,7 @@
 //!
 //! use serde::{Deserialize, Serialize};
 //! use trestle::queue::{self, Job, NewMessage, WorkerSettings};
-//! use trestle::{Engine, Options};
+//! use trestle::{Embedded, Options};
 //!
 //! mod shop {
 //!     trestle::model!("examples/shop.toml");
@@ -23,9 +23,9 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let engine = Engine::in_memory(Options::default())?;
-//! let db = Shop::apply_to(&engine)?;
-//! let queues = queue::of(&engine);
+//! let database = Embedded::in_memory(Options::default())?;
+//! let db = Shop::apply_to(&database)?;
+//! let queues = database.queues();
 //! queues.create_with_dead_letters("welcome", 5).await?;
 //! # let (done, mut is_done) = tokio::sync::mpsc::channel(1);
 //!
@@ -55,20 +55,13 @@ pub use trestle_queue::{
     QueueAttributes, QueueError, Queues, Receive, Settings, Worker, WorkerSettings,
 };
 
-use std::sync::Arc;
-
-use trestle_engine::Engine;
 use trestle_typed::{Error, Transaction};
 
-/// The queues of a database. Call it once, and clone what it gives: all of a program must use the same.
-pub fn of(engine: &Engine) -> Queues {
-    let clock = Arc::clone(engine.clock());
-    Queues::new(Arc::new(engine.clone()), clock, Settings::default())
-}
-
-/// Makes a transaction and sends messages: both, or neither. [`Queues::enlist`] prepares the messages.
-pub async fn commit<M>(transaction: Transaction<'_, M>, mut enlisted: Enlisted) -> Result<(), Error> {
-    transaction.along(enlisted.take_writes()).commit().await?;
+/// Makes a transaction and sends messages: both, or neither. [`Queues::enlist`] prepares the messages; the transaction must
+/// be of the same database.
+pub async fn commit<M>(transaction: Transaction<'_, M>, enlisted: Enlisted) -> Result<(), Error> {
+    let transaction = transaction.along(enlisted.writes.clone());
+    transaction.through(&enlisted).commit().await?;
     enlisted.committed();
     Ok(())
 }

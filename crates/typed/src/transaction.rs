@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 
 use trestle_api::{
-    CancellationCode, CancellationReason, DatabaseExt, ErrorKind, TransactWriteItem, TransactWriteItems,
+    CancellationCode, CancellationReason, Database, DatabaseExt, ErrorKind, TransactWriteItem,
+    TransactWriteItems,
 };
 use trestle_item::Item;
 
@@ -30,6 +31,8 @@ pub struct Transaction<'d, M> {
     handle: Handle<'d>,
     drafts: Vec<Draft>,
     further: Vec<TransactWriteItem>,
+    /// What carries it out: the client's database, or another handle of it.
+    sender: Handle<'d>,
     token: Option<String>,
     model: PhantomData<fn() -> M>,
 }
@@ -40,6 +43,7 @@ impl<'d, M> Transaction<'d, M> {
             handle,
             drafts: Vec::new(),
             further: Vec::new(),
+            sender: handle,
             token: None,
             model: PhantomData,
         }
@@ -85,6 +89,12 @@ impl<'d, M> Transaction<'d, M> {
         self
     }
 
+    /// Lets another handle of the same database carry it out: the one that may make the further writes.
+    pub fn through(mut self, database: &'d dyn Database) -> Self {
+        self.sender.database = database;
+        self
+    }
+
     /// Names the transaction, so that sending it again within ten minutes does nothing.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
@@ -97,15 +107,16 @@ impl<'d, M> Transaction<'d, M> {
             handle,
             drafts,
             further,
+            sender,
             token,
             ..
         } = self;
-        Box::pin(commit(handle, drafts, further, token))
+        Box::pin(commit((handle, sender), drafts, further, token))
     }
 }
 
 async fn commit(
-    handle: Handle<'_>,
+    (handle, sender): (Handle<'_>, Handle<'_>),
     drafts: Vec<Draft>,
     further: Vec<TransactWriteItem>,
     token: Option<String>,
@@ -133,7 +144,7 @@ async fn commit(
             client_request_token: token.clone(),
             ..TransactWriteItems::default()
         };
-        let error = match handle.database.transact_write_items(request).await {
+        let error = match sender.database.transact_write_items(request).await {
             Ok(_) => return Ok(()),
             Err(error) => error,
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use klayers::model::Klayers;
 use klayers::{App, Bucket, CsvIndex, LayerStore as _};
-use trestle::{Engine, Options, StoreSettings};
+use trestle::{Embedded, Options};
 
 use crate::support::{REGION, World, check, files};
 
@@ -115,9 +115,9 @@ fn start(place: &Path) -> Child {
 
 /// Opens the database that the process left, and gives the latest version of every package in every region.
 async fn check_all(place: &Path) -> Vec<String> {
-    let engine = Engine::open(&place.join("table"), StoreSettings::default(), Options::default()).unwrap();
+    let embedded = Embedded::open(&place.join("table"), Options::default()).unwrap();
     let layers = Arc::new(Bucket::directory(&place.join("layers")).unwrap());
-    let db = Klayers::apply_to(&engine).unwrap().shared();
+    let db = Klayers::apply_to(&embedded).unwrap().shared();
     let app = App::new(db, layers.clone(), Arc::new(CsvIndex::default()));
     app.sweep().await.unwrap();
     let mut newest = Vec::new();

@@ -119,7 +119,7 @@ async fn a_layer_store_of_another_table_is_noticed_and_left_as_it_was() {
     let world = World::new();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
     let before = world.versions("requests", REGION).await;
-    let other = World::on(world.engine.clone(), world.clock.clone(), Arc::default());
+    let other = World::on(world.embedded.clone(), world.clock.clone(), Arc::default());
     other.index.release("requests", "3.0");
     let refused = other.deploy("requests", REGION).await.unwrap_err().to_string();
     assert!(

@@ -14,12 +14,12 @@ use futures_util::future::join_all;
 use klayers::model::KlayersModel;
 use klayers::{App, LayerArn, LayerStore as _};
 use trestle::api::Scan;
-use trestle::binding::{Binding, Nobody};
 use trestle::migrate::{MigrationState, MigrationStatus, Rate, StartOptions};
+use trestle::models::{Binding, Nobody};
 use trestle::typed::Model as _;
 use trestle::{
-    Clock as _, Durability, Engine, FjallStore, Item, MemoryStore, Options, Store, StoreSettings,
-    SystemClock, Timestamp, VirtualClock,
+    Background, Clock as _, Durability, Embedded, FjallStore, Item, MemoryStore, Options, Store,
+    StoreSettings, SystemClock, Timestamp, VirtualClock,
 };
 
 use crate::patterns::{TABLE, import, is_new_layout};
@@ -52,30 +52,35 @@ const PAUSE: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
 /// A table that was made with the first version of the model.
 struct First {
-    engine: Engine,
+    embedded: Embedded,
     clock: Arc<VirtualClock>,
     layers: Arc<Layers>,
-    db: v1::Klayers<Engine>,
+    db: v1::Klayers<Embedded>,
 }
 
 impl First {
     async fn new() -> Self {
-        Self::on(Arc::new(MemoryStore::new()), START).await
+        Self::on(Arc::new(MemoryStore::new()), START, unswept()).await
+    }
+
+    /// With all background work: rows expire, and move by themselves at their rate.
+    async fn at_work() -> Self {
+        Self::on(Arc::new(MemoryStore::new()), START, Options::default()).await
     }
 
     /// In a directory. What is written is in the hands of the operating system, as it is for whoever is killed.
     async fn in_directory(place: &Path) -> Self {
         // Programs that open it have the system's clock.
-        Self::on(store_in(place), SystemClock::new().now()).await
+        Self::on(store_in(place), SystemClock::new().now(), unswept()).await
     }
 
-    async fn on(store: Arc<dyn Store>, start: Timestamp) -> Self {
+    async fn on(store: Arc<dyn Store>, start: Timestamp, options: Options) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(start));
-        let engine = Engine::on(store, clock.clone(), Options::default()).unwrap();
-        import::<v1::KlayersModel>(&engine, |pk| !is_new_layout(pk));
-        let db = v1::Klayers::apply_to(&engine).unwrap();
+        let embedded = Embedded::on(store, clock.clone(), options).unwrap();
+        import::<v1::KlayersModel>(&embedded, |pk| !is_new_layout(pk));
+        let db = v1::Klayers::apply_to(&embedded).unwrap();
         let first = First {
-            engine,
+            embedded,
             clock,
             layers: Arc::default(),
             db,
@@ -135,15 +140,23 @@ impl First {
 
     /// Lets the present version take effect. Nothing moves by itself yet.
     fn migrate(self) -> Migrating {
-        let binding = Binding::open(self.engine.clone(), self.clock.clone()).unwrap();
         let options = StartOptions {
             rate: "400".parse().unwrap(),
             ..StartOptions::default()
         };
-        let plan = binding.start_migration(KlayersModel::definition().text(), options, &mut Nobody);
+        let models = self.embedded.models();
+        let plan = models.start_migration(KlayersModel::definition().text(), options, &mut Nobody);
         let plan = plan.unwrap();
         assert!(!plan.is_refused(), "{plan}");
-        Migrating::on(self.engine, self.clock, self.layers)
+        Migrating::on(self.embedded, self.clock, self.layers)
+    }
+}
+
+/// Rows move when the test says so.
+fn unswept() -> Options {
+    Options {
+        background: Background::Tables,
+        ..Options::default()
     }
 }
 
@@ -160,8 +173,8 @@ fn store_in(place: &Path) -> Arc<dyn Store> {
 }
 
 /// Every row as it lies in the table, by its key.
-fn rows(engine: &Engine) -> Vec<Item> {
-    let scanned = engine.run(Scan {
+fn rows(embedded: &Embedded) -> Vec<Item> {
+    let scanned = embedded.run(Scan {
         table_name: TABLE.into(),
         consistent_read: Some(true),
         ..Scan::default()
@@ -172,31 +185,33 @@ fn rows(engine: &Engine) -> Vec<Item> {
 /// The application on a table whose rows move.
 struct Migrating {
     world: World,
-    binding: Binding,
 }
 
 impl Migrating {
     /// As a process of the present version finds it.
-    fn on(engine: Engine, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
-        let world = World::on(engine, clock, layers);
-        let binding = Binding::open(world.engine.clone(), world.clock.clone()).unwrap();
-        Migrating { world, binding }
+    fn on(embedded: Embedded, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
+        let world = World::on(embedded, clock, layers);
+        Migrating { world }
     }
 
     fn app(&self) -> &App {
         &self.world.app
     }
 
+    fn models(&self) -> &Binding {
+        self.world.embedded.models()
+    }
+
     fn status(&self) -> MigrationStatus {
-        self.binding.migration_status(Some("klayers")).unwrap()
+        self.models().migration_status(Some("klayers")).unwrap()
     }
 
     /// One page of the sweep: a few rows.
     fn page(&self) -> MigrationStatus {
-        self.binding.resume_migration(Some("klayers"), None).unwrap();
+        self.models().resume_migration(Some("klayers"), None).unwrap();
         let mut pages = 0..2;
         let mut first = |_: &MigrationStatus| pages.next() == Some(0);
-        self.binding.sweep(Some("klayers"), &mut first).unwrap()
+        self.models().sweep(Some("klayers"), &mut first).unwrap()
     }
 
     /// Sweeps page by page, and tells after each. Ends when no row is left where it was.
@@ -223,16 +238,16 @@ impl Migrating {
 
     /// Sweeps at once what is left.
     fn sweep_all(&self) -> MigrationStatus {
-        self.binding
+        self.models()
             .resume_migration(Some("klayers"), Some(Rate::UNLIMITED))
             .unwrap();
         let mut pages = 0..100;
         let mut bounded = |_: &MigrationStatus| pages.next().is_some();
-        self.binding.sweep(Some("klayers"), &mut bounded).unwrap()
+        self.models().sweep(Some("klayers"), &mut bounded).unwrap()
     }
 
     fn finish(&self) {
-        let status = self.binding.finish_migration(Some("klayers")).unwrap();
+        let status = self.models().finish_migration(Some("klayers")).unwrap();
         assert_eq!(status.state, MigrationState::Done);
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use klayers::model::*;
 use serde_json::Value;
 use trestle::api::{PutItem, Scan};
-use trestle::binding::{ApplyOptions, Binding, Nobody};
-use trestle::{AttributeValue, Engine, Item, Options, typed};
+use trestle::models::{ApplyOptions, Nobody};
+use trestle::{AttributeValue, Embedded, Item, Options, typed};
 
 use crate::support::{PYTHON, REGION, World, v1};
 
@@ -14,9 +14,9 @@ const PY39: &str = "p3.9";
 pub(crate) const TABLE: &str = "kl.db-ver2";
 
 /// The rows of the file, as they would be imported: all of one layout, before the database knows the model.
-pub(crate) fn import<M: typed::Model>(engine: &Engine, is_ours: impl Fn(&str) -> bool) {
-    trestle::apply::<M>(engine).unwrap();
-    let models = Binding::open(engine.clone(), engine.clock().clone()).unwrap();
+pub(crate) fn import<M: typed::Model>(embedded: &Embedded, is_ours: impl Fn(&str) -> bool) {
+    trestle::apply::<M>(embedded).unwrap();
+    let models = embedded.models();
     models.remove(M::definition().name()).unwrap();
     let rows: Vec<Value> = serde_json::from_str(include_str!("../rows.json")).unwrap();
     assert_eq!(rows.len(), 26);
@@ -24,7 +24,7 @@ pub(crate) fn import<M: typed::Model>(engine: &Engine, is_ours: impl Fn(&str) ->
         let AttributeValue::M(item) = value(row) else {
             panic!("{row} is no row")
         };
-        engine
+        embedded
             .run(PutItem {
                 table_name: TABLE.into(),
                 item,
@@ -42,10 +42,10 @@ pub(crate) fn import<M: typed::Model>(engine: &Engine, is_ours: impl Fn(&str) ->
     assert!(!report.is_refused(), "{report}");
 }
 
-fn imported<M: typed::Model>(is_ours: impl Fn(&str) -> bool) -> Engine {
-    let engine = Engine::in_memory(Options::default()).unwrap();
-    import::<M>(&engine, is_ours);
-    engine
+fn imported<M: typed::Model>(is_ours: impl Fn(&str) -> bool) -> Embedded {
+    let embedded = Embedded::in_memory(Options::default()).unwrap();
+    import::<M>(&embedded, is_ours);
+    embedded
 }
 
 fn value(json: &Value) -> AttributeValue {
@@ -74,8 +74,8 @@ fn sorted<T: Ord>(mut texts: Vec<T>) -> Vec<T> {
 
 #[tokio::test]
 async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
-    let engine = imported::<KlayersModel>(is_new_layout);
-    let db = Klayers::on(engine).model_applied();
+    let embedded = imported::<KlayersModel>(is_new_layout);
+    let db = Klayers::on(embedded).model_applied();
 
     let (region, package, python_version) = ("eu-west-1", "tinylib", PY39);
     let latest = db.latest_layer(LatestLayerWhere {
@@ -132,8 +132,8 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
 
 #[tokio::test]
 async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
-    let engine = imported::<v1::KlayersModel>(|pk| !is_new_layout(pk));
-    let db = v1::Klayers::on(engine).model_applied();
+    let embedded = imported::<v1::KlayersModel>(|pk| !is_new_layout(pk));
+    let db = v1::Klayers::on(embedded).model_applied();
 
     let (region, package) = ("eu-west-1", "tinylib");
     let latest = db.latest_layer(v1::LatestLayerWhere { region, package });
@@ -184,8 +184,8 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
 }
 
 /// Every row of an index: the attributes it shows, and the keys.
-fn scan(engine: &Engine, index: &str) -> Vec<Item> {
-    let scanned = engine.run(Scan {
+fn scan(embedded: &Embedded, index: &str) -> Vec<Item> {
+    let scanned = embedded.run(Scan {
         table_name: TABLE.into(),
         index_name: Some(index.into()),
         ..Scan::default()
@@ -195,7 +195,7 @@ fn scan(engine: &Engine, index: &str) -> Vec<Item> {
 
 #[tokio::test]
 async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project() {
-    let engine = imported::<KlayersModel>(is_new_layout);
+    let embedded = imported::<KlayersModel>(is_new_layout);
     let in_region = ["arn", "dplySts", "pckg", "pckgVrsn", "pk", "rgn", "sk"];
     let of_package = ["dplySts", "pckg", "pk", "rgn", "rqrmntsHsh", "sk"];
     let with = |shown: &[&'static str], more: &'static str, less: &str| -> BTreeSet<&'static str> {
@@ -219,7 +219,7 @@ async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project()
         ),
     ];
     for (index, shown) in indexes {
-        let rows = scan(&engine, index);
+        let rows = scan(&embedded, index);
         assert_eq!(
             rows.len(),
             4,

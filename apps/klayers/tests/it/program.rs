@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use trestle::{Engine, Options, StoreSettings};
+use trestle::{Embedded, Options};
 
 /// Runs the program in a directory, and gives its exit status and what it said.
 fn klayers(place: &Path, arguments: &[&str]) -> (i32, String) {
@@ -71,7 +71,7 @@ fn errors_name_the_thing_and_the_way_out() {
 fn of_two_programs_on_one_table_the_second_says_who_is_there() {
     let place = tempfile::tempdir().unwrap();
     let table = place.path().join("table");
-    let _first = Engine::open(&table, StoreSettings::default(), Options::default()).unwrap();
+    let _first = Embedded::open(&table, Options::default()).unwrap();
     let (status, said) = klayers(place.path(), &["run", "--data", "."]);
     assert_ne!(status, 0);
     let reason = format!("is in use by process {}", std::process::id());

@@ -11,7 +11,7 @@ use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfL
 use klayers::{App, Error, Files, LayerArn, LayerStore, PackageIndex, Release};
 use tokio::sync::Barrier;
 use trestle::api::{Request, ResponseFuture};
-use trestle::{Database, Engine, MemoryStore, Options, Timestamp, VirtualClock};
+use trestle::{Database, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
 
 pub(crate) const REGION: &str = "eu-west-1";
 pub(crate) const PYTHON: &str = "p3.12";
@@ -25,7 +25,7 @@ pub(crate) mod v1 {
 /// Everything a test needs.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
-    pub(crate) engine: Engine,
+    pub(crate) embedded: Embedded,
     pub(crate) database: Arc<Watched>,
     pub(crate) index: Arc<Index>,
     pub(crate) layers: Arc<Layers>,
@@ -35,14 +35,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
-        let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
-        Self::on(engine, clock, Arc::default())
+        let embedded = Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
+        Self::on(embedded, clock, Arc::default())
     }
 
     /// On a database and layers that are there already.
-    pub(crate) fn on(engine: Engine, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
-        Klayers::apply_to(&engine).unwrap();
-        let database = Arc::new(Watched::new(engine.clone()));
+    pub(crate) fn on(embedded: Embedded, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
+        Klayers::apply_to(&embedded).unwrap();
+        let database = Arc::new(Watched::new(embedded.clone()));
         let index = Arc::new(Index::default());
         let db = Klayers::on(database.clone() as Arc<dyn Database>)
             .with_clock(clock.clone())
@@ -50,7 +50,7 @@ impl World {
         let app = App::new(db, layers.clone(), index.clone());
         Self {
             clock,
-            engine,
+            embedded,
             database,
             index,
             layers,
@@ -226,16 +226,16 @@ impl LayerStore for Layers {
 
 /// A database that can be made to fail, and which counts.
 pub(crate) struct Watched {
-    engine: Engine,
+    embedded: Embedded,
     fault: Fault,
     reads: AtomicU64,
     writes: AtomicU64,
 }
 
 impl Watched {
-    fn new(engine: Engine) -> Self {
+    fn new(embedded: Embedded) -> Self {
         Self {
-            engine,
+            embedded,
             fault: Fault::default(),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
@@ -267,12 +267,12 @@ impl Database for Watched {
         let count = if is_read { &self.reads } else { &self.writes };
         count.fetch_add(1, Ordering::SeqCst);
         let Err(fault) = self.fault.next() else {
-            return self.engine.execute(request);
+            return self.embedded.execute(request);
         };
         let lost = self.fault.loses_answers();
         Box::pin(async move {
             if lost {
-                let _ = self.engine.execute(request).await;
+                let _ = self.embedded.execute(request).await;
             }
             Err(trestle::Error::internal(fault))
         })

@@ -38,7 +38,7 @@ fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
         expression_attribute_values: Some(Item::from([(":partition", format!("{status}#{contact}"))])),
         ..Query::default()
     };
-    world.engine.run(query).unwrap().count.into()
+    world.embedded.run(query).unwrap().count.into()
 }
 
 /// Sends a step again, as a queue may.
@@ -92,7 +92,7 @@ async fn point_05_steps_that_come_again_make_no_second_attempt() {
 
 #[tokio::test]
 async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_second_attempt() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     let contact = world.contact(&[60, 60]).await;
     let search = world.begin(&contact).await;
     world.settle(1).await;
@@ -104,10 +104,10 @@ async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_s
         input = '{"search": <new.searchId>, "number": 0}'
         target = { queue = "manhunt-steps" }
     "#;
-    let service = world.service();
-    let events = Events::of(&world.engine).routes_in(again).queues(&service.queues);
-    let model = &service.db;
-    let router = events.routes_of(model).start().await.unwrap();
+    world.running.router.stop().await;
+    let events = Events::of(&world.embedded).routes_in(again);
+    let router = events.routes_of(&world.service().db).start().await.unwrap();
+    world.running.router = router.clone();
     let is_delivered = async || {
         let again = router.status().into_iter().find(|route| route.route == "again");
         again.is_some_and(|route| route.delivered == 1)
@@ -326,7 +326,7 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
     world.advance(3).await;
     world.service().respond(DOMAIN, &answer, "5").await.unwrap();
     // Read by somebody who knows nothing but the rows.
-    let db = Manhunt::apply_to(&world.engine).unwrap();
+    let db = Manhunt::apply_to(&world.embedded).unwrap();
     let rows = db.search_with_attempts(&search).gather().await.unwrap();
     let story = trail(&rows.search.unwrap(), &rows.search_attempt);
     let told: Vec<(&str, &str, Option<u64>)> = story

@@ -7,7 +7,7 @@ use manhunt::model::*;
 use manhunt::{Error, SearchFilter};
 use trestle::api::{Request, ResponseFuture};
 use trestle::typed::Timestamp;
-use trestle::{Database, Engine, Options};
+use trestle::{Database, Embedded, Options};
 
 use crate::support::{DOMAIN, World};
 
@@ -95,7 +95,7 @@ fn ids(searches: &[Search]) -> Vec<&str> {
 /// A database that notes the requests it passes on.
 #[derive(Clone)]
 struct Noted {
-    engine: Engine,
+    embedded: Embedded,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -110,14 +110,14 @@ impl Noted {
 impl Database for Noted {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.requests.lock().unwrap().push(request.clone());
-        self.engine.execute(request)
+        self.embedded.execute(request)
     }
 }
 
 #[tokio::test]
 async fn point_01_each_of_the_nine_queries_is_one_query_and_finds_the_figures_rows_in_order() {
-    let engine = Engine::in_memory(Options::default()).unwrap();
-    let own = Manhunt::apply_to(&engine).unwrap();
+    let embedded = Embedded::in_memory(Options::default()).unwrap();
+    let own = Manhunt::apply_to(&embedded).unwrap();
     seed(&own).await;
     put_search(&own, "e1", ZAVIER, "2019-12-30T08:00:00Z", SearchStatus::Active).await;
     put_search(&own, "c1", ZAVIER, "2019-12-30T09:00:00Z", SearchStatus::Failed).await;
@@ -129,7 +129,7 @@ async fn point_01_each_of_the_nine_queries_is_one_query_and_finds_the_figures_ro
     .await
     .unwrap();
     let noted = Noted {
-        engine,
+        embedded,
         requests: Arc::default(),
     };
     let db = Manhunt::on(noted.clone()).model_applied();

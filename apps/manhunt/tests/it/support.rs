@@ -10,7 +10,7 @@ use manhunt::channel::{Channel, Notice};
 use manhunt::model::{Search, SearchAttempt, SearchStatus};
 use manhunt::{AttemptId, MethodDraft, Running, STEPS, Service};
 use trestle::queue::{Counts, Message, Receive};
-use trestle::{Clock as _, Engine, MemoryStore, Options, Timestamp, VirtualClock};
+use trestle::{Clock as _, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
 
 pub(crate) const DOMAIN: &str = "db3280c";
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
@@ -52,7 +52,7 @@ impl Channel for Recorder {
 /// The application under test.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
-    pub(crate) engine: Engine,
+    pub(crate) embedded: Embedded,
     pub(crate) running: Running,
     pub(crate) recorder: Arc<Recorder>,
 }
@@ -66,11 +66,11 @@ impl World {
     pub(crate) async fn with(recorder: Arc<Recorder>, channel: Arc<dyn Channel>) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let store = Arc::new(MemoryStore::new());
-        let engine = Engine::on(store, clock.clone(), Options::default()).unwrap();
-        let running = Service::start(&engine, channel, "http://hunt").await.unwrap();
+        let embedded = Embedded::on(store, clock.clone(), Options::default()).unwrap();
+        let running = Service::start(&embedded, channel, "http://hunt").await.unwrap();
         Self {
             clock,
-            engine,
+            embedded,
             running,
             recorder,
         }
@@ -79,7 +79,7 @@ impl World {
     /// Ends the application and starts it again on the same database.
     pub(crate) async fn restart(self) -> Self {
         self.running.stop().await;
-        let running = Service::start(&self.engine, self.recorder.clone(), "http://hunt")
+        let running = Service::start(&self.embedded, self.recorder.clone(), "http://hunt")
             .await
             .unwrap();
         Self { running, ..self }

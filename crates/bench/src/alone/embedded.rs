@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Instant;
 use trestle_api::{BatchWriteItem, CreateTable, GetItem, Operation, Request};
-use trestle_engine::{Durability, Engine, Options, StoreSettings};
+use trestle_embedded::{Durability, Embedded, Options, StoreSettings};
 use trestle_item::{AttributeValue, Item};
 
 /// Enough to fill caches and to see the 99th percentile.
@@ -22,9 +22,9 @@ const BATCH: u64 = 25;
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
     progress.doing("GetItem in process: loading");
     let data = run.directory.join("data");
-    let engine = fill(&data, run.settings.rows, true, &mut |_| ())?;
+    let db = fill(&data, run.settings.rows, true, &mut |_| ())?;
     progress.doing("GetItem in process: reading");
-    let latencies = reads(&engine, run.settings.rows)?;
+    let latencies = reads(&db, run.settings.rows)?;
     let (p50, p99) = (latencies.micros_at(0.5), latencies.micros_at(0.99));
     progress.done(&format!("GetItem in process: p50 {p50:.1} µs, p99 {p99:.1} µs"));
     Ok(vec![
@@ -33,7 +33,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     ])
 }
 
-fn reads(engine: &Engine, rows: u64) -> Result<Histogram, BenchError> {
+fn reads(db: &Embedded, rows: u64) -> Result<Histogram, BenchError> {
     let mut random = fastrand::Rng::with_seed(1);
     let mut latencies = Histogram::default();
     for turn in 0..WARM_UP + READS {
@@ -43,7 +43,7 @@ fn reads(engine: &Engine, rows: u64) -> Result<Histogram, BenchError> {
             ..GetItem::default()
         };
         let began = Instant::now();
-        let output = run_one(engine, request)?;
+        let output = run_one(db, request)?;
         let took = began.elapsed();
         if output.item.is_none() {
             return Err(BenchError::new("a loaded item is missing"));
@@ -55,6 +55,17 @@ fn reads(engine: &Engine, rows: u64) -> Result<Histogram, BenchError> {
     Ok(latencies)
 }
 
+/// How to open a directory with this durability.
+pub(super) fn kept(durability: Durability) -> Options {
+    Options {
+        store: StoreSettings {
+            durability,
+            ..StoreSettings::default()
+        },
+        ..Options::default()
+    }
+}
+
 /// Fills a directory through the library, which is quicker than through HTTP. Not with fsync: nothing here has to
 /// survive.
 pub(super) fn fill(
@@ -62,33 +73,29 @@ pub(super) fn fill(
     rows: u64,
     extras: bool,
     progress: &mut dyn FnMut(u64),
-) -> Result<Engine, BenchError> {
-    let settings = StoreSettings {
-        durability: Durability::Buffered,
-        ..StoreSettings::default()
-    };
-    let engine = Engine::open(data, settings, Options::default()).doing("cannot open a database")?;
+) -> Result<Embedded, BenchError> {
+    let db = Embedded::open(data, kept(Durability::Buffered)).doing("cannot open a database")?;
     let create: CreateTable = serde_json::from_str(&dataset::create_table(TABLE, extras, extras))
         .doing("cannot describe a table")?;
-    run_one(&engine, create)?;
+    run_one(&db, create)?;
     let batches = (0..rows).step_by(BATCH as usize).map(|first| {
         if first.is_multiple_of(100_000) {
             progress(first);
         }
         batch(first, rows.min(first + BATCH)).map(Operation::into_request)
     });
-    load(&engine, batches)?;
-    Ok(engine)
+    load(&db, batches)?;
+    Ok(db)
 }
 
 /// Carries out writes, some at the same time, so that commits are groups; not all, because each holds its rows in memory.
 pub(super) fn load(
-    engine: &Engine,
+    db: &Embedded,
     writes: impl Iterator<Item = Result<Request, BenchError>>,
 ) -> Result<(), BenchError> {
     let mut waiting = VecDeque::new();
     for write in writes {
-        waiting.push_back(engine.start(write?));
+        waiting.push_back(db.start(write?));
         if waiting.len() > 32
             && let Some(oldest) = waiting.pop_front()
         {
@@ -109,8 +116,8 @@ fn batch(first: u64, end: u64) -> Result<BatchWriteItem, BenchError> {
     serde_json::from_str(&json).doing("cannot make a batch")
 }
 
-fn run_one<O: Operation>(engine: &Engine, operation: O) -> Result<O::Output, BenchError> {
-    engine.run(operation).doing(format!("{} failed", O::NAME))
+fn run_one<O: Operation>(db: &Embedded, operation: O) -> Result<O::Output, BenchError> {
+    db.run(operation).doing(format!("{} failed", O::NAME))
 }
 
 fn key(row: u64) -> Item {

@@ -15,14 +15,11 @@ use crate::{Progress, thousands};
 use clients::{Act, work};
 use orders::Layout;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::Scan;
-use trestle_binding::{
-    ApplyOptions, Binding, MigrationState, MigrationStatus, Nobody, Rate, StartOptions, Sweeper,
-};
-use trestle_engine::{Durability, Engine, Options, StoreSettings};
-use trestle_env::SystemClock;
+use trestle_binding::{ApplyOptions, MigrationState, MigrationStatus, Nobody, Rate, StartOptions};
+use trestle_embedded::{Background, Durability, Embedded, Options};
 
 /// Time to merge what was written, before the next measurement.
 const SETTLE_WITHIN: Duration = Duration::from_secs(10);
@@ -35,10 +32,9 @@ pub(super) fn measure(
     progress.doing(&format!("migrations: loading {} rows", thousands(rows as f64)));
     let data = run.directory.join("data");
     fill(&data, rows)?;
-    let (engine, binding) = open(&data, Durability::default())?;
+    let db = open(&data, Durability::default())?;
     let mut course = Course {
-        engine,
-        binding: Arc::new(binding),
+        db,
         rows,
         measured: run.settings.measured,
         figures: Vec::new(),
@@ -51,27 +47,25 @@ pub(super) fn measure(
 
 /// Rows in the former layout. Not with fsync: that is for what is measured.
 fn fill(data: &Path, rows: u64) -> Result<(), BenchError> {
-    let (engine, binding) = open(data, Durability::Buffered)?;
-    binding
+    let db = open(data, Durability::Buffered)?;
+    db.models()
         .apply(&Layout::Former.text(), ApplyOptions::default(), &mut Nobody)
         .doing("cannot apply a model")?;
-    embedded::load(&engine, orders::batches(rows).map(Ok))
+    embedded::load(&db, orders::batches(rows).map(Ok))
 }
 
-fn open(data: &Path, durability: Durability) -> Result<(Engine, Binding), BenchError> {
-    let settings = StoreSettings {
-        durability,
-        ..StoreSettings::default()
+/// Rows move when the measurement moves them.
+fn open(data: &Path, durability: Durability) -> Result<Embedded, BenchError> {
+    let options = Options {
+        background: Background::Tables,
+        ..embedded::kept(durability)
     };
-    let engine = Engine::open(data, settings, Options::default()).doing("cannot open a database")?;
-    let binding = Binding::open(engine.clone(), Arc::new(SystemClock::new())).doing("cannot bind a model")?;
-    Ok((engine, binding))
+    Embedded::open(data, options).doing("cannot open a database")
 }
 
 /// A migration from its beginning to its end, measured on its way.
 struct Course<'a> {
-    engine: Engine,
-    binding: Arc<Binding>,
+    db: Embedded,
     rows: u64,
     measured: Duration,
     figures: Vec<AloneFigure>,
@@ -111,7 +105,7 @@ impl Course<'_> {
     fn warm_up(&self) -> Result<(), BenchError> {
         let began = Instant::now();
         let is_over = || began.elapsed() >= self.measured / 3;
-        work(&self.engine, Layout::Former, self.rows, &Act::DIRECT, is_over).map(drop)
+        work(&self.db, Layout::Former, self.rows, &Act::DIRECT, is_over).map(drop)
     }
 
     /// The new layout takes effect, and nothing is swept yet.
@@ -122,7 +116,8 @@ impl Course<'_> {
         };
         let began = Instant::now();
         let plan = self
-            .binding
+            .db
+            .models()
             .start_migration(&Layout::Present.text(), options, &mut Nobody)
             .doing("cannot start a migration")?;
         if plan.is_refused() {
@@ -141,16 +136,24 @@ impl Course<'_> {
         settle(std::process::id(), SETTLE_WITHIN);
         let before = self.resume(rate)?;
         let began = Instant::now();
-        let sweeper = Sweeper::start(Arc::clone(&self.binding), |_| ()).doing("cannot start a sweep")?;
-        let binding = Arc::clone(&self.binding);
+        let (db, over) = (self.db.clone(), AtomicBool::new(false));
         let is_at_rest = || {
-            binding
-                .migration_status(None)
-                .is_ok_and(|status| status.is_at_rest())
+            let status = db.models().migration_status(None);
+            status.is_ok_and(|status| status.is_at_rest())
         };
-        self.clients(name, Layout::Present, &is_at_rest)?;
-        let took = began.elapsed();
-        drop(sweeper);
+        let is_swept = || {
+            let mut goes_on = |_: &MigrationStatus| !over.load(Ordering::Relaxed);
+            db.models().sweep(None, &mut goes_on)
+        };
+        let took = std::thread::scope(|scope| {
+            let sweep = scope.spawn(is_swept);
+            let worked = self.clients(name, Layout::Present, &is_at_rest);
+            let took = began.elapsed();
+            over.store(true, Ordering::Relaxed);
+            let swept = sweep.join().map_err(|_| BenchError::new("the sweep panicked"))?;
+            swept.doing("cannot sweep")?;
+            worked.map(|_| took)
+        })?;
         let after = self.status()?;
         self.sweep_rate(
             &format!("rows moved per second while clients work, {name}"),
@@ -168,7 +171,8 @@ impl Course<'_> {
         let before = self.resume(Rate::UNLIMITED)?;
         let began = Instant::now();
         let after = self
-            .binding
+            .db
+            .models()
             .sweep(None, &mut |status| status.done < 0.5)
             .doing("cannot sweep")?;
         self.sweep_rate(
@@ -182,7 +186,11 @@ impl Course<'_> {
 
     fn finish_sweep(&mut self) -> Result<(), BenchError> {
         self.progress.doing("migrations: sweeping the rest");
-        let status = self.binding.sweep(None, &mut |_| true).doing("cannot sweep")?;
+        let status = self
+            .db
+            .models()
+            .sweep(None, &mut |_| true)
+            .doing("cannot sweep")?;
         match status.state {
             MigrationState::Verified => Ok(()),
             state => Err(BenchError::new(format!("the migration ended {state}: {status}"))),
@@ -206,12 +214,13 @@ impl Course<'_> {
     }
 
     fn resume(&self, rate: Rate) -> Result<MigrationStatus, BenchError> {
-        let resumed = self.binding.resume_migration(None, Some(rate));
+        let resumed = self.db.models().resume_migration(None, Some(rate));
         resumed.doing("cannot go on with a migration")
     }
 
     fn status(&self) -> Result<MigrationStatus, BenchError> {
-        self.binding
+        self.db
+            .models()
             .migration_status(None)
             .doing("cannot see a migration")
     }
@@ -242,7 +251,7 @@ impl Course<'_> {
         for (acts, at_most) in parts {
             let began = Instant::now();
             let is_over = || began.elapsed() >= at_most || is_over();
-            let latencies = work(&self.engine, layout, self.rows, acts, is_over)?;
+            let latencies = work(&self.db, layout, self.rows, acts, is_over)?;
             for (act, seen) in acts.iter().zip(&latencies) {
                 self.note(name, *act, seen);
             }
@@ -282,7 +291,7 @@ impl Course<'_> {
                 exclusive_start_key: bookmark,
                 ..Scan::default()
             };
-            let page = self.engine.run(request).doing("a scan failed")?;
+            let page = self.db.run(request).doing("a scan failed")?;
             slowest_page = slowest_page.max(page_began.elapsed());
             found += u64::from(page.count);
             bookmark = page.last_evaluated_key;

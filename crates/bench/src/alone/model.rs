@@ -7,13 +7,11 @@ use crate::report::AloneFigure;
 use crate::{Progress, thousands};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::{Put, PutItem, Request, TransactWriteItem, TransactWriteItems, Update, UpdateItem};
-use trestle_binding::{ApplyOptions, Binding, Nobody};
-use trestle_engine::{Engine, Options, StoreSettings};
-use trestle_env::SystemClock;
+use trestle_binding::{ApplyOptions, Nobody};
+use trestle_embedded::{Embedded, Options};
 use trestle_item::{AttributeValue, Item};
 
 const MANHUNT: &str = include_str!("../../../../models/manhunt.toml");
@@ -151,28 +149,26 @@ impl Duel {
     }
 
     /// A database with the model's tables, and with or without the model itself.
-    fn open(&self, data: &Path, enforced: bool) -> Result<Engine, BenchError> {
-        let engine = Engine::open(data, StoreSettings::default(), Options::default());
-        let engine = engine.doing("cannot open a database")?;
-        let binding =
-            Binding::open(engine.clone(), Arc::new(SystemClock::new())).doing("cannot bind a model")?;
-        let report = binding
+    fn open(&self, data: &Path, enforced: bool) -> Result<Embedded, BenchError> {
+        let db = Embedded::open(data, Options::default()).doing("cannot open a database")?;
+        let report = db
+            .models()
             .apply(self.model, ApplyOptions::default(), &mut Nobody)
             .doing("cannot apply a model")?;
         for row in (0..WRITERS * ROWS).filter_map(self.before) {
-            engine.start(row).wait().doing("cannot load rows")?;
+            db.start(row).wait().doing("cannot load rows")?;
         }
         if !enforced {
-            binding.remove(&report.model).doing("cannot let go of a model")?;
+            db.models().remove(&report.model).doing("cannot remove a model")?;
         }
-        Ok(engine)
+        Ok(db)
     }
 }
 
 /// Writes of all writers together: how many, and how many in a second. Rows are told from each other by number, and each is
 /// written with the next version in turn.
 pub(super) fn writes(
-    engine: &Engine,
+    db: &Embedded,
     request: fn(u64, u64) -> Request,
     first: u64,
     measured: Duration,
@@ -182,7 +178,7 @@ pub(super) fn writes(
         let mut done = 0;
         while !over.load(Ordering::Relaxed) {
             let row = writer * ROWS + done % ROWS;
-            engine.start(request(row, first + done / ROWS)).wait()?;
+            db.start(request(row, first + done / ROWS)).wait()?;
             done += 1;
         }
         Ok(done)

@@ -16,8 +16,8 @@ use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType, PutItem, Request,
     StreamSpecification, StreamViewType,
 };
-use trestle_engine::{Engine, Options, StoreSettings};
-use trestle_events::{Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Setup, Target};
+use trestle_embedded::{Embedded, Options, RouteSetup};
+use trestle_events::{Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Target};
 use trestle_item::{AttributeValue, Item, ScalarType};
 
 const TABLE: &str = "changes";
@@ -116,7 +116,7 @@ impl Place {
 
 /// A database with routes at work.
 struct Routed {
-    engine: Engine,
+    db: Embedded,
     router: Router,
     target: Arc<Taken>,
     arrivals: Receiver<Instant>,
@@ -141,12 +141,12 @@ impl Target for Taken {
 
 impl Routed {
     fn start(place: &Place, routes: usize) -> Result<Self, BenchError> {
-        let engine = match place.path() {
-            Some(path) => Engine::open(path, StoreSettings::default(), Options::default()),
-            None => Engine::in_memory(Options::default()),
+        let db = match place.path() {
+            Some(path) => Embedded::open(path, Options::default()),
+            None => Embedded::in_memory(Options::default()),
         };
-        let engine = engine.doing("cannot open a database")?;
-        engine.run(table()).doing("cannot create a table")?;
+        let db = db.doing("cannot open a database")?;
+        db.run(table()).doing("cannot create a table")?;
         let runtime = Runtime::new().doing("cannot start threads")?;
         let (sender, arrivals) = channel();
         let target = Arc::new(Taken {
@@ -154,22 +154,20 @@ impl Routed {
             arrivals: sender,
         });
         let door = Door::Target(Arc::clone(&target) as Arc<dyn Target>);
-        let router = Router::start(Setup {
-            database: Arc::new(engine.clone()),
-            state: Arc::new(engine.clone()),
-            clock: Arc::clone(engine.clock()),
-            bell: Some(engine.changes()),
+        let router = db.start_router(RouteSetup {
             typer: Arc::new(ModelTyper::default()),
             doors: Arc::new(move |_: &Route| Ok(door.clone())),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
+            streams: None,
         });
+        let router = router.doing("cannot start routes")?;
         let named = |at: usize| Route::new(format!("r{at}"), TABLE, Destination::new("handler", "taken"));
         runtime
             .block_on(router.apply((0..routes).map(named).collect()))
             .doing("cannot start routes")?;
         Ok(Self {
-            engine,
+            db,
             router,
             target,
             arrivals,
@@ -197,7 +195,7 @@ fn deliveries(place: &Place) -> Result<Histogram, BenchError> {
     for n in 0..TIMED {
         std::thread::sleep(IDLE);
         let began = Instant::now();
-        routed.engine.start(put(n, n)).wait().doing("a write failed")?;
+        routed.db.start(put(n, n)).wait().doing("a write failed")?;
         let arrived = routed.arrivals.recv_timeout(PATIENCE);
         latencies.record(arrived.doing("a change is not delivered")? - began);
     }
@@ -207,7 +205,7 @@ fn deliveries(place: &Place) -> Result<Histogram, BenchError> {
 /// Writes per second, and how long it took from the last of them until all were delivered.
 fn writes(run: &Run<'_>, place: &Place, routes: usize) -> Result<(f64, Duration), BenchError> {
     let routed = Routed::start(place, routes)?;
-    let (count, rate) = model::writes(&routed.engine, put, 1, run.settings.measured)?;
+    let (count, rate) = model::writes(&routed.db, put, 1, run.settings.measured)?;
     let lag = routed.catch_up(count * routes as u64)?;
     routed.runtime.block_on(routed.router.stop());
     Ok((rate, lag))

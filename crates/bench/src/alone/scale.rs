@@ -41,14 +41,14 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
 
 fn reads(run: &Run<'_>, rows: u64, progress: &mut dyn Progress) -> Result<Vec<(Workload, f64)>, BenchError> {
     let data = run.directory.join(format!("data-{rows}"));
-    let engine = embedded::fill(&data, rows, false, &mut |done| {
+    let db = embedded::fill(&data, rows, false, &mut |done| {
         progress.doing(&format!(
             "{} of {} rows loaded",
             thousands(done as f64),
             thousands(rows as f64)
         ));
     })?;
-    drop(engine);
+    drop(db);
     let server = run.trestle.start(&data, &run.directory.join("log"))?;
     progress.doing("waiting until the server has nothing left to do");
     settle(server.process.id(), SETTLE_WITHIN);

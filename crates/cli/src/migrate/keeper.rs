@@ -12,10 +12,10 @@ impl Keeper {
     pub(crate) fn migrate_watched(&self, call: MigrationCall, watcher: &mut dyn Watcher) -> ModelAnswer {
         let answered = match call {
             MigrationCall::Status { name: None } => Ok(ModelAnswer::Done(
-                json!({ "migrations": self.0.migrations() }).to_string(),
+                json!({ "migrations": self.models().migrations() }).to_string(),
             )),
             MigrationCall::Status { name } => self
-                .0
+                .models()
                 .migration_status(name.as_deref())
                 .map(|status| ModelAnswer::Done(json!({ "migrations": [status] }).to_string())),
             MigrationCall::Plan {
@@ -27,7 +27,7 @@ impl Keeper {
                     dry_run,
                     delete_indexes,
                 };
-                let plan = self.0.plan_migration(&text, options, watcher);
+                let plan = self.models().plan_migration(&text, options, watcher);
                 plan.map(|plan| planned(&plan))
             }
             MigrationCall::Start {
@@ -47,29 +47,29 @@ impl Keeper {
                     paused,
                     delete_indexes,
                 };
-                let text = text.map_or_else(|| self.0.planned_model(None), Ok);
-                let plan = text.and_then(|text| self.0.start_migration(&text, options, watcher));
+                let text = text.map_or_else(|| self.models().planned_model(None), Ok);
+                let plan = text.and_then(|text| self.models().start_migration(&text, options, watcher));
                 plan.map(|plan| planned(&plan))
             }
-            MigrationCall::Pause { name } => self.0.pause_migration(name.as_deref()).map(status),
+            MigrationCall::Pause { name } => self.models().pause_migration(name.as_deref()).map(status),
             MigrationCall::Resume { name, rate } => {
                 let rate = match rate.map(|rate| rate.parse()).transpose() {
                     Ok(rate) => rate,
                     Err(error) => return ModelAnswer::Failed(format!("rate: {error}")),
                 };
-                self.0.resume_migration(name.as_deref(), rate).map(status)
+                self.models().resume_migration(name.as_deref(), rate).map(status)
             }
-            MigrationCall::Finish { name } => self.0.finish_migration(name.as_deref()).map(status),
+            MigrationCall::Finish { name } => self.models().finish_migration(name.as_deref()).map(status),
             MigrationCall::Rollback { name } => self.roll_back(name.as_deref(), watcher),
         };
         answered.unwrap_or_else(|error| failed(&error))
     }
 
     fn roll_back(&self, name: Option<&str>, watcher: &mut dyn Watcher) -> Result<ModelAnswer, BindError> {
-        let model = self.0.migration_status(name)?.model;
-        Ok(match self.0.roll_back_migration(name, watcher)? {
+        let model = self.models().migration_status(name)?.model;
+        Ok(match self.models().roll_back_migration(name, watcher)? {
             Some(plan) => planned(&plan),
-            None => status(self.0.migration_status(Some(&model))?),
+            None => status(self.models().migration_status(Some(&model))?),
         })
     }
 }
@@ -80,7 +80,7 @@ impl MigrationKeeper for Keeper {
     }
 
     fn figures(&self) -> Vec<MigrationFigures> {
-        let migrations = self.0.migrations().into_iter();
+        let migrations = self.models().migrations().into_iter();
         migrations
             .map(|status| MigrationFigures {
                 model: status.model,

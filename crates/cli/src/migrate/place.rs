@@ -7,7 +7,7 @@ use crate::model::keeper::Keeper;
 use crate::model::place::PlaceFlags;
 use crate::model::progress::Progress;
 use crate::model::waiting;
-use std::sync::Arc;
+use crate::open;
 use trestle_binding::Binding;
 use trestle_server::{MigrationCall, ModelAnswer};
 
@@ -22,11 +22,7 @@ pub(super) enum Place {
 impl Place {
     pub(super) fn open(flags: &PlaceFlags) -> Result<Self, Failure> {
         match &flags.data {
-            Some(directory) => {
-                let binding = crate::model::place::binding_in(directory)?;
-                binding.enforce().map_err(Failure::failed)?;
-                Ok(Place::Directory(Keeper(Arc::new(binding))))
-            }
+            Some(directory) => Ok(Place::Directory(Keeper(open::for_migrations(directory)?))),
             None => Ok(Place::Server {
                 caller: Box::new(Caller::new(&flags.server, USE_DATA)?),
                 endpoint: flags.server.endpoint.clone(),
@@ -37,7 +33,7 @@ impl Place {
     /// The models of the directory, if it is one: nobody else moves rows there.
     pub(super) fn binding(&self) -> Option<&Binding> {
         match self {
-            Place::Directory(keeper) => Some(&keeper.0),
+            Place::Directory(keeper) => Some(keeper.models()),
             Place::Server { .. } => None,
         }
     }

@@ -1,27 +1,38 @@
 //! Whoever is asked about models in this process: the server's admin call, and commands on a directory.
 
 use crate::migrate::refused;
-use std::sync::Arc;
-use trestle_binding::{ApplyOptions, BindError, Binding, Report, Step, Watcher};
+use trestle_binding::{ApplyOptions, BindError, Binding, RepairOptions, Report, Step, Watcher};
+use trestle_embedded::Embedded;
 use trestle_model::Problem;
 use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
 
 /// Answers from the models of one database.
 #[derive(Debug)]
-pub(crate) struct Keeper(pub(crate) Arc<Binding>);
+pub(crate) struct Keeper(pub(crate) Embedded);
 
 impl Keeper {
+    pub(crate) fn models(&self) -> &Binding {
+        self.0.models()
+    }
+
     /// Answers while somebody watches.
     pub(crate) fn answer_watched(&self, call: ModelCall, watcher: &mut dyn Watcher) -> ModelAnswer {
         let answered = match call {
             ModelCall::List => Ok(ModelAnswer::Done(
-                serde_json::json!({ "models": self.0.list() }).to_string(),
+                serde_json::json!({ "models": self.models().list() }).to_string(),
             )),
-            ModelCall::Text { name } => self.0.text(&name).map(ModelAnswer::Text),
+            ModelCall::Text { name } => self.models().text(&name).map(ModelAnswer::Text),
             ModelCall::Remove { name } => self
-                .0
+                .models()
                 .remove(&name)
                 .map(|()| ModelAnswer::Done(serde_json::json!({ "removed": name }).to_string())),
+            ModelCall::Repair { name, dry_run } => {
+                let options = RepairOptions { model: name, dry_run };
+                self.models().repair(&options, watcher).map(|report| {
+                    tracing::info!("model repair: {}", report.to_string().trim_end());
+                    ModelAnswer::Done(serde_json::json!(report).to_string())
+                })
+            }
             ModelCall::Apply {
                 text,
                 dry_run,
@@ -33,7 +44,7 @@ impl Keeper {
                     fill,
                     delete_indexes,
                 };
-                self.0
+                self.models()
                     .apply(&text, options, watcher)
                     .map(|report| reported(&report))
             }

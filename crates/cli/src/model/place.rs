@@ -6,16 +6,11 @@ use super::waiting;
 use crate::admin_call::{Caller, USE_DATA};
 use crate::database::Database;
 use crate::exit::Failure;
+use crate::open;
 use crate::server_flags::{ServerFlags, encoded};
-use crate::verify::cannot_open;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use trestle_binding::Binding;
-use trestle_engine::{Engine, Options};
-use trestle_env::SystemClock;
 use trestle_server::{ModelAnswer, ModelCall};
-use trestle_store::FjallStore;
 
 const PATH: &str = "/_trestle/models";
 
@@ -47,7 +42,7 @@ impl PlaceFlags {
     }
 
     fn ask_directory(&self, directory: &Path, call: ModelCall) -> Result<ModelAnswer, Failure> {
-        let keeper = Keeper(Arc::new(binding_in(directory)?));
+        let keeper = Keeper(open::for_models(directory)?);
         let mut progress = Progress::new();
         let answered = keeper.answer_watched(call, &mut progress);
         progress.clear();
@@ -71,22 +66,20 @@ impl PlaceFlags {
     }
 }
 
-/// The models of a directory that no server has open; nothing is enforced yet.
-pub(crate) fn binding_in(directory: &Path) -> Result<Binding, Failure> {
-    let store = FjallStore::open_existing(directory, trestle_store::Settings::default());
-    let store = store.map_err(|error| cannot_open(directory, &error))?;
-    let clock = Arc::new(SystemClock::new());
-    let engine = Engine::on(Arc::new(store), Arc::clone(&clock) as _, Options::default());
-    let engine = engine.map_err(|error| Failure::failed(format!("cannot open the database: {error}")))?;
-    Binding::read(engine, clock).map_err(Failure::failed)
-}
-
 /// Method, query and body of the admin call.
 fn as_request(call: &ModelCall) -> (&'static str, String, &str) {
     match call {
         ModelCall::List => ("GET", String::new(), ""),
         ModelCall::Text { name } => ("GET", format!("?name={}", encoded(name)), ""),
         ModelCall::Remove { name } => ("DELETE", format!("?name={}", encoded(name)), ""),
+        ModelCall::Repair { name, dry_run } => {
+            let name = name.as_ref().map(|name| format!("&name={}", encoded(name)));
+            (
+                "POST",
+                format!("?repair&dry-run={dry_run}{}", name.unwrap_or_default()),
+                "",
+            )
+        }
         ModelCall::Apply {
             text,
             dry_run,

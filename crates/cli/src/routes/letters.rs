@@ -1,8 +1,8 @@
 //! Where dead letters are: with a server that runs routes, or where `trestle routes run` keeps its places.
 
 use super::{DEAD_LETTERS, ask, runs_routes};
-use crate::database;
 use crate::exit::Failure;
+use crate::open;
 use crate::runtime;
 use crate::server_flags::{ServerFlags, encoded};
 use clap::Args;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use trestle_api::{Database, Error};
+use trestle_embedded::RouteSetup;
 use trestle_env::SystemClock;
 use trestle_events::{ModelTyper, Route, Router, Selection, Setup};
 
@@ -35,23 +36,11 @@ pub(super) enum Letters<'f> {
 
 impl<'f> Letters<'f> {
     pub(super) fn at(flags: &'f LettersFlags) -> Result<Self, Failure> {
-        let state: Arc<dyn Database> = match &flags.state {
-            Some(directory) => Arc::new(database::engine_in(directory)?),
-            None if runs_routes(&flags.server)? => return Ok(Letters::Server(&flags.server)),
-            None => Arc::new(flags.server.remote()?),
-        };
+        if flags.state.is_none() && runs_routes(&flags.server)? {
+            return Ok(Letters::Server(&flags.server));
+        }
         let runtime = runtime::on_this_thread()?;
-        let router = Router::start(Setup {
-            database: Arc::clone(&state),
-            state,
-            clock: Arc::new(SystemClock::new()),
-            bell: None,
-            typer: Arc::new(ModelTyper::default()),
-            doors: Arc::new(|_: &Route| Err("nothing is delivered from here".to_owned())),
-            poll: Duration::MAX,
-            runtime: runtime.handle().clone(),
-        });
-        Ok(Letters::Rows(router, runtime))
+        Ok(Letters::Rows(router(flags, &runtime)?, runtime))
     }
 
     /// `{"dead_letters": […], "next": …}`.
@@ -115,6 +104,35 @@ impl<'f> Letters<'f> {
             )),
         }
     }
+}
+
+/// A router without routes, where `trestle routes run` keeps its places.
+fn router(flags: &LettersFlags, runtime: &Runtime) -> Result<Router, Failure> {
+    let typer = Arc::new(ModelTyper::default());
+    let doors = Arc::new(|_: &Route| Err("nothing is delivered from here".to_owned()));
+    let (poll, runtime) = (Duration::MAX, runtime.handle().clone());
+    if let Some(directory) = &flags.state {
+        let setup = RouteSetup {
+            typer,
+            doors,
+            poll,
+            runtime,
+            streams: None,
+        };
+        let state = open::to_read(directory)?;
+        return state.start_router(setup).map_err(Failure::failed);
+    }
+    let state: Arc<dyn Database> = Arc::new(flags.server.remote()?);
+    Ok(Router::start(Setup {
+        database: Arc::clone(&state),
+        state,
+        clock: Arc::new(SystemClock::new()),
+        bell: None,
+        typer,
+        doors,
+        poll,
+        runtime,
+    }))
 }
 
 fn path(which: &Selection) -> String {

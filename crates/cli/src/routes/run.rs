@@ -6,24 +6,24 @@ use super::check::is_model;
 use super::doors::Openings;
 use super::{read, runs_routes};
 use crate::admin_call::START_ONE;
-use crate::database::Database;
+use crate::database;
 use crate::exit::{Code, Failure};
 use crate::known;
+use crate::open;
 use crate::server_flags::ServerFlags;
-use crate::verify::cannot_open;
 use clap::Args;
 use report::{Report, say};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use trestle_engine::{Engine, Options};
-use trestle_env::{Clock, SystemClock};
+use trestle_api::Database;
+use trestle_embedded::{Embedded, Options, RouteSetup};
+use trestle_env::SystemClock;
 use trestle_events::{ModelTyper, Route, Router, Selection, Setup, parse_duration, read_routes};
 use trestle_model::Model;
 use trestle_server::termination;
-use trestle_store::FjallStore;
 use trestle_targets::Surroundings;
 
 /// Threads that read and deliver.
@@ -67,31 +67,17 @@ fn poll(text: &str) -> Result<Duration, String> {
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let text = read(&flags.file)?;
     let models = models(flags, &text)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let doors = Openings {
         queues: None,
-        surroundings: Surroundings::of_process(Arc::clone(&clock)),
+        surroundings: Surroundings::of_process(Arc::new(SystemClock::new())),
     };
     let routes = doors.read(&text, &models);
     let shown = flags.file.display();
     let routes = routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {why}")))?;
     check(flags, &routes)?;
-    let database = Arc::new(flags.server.remote()?);
     let workers = workers()?;
-    let setup = Setup {
-        state: match &flags.state {
-            Some(directory) => Arc::new(engine(directory, &clock)?),
-            None => Arc::clone(&database) as _,
-        },
-        database,
-        clock,
-        bell: None,
-        typer: Arc::new(ModelTyper::new(models)),
-        doors: Arc::new(doors),
-        poll: flags.poll,
-        runtime: workers.handle().clone(),
-    };
-    workers.block_on(at_work(flags, &text, routes, Router::start(setup)))
+    let router = router(flags, models, doors, &workers)?;
+    workers.block_on(at_work(flags, &text, routes, router))
 }
 
 /// The models that say what an item is: those given, the file itself if it is one, or those of the endpoint.
@@ -118,7 +104,7 @@ fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
             flags.server.endpoint
         )));
     }
-    let database = Database::of_server(&flags.server, START_ONE)?;
+    let database = database::Database::of_server(&flags.server, START_ONE)?;
     let tables: BTreeSet<&str> = routes.iter().map(|route| route.table.as_str()).collect();
     for table in tables {
         let described = database.describe(table)?;
@@ -131,12 +117,39 @@ fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The directory in which places are kept. One process at a time has it open.
-fn engine(directory: &Path, clock: &Arc<dyn Clock>) -> Result<Engine, Failure> {
-    let store = FjallStore::open(directory, trestle_store::Settings::default());
-    let store = store.map_err(|error| cannot_open(directory, &error))?;
-    Engine::on(Arc::new(store), Arc::clone(clock), Options::default())
-        .map_err(|error| Failure::failed(format!("cannot open {}: {error}", directory.display())))
+/// A router of the endpoint's streams, with its places in a directory or at the endpoint.
+fn router(
+    flags: &RunFlags,
+    models: Vec<Arc<Model>>,
+    doors: Openings,
+    runtime: &Runtime,
+) -> Result<Router, Failure> {
+    let database: Arc<dyn Database> = Arc::new(flags.server.remote()?);
+    let typer = Arc::new(ModelTyper::new(models));
+    let (doors, poll, runtime) = (Arc::new(doors), flags.poll, runtime.handle().clone());
+    let Some(directory) = &flags.state else {
+        return Ok(Router::start(Setup {
+            state: Arc::clone(&database),
+            database,
+            clock: Arc::new(SystemClock::new()),
+            bell: None,
+            typer,
+            doors,
+            poll,
+            runtime,
+        }));
+    };
+    // One process at a time has it open.
+    let state = Embedded::open(directory, Options::default());
+    let state = state.map_err(|error| open::failure(directory, &error))?;
+    let setup = RouteSetup {
+        typer,
+        doors,
+        poll,
+        runtime,
+        streams: Some(database),
+    };
+    state.start_router(setup).map_err(Failure::failed)
 }
 
 fn workers() -> Result<Runtime, Failure> {

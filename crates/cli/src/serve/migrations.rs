@@ -1,42 +1,8 @@
-//! The migrations of a server: it moves rows by itself, from its start to its end.
+//! The migrations of a server, as its callers steer them. The database moves rows by itself.
 
 use super::routes::Routes;
-use crate::exit::Failure;
-use crate::model::keeper::Keeper;
 use std::sync::Arc;
-use trestle_binding::{MigrationStatus, Sweeper};
 use trestle_server::{MigrationCall, MigrationFigures, MigrationKeeper, ModelAnswer};
-
-/// Goes on with migrations that are under way, and with those to come.
-pub(super) fn sweep(models: &Arc<Keeper>) -> Result<Sweeper, Failure> {
-    for status in models.0.migrations() {
-        if status.state.is_under_way() {
-            log(&status);
-        }
-    }
-    Sweeper::start(Arc::clone(&models.0), log)
-        .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))
-}
-
-fn log(status: &MigrationStatus) {
-    let MigrationStatus {
-        model,
-        state,
-        rows_moved,
-        ..
-    } = status;
-    match (&status.error, status.stuck.shown.first()) {
-        (Some(error), _) => tracing::error!("migration of model {model}: {error}; it is tried again"),
-        (None, Some(stuck)) if status.held_up => tracing::warn!(
-            "migration of model {model} is held up: {} rows cannot move, the first in table {}: {}: {}",
-            status.stuck.rows,
-            stuck.table,
-            stuck.key,
-            stuck.reason
-        ),
-        _ => tracing::info!("migration of model {model} is {state}; {rows_moved} rows moved"),
-    }
-}
 
 /// The migrations of a server that has routes: a version that takes effect takes its routes along.
 #[derive(Debug)]
@@ -59,13 +25,13 @@ impl MigrationKeeper for RoutedMigrations {
             | MigrationCall::Finish { .. } => false,
         };
         if let MigrationCall::Start { text, .. } = &call {
-            let planned = || routes.models().0.planned_model(None);
+            let planned = || routes.models().models().planned_model(None);
             let upcoming = text.clone().map_or_else(planned, Ok);
             // What stands in the way of this stands in the way of starting, and is said there.
             let _ = upcoming.and_then(|text| routes.expect(&text));
         }
         let asked = asked(&call);
-        let answered = MigrationKeeper::answer(&**routes.models(), call);
+        let answered = MigrationKeeper::answer(routes.models(), call);
         if let (Some(asked), ModelAnswer::Done(_)) = (asked, &answered) {
             tracing::info!("migrations: {asked}, as asked");
         }

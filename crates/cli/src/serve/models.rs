@@ -1,24 +1,22 @@
 //! The models of a server: those that are stored with its data, and those given at the start.
 
 use crate::exit::{Code, Failure};
-use crate::model::keeper::{Keeper, Log};
+use crate::model::keeper::Log;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use trestle_binding::{ApplyOptions, BindError, Binding};
-use trestle_engine::Engine;
-use trestle_env::Clock;
+use trestle_binding::{ApplyOptions, BindError, Binding, Report, Standing};
+use trestle_embedded::{Embedded, OpenError};
 
-/// Loads what is stored, then applies what was given.
-pub(super) fn open(engine: Engine, clock: &Arc<dyn Clock>, files: &[PathBuf]) -> Result<Keeper, Failure> {
-    let binding = Binding::read(engine, Arc::clone(clock)).map_err(Failure::failed)?;
+/// Applies what was given, then lets the database work with all stored models.
+pub(super) fn begin(db: &Embedded, files: &[PathBuf]) -> Result<(), Failure> {
     // Applied first: a file may replace a stored model that does not load.
     for file in files {
-        apply(&binding, file)?;
+        apply(db.models(), file)?;
     }
-    binding
-        .enforce()
-        .map_err(|error| Failure::new(Code::BadModel, error))?;
-    for model in binding.list() {
+    db.begin_work().map_err(|error| match error {
+        OpenError::Models(error) => Failure::new(Code::BadModel, error),
+        other => Failure::failed(other),
+    })?;
+    for model in db.models().list() {
         tracing::info!(
             "model {}, version {}, is in effect for {}",
             model.name,
@@ -26,27 +24,71 @@ pub(super) fn open(engine: Engine, clock: &Arc<dyn Clock>, files: &[PathBuf]) ->
             model.tables.join(", ")
         );
     }
-    Ok(Keeper(Arc::new(binding)))
+    Ok(())
 }
 
-fn apply(binding: &Binding, file: &Path) -> Result<(), Failure> {
+/// Applies a file that brings something new. A version that is there already stays as it is: a server that is started again with
+/// the file it was first started with does not undo what was applied since.
+fn apply(models: &Binding, file: &Path) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))?;
-    let applied = binding.apply(&text, ApplyOptions::default(), &mut Log);
-    let report = applied.map_err(|error| match error {
-        BindError::Unsound(_) | BindError::StoredUnsound { .. } => {
-            Failure::new(Code::BadModel, format!("{}: {error}", file.display()))
-        }
-        other => Failure::failed(format!("cannot apply {}: {other}", file.display())),
-    })?;
+    let standing = models.standing(&text).map_err(Failure::failed)?;
+    if let Some(warning) = stays(&text, file, standing) {
+        tracing::warn!("{warning}");
+        return Ok(());
+    }
+    let applied = models.apply(&text, ApplyOptions::default(), &mut Log);
+    let report = applied.map_err(|error| not_applied(file, &error))?;
     if report.is_refused() {
-        return Err(Failure::new(
-            Code::ModelRefused,
-            format!("cannot apply {}:\n{report}", file.display()),
-        ));
+        return Err(refused(file, &report));
     }
     for line in report.to_string().lines() {
         tracing::info!("{}: {line}", file.display());
     }
     Ok(())
+}
+
+/// Why the version in force stays so, if it is another one and the file brings nothing new.
+fn stays(text: &str, file: &Path, standing: Standing) -> Option<String> {
+    let file = file.display();
+    let name = trestle_model::load(text)
+        .model
+        .map(|model| model.name().to_owned())?;
+    match standing {
+        Standing::New | Standing::InForce => None,
+        Standing::Planned { in_force } => Some(format!(
+            "a migration of model {name} to {file} is planned; version {in_force} is in force until it is started: `trestle \
+             migrate start` begins it"
+        )),
+        Standing::Earlier { version, in_force } => Some(format!(
+            "{file} is version {version} of model {name}; version {in_force} is in force and stays so. Start the server with the \
+             file of version {in_force} (`trestle model list {name}` prints it). To go back, `trestle model apply {file}` applies \
+             it again, or `trestle migrate plan {file}` if its keys differ"
+        )),
+    }
+}
+
+fn not_applied(file: &Path, error: &BindError) -> Failure {
+    let file = file.display();
+    match error {
+        BindError::Unsound(_) | BindError::StoredUnsound { .. } => {
+            Failure::new(Code::BadModel, format!("{file}: {error}"))
+        }
+        BindError::OnTheMove { .. } => Failure::new(
+            Code::ModelRefused,
+            format!("cannot apply {file}: {error}; until then start the server without `--model {file}`"),
+        ),
+        other => Failure::failed(format!("cannot apply {file}: {other}")),
+    }
+}
+
+fn refused(file: &Path, report: &Report) -> Failure {
+    let file = file.display();
+    Failure::new(
+        Code::ModelRefused,
+        format!(
+            "cannot apply {file}:\n{report}\nthe server starts without `--model {file}`, with the version in force; if keys \
+             differ, `trestle migrate plan {file}` is the next step"
+        ),
+    )
 }

@@ -8,29 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use trestle_binding::BindError;
-use trestle_engine::Engine;
-use trestle_env::Clock;
-use trestle_events::{ApplyError, ModelTyper, Route, Router, Setup};
+use trestle_embedded::{Embedded, RouteSetup};
+use trestle_events::{ApplyError, ModelTyper, Route, Router};
 use trestle_model::Model;
-use trestle_queue::Queues;
 use trestle_server::{Applying, ModelAnswer, ModelCall, ModelKeeper, RouteKeeper, RoutesApplied};
 use trestle_targets::Surroundings;
 
 /// How often to look for changes without having been told of any.
 const POLL: Duration = Duration::from_secs(1);
 
-/// What routes need from the rest of the server.
-pub(super) struct Parts<'p> {
-    pub(super) engine: &'p Engine,
-    pub(super) clock: &'p Arc<dyn Clock>,
-    pub(super) queues: &'p Queues,
-    pub(super) models: Arc<Keeper>,
-    pub(super) workers: &'p Handle,
-}
-
 /// Routes at work, and where they come from.
 pub(super) struct Routes {
-    models: Arc<Keeper>,
+    models: Keeper,
     router: Router,
     typer: Arc<ModelTyper>,
     doors: Arc<Openings>,
@@ -41,28 +30,30 @@ pub(super) struct Routes {
 
 impl Routes {
     /// Starts the routes of the stored models, and those of `file` or of the file that was applied last.
-    pub(super) async fn open(parts: Parts<'_>, file: Option<&Path>) -> Result<Arc<Self>, Failure> {
+    pub(super) async fn open(
+        db: &Embedded,
+        workers: &Handle,
+        file: Option<&Path>,
+    ) -> Result<Arc<Self>, Failure> {
         let typer = Arc::new(ModelTyper::default());
         let doors = Arc::new(Openings {
-            queues: Some(parts.queues.clone()),
-            surroundings: Surroundings::of_process(Arc::clone(parts.clock)),
+            queues: Some(db.queues().clone()),
+            surroundings: Surroundings::of_process(Arc::clone(db.clock())),
         });
-        let router = Router::start(Setup {
-            database: Arc::new(parts.engine.clone()),
-            state: Arc::new(parts.engine.clone()),
-            clock: Arc::clone(parts.clock),
-            bell: Some(parts.engine.changes()),
+        let router = db.start_router(RouteSetup {
             typer: Arc::clone(&typer) as _,
             doors: Arc::clone(&doors) as _,
             poll: POLL,
-            runtime: parts.workers.clone(),
+            runtime: workers.clone(),
+            streams: None,
         });
+        let router = router.map_err(Failure::failed)?;
         let routes = Arc::new(Self {
-            models: parts.models,
+            models: Keeper(db.clone()),
             router,
             typer,
             doors,
-            workers: parts.workers.clone(),
+            workers: workers.clone(),
             applying: tokio::sync::Mutex::default(),
         });
         match file {
@@ -125,7 +116,7 @@ impl Routes {
     /// The routes of all models and of a route file; or what is wrong with them. Changes are typed by these models from
     /// here on.
     fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, String> {
-        let binding = &self.models.0;
+        let binding = self.models.models();
         let names = binding.list().into_iter().map(|summary| summary.name);
         let stored = |name: String| Some((binding.text(&name).ok()?, binding.model(&name).ok()?));
         let models: Vec<(String, Arc<Model>)> = names.filter_map(stored).collect();
@@ -147,14 +138,15 @@ impl Routes {
     }
 
     /// The models of the server.
-    pub(super) fn models(&self) -> &Arc<Keeper> {
+    pub(super) fn models(&self) -> &Keeper {
         &self.models
     }
 
     /// A version of a model is about to take effect: changes that are read at that moment may be in its layout.
     pub(super) fn expect(&self, text: &str) -> Result<(), BindError> {
         if let Some(upcoming) = trestle_model::load(text).model {
-            self.typer.expect(&Arc::new(upcoming), self.models.0.versions()?);
+            self.typer
+                .expect(&Arc::new(upcoming), self.models.models().versions()?);
         }
         Ok(())
     }
@@ -162,11 +154,6 @@ impl Routes {
     /// Another version of a model is in effect: so are its routes. Blocks until they are.
     pub(super) fn follow_models(&self) {
         self.workers.block_on(self.resume());
-    }
-
-    /// Stops the routes after the deliveries that are under way.
-    pub(super) async fn stop(&self) {
-        self.router.stop().await;
     }
 }
 
@@ -209,9 +196,9 @@ impl ModelKeeper for RoutedModels {
                 !dry_run
             }
             ModelCall::Remove { .. } => true,
-            ModelCall::List | ModelCall::Text { .. } => false,
+            ModelCall::List | ModelCall::Text { .. } | ModelCall::Repair { .. } => false,
         };
-        let answered = ModelKeeper::answer(&*routes.models, call);
+        let answered = ModelKeeper::answer(&routes.models, call);
         if changes && matches!(answered, ModelAnswer::Done(_)) {
             routes.follow_models();
         }

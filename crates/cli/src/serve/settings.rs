@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_engine::Options;
+use trestle_embedded::EngineOptions;
 use trestle_server::{AccessKey, CorsOrigins, Limits, Settings, TlsFiles};
 
 const DEFAULT_DATA: &str = "trestle-data";
@@ -60,11 +60,11 @@ pub(super) fn storage(config: &Config) -> Storage {
     }
 }
 
-pub(super) fn engine(config: &Config) -> Options {
+pub(super) fn engine(config: &Config) -> EngineOptions {
     let tables = &config.tables;
-    let defaults = Options::default();
+    let defaults = EngineOptions::default();
     let delay = |ms: Option<u64>, default| ms.map_or(default, Duration::from_millis);
-    Options {
+    EngineOptions {
         region: tables.region.clone().unwrap_or(defaults.region),
         account: tables.account.clone().unwrap_or(defaults.account),
         stream_shards: tables.stream_shards.unwrap_or(defaults.stream_shards),

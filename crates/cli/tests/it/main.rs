@@ -14,6 +14,7 @@ mod routes;
 mod routes_run;
 mod running;
 mod secured;
+mod serve_with_model;
 mod serving;
 mod tail;
 mod usage;

@@ -1,5 +1,7 @@
 //! An open database as programs, the server and tools see it.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
+
 mod expiry_while_closed;
 mod lifetime;
 mod own_tables;

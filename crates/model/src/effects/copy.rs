@@ -18,7 +18,7 @@ use crate::refusal::{Given, Keeps, Refusal};
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    copy: Copy,
+    pub(super) copy: Copy,
     /// Position of the entity it is copied from.
     pub(super) from: usize,
     /// Whether a row can do without.

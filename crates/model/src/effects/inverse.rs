@@ -17,16 +17,20 @@ use crate::entity::Entity;
 /// What is known about an inverse before anything is written. A relation makes two: one for each side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
+    /// Its name.
+    pub(super) name: String,
     /// Position of the other side.
-    entity: usize,
-    form: Form,
+    pub(super) entity: usize,
+    pub(super) form: Form,
+    /// Whether this side declares it.
+    pub(super) declared: bool,
     /// Whether rows of the other side hold nothing but such sets, so that one without members is nothing.
     only_sets: bool,
 }
 
 /// How one side of a relation keeps the other.
 #[derive(Clone, Debug, PartialEq)]
-enum Form {
+pub(super) enum Form {
     Identities {
         /// This side's attribute with identities of the other.
         of: String,
@@ -62,8 +66,10 @@ impl Step {
             },
         };
         Some(Step {
+            name: inverse.name.clone(),
             entity,
             form,
+            declared: true,
             only_sets: has_only_sets(parts, other),
         })
     }
@@ -83,8 +89,10 @@ impl Step {
             },
         };
         Some(Step {
+            name: inverse.name.clone(),
             entity,
             form,
+            declared: false,
             only_sets: false,
         })
     }
@@ -193,7 +201,7 @@ pub(super) fn run(
 }
 
 /// The identities that an attribute holds: one, or a set of them.
-fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
+pub(super) fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     match item.and_then(|item| item.get(of)) {
         Some(AttributeValue::S(one)) => BTreeSet::from([one.as_str()]),
         Some(AttributeValue::Ss(several)) => several.iter().map(String::as_str).collect(),
@@ -201,7 +209,7 @@ fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     }
 }
 
-fn join(
+pub(super) fn join(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     (entity, other): (&Entity, &Entity),
@@ -253,7 +261,7 @@ fn give_up(
     Ok(())
 }
 
-fn leave(
+pub(super) fn leave(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     other: &Entity,
@@ -283,7 +291,7 @@ fn leave(
     Ok(())
 }
 
-fn identity(other: &Entity, theirs: &str) -> Item {
+pub(super) fn identity(other: &Entity, theirs: &str) -> Item {
     let names = other.identity.iter();
     names.map(|name| (name.as_str(), theirs)).collect()
 }
@@ -327,7 +335,7 @@ fn is_nothing(ledger: &Ledger<'_, '_>, other: &Entity, item: &Item) -> bool {
 }
 
 /// One row of the other side for each row of this one.
-fn mirror(
+pub(super) fn mirror(
     ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     with: &[Pair],

@@ -29,6 +29,8 @@ pub(super) struct Ledger<'m, 'r> {
     pub(super) model: &'m Model,
     pub(super) now: Timestamp,
     pub(super) by: By,
+    /// Whether rows that have a time of their last change keep it.
+    pub(super) keeps_times: bool,
     rows: &'r dyn Rows,
     entries: Vec<Entry>,
     /// By table and bytes of the key.
@@ -71,6 +73,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             model,
             now,
             by,
+            keeps_times: false,
             rows,
             entries: Vec::new(),
             places: HashMap::new(),

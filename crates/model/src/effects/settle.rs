@@ -190,10 +190,14 @@ impl Settling<'_, '_, '_, '_> {
 
     fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
         let (entity, now) = (self.row.entity, self.ledger.now);
-        let derived =
+        let mut derived =
             self.ledger
                 .model
                 .derive_as(self.table, entity, self.row.old, item, Some(now.as_millis()))?;
+        if self.ledger.keeps_times {
+            let kept = |name: &str| entity.updated.as_deref() == Some(name) && item.contains_key(name);
+            derived.set.retain(|(name, _)| !kept(name));
+        }
         if !derived.is_empty() {
             derived.apply(Arc::make_mut(item));
         }
@@ -230,7 +234,7 @@ pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     row
 }
 
-fn fill_identity(entity: &Entity, item: &mut Item) {
+pub(super) fn fill_identity(entity: &Entity, item: &mut Item) {
     if entity.identity.iter().all(|name| item.contains_key(name)) {
         return;
     }

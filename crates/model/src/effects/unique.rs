@@ -3,7 +3,7 @@
 use trestle_item::Item;
 
 use super::Stopped;
-use super::ledger::Ledger;
+use super::ledger::{At, Ledger};
 use super::plan::Parts;
 use super::settle::Row;
 use crate::attribute::plain;
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 /// What is known about a unique value before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    unique: Unique,
+    pub(super) unique: Unique,
     /// Position of the entity that keeps the value.
     pub(super) entity: usize,
 }
@@ -28,7 +28,7 @@ impl Step {
     }
 
     /// The key of the value's row; `None` for a row that lacks the value.
-    fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+    pub(super) fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
         if !self.unique.attributes.iter().all(|name| item.contains_key(name)) {
             return Ok(None);
         }
@@ -67,14 +67,19 @@ pub(super) fn run(
     {
         return Err(taken(step, row.entity, new, &kept).into());
     }
+    claim(ledger, keeper, at, new);
+    Ok(())
+}
+
+/// Makes a value's row say that it is this row's.
+pub(super) fn claim(ledger: &mut Ledger<'_, '_>, keeper: &Entity, at: At, owner: &Item) {
     let kept = keeper.attributes.iter();
-    let kept = kept.filter_map(|attribute| Some((&attribute.name, new.get(&attribute.name)?)));
+    let kept = kept.filter_map(|attribute| Some((&attribute.name, owner.get(&attribute.name)?)));
     ledger.put(
         keeper,
         at,
         kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
     );
-    Ok(())
 }
 
 /// Whether the owner of a value is another row of the request, which has the value no more.

@@ -2,7 +2,8 @@
 
 use crate::database::{Database, item, line};
 use crate::rows::model;
-use trestle_model::{Bound, Precision, RowQuery, Rows, Severity, load};
+use trestle_hook::{RowQuery, Rows};
+use trestle_model::{Bound, Precision, Severity, load};
 
 const MODEL: &str = r##"
 model = "log"
@@ -38,12 +39,13 @@ fn found(database: &Database, pattern: &str, parameters: &str) -> Result<Vec<Str
         panic!("{pattern} is a query")
     };
     let query = RowQuery {
-        table_name,
+        table: table_name,
         index,
         key_condition,
         filter,
+        limit: None,
     };
-    let rows = database.query(&query)?;
+    let rows = database.query(&query).map_err(|error| error.to_string())?;
     Ok(rows
         .iter()
         .map(|row| row.get("id").unwrap().as_s().unwrap().to_owned())

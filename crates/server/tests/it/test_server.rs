@@ -1,4 +1,4 @@
-//! A server on the embedded engine, in a thread of its own.
+//! A server on an embedded database, in a thread of its own.
 
 use crate::client::{Client, Response};
 use std::net::SocketAddr;
@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
-use trestle_engine::{Engine, Options};
+use trestle_embedded::{Embedded, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
-use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped};
 use trestle_store::MemoryStore;
 
@@ -141,11 +140,7 @@ fn bind(
     }
     hooks.movable_clock = movable_clock;
     let store = Arc::new(MemoryStore::new());
-    let engine = Engine::on(store, Arc::clone(&hooks.clock), Options::default()).unwrap();
-    hooks.queues = Some(Queues::new(
-        Arc::new(engine.clone()),
-        Arc::clone(&hooks.clock),
-        trestle_queue::Settings::default(),
-    ));
-    runtime.block_on(Server::bind(settings, Arc::new(engine), hooks))
+    let db = Embedded::on(store, Arc::clone(&hooks.clock), Options::default()).unwrap();
+    hooks.queues = Some(db.queues().clone());
+    runtime.block_on(Server::bind(settings, Arc::new(db), hooks))
 }

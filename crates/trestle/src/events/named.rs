@@ -8,11 +8,11 @@ use trestle_model::{Model, Severity};
 use trestle_queue::Queues;
 
 /// Files of routes, and what is there for the names in them.
-#[derive(Default)]
 pub(super) struct Named {
     files: Vec<File>,
     handlers: BTreeMap<String, Connected>,
-    pub(super) queues: Option<Queues>,
+    /// What `target = { queue = "name" }` means.
+    queues: Queues,
 }
 
 struct File {
@@ -29,6 +29,14 @@ pub(super) struct Connected {
 }
 
 impl Named {
+    pub(super) fn of(queues: &Queues) -> Self {
+        Named {
+            files: Vec::new(),
+            handlers: BTreeMap::new(),
+            queues: queues.clone(),
+        }
+    }
+
     /// The routes of this text; a second one from the same place says nothing new.
     pub(super) fn read(&mut self, origin: String, text: String) {
         if !self
@@ -80,12 +88,8 @@ impl Named {
                 })
             }
             Some(("queue", _)) => {
-                let queues = self
-                    .queues
-                    .clone()
-                    .ok_or("give `Events` the queues: `.queues(&queues)`")?;
                 let name = target.queue().unwrap_or_default();
-                Ok(Door::Enlist(Arc::new(QueueDoor::new(queues, name))))
+                Ok(Door::Enlist(Arc::new(QueueDoor::new(self.queues.clone(), name))))
             }
             kind => {
                 let kind = kind.map_or("this", |(kind, _)| kind);

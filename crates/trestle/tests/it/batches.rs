@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use crate::models::reindexer::*;
-use crate::support::{Counted, engine};
+use crate::support::{Counted, embedded};
 use trestle::api::{BatchGetItem, BatchWriteItem, Request, Response, ResponseFuture};
 use trestle::typed::Error;
-use trestle::{Database, Engine, Wait};
+use trestle::{Database, Embedded, Wait};
 
 fn shard(number: i64) -> Shard {
     Shard {
@@ -20,9 +20,9 @@ fn shard(number: i64) -> Shard {
 
 #[test]
 fn rows_come_in_the_order_of_their_keys_in_as_few_requests_as_may_be() {
-    let engine = engine();
-    Reindexer::apply_to(&engine).unwrap();
-    let database = Counted::new(engine);
+    let embedded = embedded();
+    Reindexer::apply_to(&embedded).unwrap();
+    let database = Counted::new(embedded);
     let db = Reindexer::on(database.clone()).model_applied();
     let shards: Vec<Shard> = (0..130).map(shard).collect();
     db.put_many(&shards).wait().unwrap();
@@ -49,7 +49,7 @@ fn rows_come_in_the_order_of_their_keys_in_as_few_requests_as_may_be() {
 
 #[test]
 fn of_several_rows_with_one_key_the_last_counts() {
-    let db = Reindexer::apply_to(&engine()).unwrap();
+    let db = Reindexer::apply_to(&embedded()).unwrap();
     let twice = [
         shard(1),
         Shard {
@@ -63,9 +63,9 @@ fn of_several_rows_with_one_key_the_last_counts() {
 
 #[test]
 fn nothing_is_asked_for_nothing() {
-    let engine = engine();
-    Reindexer::apply_to(&engine).unwrap();
-    let database = Counted::new(engine);
+    let embedded = embedded();
+    Reindexer::apply_to(&embedded).unwrap();
+    let database = Counted::new(embedded);
     let db = Reindexer::on(database.clone()).model_applied();
     assert_eq!(db.get_many::<ShardKey>([]).wait().unwrap(), []);
     db.put_many::<Shard>([]).wait().unwrap();
@@ -74,7 +74,7 @@ fn nothing_is_asked_for_nothing() {
 
 /// A database that does one row of each batch, and leaves the rest.
 struct Slow {
-    engine: Engine,
+    embedded: Embedded,
     /// How many batches it still does anything of.
     willing: Mutex<usize>,
 }
@@ -99,7 +99,7 @@ impl Database for Slow {
                 }
                 batch.request_items.retain(|_, writes| !writes.is_empty());
                 Box::pin(async move {
-                    let mut answer = write(&self.engine, batch).await?;
+                    let mut answer = write(&self.embedded, batch).await?;
                     undone.retain(|_, writes| !writes.is_empty());
                     answer.unprocessed_items = undone;
                     Ok(Response::BatchWriteItem(answer))
@@ -112,39 +112,39 @@ impl Database for Slow {
                     undone.get_mut(table).unwrap().keys.drain(..1);
                 }
                 Box::pin(async move {
-                    let mut answer = read(&self.engine, batch).await?;
+                    let mut answer = read(&self.embedded, batch).await?;
                     undone.retain(|_, keys| !keys.keys.is_empty());
                     answer.unprocessed_keys = undone;
                     Ok(Response::BatchGetItem(answer))
                 })
             }
-            other => self.engine.execute(other),
+            other => self.embedded.execute(other),
         }
     }
 }
 
 async fn write(
-    engine: &Engine,
+    embedded: &Embedded,
     batch: BatchWriteItem,
 ) -> Result<trestle::api::BatchWriteItemOutput, trestle::Error> {
     if batch.request_items.is_empty() {
         return Ok(trestle::api::BatchWriteItemOutput::default());
     }
-    trestle::DatabaseExt::batch_write_item(engine, batch).await
+    trestle::DatabaseExt::batch_write_item(embedded, batch).await
 }
 
 async fn read(
-    engine: &Engine,
+    embedded: &Embedded,
     batch: BatchGetItem,
 ) -> Result<trestle::api::BatchGetItemOutput, trestle::Error> {
-    trestle::DatabaseExt::batch_get_item(engine, batch).await
+    trestle::DatabaseExt::batch_get_item(embedded, batch).await
 }
 
 fn slow(willing: usize) -> Reindexer<Slow> {
-    let engine = engine();
-    Reindexer::apply_to(&engine).unwrap();
+    let embedded = embedded();
+    Reindexer::apply_to(&embedded).unwrap();
     let willing = Mutex::new(willing);
-    Reindexer::on(Slow { engine, willing }).model_applied()
+    Reindexer::on(Slow { embedded, willing }).model_applied()
 }
 
 #[test]

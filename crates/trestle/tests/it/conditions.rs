@@ -3,12 +3,12 @@
 use crate::manhunt::{ARIAN, ZAVIER, contact, seed};
 use crate::models::manhunt::*;
 use crate::models::reindexer::{NewShard, Reindexer, Shard, ShardKey};
-use crate::support::engine;
+use crate::support::embedded;
 use trestle::Wait;
 use trestle::typed::{Error, Held};
 
-fn manhunt() -> Manhunt<trestle::Engine> {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+fn manhunt() -> Manhunt<trestle::Embedded> {
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     seed(&db);
     db
 }
@@ -94,7 +94,7 @@ fn a_row_is_deleted_only_as_long_as_it_is_what_it_was() {
 
 #[test]
 fn numbers_are_compared_and_added_by_the_database() {
-    let db = Reindexer::apply_to(&engine()).unwrap();
+    let db = Reindexer::apply_to(&embedded()).unwrap();
     db.put(&NewShard { shard_id: "a".into() }).wait().unwrap();
     let raise = |to| {
         db.update_shard(ShardKey::new("a"))

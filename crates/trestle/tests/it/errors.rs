@@ -3,14 +3,14 @@
 use crate::manhunt::{ARIAN, contact, search, seed};
 use crate::models::manhunt::*;
 use crate::models::members::{Members, NewMember};
-use crate::support::engine;
+use crate::support::embedded;
 use trestle::api::{PutItem, Request, ResponseFuture};
 use trestle::typed::Error;
 use trestle::{Database, Item, Wait};
 
 #[test]
 fn a_value_that_may_be_there_only_once_is_taken() {
-    let db = Members::apply_to(&engine()).unwrap();
+    let db = Members::apply_to(&embedded()).unwrap();
     let member = |id| NewMember {
         id,
         email: "a@b".into(),
@@ -37,7 +37,7 @@ fn a_value_that_does_not_fit_is_refused_before_anything_is_sent() {
 
 #[test]
 fn what_the_databases_model_refuses_is_invalid() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     seed(&db);
     let moved = contact(ARIAN, "db3280c", "Arian Mellor");
     let error = db.put(&moved).wait().unwrap_err();
@@ -50,7 +50,7 @@ fn what_the_databases_model_refuses_is_invalid() {
 
 #[test]
 fn a_database_without_the_tables_says_what_to_do() {
-    let db = Manhunt::on(engine());
+    let db = Manhunt::on(embedded());
     let error = db.search("a271244").first().wait().unwrap_err();
     assert!(matches!(error, Error::NoTable(_)), "{error}");
     assert!(
@@ -102,8 +102,8 @@ fn a_row_that_is_not_what_the_model_says_is_named() {
 
 #[test]
 fn applying_a_model_to_a_database_that_contradicts_it_says_why() {
-    let engine = engine();
-    engine
+    let embedded = embedded();
+    embedded
         .run(trestle::api::CreateTable {
             table_name: "manhunt".into(),
             attribute_definitions: vec![trestle::api::AttributeDefinition {
@@ -118,7 +118,7 @@ fn applying_a_model_to_a_database_that_contradicts_it_says_why() {
             ..trestle::api::CreateTable::default()
         })
         .unwrap();
-    let error = Manhunt::apply_to(&engine).unwrap_err();
+    let error = Manhunt::apply_to(&embedded).unwrap_err();
     assert!(matches!(error, trestle::ApplyError::Refused(_)), "{error}");
     assert!(error.to_string().contains("manhunt"), "{error}");
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 use crate::models::klayers::*;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use trestle::api::{DeleteItem, PutItem};
-use trestle::binding::{ApplyOptions, Binding, Nobody};
 use trestle::events::{Backoff, ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
-use trestle::{Engine, Item, MemoryStore, Options, Timestamp, VirtualClock};
+use trestle::models::{ApplyOptions, Nobody};
+use trestle::{Embedded, Item, MemoryStore, Options, Timestamp, VirtualClock};
 
 type Seen = (ChangeEvent, Option<String>, Option<String>);
 
-fn engine() -> (Arc<VirtualClock>, Engine) {
+fn embedded() -> (Arc<VirtualClock>, Embedded) {
     let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
-    let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
-    (clock, engine)
+    let embedded = Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
+    (clock, embedded)
 }
 
 fn layer() -> Layer {
@@ -69,10 +69,10 @@ async fn later<T>(clock: &VirtualClock, of: &mut UnboundedReceiver<T>) -> T {
 
 #[tokio::test]
 async fn a_handler_gets_rows_before_and_after_of_its_entity_only() {
-    let (_, engine) = engine();
-    let db = Klayers::apply_to(&engine).unwrap();
+    let (_, embedded) = embedded();
+    let db = Klayers::apply_to(&embedded).unwrap();
     let (to, mut of) = unbounded_channel();
-    let router = Events::of(&engine)
+    let router = Events::of(&embedded)
         .on(
             "layers",
             |all| all,
@@ -98,8 +98,8 @@ async fn a_handler_gets_rows_before_and_after_of_its_entity_only() {
 
 #[tokio::test]
 async fn what_follows_a_failure_on_the_same_item_waits_and_is_replayed_in_order() {
-    let (clock, engine) = engine();
-    let db = Klayers::apply_to(&engine).unwrap();
+    let (clock, embedded) = embedded();
+    let db = Klayers::apply_to(&embedded).unwrap();
     let (to, mut of) = unbounded_channel();
     let is_broken = Arc::new(Mutex::new(true));
     let broken = Arc::clone(&is_broken);
@@ -119,7 +119,7 @@ async fn what_follows_a_failure_on_the_same_item_waits_and_is_replayed_in_order(
         },
         ..all
     };
-    let router = Events::of(&engine)
+    let router = Events::of(&embedded)
         .on("lists", patient, handler)
         .start()
         .await
@@ -155,15 +155,15 @@ async fn what_follows_a_failure_on_the_same_item_waits_and_is_replayed_in_order(
 
 #[tokio::test]
 async fn a_handler_that_panics_has_failed_and_is_called_again() {
-    let (clock, engine) = engine();
-    let db = Klayers::apply_to(&engine).unwrap();
+    let (clock, embedded) = embedded();
+    let db = Klayers::apply_to(&embedded).unwrap();
     let (to, mut of) = unbounded_channel();
     let handler = move |change: Changed<Layer>| {
         let told = tell(&to, change.attempt);
         assert!(change.attempt > 1, "the first attempt panics");
         told
     };
-    let router = Events::of(&engine)
+    let router = Events::of(&embedded)
         .on("layers", |all| all, handler)
         .start()
         .await
@@ -177,11 +177,11 @@ async fn a_handler_that_panics_has_failed_and_is_called_again() {
 
 #[tokio::test]
 async fn a_route_that_cannot_work_is_refused_with_its_name() {
-    let (_, engine) = engine();
-    Klayers::apply_to(&engine).unwrap();
+    let (_, embedded) = embedded();
+    Klayers::apply_to(&embedded).unwrap();
     let nobody = |_: Changed<Build>| std::future::ready(Ok::<(), String>(()));
     let too_many = |all| Route { batch_size: 0, ..all };
-    let error = Events::of(&engine)
+    let error = Events::of(&embedded)
         .on("builds", too_many, nobody)
         .start()
         .await
@@ -194,12 +194,13 @@ async fn a_route_that_cannot_work_is_refused_with_its_name() {
 
 #[tokio::test]
 async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_it() {
-    let (_, engine) = engine();
+    let (_, embedded) = embedded();
     let newest = include_str!("../../../../models/klayers.toml");
     let earlier = newest.replace(r#"pk = "lyr#{rgn}:{pckg}:"#, r#"pk = "l/{pckg}:{rgn}:"#);
     assert_ne!(earlier, newest);
-    let binding = Binding::open(engine.clone(), Arc::clone(engine.clock())).unwrap();
-    let applied = binding.apply(&earlier, ApplyOptions::default(), &mut Nobody);
+    let applied = embedded
+        .models()
+        .apply(&earlier, ApplyOptions::default(), &mut Nobody);
     assert!(!applied.unwrap().is_refused());
     // Without rows the newest can take effect; what became of them is still in the stream.
     let identity = [("rgn", "eu-west-1"), ("pckg", "numpy"), ("pyVrsn", "p3.12")];
@@ -214,14 +215,14 @@ async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_
         item,
         ..PutItem::default()
     };
-    engine.run(put).unwrap();
+    embedded.run(put).unwrap();
     let delete = DeleteItem {
         table_name,
         key,
         ..DeleteItem::default()
     };
-    engine.run(delete).unwrap();
-    Klayers::apply_to(&engine).unwrap();
+    embedded.run(delete).unwrap();
+    Klayers::apply_to(&embedded).unwrap();
 
     let (to, mut of) = unbounded_channel();
     let from_the_first = |all| Route {
@@ -230,7 +231,7 @@ async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_
         ..all
     };
     let handler = move |change: Changed<Layer>| tell(&to, (change.maintenance, seen(&change)));
-    let router = Events::of(&engine)
+    let router = Events::of(&embedded)
         .on("layers", from_the_first, handler)
         .start()
         .await

@@ -2,7 +2,7 @@
 
 use trestle::remote::{Remote, Settings};
 use trestle::typed::{self, Timestamp};
-use trestle::{Database, Engine, Options, Wait};
+use trestle::{Database, Embedded, Options, Wait};
 
 mod shop {
     trestle::model!("examples/shop.toml");
@@ -10,9 +10,9 @@ mod shop {
 
 use shop::*;
 
-fn open() -> Result<Shop<Engine>, Box<dyn std::error::Error>> {
-    let engine = Engine::in_memory(Options::default())?;
-    let db = Shop::apply_to(&engine)?;
+fn open() -> Result<Shop<Embedded>, Box<dyn std::error::Error>> {
+    let database = Embedded::in_memory(Options::default())?;
+    let db = Shop::apply_to(&database)?;
     Ok(db)
 }
 
@@ -148,7 +148,7 @@ async fn batches(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     Ok(())
 }
 
-fn on_a_thread(db: &Shop<Engine>) -> Result<(), typed::Error> {
+fn on_a_thread(db: &Shop<Embedded>) -> Result<(), typed::Error> {
     let ada = db.get(CustomerKey::new("ada")).wait()?;
     assert!(ada.is_some());
     for order in db.orders_by_status(OrderStatus::Open).stream().wait() {

@@ -6,7 +6,7 @@ use crate::models::klayers::{
 };
 use crate::models::manhunt::*;
 use crate::models::members::{Member, MemberLevel, NewMember};
-use crate::support::engine;
+use crate::support::embedded;
 use serde::Serialize;
 use serde_json::{Value, json};
 use trestle::typed::{Bookmark, Page};
@@ -62,7 +62,7 @@ fn an_enum_is_the_value_of_the_model_both_ways() {
 
 #[test]
 fn what_lies_together_is_an_object_with_its_entities() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     let row = contact(ZAVIER, "db3280c", "Zavier Curtis");
     db.put(&row).wait().unwrap();
     let gathered = db.contact_with_methods(ZAVIER).gather().wait().unwrap();
@@ -76,7 +76,7 @@ fn what_lies_together_is_an_object_with_its_entities() {
 
 #[test]
 fn heads_parts_and_keys_are_shown_too() {
-    let db = Klayers::apply_to(&engine()).unwrap();
+    let db = Klayers::apply_to(&embedded()).unwrap();
     let layer = NewLayer {
         rgn: "eu-west-1".into(),
         pckg: "numpy".into(),

@@ -1,8 +1,8 @@
 //! What the database keeps in rows that a program reads, changes and writes back.
 
 use crate::models::shop::{Customer, NewCustomer, NewOrder, Order, Shop};
-use crate::support::engine;
-use trestle::{Engine, Wait};
+use crate::support::embedded;
+use trestle::{Embedded, Wait};
 
 fn order(number: i64) -> NewOrder {
     NewOrder {
@@ -12,16 +12,16 @@ fn order(number: i64) -> NewOrder {
     }
 }
 
-fn customer(db: &Shop<Engine>) -> Customer {
+fn customer(db: &Shop<Embedded>) -> Customer {
     db.customer("a").wait().unwrap().unwrap()
 }
 
-fn first_order(db: &Shop<Engine>) -> Order {
+fn first_order(db: &Shop<Embedded>) -> Order {
     db.order("a", 1).wait().unwrap().unwrap()
 }
 
-fn shop() -> Shop<Engine> {
-    let db = Shop::apply_to(&engine()).unwrap();
+fn shop() -> Shop<Embedded> {
+    let db = Shop::apply_to(&embedded()).unwrap();
     let new = NewCustomer {
         id: "a".into(),
         name: "Ada".into(),

@@ -1,7 +1,7 @@
 //! Klayers: heads, sparse indexes that show a part, and keys that hold a number.
 
 use crate::models::klayers::*;
-use crate::support::{Counted, engine};
+use crate::support::{Counted, embedded};
 use trestle::{AttributeValue, Database, Wait};
 
 const REGION: &str = "eu-west-1";
@@ -219,12 +219,12 @@ fn story<D: Database>(db: &Klayers<D>) {
 
 #[test]
 fn versions_have_one_latest_and_indexes_show_their_part_on_the_engine() {
-    story(&Klayers::apply_to(&engine()).unwrap());
+    story(&Klayers::apply_to(&embedded()).unwrap());
 }
 
 #[test]
 fn the_same_on_any_database_that_has_the_model() {
-    let engine = engine();
-    Klayers::apply_to(&engine).unwrap();
-    story(&Klayers::on(Counted::new(engine)).model_applied());
+    let embedded = embedded();
+    Klayers::apply_to(&embedded).unwrap();
+    story(&Klayers::on(Counted::new(embedded)).model_applied());
 }

@@ -1,7 +1,7 @@
 //! LittleHorse: eight entities in one partition, and numbers in keys.
 
 use crate::models::littlehorse::*;
-use crate::support::{Counted, at, engine};
+use crate::support::{Counted, at, embedded};
 use trestle::{Database, Wait};
 
 const TENANT: &str = "acme";
@@ -230,14 +230,14 @@ fn story<D: Database>(db: &Littlehorse<D>) {
 
 #[test]
 fn everything_of_a_run_is_written_found_and_deleted_on_the_engine() {
-    story(&Littlehorse::apply_to(&engine()).unwrap());
+    story(&Littlehorse::apply_to(&embedded()).unwrap());
 }
 
 #[test]
 fn the_same_on_any_database_whether_or_not_it_has_the_model() {
-    let engine = engine();
-    Littlehorse::apply_to(&engine).unwrap();
-    story(&Littlehorse::on(Counted::new(engine)).model_applied());
+    let embedded = embedded();
+    Littlehorse::apply_to(&embedded).unwrap();
+    story(&Littlehorse::on(Counted::new(embedded)).model_applied());
     story(&Littlehorse::on(Counted::new(crate::support::plain::<
         LittlehorseModel,
     >())));

@@ -1,7 +1,7 @@
 //! Manhunt: an overloaded table, and collections.
 
 use crate::models::manhunt::*;
-use crate::support::{Counted, at, engine};
+use crate::support::{Counted, at, embedded};
 use trestle::{Database, Wait};
 
 pub(crate) const ARIAN: &str = "9d657f8";
@@ -176,23 +176,23 @@ pub(crate) fn story<D: Database>(db: &Manhunt<D>) {
 
 #[test]
 fn all_queries_find_their_rows_and_an_update_moves_them_on_the_engine() {
-    story(&Manhunt::apply_to(&engine()).unwrap());
+    story(&Manhunt::apply_to(&embedded()).unwrap());
 }
 
 #[test]
 fn the_same_on_any_database_that_has_the_model() {
-    let engine = engine();
-    Manhunt::apply_to(&engine).unwrap();
-    let database = Counted::new(engine);
+    let embedded = embedded();
+    Manhunt::apply_to(&embedded).unwrap();
+    let database = Counted::new(embedded);
     story(&Manhunt::on(database.clone()).model_applied());
     assert!(database.take() > 0);
 }
 
 #[test]
 fn each_access_pattern_is_one_request() {
-    let engine = engine();
-    seed(&Manhunt::apply_to(&engine).unwrap());
-    let database = Counted::new(engine);
+    let embedded = embedded();
+    seed(&Manhunt::apply_to(&embedded).unwrap());
+    let database = Counted::new(embedded);
     let db = Manhunt::on(database.clone()).model_applied();
     let count = || database.take();
     db.search("a271244").first().wait().unwrap();
@@ -221,7 +221,7 @@ fn each_access_pattern_is_one_request() {
 
 #[test]
 fn an_attempt_keeps_what_the_method_was_when_it_was_tried() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     seed(&db);
     let method = ContactMethodKey {
         contact_id: ZAVIER.into(),
@@ -239,7 +239,7 @@ fn an_attempt_keeps_what_the_method_was_when_it_was_tried() {
 
 #[test]
 fn a_new_row_has_the_models_defaults_before_and_after_it_is_written() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     let new = NewContactMethod {
         contact_id: ARIAN.into(),
         method_id: "d3fd3a0".into(),
@@ -255,7 +255,7 @@ fn a_new_row_has_the_models_defaults_before_and_after_it_is_written() {
 
 #[test]
 fn rows_that_come_unasked_are_told_apart_by_entity() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     seed(&db);
     let scan = trestle::api::Scan {
         table_name: "manhunt".into(),

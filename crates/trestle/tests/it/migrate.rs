@@ -1,8 +1,10 @@
 //! The next version of a program, with other keys, on the database of the one before.
 
+use crate::models::manhunt::Manhunt;
+use trestle::api::PutItem;
 use trestle::migrate::{MigrateError, MigrationState, Rate, StartOptions};
 use trestle::typed::Timestamp;
-use trestle::{ApplyError, Engine, Options, Wait};
+use trestle::{ApplyError, Embedded, Item, Options, Wait};
 
 mod before {
     trestle::model!("examples/shop.toml");
@@ -19,13 +21,13 @@ const FAST: StartOptions = StartOptions {
 };
 
 /// A database of the program before, with so many orders of ada.
-fn with_orders(orders: i64) -> Engine {
-    let engine = Engine::in_memory(Options::default()).unwrap();
-    let db = before::Shop::apply_to(&engine).unwrap();
+fn with_orders(orders: i64) -> Embedded {
+    let embedded = Embedded::in_memory(Options::default()).unwrap();
+    let db = before::Shop::apply_to(&embedded).unwrap();
     for number in 1..=orders {
         db.put(&order(number)).wait().unwrap();
     }
-    engine
+    embedded
 }
 
 fn order(number: i64) -> before::NewOrder {
@@ -39,13 +41,13 @@ fn order(number: i64) -> before::NewOrder {
 
 #[test]
 fn a_program_with_other_keys_is_told_to_migrate_and_then_finds_every_row() {
-    let engine = with_orders(20);
-    let refused = after::Shop::apply_to(&engine).unwrap_err();
+    let embedded = with_orders(20);
+    let refused = after::Shop::apply_to(&embedded).unwrap_err();
     assert!(matches!(refused, ApplyError::Refused(_)), "{refused}");
     assert!(refused.to_string().contains("needs a migration"), "{refused}");
 
-    let (db, migration) = after::Shop::migrate_to(&engine, StartOptions { paused: true, ..FAST }).unwrap();
-    let found = |db: &after::Shop<Engine>| db.orders_of_customer("ada").collect().wait().unwrap().len();
+    let (db, migration) = after::Shop::migrate_to(&embedded, StartOptions { paused: true, ..FAST }).unwrap();
+    let found = |db: &after::Shop<Embedded>| db.orders_of_customer("ada").collect().wait().unwrap().len();
     assert_eq!(found(&db), 20);
     db.update_order(db.order("ada", 7).wait().unwrap().unwrap().key())
         .set_cents(1)
@@ -65,46 +67,65 @@ fn a_program_with_other_keys_is_told_to_migrate_and_then_finds_every_row() {
 
 #[test]
 fn a_program_that_starts_again_goes_on_and_later_has_nothing_to_do() {
-    let engine = with_orders(20);
-    drop(after::Shop::migrate_to(&engine, StartOptions { paused: true, ..FAST }).unwrap());
-    let (_, migration) = after::Shop::migrate_to(&engine, FAST).unwrap();
+    let embedded = with_orders(20);
+    drop(after::Shop::migrate_to(&embedded, StartOptions { paused: true, ..FAST }).unwrap());
+    let (_, migration) = after::Shop::migrate_to(&embedded, FAST).unwrap();
     assert_eq!(migration.status().unwrap().state, MigrationState::Dual);
     migration.resume(None).unwrap();
     assert_eq!(migration.wait().unwrap().rows_moved, 20);
     migration.finish().unwrap();
-    let (db, migration) = after::Shop::migrate_to(&engine, FAST).unwrap();
+    let (db, migration) = after::Shop::migrate_to(&embedded, FAST).unwrap();
     assert_eq!(migration.status().unwrap().state, MigrationState::Done);
     assert!(db.order("ada", 20).wait().unwrap().is_some());
 }
 
 #[test]
 fn a_program_goes_back_to_the_version_before() {
-    let engine = with_orders(20);
-    let (_, migration) = after::Shop::migrate_to(&engine, FAST).unwrap();
+    let embedded = with_orders(20);
+    let (_, migration) = after::Shop::migrate_to(&embedded, FAST).unwrap();
     migration.wait().unwrap();
     assert!(!migration.roll_back().unwrap().unwrap().is_refused());
     assert_eq!(migration.wait().unwrap().state, MigrationState::RolledBack);
-    let db = before::Shop::apply_to(&engine).unwrap();
+    let db = before::Shop::apply_to(&embedded).unwrap();
     assert_eq!(db.customer_with_orders("ada").collect().wait().unwrap().len(), 20);
 }
 
 #[test]
 fn an_empty_database_needs_no_migration() {
-    let engine = Engine::in_memory(Options::default()).unwrap();
-    let (db, migration) = after::Shop::migrate_to(&engine, FAST).unwrap();
+    let embedded = Embedded::in_memory(Options::default()).unwrap();
+    let (db, migration) = after::Shop::migrate_to(&embedded, FAST).unwrap();
     assert_eq!(migration.status(), None);
     assert!(db.order("ada", 1).wait().unwrap().is_none());
 }
 
 #[test]
 fn a_plan_changes_nothing_and_a_second_way_is_refused_while_rows_are_on_the_first() {
-    let engine = with_orders(1);
-    let plan = trestle::migrate::plan::<after::ShopModel>(&engine).unwrap();
+    let embedded = with_orders(1);
+    let plan = trestle::migrate::plan::<after::ShopModel>(&embedded).unwrap();
     assert_eq!(plan.moves[0].rows, 1);
     // Under way to another version, the program of the version before cannot begin a way of its own.
-    let (_, migration) = after::Shop::migrate_to(&engine, StartOptions { paused: true, ..FAST }).unwrap();
-    let error = before::Shop::migrate_to(&engine, FAST).unwrap_err();
+    let (_, migration) = after::Shop::migrate_to(&embedded, StartOptions { paused: true, ..FAST }).unwrap();
+    let error = before::Shop::migrate_to(&embedded, FAST).unwrap_err();
     assert!(matches!(error, MigrateError::Bind(_)), "{error}");
     assert!(error.to_string().contains("on the move (dual)"), "{error}");
     drop(migration);
+}
+
+#[test]
+fn a_model_that_is_applied_during_a_migration_stays_in_force_when_the_migration_goes_on() {
+    let embedded = with_orders(20);
+    let (_, migration) = after::Shop::migrate_to(&embedded, StartOptions { paused: true, ..FAST }).unwrap();
+    Manhunt::apply_to(&embedded).unwrap();
+    let no_contact = PutItem {
+        table_name: "manhunt".into(),
+        item: Item::from([("PK", "p"), ("SK", "contact")]),
+        ..PutItem::default()
+    };
+    assert!(embedded.run(no_contact.clone()).is_err(), "it is no contact");
+    migration.resume(None).unwrap();
+    assert_eq!(migration.wait().unwrap().state, MigrationState::Verified);
+    assert!(embedded.run(no_contact.clone()).is_err(), "after the rows moved");
+    migration.finish().unwrap();
+    assert!(embedded.run(no_contact).is_err(), "after the migration");
+    assert_eq!(embedded.models().list().len(), 2);
 }

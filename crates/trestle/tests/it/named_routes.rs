@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::models::tickets::*;
-use crate::support::engine;
+use crate::support::embedded;
 use tokio::sync::mpsc::unbounded_channel;
-use trestle::Engine;
+use trestle::Embedded;
 use trestle::events::{Changed, Events};
-use trestle::queue::{self, QueueAttributes, Receive};
+use trestle::queue::{QueueAttributes, Receive};
 
 /// Takes tickets and does nothing.
 fn idle(_: Changed<Ticket>) -> std::future::Ready<Result<(), String>> {
@@ -18,26 +18,25 @@ async fn refused(events: Events) -> String {
     events.start().await.unwrap_err().to_string()
 }
 
-fn tickets() -> (Engine, Tickets<Engine>) {
-    let engine = engine();
-    let db = Tickets::apply_to(&engine).unwrap();
-    (engine, db)
+fn tickets() -> (Embedded, Tickets<Embedded>) {
+    let embedded = embedded();
+    let db = Tickets::apply_to(&embedded).unwrap();
+    (embedded, db)
 }
 
 #[tokio::test]
 async fn routes_of_a_model_file_reach_the_handler_and_the_queue_that_they_name() {
-    let (engine, db) = tickets();
-    let queues = queue::of(&engine);
+    let (embedded, db) = tickets();
+    let queues = embedded.queues().clone();
     let (plain, tags) = (QueueAttributes::new(), Default::default());
     queues.create("archive", &plain, &tags).await.unwrap();
     let (to, mut of) = unbounded_channel();
-    let router = Events::of(&engine)
+    let router = Events::of(&embedded)
         .routes_of(&db)
         .handler("announce", move |change: Changed<Ticket>| {
             let told = to.send(change.new.map(|ticket| ticket.number));
             std::future::ready(told.map_err(|_| "nobody listens"))
         })
-        .queues(&queues)
         .start()
         .await
         .unwrap();
@@ -64,10 +63,10 @@ async fn routes_of_a_model_file_reach_the_handler_and_the_queue_that_they_name()
 
 #[tokio::test]
 async fn a_file_beside_the_model_knows_the_entities_of_its_handlers() {
-    let (engine, db) = tickets();
+    let (embedded, db) = tickets();
     let (to, mut of) = unbounded_channel();
     let file = "[route.all]\nentity = \"ticket\"\ntarget = { handler = \"count\" }";
-    let router = Events::of(&engine)
+    let router = Events::of(&embedded)
         .routes_in(file)
         .handler("count", move |change: Changed<Ticket>| {
             std::future::ready(to.send(change.event).map_err(|_| "nobody listens"))
@@ -83,9 +82,9 @@ async fn a_file_beside_the_model_knows_the_entities_of_its_handlers() {
 
 #[tokio::test]
 async fn names_that_do_not_meet_are_all_said_at_once() {
-    let (engine, db) = tickets();
+    let (embedded, db) = tickets();
     let said = refused(
-        Events::of(&engine)
+        Events::of(&embedded)
             .routes_of(&db)
             .handler("anounce", idle)
             .handler("count", idle),
@@ -94,7 +93,6 @@ async fn names_that_do_not_meet_are_all_said_at_once() {
     for part in [
         "model `tickets`: 24:10: error: route `opened`: target: no handler `announce` is connected; connected are: \
          `anounce`, `count`",
-        "route `closed`: target: give `Events` the queues",
         "no route goes to these handlers: `anounce`, `count`; the routes name: `announce`",
     ] {
         assert!(said.contains(part), "{part}\n\n{said}");
@@ -103,10 +101,10 @@ async fn names_that_do_not_meet_are_all_said_at_once() {
 
 #[tokio::test]
 async fn a_handler_of_another_entity_is_refused() {
-    let (engine, _) = tickets();
+    let (embedded, _) = tickets();
     for entity in ["entity = \"person\"", "table = \"tickets\""] {
         let file = format!("[route.people]\n{entity}\ntarget = {{ handler = \"greet\" }}");
-        let said = refused(Events::of(&engine).routes_in(&file).handler("greet", idle)).await;
+        let said = refused(Events::of(&embedded).routes_in(&file).handler("greet", idle)).await;
         assert_eq!(
             said,
             "route `people`: its handler takes rows of `ticket`; write `entity = \"ticket\"`"
@@ -116,14 +114,16 @@ async fn a_handler_of_another_entity_is_refused() {
 
 #[tokio::test]
 async fn what_only_a_server_has_is_said_to_be_so() {
-    let (engine, _) = tickets();
+    let (embedded, _) = tickets();
     let file = "[route.out]\ntable = \"tickets\"\ntarget = { webhook = \"http://127.0.0.1:1/\" }";
-    let said = refused(Events::of(&engine).routes_in(file)).await;
+    let said = refused(Events::of(&embedded).routes_in(file)).await;
     assert!(
         said.contains("route file: 3:10: error: route `out`: target: webhook is a target of `trestle serve`"),
         "{said}"
     );
-    let twice = Events::of(&engine).handler("greet", idle).handler("greet", idle);
+    let twice = Events::of(&embedded)
+        .handler("greet", idle)
+        .handler("greet", idle);
     assert!(
         refused(twice)
             .await

@@ -6,14 +6,14 @@ use std::pin::Pin;
 use crate::manhunt::{ZAVIER, search};
 use crate::models::manhunt::*;
 use crate::models::reindexer::{NewRecord, RecordSourceName, Reindexer};
-use crate::support::{Counted, engine};
+use crate::support::{Counted, embedded};
 use trestle::Wait;
 use trestle::typed::{Bookmark, Error, Stream};
 
 /// Seven searches of one contact, every second of which is canceled.
 fn seven() -> (Manhunt<Counted>, Counted) {
-    let engine = engine();
-    let db = Manhunt::apply_to(&engine).unwrap();
+    let embedded = embedded();
+    let db = Manhunt::apply_to(&embedded).unwrap();
     for day in 1..=7 {
         let new = search(&format!("a{day}"), ZAVIER, &format!("2020-01-0{day}T00:00:00Z"));
         let mut search = Search::from(new);
@@ -22,7 +22,7 @@ fn seven() -> (Manhunt<Counted>, Counted) {
         }
         db.put(&search).wait().unwrap();
     }
-    let database = Counted::new(engine);
+    let database = Counted::new(embedded);
     (Manhunt::on(database.clone()).model_applied(), database)
 }
 
@@ -146,7 +146,7 @@ fn rows_are_an_iterator_where_there_is_no_runtime() {
 
 #[test]
 fn pages_of_a_scan_are_full_and_end() {
-    let db = Reindexer::apply_to(&engine()).unwrap();
+    let db = Reindexer::apply_to(&embedded()).unwrap();
     let records: Vec<NewRecord> = (0..30)
         .map(|number| NewRecord {
             id: format!("b{number}"),

@@ -1,17 +1,20 @@
 //! Messages that are sent exactly if a transaction is made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::manhunt::{ARIAN, contact};
 use crate::models::manhunt::*;
-use crate::support::engine;
 use trestle::queue::{self, NewMessage, QueueAttributes, Receive};
+use trestle::{Embedded, MemoryStore, Options, SystemClock};
 
 #[tokio::test]
 async fn a_message_is_sent_with_the_transaction_or_not_at_all() {
-    let engine = engine();
-    let db = Manhunt::apply_to(&engine).unwrap();
-    let queues = queue::of(&engine);
+    let store = Arc::new(MemoryStore::new());
+    let open = || Embedded::on(store.clone(), Arc::new(SystemClock::new()), Options::default()).unwrap();
+    let embedded = open();
+    let db = Manhunt::apply_to(&embedded).unwrap();
+    let queues = embedded.queues();
     let (plain, tags) = (QueueAttributes::new(), Default::default());
     queues.create("mail", &plain, &tags).await.unwrap();
     let new = contact(ARIAN, "6f7ad1b", "Arian Mellor");
@@ -30,7 +33,8 @@ async fn a_message_is_sent_with_the_transaction_or_not_at_all() {
     let sent = queues.receive("mail", ask).await.unwrap();
     let bodies: Vec<&str> = sent.iter().map(|message| message.body.as_str()).collect();
     assert_eq!(bodies, ["1"]);
-    // Nor is the other one found by somebody who looks into the database.
-    let counts = queue::of(&engine).counts("mail").await.unwrap();
+    // Nor is the other one found when the database is opened again.
+    drop((db, embedded));
+    let counts = open().queues().counts("mail").await.unwrap();
     assert_eq!((counts.visible + counts.in_flight, counts.delayed), (1, 0));
 }

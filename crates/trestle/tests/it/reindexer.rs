@@ -1,7 +1,7 @@
 //! The reindexer: scans in segments, and an index on plain attributes.
 
 use crate::models::reindexer::*;
-use crate::support::{Counted, engine, plain};
+use crate::support::{Counted, embedded, plain};
 use trestle::{Database, Wait};
 
 fn record(number: usize) -> Record {
@@ -63,13 +63,13 @@ fn story<D: Database>(db: &Reindexer<D>) {
 
 #[test]
 fn every_record_is_reached_by_shard_and_by_segment_on_the_engine() {
-    story(&Reindexer::apply_to(&engine()).unwrap());
+    story(&Reindexer::apply_to(&embedded()).unwrap());
 }
 
 #[test]
 fn the_same_on_any_database_whether_or_not_it_has_the_model() {
-    let engine = engine();
-    Reindexer::apply_to(&engine).unwrap();
-    story(&Reindexer::on(Counted::new(engine)).model_applied());
+    let embedded = embedded();
+    Reindexer::apply_to(&embedded).unwrap();
+    story(&Reindexer::on(Counted::new(embedded)).model_applied());
     story(&Reindexer::on(Counted::new(plain::<ReindexerModel>())));
 }

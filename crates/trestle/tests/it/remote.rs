@@ -2,15 +2,15 @@
 
 use crate::manhunt::{self, ARIAN};
 use crate::models::manhunt::*;
-use crate::support::{engine, plain};
+use crate::support::{embedded, plain};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use trestle::remote::Settings;
-use trestle::{Engine, Remote, Wait};
+use trestle::{Embedded, Remote, Wait};
 use trestle_server::{Hooks, Server};
 
-/// Runs a test beside a server of this engine.
-fn beside_a_server(engine: Engine, test: impl FnOnce(Remote)) {
+/// Runs a test beside a server of this embedded.
+fn beside_a_server(embedded: Embedded, test: impl FnOnce(Remote)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -19,7 +19,7 @@ fn beside_a_server(engine: Engine, test: impl FnOnce(Remote)) {
         port: 0,
         ..trestle_server::Settings::default()
     };
-    let bound = Server::bind(&settings, Arc::new(engine), Hooks::default());
+    let bound = Server::bind(&settings, Arc::new(embedded), Hooks::default());
     let server = runtime.block_on(bound).unwrap();
     let remote = Remote::new(Settings::new(server.endpoint())).unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -35,9 +35,9 @@ fn beside_a_server(engine: Engine, test: impl FnOnce(Remote)) {
 
 #[test]
 fn a_server_that_has_the_model_is_used_as_the_engine_is() {
-    let engine = engine();
-    Manhunt::apply_to(&engine).unwrap();
-    beside_a_server(engine, |remote| {
+    let embedded = embedded();
+    Manhunt::apply_to(&embedded).unwrap();
+    beside_a_server(embedded, |remote| {
         manhunt::story(&Manhunt::on(remote).model_applied());
     });
 }

@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trestle::api::{Request, ResponseFuture};
 use trestle::typed::{self, Timestamp};
-use trestle::{Database, Engine, Options, SystemClock};
+use trestle::{Database, Embedded, Options};
 
 /// A database in memory.
-pub(crate) fn engine() -> Engine {
-    Engine::in_memory(Options::default()).unwrap()
+pub(crate) fn embedded() -> Embedded {
+    Embedded::in_memory(Options::default()).unwrap()
 }
 
 /// A database of no particular kind: hands requests on, and counts them.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
-    engine: Engine,
+    embedded: Embedded,
     requests: Arc<AtomicUsize>,
 }
 
 impl Counted {
-    pub(crate) fn new(engine: Engine) -> Self {
+    pub(crate) fn new(embedded: Embedded) -> Self {
         Counted {
-            engine,
+            embedded,
             requests: Arc::default(),
         }
     }
@@ -36,17 +36,16 @@ impl Counted {
 impl Database for Counted {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.requests.fetch_add(1, Ordering::SeqCst);
-        self.engine.execute(request)
+        self.embedded.execute(request)
     }
 }
 
 /// A database with the model's tables that does not know the model.
-pub(crate) fn plain<M: typed::Model>() -> Engine {
-    let engine = engine();
-    trestle::apply::<M>(&engine).unwrap();
-    let models = trestle::binding::Binding::open(engine.clone(), Arc::new(SystemClock::new())).unwrap();
-    models.remove(M::definition().name()).unwrap();
-    engine
+pub(crate) fn plain<M: typed::Model>() -> Embedded {
+    let embedded = embedded();
+    trestle::apply::<M>(&embedded).unwrap();
+    embedded.models().remove(M::definition().name()).unwrap();
+    embedded
 }
 
 pub(crate) fn at(text: &str) -> Timestamp {

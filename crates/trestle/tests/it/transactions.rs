@@ -3,11 +3,11 @@
 use crate::manhunt::{ARIAN, ZAVIER, contact, search, seed};
 use crate::models::manhunt::*;
 use crate::models::members::{Members, NewMember};
-use crate::support::{Counted, engine, plain};
+use crate::support::{Counted, embedded, plain};
 use std::time::{Duration, Instant};
 use trestle::api::{CancellationCode, CancellationReason, Request, ResponseFuture};
 use trestle::typed::Error;
-use trestle::{Database, Engine, Wait};
+use trestle::{Database, Embedded, Wait};
 
 /// Ends one search and begins another, as long as there is the contact.
 fn story<D: Database>(db: &Manhunt<D>) {
@@ -79,20 +79,20 @@ fn story<D: Database>(db: &Manhunt<D>) {
 
 #[test]
 fn all_parts_happen_or_none_and_each_says_why_on_the_engine() {
-    story(&Manhunt::apply_to(&engine()).unwrap());
+    story(&Manhunt::apply_to(&embedded()).unwrap());
 }
 
 #[test]
 fn the_same_on_any_database_whether_or_not_it_has_the_model() {
-    let engine = engine();
-    Manhunt::apply_to(&engine).unwrap();
-    story(&Manhunt::on(Counted::new(engine)).model_applied());
+    let embedded = embedded();
+    Manhunt::apply_to(&embedded).unwrap();
+    story(&Manhunt::on(Counted::new(embedded)).model_applied());
     story(&Manhunt::on(Counted::new(plain::<ManhuntModel>())));
 }
 
 #[test]
 fn rows_of_a_transaction_are_put_and_deleted_together() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     seed(&db);
     db.transaction()
         .put(&contact("0000001", "db3280c", "Ada Lovelace"))
@@ -107,7 +107,7 @@ fn rows_of_a_transaction_are_put_and_deleted_together() {
 
 #[test]
 fn a_transaction_with_a_token_counts_once() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     seed(&db);
     for _ in 0..2 {
         db.transaction()
@@ -124,13 +124,13 @@ fn a_transaction_with_a_token_counts_once() {
 
 #[test]
 fn a_transaction_of_nothing_is_made() {
-    let db = Manhunt::apply_to(&engine()).unwrap();
+    let db = Manhunt::apply_to(&embedded()).unwrap();
     db.transaction().commit().wait().unwrap();
 }
 
 #[test]
 fn a_part_that_takes_a_unique_value_is_told_so() {
-    let db = Members::apply_to(&engine()).unwrap();
+    let db = Members::apply_to(&embedded()).unwrap();
     let member = |id| NewMember {
         id,
         email: "a@b".into(),
@@ -144,14 +144,14 @@ fn a_part_that_takes_a_unique_value_is_told_so() {
 /// A database in which a transaction of somebody else's holds everything for a while.
 #[derive(Clone)]
 struct Held {
-    engine: Engine,
+    embedded: Embedded,
     until: Instant,
 }
 
 impl Database for Held {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         if Instant::now() >= self.until {
-            return self.engine.execute(request);
+            return self.embedded.execute(request);
         }
         let conflict = || CancellationReason {
             code: CancellationCode::TransactionConflict,
@@ -171,12 +171,12 @@ impl Database for Held {
 
 #[test]
 fn writes_wait_for_a_transaction_of_somebody_elses_as_long_as_a_commit_takes() {
-    let engine = engine();
-    Manhunt::apply_to(&engine).unwrap();
+    let embedded = embedded();
+    Manhunt::apply_to(&embedded).unwrap();
     let held = || {
         let until = Instant::now() + Duration::from_millis(40);
         Manhunt::on(Held {
-            engine: engine.clone(),
+            embedded: embedded.clone(),
             until,
         })
         .model_applied()

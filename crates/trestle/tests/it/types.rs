@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::models::members::*;
-use crate::support::{at, engine};
+use crate::support::{at, embedded};
 use trestle::typed::EpochSeconds;
-use trestle::{AttributeValue, Engine, Item, Map, Number, Wait};
+use trestle::{AttributeValue, Embedded, Item, Map, Number, Wait};
 
 fn member(id: i64) -> NewMember {
     NewMember {
@@ -34,9 +34,9 @@ fn everything() -> Member {
     }
 }
 
-fn members() -> (Members<Engine>, Engine) {
-    let engine = engine();
-    (Members::apply_to(&engine).unwrap(), engine)
+fn members() -> (Members<Embedded>, Embedded) {
+    let embedded = embedded();
+    (Members::apply_to(&embedded).unwrap(), embedded)
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn whole_numbers_that_are_few_are_an_enum() {
 
 #[test]
 fn a_row_that_is_no_entity_is_passed_over_in_an_open_table() {
-    let (db, engine) = members();
+    let (db, embedded) = members();
     db.put(&member(1)).wait().unwrap();
     let foreign = Item::from([("pk", "something else")]);
-    engine
+    embedded
         .run(trestle::api::PutItem {
             table_name: "members".into(),
             item: foreign,

@@ -1,7 +1,7 @@
 //! Warehouse: many tables, sets, maps, heads, inverses and counters.
 
 use crate::models::warehouse::*;
-use crate::support::{Counted, at, engine};
+use crate::support::{Counted, at, embedded};
 use std::collections::BTreeSet;
 use trestle::{AttributeValue, Database, Map, Wait};
 
@@ -281,19 +281,19 @@ fn story<D: Database>(db: &Warehouse<D>) {
 
 #[test]
 fn fourteen_tables_with_what_follows_from_their_rows_on_the_engine() {
-    story(&Warehouse::apply_to(&engine()).unwrap());
+    story(&Warehouse::apply_to(&embedded()).unwrap());
 }
 
 #[test]
 fn the_same_on_any_database_that_has_the_model() {
-    let engine = engine();
-    Warehouse::apply_to(&engine).unwrap();
-    story(&Warehouse::on(Counted::new(engine)).model_applied());
+    let embedded = embedded();
+    Warehouse::apply_to(&embedded).unwrap();
+    story(&Warehouse::on(Counted::new(embedded)).model_applied());
 }
 
 #[test]
 fn attributes_that_the_model_does_not_know_stay_with_the_row() {
-    let db = Warehouse::apply_to(&engine()).unwrap();
+    let db = Warehouse::apply_to(&embedded()).unwrap();
     let mut package = Package::from(NewPackage {
         name: "web".into(),
         version: "1.0.0".into(),

@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use trestle::Embedded;
 use trestle::migrate::MigrationState;
-use trestle::{Engine, Options};
 
 use super::answers::{self, assert_same};
-use super::{First, Migrating, store_in};
+use super::{First, Migrating, store_in, unswept};
 
 /// What a process that is killed at this moment leaves: nobody told it to end.
 fn as_it_is(from: &Path, to: &Path) {
@@ -60,8 +60,8 @@ async fn point_12_a_process_that_is_killed_at_any_page_goes_on_when_it_is_starte
 /// The next process.
 fn restarted(place: &Path, before: &Migrating) -> Migrating {
     let clock = before.world.clock.clone();
-    let engine = Engine::on(store_in(place), clock.clone(), Options::default()).unwrap();
-    Migrating::on(engine, clock, before.world.layers.clone())
+    let embedded = Embedded::on(store_in(place), clock.clone(), unswept()).unwrap();
+    Migrating::on(embedded, clock, before.world.layers.clone())
 }
 
 #[tokio::test]
@@ -75,8 +75,8 @@ async fn point_12_the_program_migrates_its_table_while_it_serves_however_often_i
     let mut served = Vec::new();
     for rounds in 1.. {
         served.push(serve_and_kill(place.path()));
-        let engine = Engine::on(store_in(&table), clock.clone(), Options::default()).unwrap();
-        let moving = Migrating::on(engine, clock.clone(), layers.clone());
+        let embedded = Embedded::on(store_in(&table), clock.clone(), unswept()).unwrap();
+        let moving = Migrating::on(embedded, clock.clone(), layers.clone());
         assert_same(&before, &answers::present(&moving.app().db, 100).await, "killed");
         let status = moving.status();
         if status.state == MigrationState::Verified {

@@ -118,8 +118,9 @@ async fn point_12_deployments_go_on_and_there_is_one_latest_throughout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
     let moving = First::new().await.migrate();
-    let engine = &moving.world.engine;
-    let migration = migrate::to::<KlayersModel>(engine, StartOptions::default()).unwrap();
+    let embedded = &moving.world.embedded;
+    embedded.begin_work().unwrap();
+    let migration = migrate::to::<KlayersModel>(embedded, StartOptions::default()).unwrap();
     let state = || migration.status().unwrap().state;
     let mut latest = Latest::new();
     let mut packages = PACKAGES.into_iter().cycle();
@@ -152,7 +153,7 @@ fn key(region: &str, package: &str, version: i64) -> LayerKey {
 
 #[tokio::test]
 async fn point_12_a_layer_that_expires_while_rows_move_is_removed_once_and_none_because_it_moved() {
-    let first = First::new().await;
+    let first = First::at_work().await;
     let stored = REGIONS.len() * PACKAGES.len() * 3;
     let (region, package) = (REGIONS[0], PACKAGES[0]);
     let second = Duration::from_secs(1);
@@ -172,13 +173,13 @@ async fn point_12_a_layer_that_expires_while_rows_move_is_removed_once_and_none_
     .await;
     let moving = first.migrate();
     let clock = &moving.world.clock;
-    let router = watch(moving.app(), &moving.world.engine).await.unwrap();
+    let router = watch(moving.app(), &moving.world.embedded).await.unwrap();
     let delivered = || usize::try_from(router.status()[0].delivered).unwrap();
     until("the first tombstones", clock, NO_TIME, async || delivered() >= 2).await;
 
     // Half of the others have moved when they expire, and half have not.
     while moving.page().done < 0.5 {}
-    let status = moving.status();
+    let status = moving.models().pause_migration(Some("klayers")).unwrap();
     assert!(status.rows_moved > 100 && status.rows_remaining > 100, "{status}");
     clock.advance(PAUSE);
     let expired = REGIONS.len() * PACKAGES.len() * 2;

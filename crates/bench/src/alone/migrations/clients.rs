@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use trestle_api::Error;
-use trestle_engine::Engine;
+use trestle_embedded::Embedded;
 
 use super::orders::{self, Layout};
 use crate::dataset::COLLECTION;
@@ -55,7 +55,7 @@ impl fmt::Display for Act {
 
 /// Lets the clients do these in turn until somebody says that it is over: the latencies of each. Every answer is checked.
 pub(super) fn work(
-    engine: &Engine,
+    db: &Embedded,
     layout: Layout,
     rows: u64,
     acts: &[Act],
@@ -63,7 +63,7 @@ pub(super) fn work(
 ) -> Result<Vec<Histogram>, BenchError> {
     let over = AtomicBool::new(false);
     let work = |seed: u64| {
-        let client = Client { engine, layout };
+        let client = Client { db, layout };
         let worked = client.work(rows, acts, seed, &over);
         // Nobody waits for those whose figures will not count.
         over.fetch_or(worked.is_err(), Ordering::Relaxed);
@@ -89,7 +89,7 @@ pub(super) fn work(
 }
 
 struct Client<'a> {
-    engine: &'a Engine,
+    db: &'a Embedded,
     layout: Layout,
 }
 
@@ -126,13 +126,13 @@ impl Client<'_> {
             Act::Get => {
                 let request = layout.get(row);
                 let began = Instant::now();
-                let found = self.engine.run(request)?.item.is_some();
+                let found = self.db.run(request)?.item.is_some();
                 return Ok((began.elapsed(), u64::from(found)));
             }
             Act::Put => {
                 let request = orders::put(row, row);
                 let began = Instant::now();
-                self.engine.run(request)?;
+                self.db.run(request)?;
                 return Ok((began.elapsed(), 1));
             }
             Act::Query => layout.of_customer(row),
@@ -140,7 +140,7 @@ impl Client<'_> {
             Act::ChangedIndex => layout.of_product(row),
         };
         let began = Instant::now();
-        let found = self.engine.run(queried)?.count;
+        let found = self.db.run(queried)?.count;
         Ok((began.elapsed(), u64::from(found)))
     }
 }

@@ -1,0 +1,41 @@
+//! Opening a directory that no server has open, for commands with `--data`.
+
+use crate::exit::{Code, Failure};
+use crate::verify::cannot_open;
+use std::path::Path;
+use trestle_embedded::{Background, Embedded, OpenError, Options};
+
+/// For commands that look at rows: nothing is changed, also where a stored model does not load.
+pub(crate) fn to_read(directory: &Path) -> Result<Embedded, Failure> {
+    let opened = Embedded::open_for_repair(directory, existing(Background::Nothing));
+    opened.map_err(|error| failure(directory, &error))
+}
+
+/// For commands on models, which also correct and remove those that do not load.
+pub(crate) fn for_models(directory: &Path) -> Result<Embedded, Failure> {
+    let opened = Embedded::open_for_repair(directory, existing(Background::Tables));
+    opened.map_err(|error| failure(directory, &error))
+}
+
+/// For commands on migrations: rows move when the command moves them.
+pub(crate) fn for_migrations(directory: &Path) -> Result<Embedded, Failure> {
+    let opened = Embedded::open(directory, existing(Background::Tables));
+    opened.map_err(|error| failure(directory, &error))
+}
+
+fn existing(background: Background) -> Options {
+    Options {
+        background,
+        must_exist: true,
+        ..Options::default()
+    }
+}
+
+/// Why a command cannot use a directory.
+pub(crate) fn failure(directory: &Path, error: &OpenError) -> Failure {
+    match (error, error.store_error()) {
+        (_, Some(error)) => cannot_open(directory, error),
+        (OpenError::Models(error), _) => Failure::new(Code::BadModel, error),
+        (error, _) => Failure::failed(format!("cannot open {}: {error}", directory.display())),
+    }
+}

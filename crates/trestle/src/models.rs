@@ -1,0 +1,23 @@
+//! The models that are stored with the data: [`Embedded::models`](crate::Embedded::models) hands them out.
+//!
+//! A generated client applies its own model (`apply_to`, `migrate_to`). This is for what goes beyond: a dry run, rows that
+//! are older than the model, and a list of what is in force.
+//!
+//! ```
+//! use trestle::models::{ApplyOptions, Nobody};
+//! use trestle::{Embedded, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let db = Embedded::in_memory(Options::default())?;
+//! let text = include_str!("../examples/shop.toml");
+//! let dry_run = ApplyOptions { dry_run: true, ..ApplyOptions::default() };
+//! println!("{}", db.models().apply(text, dry_run, &mut Nobody)?);
+//! assert!(db.models().list().is_empty());
+//! # Ok(())
+//! # }
+//! ```
+
+pub use trestle_binding::{
+    ApplyOptions, BindError, Binding, Misfit, ModelSummary, Nobody, Obstacle, Outcome, Report, Step,
+    StuckRow, StuckRows, TableProgress, TableRows, TableStatus, Watcher,
+};
