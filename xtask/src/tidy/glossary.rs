@@ -20,6 +20,7 @@ const STILL_TO_DO: &[(&str, &str)] = &[
     ("Rows", "bench"),
     ("Rows", "cli"),
     ("Rows", "store"),
+    ("Walk", "binding"),
     ("Walk", "engine"),
 ];
 
