@@ -4,7 +4,7 @@ use crate::manhunt::{ARIAN, contact, search, seed};
 use crate::models::manhunt::*;
 use crate::models::members::{Members, NewMember};
 use crate::support::embedded;
-use trestle::api::{Answer, PutItem, Request};
+use trestle::api::{PutItem, Request, ResponseFuture};
 use trestle::typed::Error;
 use trestle::{Database, Item, Wait};
 
@@ -128,7 +128,7 @@ fn applying_a_model_to_a_database_that_contradicts_it_says_why() {
 struct Nobody;
 
 impl Database for Nobody {
-    fn execute(&self, _: Request) -> Answer<'_> {
+    fn execute(&self, _: Request) -> ResponseFuture<'_> {
         Box::pin(std::future::ready(Err(trestle::Error::throughput_exceeded())))
     }
 }
