@@ -24,6 +24,7 @@ mod fields;
 pub mod file;
 mod kept;
 mod language;
+mod leftover;
 mod model;
 mod place;
 mod problem;
