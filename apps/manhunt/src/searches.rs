@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
-use trestle::typed::{Held, Page, Timestamp};
+use trestle::typed::{Held, Page, Precision, Timestamp};
 use trestle::{Map, ids};
 
 use crate::model::{NewSearch, Search, SearchAttempt, SearchKey, SearchStatus, UpdateSearch};
@@ -36,7 +36,8 @@ impl Service {
             search_id: ids::uuid(),
             contact_id: contact.to_owned(),
             domain_id: domain.to_owned(),
-            started_datetime: self.now(),
+            // Its searches are sorted by it, and the model has whole seconds there.
+            started_datetime: self.now().in_precision(Precision::Seconds),
         });
         search.metadata = Some(metadata.into_iter().collect());
         let put = self.db.put(&search).if_not_exists();

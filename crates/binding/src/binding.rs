@@ -3,6 +3,7 @@
 mod apply;
 mod begin;
 mod held;
+mod repair;
 mod steer;
 mod sweep;
 mod versions;
@@ -20,13 +21,14 @@ use crate::counts;
 use crate::migration::{self, MigrationState};
 use crate::report::ModelSummary;
 use crate::stored;
-use held::{Held, loaded, together};
+use held::loaded;
+pub(crate) use held::{Held, together};
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
+pub use repair::RepairOptions;
 pub(crate) use sweep::Swept;
 pub use versions::Standing;
-pub(crate) use work::row_counters;
 
 /// Why models cannot be bound to a database.
 #[derive(Debug, thiserror::Error)]

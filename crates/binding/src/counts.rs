@@ -4,9 +4,8 @@ use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, Error, ErrorKind, KeySchemaElement, KeyType,
 };
 use trestle_item::ScalarType;
-use trestle_model::{COUNTS_KEY, COUNTS_TABLE, Model};
+use trestle_model::{COUNTS_KEY, COUNTS_TABLE, Effect, Model, Once};
 
-use crate::binding::row_counters;
 use crate::call::call;
 use crate::plan::describe;
 use crate::step;
@@ -18,8 +17,9 @@ pub(crate) fn ensure<'m>(
     mut models: impl Iterator<Item = &'m Model>,
 ) -> Result<(), Error> {
     let counts = models.any(|model| {
-        let mut entities = model.entities().iter();
-        entities.any(|entity| row_counters(entity).next().is_some())
+        let entities = model.entities().iter();
+        let mut effects = entities.flat_map(|entity| entity.effects());
+        effects.any(|effect| matches!(effect, Effect::Counter(counter) if counter.once == Once::Row))
     });
     if !counts || describe(database, COUNTS_TABLE)?.is_some() {
         return Ok(());

@@ -6,22 +6,27 @@
 //! A version with other keys is a migration: [`Binding::start_migration`] lets it take effect at once, and a [`Sweeper`]
 //! moves the rows while they are read and written.
 
+mod audit;
 mod binding;
 mod call;
 mod counts;
+mod facts;
 mod fill;
 mod migration;
 mod models;
 mod plan;
+mod repair;
 mod report;
 mod request;
 mod rows;
 mod schema;
 mod step;
 mod stored;
+mod verify;
 mod watcher;
 
-pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, Standing, StartOptions};
+pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, RepairOptions, Standing, StartOptions};
+pub use facts::{ModelFacts, ModelRepair, RepairReport, ToDo, WrongFact};
 pub use migration::{
     MigrationPlan, MigrationState, MigrationStatus, PlannedKey, PlannedMove, Rate, RateError, StuckRow,
     StuckRows, Sweeper, TableProgress, TableStatus,
@@ -29,4 +34,5 @@ pub use migration::{
 pub use models::Models;
 pub use report::{Misfit, ModelSummary, Obstacle, Outcome, Report, Step, TableRows};
 pub use request::request;
+pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};
 pub use watcher::{Nobody, Watcher};

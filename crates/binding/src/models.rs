@@ -150,11 +150,16 @@ impl Models {
 pub(crate) fn asked(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
     model.change(changes, rows).map_err(|blamed| Refused {
         at: Some(blamed.at),
-        error: match blamed.why {
-            Stopped::Refused(refusal) => refused(&refusal),
-            Stopped::Rows(error) => error,
-        },
+        error: stopped(blamed.why),
     })
+}
+
+/// Why a model does not let something happen, as a client sees it.
+pub(crate) fn stopped(stopped: Stopped) -> Error {
+    match stopped {
+        Stopped::Refused(refusal) => refused(&refusal),
+        Stopped::Rows(error) => error,
+    }
 }
 
 /// A refusal as a client sees it.

@@ -20,6 +20,9 @@ pub(crate) struct Stored {
     pub(crate) applied: Timestamp,
     /// Whether rows from before have all that follows from them.
     pub(crate) filled_in: bool,
+    /// Entities whose heads were made under an earlier version: they are not moved when rows are filled in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) heads_made: Vec<String>,
     /// The model file.
     pub(crate) text: String,
 }
@@ -39,7 +42,12 @@ impl Stored {
 
 /// Every stored version of every model, in the order of names and versions.
 pub(crate) fn all(engine: &Engine) -> Result<Vec<Stored>, Error> {
-    let documents = engine.documents()?.into_iter();
+    read(engine.documents()?)
+}
+
+/// Every version of every model among stored documents.
+pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<Vec<Stored>, Error> {
+    let documents = documents.into_iter();
     let models = documents.filter(|(name, _)| name.starts_with(PREFIX));
     models
         .map(|(name, bytes)| {

@@ -174,6 +174,9 @@ pub(crate) struct VerifyFlags {
     /// Print one JSON object per line: each disagreement, then the summary
     #[arg(long)]
     pub(crate) json: bool,
+    /// Only check storage, not what the stored models derive
+    #[arg(long)]
+    pub(crate) no_models: bool,
 }
 
 /// Flags of `trestle backup`.

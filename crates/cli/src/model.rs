@@ -7,6 +7,7 @@ pub(crate) mod keeper;
 pub(crate) mod place;
 pub(crate) mod progress;
 mod proposal;
+mod repair;
 pub(crate) mod waiting;
 
 use crate::exit::{Code, Failure};
@@ -15,6 +16,7 @@ pub(crate) use apply::{sound, understood};
 use clap::{Args, Subcommand};
 use import::ImportFlags;
 use infer::InferFlags;
+use repair::RepairFlags;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use trestle_model::{Loaded, Model, Severity};
@@ -32,6 +34,8 @@ pub(crate) enum ModelCommand {
     Diff(DiffFlags),
     /// List the models of a database, or print one
     List(ListFlags),
+    /// Bring derived rows (heads, inverses, counts, unique values, copies, keys) back in line with their rows
+    Repair(RepairFlags),
     /// Let go of a model; tables and rows stay
     Remove(RemoveFlags),
     /// Propose a model of a table from its rows
@@ -75,6 +79,7 @@ pub(crate) fn model(command: &ModelCommand) -> Result<(), Failure> {
         ModelCommand::Apply(flags) => apply::apply(flags),
         ModelCommand::Diff(flags) => apply::diff(flags),
         ModelCommand::List(flags) => apply::list(flags),
+        ModelCommand::Repair(flags) => repair::repair(flags),
         ModelCommand::Remove(flags) => apply::remove(flags),
         ModelCommand::Infer(flags) => infer::infer(flags),
         ModelCommand::Import(flags) => import::import(flags),

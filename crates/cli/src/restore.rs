@@ -5,6 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::{logging, verify};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
+use trestle_binding::VerifyOptions;
 use trestle_engine::{ArchiveError, RestoreError, restore as restore_directory};
 
 /// Makes the directory, then verifies it.
@@ -27,5 +28,5 @@ pub(crate) fn restore(flags: &RestoreFlags) -> Result<(), Failure> {
         flags.data.display(),
         totals.all_rows()
     );
-    verify::check(&flags.data, false)
+    verify::check(&flags.data, false, VerifyOptions::default())
 }

@@ -6,7 +6,11 @@ use crate::logging;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use trestle_engine::{Disagreement, StoreSettings, Summary, Watcher, verify_directory};
+use trestle_binding::{
+    ModelFacts, ToDo, Verified, VerifyOptions, VerifyWatcher, WrongFact, verify as verify_view,
+};
+use trestle_engine::{Disagreement, StoreSettings, View, Watcher};
+use trestle_env::{Clock, SystemClock};
 use trestle_store::{ErrorKind, StoreError};
 
 /// Between two signs of progress on a terminal.
@@ -15,26 +19,41 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// Succeeds if everything in the directory agrees.
 pub(crate) fn verify(flags: &VerifyFlags) -> Result<(), Failure> {
     logging::start("warn", LogFormat::Text)?;
-    check(&flags.dir, flags.json)
+    let options = VerifyOptions {
+        models: !flags.no_models,
+    };
+    check(&flags.dir, flags.json, options)
 }
 
 /// As [`verify`], for other commands that end with it.
-pub(crate) fn check(directory: &Path, json: bool) -> Result<(), Failure> {
+pub(crate) fn check(directory: &Path, json: bool, options: VerifyOptions) -> Result<(), Failure> {
+    let view = View::of_directory(directory, StoreSettings::default());
+    let mut view = view.map_err(|error| cannot_open(directory, &error))?;
     let mut printer = Printer::new(json);
-    let summary = verify_directory(directory, StoreSettings::default(), &mut printer)
-        .map_err(|error| cannot_open(directory, &error))?;
-    printer.finish(&summary);
-    if summary.is_clean() {
+    let verified = verify_view(&mut view, SystemClock::new().now(), options, &mut printer);
+    let verified = verified.map_err(|error| {
+        Failure::failed(format!(
+            "cannot read the data directory {}: {error}",
+            directory.display()
+        ))
+    })?;
+    printer.finish(&verified);
+    if verified.disagreements() == 0 {
         return Ok(());
     }
-    Err(Failure::new(
-        Code::Disagreements,
-        format!(
-            "{} disagreements in {}; keep a copy of the directory, then restore a backup (docs/backup.md)",
-            summary.disagreements,
-            directory.display()
-        ),
-    ))
+    Err(Failure::new(Code::Disagreements, what_now(&verified, directory)))
+}
+
+fn what_now(verified: &Verified, directory: &Path) -> String {
+    let (count, place) = (verified.disagreements(), directory.display());
+    if verified.storage.disagreements > 0 {
+        return format!(
+            "{count} disagreements in {place}; keep a copy of the directory, then restore a backup (docs/backup.md)"
+        );
+    }
+    format!(
+        "{count} disagreements in {place}; `trestle model repair --data {place}` brings derived rows back in line"
+    )
 }
 
 /// Why a tool cannot use a directory.
@@ -76,13 +95,19 @@ impl Printer {
         }
     }
 
-    fn finish(&self, summary: &Summary) {
+    fn finish(&self, verified: &Verified) {
         self.clear_progress();
         if self.json {
-            self.line(&serde_json::json!({ "summary": summary }).to_string());
-        } else {
-            self.line(&text(summary));
+            self.line(&serde_json::json!({ "summary": as_json(verified) }).to_string());
+            return;
         }
+        let remarkable = |facts: &&ModelFacts| {
+            facts.disagreements() > 0 || facts.to_do != ToDo::default() || facts.not_audited.is_some()
+        };
+        for facts in verified.models.iter().filter(remarkable) {
+            self.line(&facts.to_string());
+        }
+        self.line(&text(verified));
     }
 }
 
@@ -115,8 +140,30 @@ impl Watcher for Printer {
     }
 }
 
-fn text(summary: &Summary) -> String {
-    let verdict = match summary.disagreements {
+impl VerifyWatcher for Printer {
+    fn wrong(&mut self, fact: &WrongFact) {
+        self.clear_progress();
+        if self.json {
+            self.line(&serde_json::json!({ "disagreement": fact }).to_string());
+        } else {
+            self.line(&fact.to_string());
+        }
+    }
+}
+
+/// The summary of storage, with the models and the number of everything that disagrees.
+fn as_json(verified: &Verified) -> serde_json::Value {
+    let mut summary = serde_json::json!(verified.storage);
+    if let Some(members) = summary.as_object_mut() {
+        members.insert("disagreements".to_owned(), verified.disagreements().into());
+        members.insert("models".to_owned(), serde_json::json!(verified.models));
+    }
+    summary
+}
+
+fn text(verified: &Verified) -> String {
+    let summary = &verified.storage;
+    let verdict = match verified.disagreements() {
         0 => "everything agrees".to_owned(),
         1 => "1 disagreement".to_owned(),
         many => format!("{many} disagreements"),
@@ -125,9 +172,16 @@ fn text(summary: &Summary) -> String {
         0 => String::new(),
         rows => format!(", {rows} rows of what was dropped still to be cleared"),
     };
+    let models = match verified.models.len() {
+        0 => String::new(),
+        models => {
+            let rows: u64 = verified.models.iter().map(|facts| facts.rows).sum();
+            format!(", {models} models with {rows} rows")
+        }
+    };
     format!(
         "{verdict}: {} tables with {} items, {} indexes with {} rows, {} streams with {} records, {} expiry \
-         entries, {} tokens{left_over}",
+         entries, {} tokens{models}{left_over}",
         summary.tables,
         summary.items,
         summary.indexes,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Attribute, AttributeKind};
+use trestle_model::{Attribute, AttributeKind, Precision};
 
 use crate::draft::DraftAttribute;
 use crate::facts::TableFacts;
@@ -71,9 +71,18 @@ fn attribute(
         optional: values.len() < rows,
         one_of,
         chars: None,
+        precision: precision(values.iter().filter_map(|value| value.as_s())),
         evidence: evidence.join("; "),
         doubt: None,
     }
+}
+
+/// The precision in which all timestamps are written, if there is one.
+pub(crate) fn precision<'t>(mut texts: impl Iterator<Item = &'t str>) -> Option<Precision> {
+    let first = Precision::of(texts.next()?)?;
+    texts
+        .all(|text| Precision::of(text) == Some(first))
+        .then_some(first)
 }
 
 fn kind(is_ttl: bool, name: &str, values: &[&AttributeValue]) -> (AttributeKind, Option<String>) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trestle_model::AttributeKind;
+use trestle_model::{AttributeKind, Precision};
 
 /// A part of a key template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub(crate) struct DraftAttribute {
     pub(crate) optional: bool,
     pub(crate) one_of: Vec<String>,
     pub(crate) chars: Option<String>,
+    /// That of all its timestamps, if it is one.
+    pub(crate) precision: Option<Precision>,
     /// Why, in a few words.
     pub(crate) evidence: String,
     /// What speaks against it, in a few words.

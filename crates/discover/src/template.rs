@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use trestle_item::{Item, ScalarType};
 use trestle_model::{AttributeKind, KeyAttribute};
 
+use crate::attribute::precision;
 use crate::draft::{DraftAttribute, DraftKey, Part};
 use crate::facts::TableFacts;
 use crate::name;
@@ -404,6 +405,7 @@ impl<'r> Reader<'r> {
             && !self.rows.iter().any(|row| row.contains_key(&wanted));
         if let Some(draft) = self.placeholders.get_mut(&attribute) {
             draft.doubt = self.sources.nearly(&texts);
+            draft.precision = precision(texts.iter().copied());
             if taken_by_index {
                 draft.evidence += &format!("; {wanted} is a key of an index, which these rows do not have");
             }
@@ -414,7 +416,8 @@ impl<'r> Reader<'r> {
 
     fn kind(&self, column: &Column<'_>, texts: &[&str]) -> (AttributeKind, Option<usize>) {
         let speaks = self.level == Level::Precise && texts.len() >= ROWS_FOR_TYPE;
-        let times = speaks && texts.iter().all(|text| is_timestamp(text));
+        // Timestamps of several precisions do not sort by time: they are mere texts.
+        let times = speaks && precision(texts.iter().copied()).is_some();
         if times
             && column
                 .before
@@ -447,6 +450,7 @@ impl<'r> Reader<'r> {
             optional: false,
             one_of: Vec::new(),
             chars: None,
+            precision: None,
             evidence: "read from the key".to_owned(),
             doubt: None,
         };

@@ -1,7 +1,7 @@
 //! The proposal as a model file.
 
 use trestle_item::ScalarType;
-use trestle_model::{Index, KeyAttribute, KeySchema, Projection, StreamView};
+use trestle_model::{AttributeKind, Index, KeyAttribute, KeySchema, Projection, StreamView};
 
 use crate::draft::{Draft, DraftAttribute};
 use crate::facts::TableFacts;
@@ -140,6 +140,9 @@ fn attribute(name: &str, found: &DraftAttribute) -> String {
     if !found.one_of.is_empty() {
         let values: Vec<String> = found.one_of.iter().map(|value| quoted(value)).collect();
         fields.push(format!("one_of = [{}]", values.join(", ")));
+    }
+    if let Some(precision) = found.precision.filter(|_| found.kind == AttributeKind::Timestamp) {
+        fields.push(format!("precision = {}", quoted(precision.name())));
     }
     if let Some(chars) = &found.chars {
         fields.push(format!("chars = {}", quoted(chars)));

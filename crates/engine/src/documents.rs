@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::{Error, ListTablesOutput, Response};
 use trestle_hook::Hook;
-use trestle_store::{Direction, Space};
+use trestle_store::{Direction, Snapshot, Space};
 
 use crate::range::Range;
 use crate::shared::internal;
@@ -58,17 +58,21 @@ impl Engine {
 
     /// All documents with their names, in the names' order.
     pub fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
-        let snapshot = self.shared().store.snapshot();
-        let rows = Range::prefix(meta::DOCUMENT_PREFIX.to_vec());
-        rows.rows(&*snapshot, Space::Meta, Direction::Forward)
-            .map(|row| {
-                let (key, bytes) = row.map_err(internal)?;
-                let name = meta::document_name(&key)
-                    .ok_or_else(|| internal("the name of a document cannot be read; run `trestle verify`"))?;
-                Ok((name.to_owned(), bytes.to_vec()))
-            })
-            .collect()
+        read(&*self.shared().store.snapshot())
     }
+}
+
+/// All documents of a snapshot with their names, in the names' order.
+pub(crate) fn read(snapshot: &dyn Snapshot) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let rows = Range::prefix(meta::DOCUMENT_PREFIX.to_vec());
+    rows.rows(snapshot, Space::Meta, Direction::Forward)
+        .map(|row| {
+            let (key, bytes) = row.map_err(internal)?;
+            let name = meta::document_name(&key)
+                .ok_or_else(|| internal("the name of a document cannot be read; run `trestle verify`"))?;
+            Ok((name.to_owned(), bytes.to_vec()))
+        })
+        .collect()
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

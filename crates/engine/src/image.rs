@@ -1,18 +1,18 @@
 //! An item together with its stored form.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use trestle_item::codec::{self, CodecError};
 use trestle_item::{Item, size};
 use trestle_store::Bytes;
 
 /// An item as it is before or after a write. The same bytes go into the table, into indexes that keep whole items and
-/// into change records, so they are made once, and off the committer's thread where that is possible.
+/// into change records, so they are made once, when they are first needed: what a hook replaces is never encoded.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
     item: Arc<Item>,
-    bytes: Bytes,
+    bytes: OnceLock<Bytes>,
     size: usize,
 }
 
@@ -25,7 +25,7 @@ impl Image {
     /// A new item that others hold, too.
     pub(crate) fn shared(item: Arc<Item>) -> Self {
         Self {
-            bytes: Bytes::from(codec::encode(&item)),
+            bytes: OnceLock::new(),
             size: size::of_item(&item),
             item,
         }
@@ -37,13 +37,13 @@ impl Image {
         Ok(Self {
             size: size::of_item(&item),
             item: Arc::new(item),
-            bytes,
+            bytes: OnceLock::from(bytes),
         })
     }
 
     /// The stored form.
     pub(crate) fn bytes(&self) -> &Bytes {
-        &self.bytes
+        self.bytes.get_or_init(|| Bytes::from(codec::encode(&self.item)))
     }
 
     /// The size as DynamoDB counts it.
@@ -54,6 +54,11 @@ impl Image {
     /// The item alone.
     pub(crate) fn into_item(self) -> Item {
         Arc::unwrap_or_clone(self.item)
+    }
+
+    /// The item alone, as it may be shared with others.
+    pub(crate) fn into_shared_item(self) -> Arc<Item> {
+        self.item
     }
 
     /// The item alone, shared with the image.
@@ -70,14 +75,47 @@ impl Deref for Image {
     }
 }
 
-/// Two images are equal if their stored forms are: an item has only one.
+/// Two images are equal if their stored forms are: an item has only one, so that either can be compared.
 impl PartialEq for Image {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
+        match (self.bytes.get(), other.bytes.get()) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.size == other.size && self.item == other.item,
+        }
     }
 }
 
 /// The item of an image that may be missing.
 pub(crate) fn item(image: Option<&Arc<Image>>) -> Option<&Item> {
     image.map(|image| &*image.item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(text: &str) -> Item {
+        Item::from([("pk", text)])
+    }
+
+    #[test]
+    fn the_stored_form_is_made_once_and_only_when_it_is_needed() {
+        let image = Image::new(item("a"));
+        assert!(image.size() > 0);
+        assert_eq!(image, image.clone());
+        assert!(
+            image.bytes.get().is_none(),
+            "neither size nor comparison needs it"
+        );
+        let first = image.bytes().as_ptr();
+        assert_eq!(image.bytes().as_ptr(), first);
+    }
+
+    #[test]
+    fn images_are_equal_whether_or_not_their_stored_forms_are_made() {
+        let stored = Image::stored(codec::encode(&item("a")).into()).unwrap();
+        assert_eq!(stored, Image::new(item("a")));
+        assert_ne!(stored, Image::new(item("b")));
+        assert_ne!(Image::new(item("a")), Image::new(item("b")));
+    }
 }

@@ -7,6 +7,7 @@
 //! with its index rows, change record and expiry entry, and the store makes the group durable in one batch. A [`Hook`]
 //! takes part in the commit for whoever knows what rows mean.
 
+mod amend;
 mod backup;
 mod capacity;
 mod catalog;
@@ -42,8 +43,10 @@ mod tokens;
 mod transact;
 mod transaction;
 mod verify;
+mod view;
 mod write_item;
 
+pub use amend::Amendment;
 pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
 pub use engine::{CloseError, Engine, OpenError};
@@ -54,3 +57,4 @@ pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
 pub use trestle_store::{Durability, Settings as StoreSettings};
 pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify, verify_directory};
+pub use view::{Met, View};

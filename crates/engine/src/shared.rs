@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use arc_swap::ArcSwap;
 use trestle_api::Error;
 use trestle_env::{Clock, Signal};
-use trestle_store::{Direction, Space, Store};
+use trestle_store::{Direction, Snapshot, Space, Store};
 
 use crate::catalog::{Catalog, Table};
 use crate::conflicts::Conflicts;
@@ -43,7 +43,7 @@ impl Shared {
             }
             None => meta::Counters::default(),
         };
-        let catalog = load_catalog(&*store)?;
+        let catalog = load_catalog(&*store.snapshot())?;
         Ok(Self {
             store,
             clock,
@@ -70,10 +70,9 @@ impl Shared {
     }
 }
 
-fn load_catalog(store: &dyn Store) -> Result<Catalog, OpenError> {
-    let snapshot = store.snapshot();
-    let rows =
-        |prefix: &[u8]| Range::prefix(prefix.to_vec()).rows(&*snapshot, Space::Meta, Direction::Forward);
+/// The definitions that a snapshot holds.
+pub(crate) fn load_catalog(snapshot: &dyn Snapshot) -> Result<Catalog, OpenError> {
+    let rows = |prefix: &[u8]| Range::prefix(prefix.to_vec()).rows(snapshot, Space::Meta, Direction::Forward);
     let mut catalog = Catalog::default();
     let mut stats = HashMap::new();
     for row in rows(b"stats/") {

@@ -37,6 +37,13 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// Makes the stored form of an item that is final: here, the committer does not wait for it.
+    fn encode(&self) {
+        if let Self::Put(item) | Self::Insert(item) = self {
+            item.bytes();
+        }
+    }
+
     /// The same with the key that the hook finds for it.
     fn identified(&self, hook: &dyn Hook, table: &str, now: Timestamp) -> Result<Self, Error> {
         let place = |item: &Image| image_to_put(hook.place(table, Item::clone(item), now)?);
@@ -104,6 +111,9 @@ impl ItemWrite {
             None => None,
         };
         let key = self.key(&table)?;
+        if given.is_none() {
+            self.action.encode();
+        }
         Ok(Placed {
             write: self,
             table,

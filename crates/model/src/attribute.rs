@@ -2,6 +2,8 @@
 
 mod timestamp;
 
+use std::borrow::Cow;
+
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 
 use crate::chars::CharSet;
@@ -9,7 +11,7 @@ use crate::language::Piece;
 use crate::problem::listed;
 
 pub(crate) use timestamp::is_timestamp;
-pub use timestamp::timestamp_text;
+pub use timestamp::{Precision, timestamp_text, timestamp_text_in};
 
 /// The type of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -123,15 +125,6 @@ impl AttributeKind {
     }
 }
 
-/// A moment as an attribute of this type.
-pub(crate) fn time_value(kind: AttributeKind, now_ms: u64) -> AttributeValue {
-    if kind == AttributeKind::EpochSeconds {
-        AttributeValue::N(Number::from(now_ms / 1000))
-    } else {
-        AttributeValue::S(timestamp_text(now_ms))
-    }
-}
-
 fn is_integer(number: &Number) -> bool {
     number.to_i64().is_some() || !number.to_string().contains('.')
 }
@@ -155,6 +148,8 @@ pub struct Attribute {
     pub length: Option<(usize, usize)>,
     /// The characters a text may have, as written.
     pub chars: Option<String>,
+    /// How many digits every timestamp has behind the point; `None` if that is not decided, because none is in a key.
+    pub precision: Option<Precision>,
     pub(crate) set: Option<CharSet>,
 }
 
@@ -171,6 +166,7 @@ impl Attribute {
             immutable: false,
             length: None,
             chars: None,
+            precision: None,
             set: None,
         }
     }
@@ -198,7 +194,53 @@ impl Attribute {
         }
     }
 
+    /// A moment as a value of this attribute.
+    #[must_use]
+    pub fn time(&self, now_ms: u64) -> AttributeValue {
+        if self.kind == AttributeKind::EpochSeconds {
+            AttributeValue::N(Number::from(now_ms / 1000))
+        } else {
+            let precision = self.precision.unwrap_or(Precision::Millis);
+            AttributeValue::S(timestamp_text_in(now_ms, precision))
+        }
+    }
+
+    /// A value to compare with: a timestamp that is coarser than the attribute's means the moment it begins with.
+    pub(crate) fn compared<'v>(&self, value: &'v AttributeValue) -> Cow<'v, AttributeValue> {
+        let padded = self
+            .precision
+            .zip(value.as_s())
+            .and_then(|(precision, text)| precision.of_moment(text).filter(|padded| padded != text));
+        match padded {
+            Some(padded) => Cow::Owned(AttributeValue::S(padded)),
+            None => Cow::Borrowed(value),
+        }
+    }
+
+    /// Timestamps of several precisions do not sort by time.
+    fn check_precision(&self, text: &str) -> Result<(), String> {
+        let Some(precision) = self.precision else {
+            return Ok(());
+        };
+        if text.len() == precision.length() {
+            return Ok(());
+        }
+        let written = match precision.of_moment(text) {
+            Some(written) => format!("write {written:?}"),
+            None => format!("write at most {} digits", precision.digits()),
+        };
+        let other = Precision::that_holds(text).filter(|other| *other != precision);
+        let declared = other.map_or(String::new(), |other| {
+            format!(", or declare the attribute with precision = {:?}", other.name())
+        });
+        Err(format!(
+            "has the precision {:?}, so that its texts sort by time, but is the string {text:?}; {written}{declared}",
+            precision.name()
+        ))
+    }
+
     fn check_text(&self, text: &str) -> Result<(), String> {
+        self.check_precision(text)?;
         if let Some(set) = &self.set
             && let Some(bad) = text.chars().find(|c| !set.contains(*c))
         {
@@ -229,6 +271,9 @@ impl Attribute {
             let first = lengths.next()?;
             return lengths.all(|length| length == first).then_some(first);
         }
+        if let Some(precision) = self.precision {
+            return Some(precision.length());
+        }
         let (min, max) = self.length?;
         (min == max && self.kind == AttributeKind::String).then_some(min)
     }
@@ -247,8 +292,8 @@ impl Attribute {
             AttributeKind::Boolean => Piece::OneOf(vec!["true".to_owned(), "false".to_owned()]),
             AttributeKind::Timestamp => Piece::Repeat {
                 set: CharSet::of("0123456789-:.TZ"),
-                min: 20,
-                max: None,
+                min: self.precision.map_or(20, Precision::length),
+                max: self.precision.map(Precision::length),
             },
             _ => {
                 let (min, max) = self

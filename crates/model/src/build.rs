@@ -7,6 +7,7 @@ mod effect;
 mod entity;
 mod head;
 mod migrate;
+mod precision;
 mod table;
 mod template;
 

@@ -1,7 +1,7 @@
 //! Every field a model file may have, in one place: the reader refuses what is not here, and the JSON Schema that
 //! editors use is made from it.
 
-use crate::attribute::AttributeKind;
+use crate::attribute::{AttributeKind, Precision};
 
 /// A field of a section.
 pub(crate) struct Field {
@@ -335,6 +335,11 @@ pub(crate) const ATTRIBUTE: &[Field] = &[
         "length",
         Shape::Length,
         "How many characters it has: 7, or \"1..36\".",
+    ),
+    field(
+        "precision",
+        Shape::Choice(Precision::NAMES),
+        "The precision of a timestamp, so that its texts sort by time: \"s\", \"ms\", \"us\" or \"ns\"; \"ms\" if it is in a key.",
     ),
 ];
 

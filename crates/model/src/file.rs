@@ -2,11 +2,12 @@
 //! report problems there as the model's own are reported.
 
 use serde_json::{Map, Value as Json};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use crate::fields;
 use crate::problem::{Placed, Problems};
 use crate::read::section::{Value, in_order, integer};
+use crate::read::syntax;
 
 pub use crate::problem::suggestion;
 
@@ -57,13 +58,7 @@ impl<'t> File<'t> {
             others: Vec::new(),
             problems: Problems::of(text),
         };
-        let (document, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
-            let at = error.span().map_or(0, |span| span.start);
-            let message = format!("not TOML: {}", error.message());
-            file.error(at, message, "correct the file's syntax");
-        }
-        if errors.is_empty() {
+        if let Some(document) = syntax::parse(text, &mut file.problems) {
             for (name, value) in in_order(document.get_ref()) {
                 if name.value == kind {
                     file.take(kind, value);

@@ -35,12 +35,13 @@ mod schema;
 mod template;
 
 pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation, Parameter};
-pub use attribute::{Attribute, AttributeKind, timestamp_text};
+pub use attribute::{Attribute, AttributeKind, Precision, timestamp_text, timestamp_text_in};
 pub use build::load;
 pub use derive::Derived;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
+pub use effects::audit;
 pub use effects::{Blamed, COUNTS_KEY, COUNTS_TABLE, OrphanCount, Stopped};
 pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};

@@ -2,7 +2,6 @@
 
 use trestle_item::{AttributeValue, Item};
 
-use crate::attribute::time_value;
 use crate::derive::refused;
 use crate::entity::Entity;
 use crate::model::Model;
@@ -42,7 +41,7 @@ fn filled_in(entity: &Entity, item: &Item, now_ms: u64) -> Vec<(String, Attribut
         let attribute = entity.attribute(name)?;
         let is_time = [&entity.created, &entity.updated].contains(&&Some(name.clone()));
         let value = if is_time {
-            Some(time_value(attribute.kind, now_ms))
+            Some(attribute.time(now_ms))
         } else {
             attribute.default.clone()
         };

@@ -5,8 +5,7 @@ mod attribute;
 mod effect;
 mod key;
 pub(crate) mod section;
-
-use toml::de::DeTable;
+pub(crate) mod syntax;
 
 use crate::draft::{DraftEntity, DraftIndex, DraftMigrate, DraftModel, DraftTable, Name};
 use crate::fields;
@@ -16,19 +15,10 @@ use section::Section;
 
 /// Reads the text of a model file.
 pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let at = error.span().map_or(0, |span| span.start);
-        problems.error(
-            at,
-            format!("not TOML: {}", error.message()),
-            "correct the file's syntax",
-        );
-    }
-    if !errors.is_empty() {
-        // What was recovered may lack half of what the author wrote; complaints about that would mislead.
+    // What could be recovered of a broken file may lack half of what the author wrote; complaints about that would mislead.
+    let Some(document) = syntax::parse(text, problems) else {
         return DraftModel::default();
-    }
+    };
     let root = Section::open(String::new(), 0, document.get_ref(), fields::MODEL, problems);
     let mut unread = Vec::new();
     DraftModel {

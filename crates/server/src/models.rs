@@ -1,7 +1,7 @@
 //! `/_trestle/models`: the models that the database enforces, listed, applied and removed.
 
-use crate::answer::Answer;
 use crate::query::decoded;
+use crate::reply::Reply;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use std::fmt;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub(crate) const MODELS_PATH: &str = "/_trestle/models";
 
 const USAGE: &str = "GET lists the models, GET ?name=NAME gives one's text, POST applies the model in the body \
-                     (?dry-run, ?fill, ?delete-indexes), DELETE ?name=NAME lets go of one.\n";
+                     (?dry-run, ?fill, ?delete-indexes), POST ?repair brings derived rows back in line (?name=NAME, \
+                     ?dry-run), DELETE ?name=NAME lets go of one.\n";
 
 /// What a caller asks about models.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,13 @@ pub enum ModelCall {
         fill: bool,
         /// Delete indexes that the model does not have.
         delete_indexes: bool,
+    },
+    /// Bring derived rows back in line with the rows they are derived from.
+    Repair {
+        /// One model only.
+        name: Option<String>,
+        /// Only say what is wrong.
+        dry_run: bool,
     },
     /// Let go of a model.
     Remove {
@@ -64,38 +72,38 @@ pub trait ModelKeeper: Send + Sync + fmt::Debug {
 }
 
 /// Answers when the program around the server keeps no models.
-pub(crate) fn no_models() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "This server keeps no models.\n")
+pub(crate) fn no_models() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "This server keeps no models.\n")
 }
 
 /// Answers a request of a caller who may.
-pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[u8]) -> Answer {
+pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[u8]) -> Reply {
     let Some(call) = understand(&head.method, head.uri.query().unwrap_or_default(), body) else {
-        return Answer::text(StatusCode::BAD_REQUEST, USAGE);
+        return Reply::text(StatusCode::BAD_REQUEST, USAGE);
     };
     let keeper = Arc::clone(keeper);
     answered(move || keeper.answer(call)).await
 }
 
-/// The answer of somebody who takes a thread for as long as it takes.
-pub(crate) async fn answered(answer: impl FnOnce() -> ModelAnswer + Send + 'static) -> Answer {
+/// The answer of a call that blocks its thread for as long as it takes.
+pub(crate) async fn answered(answer: impl FnOnce() -> ModelAnswer + Send + 'static) -> Reply {
     match tokio::task::spawn_blocking(answer).await {
         Ok(answered) => shown(answered),
         Err(error) => {
             tracing::error!(%error, "a call about models failed");
-            Answer::text(StatusCode::INTERNAL_SERVER_ERROR, "The call failed.\n")
+            Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "The call failed.\n")
         }
     }
 }
 
-fn shown(answered: ModelAnswer) -> Answer {
+fn shown(answered: ModelAnswer) -> Reply {
     match answered {
-        ModelAnswer::Done(json) => Answer::admin(StatusCode::OK, json),
-        ModelAnswer::Text(text) => Answer::text(StatusCode::OK, text),
-        ModelAnswer::Unknown(why) => Answer::text(StatusCode::NOT_FOUND, why + "\n"),
-        ModelAnswer::Unsound(why) => Answer::text(StatusCode::BAD_REQUEST, why + "\n"),
-        ModelAnswer::Refused(json) => Answer::admin(StatusCode::CONFLICT, json),
-        ModelAnswer::Failed(why) => Answer::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
+        ModelAnswer::Done(json) => Reply::admin(StatusCode::OK, json),
+        ModelAnswer::Text(text) => Reply::text(StatusCode::OK, text),
+        ModelAnswer::Unknown(why) => Reply::text(StatusCode::NOT_FOUND, why + "\n"),
+        ModelAnswer::Unsound(why) => Reply::text(StatusCode::BAD_REQUEST, why + "\n"),
+        ModelAnswer::Refused(json) => Reply::admin(StatusCode::CONFLICT, json),
+        ModelAnswer::Failed(why) => Reply::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
     }
 }
 
@@ -110,12 +118,17 @@ fn understand(method: &Method, query: &str, body: &[u8]) -> Option<ModelCall> {
         dry_run,
         fill,
         delete_indexes,
+        repair,
     } = parameters;
-    let flagged = dry_run || fill || delete_indexes;
+    let flagged = dry_run || fill || delete_indexes || repair;
     match (method.as_str(), name) {
         ("GET", None) if !flagged => Some(ModelCall::List),
         ("GET", Some(name)) if !flagged => Some(ModelCall::Text { name }),
         ("DELETE", Some(name)) if !flagged => Some(ModelCall::Remove { name }),
+        ("POST", name) if repair => {
+            let is_plain = !fill && !delete_indexes && body.is_empty();
+            is_plain.then_some(ModelCall::Repair { name, dry_run })
+        }
         ("POST", None) => Some(ModelCall::Apply {
             text: String::from_utf8(body.to_vec()).ok()?,
             dry_run,
@@ -132,6 +145,7 @@ struct Parameters {
     dry_run: bool,
     fill: bool,
     delete_indexes: bool,
+    repair: bool,
 }
 
 impl Parameters {
@@ -145,6 +159,7 @@ impl Parameters {
             "dry-run" => &mut self.dry_run,
             "fill" => &mut self.fill,
             "delete-indexes" => &mut self.delete_indexes,
+            "repair" => &mut self.repair,
             _ => return None,
         };
         *flag = match value {
@@ -179,6 +194,20 @@ mod tests {
                 delete_indexes: false,
             })
         );
+    }
+
+    #[test]
+    fn a_repair_is_of_all_models_or_of_one() {
+        let post = |query| understand(&Method::POST, query, b"");
+        let repair = |name: Option<&str>, dry_run| {
+            let name = name.map(str::to_owned);
+            Some(ModelCall::Repair { name, dry_run })
+        };
+        assert_eq!(post("repair"), repair(None, false));
+        assert_eq!(post("repair&name=shop&dry-run"), repair(Some("shop"), true));
+        assert_eq!(post("repair&fill"), None);
+        assert_eq!(understand(&Method::POST, "repair", b"model"), None);
+        assert_eq!(understand(&Method::GET, "repair", b""), None);
     }
 
     #[test]

@@ -91,7 +91,7 @@
 //! let order = NewOrder {
 //!     customer: "ada".into(),
 //!     number: 1,
-//!     placed: Timestamp::parse("2024-05-01T08:00:00Z")?,
+//!     placed: Timestamp::parse("2024-05-01T08:00:00.000Z")?,
 //!     cents: 1250,
 //! };
 //! db.put(&order).if_not_exists().wait()?;

@@ -21,7 +21,7 @@
 //! let database = Embedded::in_memory(Options::default())?;
 //! let before = shop::Shop::apply_to(&database)?;
 //! for number in 1..=100 {
-//!     let placed = Timestamp::parse("2024-05-01T08:00:00Z")?;
+//!     let placed = Timestamp::parse("2024-05-01T08:00:00.000Z")?;
 //!     before.put(&shop::NewOrder { customer: "ada".into(), number, placed, cents: 1250 }).wait()?;
 //! }
 //!

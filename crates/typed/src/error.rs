@@ -148,7 +148,7 @@ pub struct Reason {
     /// The failure in words.
     pub message: String,
     /// The value that another row has, if that is why.
-    pub taken: Option<Taken>,
+    pub taken: Option<Box<Taken>>,
 }
 
 impl fmt::Display for Canceled {

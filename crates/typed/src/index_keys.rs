@@ -1,8 +1,8 @@
 //! Index keys that follow from an update, for a database that does not derive them itself.
 
 use trestle_expr::{Action, Comparator, Condition, Operand, Path, SetOperand, SetValue, Update};
-use trestle_item::{AttributeValue, Item, Number};
-use trestle_model::{AttributeKind, Entity, KeyTemplate, Refusal, RenderError, timestamp_text};
+use trestle_item::{AttributeValue, Item};
+use trestle_model::{Entity, KeyTemplate, Refusal, RenderError, timestamp_text};
 
 use crate::Error;
 use crate::draft::refused;
@@ -135,9 +135,8 @@ pub(crate) fn set(attribute: &str, value: AttributeValue) -> Action {
 
 /// The time as the entity keeps it.
 pub(crate) fn time(entity: &Entity, attribute: &str, now_ms: u64) -> AttributeValue {
-    let kind = entity.attribute(attribute).map(|attribute| attribute.kind);
-    match kind {
-        Some(AttributeKind::EpochSeconds) => AttributeValue::N(Number::from(now_ms / 1000)),
-        _ => AttributeValue::S(timestamp_text(now_ms)),
+    match entity.attribute(attribute) {
+        Some(attribute) => attribute.time(now_ms),
+        None => AttributeValue::S(timestamp_text(now_ms)),
     }
 }

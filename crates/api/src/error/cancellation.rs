@@ -19,7 +19,7 @@ pub struct CancellationReason {
     /// The item that failed the condition, if the request asked for it.
     pub item: Option<Item>,
     /// The value that is taken, if that is why.
-    pub taken: Option<Taken>,
+    pub taken: Option<Box<Taken>>,
 }
 
 wire_enum! {

@@ -30,7 +30,7 @@ impl CancellationReason {
     /// A value is taken that may be there only once.
     pub fn taken(message: impl Into<String>, taken: Taken) -> Self {
         Self {
-            taken: Some(taken),
+            taken: Some(Box::new(taken)),
             ..Self::new(CancellationCode::ConditionalCheckFailed, message)
         }
     }

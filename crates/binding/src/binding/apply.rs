@@ -1,14 +1,16 @@
 //! From a model's text to a database that enforces it: plan, inspect the rows, take the steps, install, fill in.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use trestle_hook::Hook;
+use trestle_model::audit::AuditOptions;
 
 use super::work::Work;
 use super::{BindError, Binding, Held, loaded, together};
+use crate::audit::heads_set_back;
 use crate::counts;
-use crate::fill::{self, Filling};
-use crate::report::{Outcome, Report, Step};
+use crate::fill;
+use crate::report::{Outcome, Report, Step, TableRows};
 use crate::rows::Inspection;
 use crate::step;
 use crate::stored::Stored;
@@ -67,6 +69,7 @@ impl Binding {
             options,
             waiting: Vec::new(),
             relayout: None,
+            set_back: HashSet::new(),
         })
     }
 
@@ -93,11 +96,16 @@ impl Binding {
     }
 
     fn carry_out(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+        let mut is_filled_in = false;
         for step in work.report.steps.clone() {
             watcher.step(&step);
             match step {
                 Step::StoreModel { version } => self.store(work, version)?,
-                Step::FillIn { table } => self.fill_in(work, &table, watcher)?,
+                Step::FillIn { .. } if is_filled_in => {}
+                Step::FillIn { .. } => {
+                    self.fill_in(work, watcher)?;
+                    is_filled_in = true;
+                }
                 step => step::take(&self.engine, &work.model, &step)?,
             }
         }
@@ -109,18 +117,24 @@ impl Binding {
     }
 
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
+        if work.options.fill && !work.waiting.is_empty() {
+            // A head that stands for an older row before the model takes effect was set there by a client.
+            let heads = heads_set_back(&self.engine.view(), &work.model, self.clock.now())?;
+            work.set_back = heads.into_iter().collect();
+        }
         let stored = Stored {
             name: work.model.name().to_owned(),
             version,
             applied: self.clock.now(),
             filled_in: work.waiting.is_empty(),
+            heads_made: work.heads_made(),
             text: work.text.clone(),
         };
-        self.install(work, stored, None)
+        self.install(work, stored)
     }
 
-    /// Stores a version and lets it take effect, with another hook than usual if there is one.
-    fn install(&self, work: &mut Work, stored: Stored, hook: Option<Arc<dyn Hook>>) -> Result<(), BindError> {
+    /// Stores a version and lets it take effect.
+    fn install(&self, work: &mut Work, stored: Stored) -> Result<(), BindError> {
         let document = stored.to_document()?;
         work.report.version = Some(stored.version);
         let new = Held {
@@ -131,32 +145,32 @@ impl Binding {
         let mut held = work.others.clone();
         held.push(new.clone());
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
-        let hook = match hook {
-            Some(hook) => hook,
-            None => Arc::new(together(&held)?),
-        };
+        let hook = together(&held)?;
         counts::ensure(&self.engine, loaded(&held))?;
-        self.engine.install(vec![document], Some(hook))?;
+        self.engine.install(vec![document], Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;
         Ok(())
     }
 
-    /// Fills in the rows of one table. Whatever happens, the usual hook is back afterwards.
-    fn fill_in(&self, work: &mut Work, table: &str, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let Some(stored) = work.before.as_ref().map(|held| held.stored.clone()) else {
-            return Ok(());
+    /// Fills in the rows of the model: of all its tables, since what follows from rows of one may be in another.
+    fn fill_in(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+        let heads_made = work.before.as_ref().map(|held| held.stored.heads_made.clone());
+        let options = AuditOptions {
+            fill: true,
+            heads_made: heads_made.unwrap_or_default(),
+            set_back: std::mem::take(&mut work.set_back),
         };
-        let mut held = work.others.clone();
-        held.extend(work.before.clone());
-        let filling = Filling::new(together(&held)?, Arc::clone(&work.model));
-        self.install(work, stored.clone(), Some(Arc::new(filling)))?;
-        let filled = fill::table(&self.engine, &work.model, table, watcher);
-        self.install(work, stored, None)?;
-        let refused = filled?;
-        let found = work.report.rows.iter_mut().find(|rows| rows.table == table);
-        if let Some(found) = found {
-            found.misfits = refused;
+        for (table, misfits) in fill::fill(&self.engine, &work.model, options, watcher)? {
+            let rows = &mut work.report.rows;
+            match rows.iter_mut().find(|rows| rows.table == table) {
+                Some(found) => found.misfits = misfits,
+                None => rows.push(TableRows {
+                    table,
+                    misfits,
+                    ..TableRows::default()
+                }),
+            }
         }
         Ok(())
     }
@@ -172,6 +186,6 @@ impl Binding {
             filled_in: true,
             ..held.stored.clone()
         };
-        self.install(work, stored, None)
+        self.install(work, stored)
     }
 }

@@ -309,6 +309,7 @@ impl Binding {
             version,
             applied: self.clock.now(),
             filled_in: way.work.waiting.is_empty(),
+            heads_made: way.work.heads_made(),
             text: way.work.text.clone(),
         };
         self.store_both(Held {

@@ -12,9 +12,9 @@ use crate::stored::Stored;
 
 /// A stored model, and what it says, if it loads.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
-    pub(super) stored: Stored,
-    pub(super) model: Result<Arc<Model>, Vec<Problem>>,
+pub(crate) struct Held {
+    pub(crate) stored: Stored,
+    pub(crate) model: Result<Arc<Model>, Vec<Problem>>,
     /// The last migration of its rows, or the one that is planned.
     pub(super) migration: Option<Migration>,
 }
@@ -26,7 +26,7 @@ pub(super) fn loaded(held: &[Held]) -> impl Iterator<Item = &Model> {
 
 /// A migration, and what is known about it only in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Migration {
+pub(crate) struct Migration {
     pub(super) document: Document,
     /// The two layouts, while both are understood; or why they cannot be.
     pub(super) moving: Option<Result<Arc<Moving>, String>>,
@@ -37,7 +37,7 @@ pub(super) struct Migration {
 }
 
 impl Held {
-    pub(super) fn load(stored: Stored) -> Self {
+    pub(crate) fn load(stored: Stored) -> Self {
         let loaded = trestle_model::load(&stored.text);
         let model = loaded.model.map(Arc::new).ok_or(loaded.problems);
         Held {
@@ -48,7 +48,7 @@ impl Held {
     }
 
     /// The same with its migration, as it was stored.
-    pub(super) fn with_migration(mut self, document: Option<Document>, versions: &[Stored]) -> Self {
+    pub(crate) fn with_migration(mut self, document: Option<Document>, versions: &[Stored]) -> Self {
         self.migration = document.map(|document| {
             let is_under_way = document.state.is_under_way();
             let moving = is_under_way.then(|| moving(&document, versions).map(Arc::new));
@@ -57,7 +57,7 @@ impl Held {
         self
     }
 
-    pub(super) fn model(&self) -> Result<&Arc<Model>, BindError> {
+    pub(crate) fn model(&self) -> Result<&Arc<Model>, BindError> {
         self.model.as_ref().map_err(|problems| BindError::StoredUnsound {
             name: self.stored.name.clone(),
             version: self.stored.version,
@@ -136,7 +136,7 @@ fn moving(document: &Document, versions: &[Stored]) -> Result<Moving, String> {
 }
 
 /// All models as one hook, with the former places of rows that move.
-pub(super) fn together(held: &[Held]) -> Result<Models, BindError> {
+pub(crate) fn together(held: &[Held]) -> Result<Models, BindError> {
     let mut models = Models::default();
     for held in held {
         let model = held.model()?;

@@ -1,10 +1,11 @@
 //! A model on its way into the database: what stands in its way, what has to be done, and what is as well to know.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_engine::Engine;
-use trestle_model::{Counter, Effect, Entity, Model, Once, Relayout};
+use trestle_model::{Effect, Entity, Head, Model, Relayout};
 
 use super::{ApplyOptions, BindError, Held};
 use crate::plan::plan;
@@ -23,6 +24,8 @@ pub(super) struct Work {
     pub(super) report: Report,
     /// What moves between the version before and this one, if anything does and it can.
     pub(super) relayout: Option<Relayout>,
+    /// Heads that stay where they are when rows are filled in.
+    pub(super) set_back: HashSet<Vec<u8>>,
 }
 
 impl Work {
@@ -133,8 +136,27 @@ impl Work {
             let known = before.and_then(|before| before.entity(entity.name()));
             let known = known.map(Entity::effects).unwrap_or_default();
             let mut effects = entity.effects().iter();
-            effects.any(|effect| !matches!(effect, Effect::Copy(_)) && !known.contains(effect))
+            effects.any(|effect| is_provable(effect) && !known.contains(effect))
         })
+    }
+
+    /// The entities whose heads are made already, under an earlier version that said the same about them.
+    pub(super) fn heads_made(&self) -> Vec<String> {
+        let Some(held) = &self.before else {
+            return Vec::new();
+        };
+        let Ok(before) = &held.model else {
+            return Vec::new();
+        };
+        let is_made = |entity: &&Entity| {
+            held.stored.filled_in || held.stored.heads_made.contains(&entity.name().to_owned())
+        };
+        let same = |entity: &&Entity| {
+            let known = before.entity(entity.name());
+            head(entity).is_some() && known.and_then(head) == head(entity)
+        };
+        let made = self.model.entities().iter().filter(same).filter(is_made);
+        made.map(|entity| entity.name().to_owned()).collect()
     }
 
     /// Whether something about a table is in the way.
@@ -172,31 +194,24 @@ impl Work {
         let outstanding = !self.is_changed() && !self.was_filled_in();
         if !self.options.fill && (outstanding || !self.waiting.is_empty()) {
             self.report.notes.push(
-                "what follows from rows of before (heads, inverses, unique values) is made with --fill, not by itself"
+                "what follows from rows of before (heads, inverses, counts, unique values) is made with --fill, not by itself"
                     .to_owned(),
             );
         }
-        let counters: Vec<String> = self
-            .waiting
-            .iter()
-            .filter(|_| self.options.fill)
-            .flat_map(|table| self.entities_of(table))
-            .flat_map(|entity| row_counters(entity).map(|counter| (entity.name(), counter)))
-            .map(|(entity, counter)| {
-                format!(
-                    "counter {} of entity {entity} counts from now on; rows of before are not counted",
-                    counter.name
-                )
-            })
-            .collect();
-        self.report.notes.extend(counters);
     }
 }
 
-/// Counters that count rows, not events: counting a row again would count it twice.
-pub(crate) fn row_counters(entity: &Entity) -> impl Iterator<Item = &Counter> {
-    entity.effects().iter().filter_map(|effect| match effect {
-        Effect::Counter(counter) if counter.once == Once::Row => Some(counter),
+/// A copy that is not in step is as it was.
+fn is_provable(effect: &Effect) -> bool {
+    match effect {
+        Effect::Copy(copy) => copy.in_step.is_some(),
+        _ => true,
+    }
+}
+
+fn head(entity: &Entity) -> Option<&Head> {
+    entity.effects().iter().find_map(|effect| match effect {
+        Effect::Head(head) => Some(head),
         _ => None,
     })
 }

@@ -128,7 +128,12 @@ impl Document {
 
 /// The migrations of all models, by their names.
 pub(crate) fn all(engine: &Engine) -> Result<BTreeMap<String, Document>, Error> {
-    let documents = engine.documents()?.into_iter();
+    read(engine.documents()?)
+}
+
+/// The migrations among stored documents.
+pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<BTreeMap<String, Document>, Error> {
+    let documents = documents.into_iter();
     let migrations =
         documents.filter_map(|(name, bytes)| Some((name.strip_prefix(PREFIX)?.to_owned(), bytes)));
     migrations

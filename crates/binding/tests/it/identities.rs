@@ -14,7 +14,7 @@ fn shop() -> Models {
     let models = empty();
     models.apply(SHOP);
     for number in 1..=4 {
-        let order = json!({"customer": "ann", "number": number, "placed": "2026-11-15T10:00:00Z"});
+        let order = json!({"customer": "ann", "number": number, "placed": "2026-11-15T10:00:00.000Z"});
         models.put("shop", order).unwrap();
     }
     models
@@ -180,7 +180,7 @@ fn two_models_are_each_enforced_in_their_own_tables_without_a_restart() {
         .put("library", json!({"kind": "book", "book": "1", "title": "t"}))
         .unwrap();
     models.apply(SHOP);
-    let order = json!({"customer": "ann", "number": 1, "placed": "2026-11-15T10:00:00Z"});
+    let order = json!({"customer": "ann", "number": 1, "placed": "2026-11-15T10:00:00.000Z"});
     models.put("shop", order.clone()).unwrap();
     for (table, row) in [("library", order), ("shop", json!({"book": "1", "title": "t"}))] {
         let put = PutItem {

@@ -157,7 +157,7 @@ impl Shop {
 }
 
 fn order(number: i64) -> Value {
-    json!({"customer": "ann", "number": number, "placed": "2026-11-15T10:00:00Z"})
+    json!({"customer": "ann", "number": number, "placed": "2026-11-15T10:00:00.000Z"})
 }
 
 fn former_key(number: i64) -> Value {

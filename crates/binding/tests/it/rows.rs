@@ -7,7 +7,7 @@ use trestle_binding::{Outcome, Report};
 fn whole(number: u32) -> serde_json::Value {
     json!({
         "pk": "customer#ann", "sk": format!("order#{number:08}"), "kind": "order", "customer": "ann",
-        "number": number, "status": "open", "status_key": "open#ann", "placed": "2026-11-15T10:00:00Z",
+        "number": number, "status": "open", "status_key": "open#ann", "placed": "2026-11-15T10:00:00.000Z",
     })
 }
 

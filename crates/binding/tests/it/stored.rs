@@ -33,7 +33,8 @@ fn a_model_survives_a_restart_and_is_enforced() {
 fn another_text_is_another_version_and_takes_effect_at_once() {
     let models = empty();
     models.apply(SHOP);
-    let order = json!({"customer": "ann", "number": 1, "placed": "2026-11-15T10:00:00Z", "status": "sent"});
+    let order =
+        json!({"customer": "ann", "number": 1, "placed": "2026-11-15T10:00:00.000Z", "status": "sent"});
     assert!(models.put("shop", order.clone()).is_err());
     let wider = SHOP.replace("[\"open\", \"paid\"]", "[\"open\", \"paid\", \"sent\"]");
     let report = models.apply(&wider);

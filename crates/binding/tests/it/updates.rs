@@ -42,7 +42,7 @@ fn among_many_writers_no_update_is_lost_and_the_index_always_fits() {
     let models = empty();
     models.apply(SHOP);
     for number in 0..ORDERS {
-        let order = json!({"customer": "ann", "number": number, "placed": "2026-11-15T10:00:00Z"});
+        let order = json!({"customer": "ann", "number": number, "placed": "2026-11-15T10:00:00.000Z"});
         models.put("shop", order).unwrap();
     }
     let (models, done) = (&models, &AtomicBool::new(false));

@@ -15,7 +15,7 @@ fn shop() -> Models {
 }
 
 fn order(customer: &str, number: i64) -> Value {
-    json!({"customer": customer, "number": number, "placed": format!("2026-11-15T10:{number:02}:00Z")})
+    json!({"customer": customer, "number": number, "placed": format!("2026-11-15T10:{number:02}:00.000Z")})
 }
 
 fn open_orders(models: &Models, customer: &str) -> Vec<String> {

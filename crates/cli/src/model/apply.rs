@@ -160,7 +160,7 @@ pub(crate) fn sound(file: &std::path::Path) -> Result<String, Failure> {
 }
 
 /// The answer's text, a refusal's included: its report tells.
-fn ask(place: &PlaceFlags, call: ModelCall) -> Result<String, Failure> {
+pub(super) fn ask(place: &PlaceFlags, call: ModelCall) -> Result<String, Failure> {
     logging::start("warn", LogFormat::Text)?;
     match place.ask(call)? {
         ModelAnswer::Done(text) | ModelAnswer::Text(text) => Ok(text),

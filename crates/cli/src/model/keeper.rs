@@ -1,7 +1,7 @@
 //! Whoever is asked about models in this process: the server's admin call, and commands on a directory.
 
 use crate::migrate::refused;
-use trestle_binding::{ApplyOptions, BindError, Binding, Report, Step, Watcher};
+use trestle_binding::{ApplyOptions, BindError, Binding, RepairOptions, Report, Step, Watcher};
 use trestle_embedded::Embedded;
 use trestle_model::Problem;
 use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
@@ -26,6 +26,13 @@ impl Keeper {
                 .models()
                 .remove(&name)
                 .map(|()| ModelAnswer::Done(serde_json::json!({ "removed": name }).to_string())),
+            ModelCall::Repair { name, dry_run } => {
+                let options = RepairOptions { model: name, dry_run };
+                self.models().repair(&options, watcher).map(|report| {
+                    tracing::info!("model repair: {}", report.to_string().trim_end());
+                    ModelAnswer::Done(serde_json::json!(report).to_string())
+                })
+            }
             ModelCall::Apply {
                 text,
                 dry_run,

@@ -72,6 +72,14 @@ fn as_request(call: &ModelCall) -> (&'static str, String, &str) {
         ModelCall::List => ("GET", String::new(), ""),
         ModelCall::Text { name } => ("GET", format!("?name={}", encoded(name)), ""),
         ModelCall::Remove { name } => ("DELETE", format!("?name={}", encoded(name)), ""),
+        ModelCall::Repair { name, dry_run } => {
+            let name = name.as_ref().map(|name| format!("&name={}", encoded(name)));
+            (
+                "POST",
+                format!("?repair&dry-run={dry_run}{}", name.unwrap_or_default()),
+                "",
+            )
+        }
         ModelCall::Apply {
             text,
             dry_run,

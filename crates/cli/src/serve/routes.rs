@@ -196,7 +196,7 @@ impl ModelKeeper for RoutedModels {
                 !dry_run
             }
             ModelCall::Remove { .. } => true,
-            ModelCall::List | ModelCall::Text { .. } => false,
+            ModelCall::List | ModelCall::Text { .. } | ModelCall::Repair { .. } => false,
         };
         let answered = ModelKeeper::answer(&routes.models, call);
         if changes && matches!(answered, ModelAnswer::Done(_)) {

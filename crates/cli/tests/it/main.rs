@@ -9,6 +9,7 @@ mod migrate;
 mod model;
 mod model_proposals;
 mod models_in_database;
+mod repairing;
 mod route_commands;
 mod routes;
 mod routes_run;

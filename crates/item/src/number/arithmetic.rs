@@ -24,12 +24,47 @@ impl Number {
         self.checked_add(&other.negated())
     }
 
+    /// The number as an element of the field of this many elements, which must be a prime other than 2 and 5 below 2^63:
+    /// sums of numbers have the sums of their residues, also where a sum itself would be too precise to be stored.
+    #[must_use]
+    pub fn residue(&self, prime: u64) -> u64 {
+        let modulus = u128::from(prime);
+        // By Fermat's little theorem, this power of ten divides by ten.
+        let power = match self.exponent {
+            0 => 1,
+            up @ 1.. => power_of_ten(up.unsigned_abs().into(), modulus),
+            down => power_of_ten(
+                u128::from(down.unsigned_abs()) * (modulus - 2) % (modulus - 1),
+                modulus,
+            ),
+        };
+        let magnitude = self.coefficient() % modulus * power % modulus;
+        let residue = if self.negative && magnitude != 0 {
+            modulus - magnitude
+        } else {
+            magnitude
+        };
+        residue as u64
+    }
+
     fn negated(&self) -> Self {
         Self {
             negative: !self.negative && !self.is_zero(),
             ..*self
         }
     }
+}
+
+fn power_of_ten(mut exponent: u128, modulus: u128) -> u128 {
+    let (mut power, mut square) = (1, 10 % modulus);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power = power * square % modulus;
+        }
+        square = square * square % modulus;
+        exponent >>= 1;
+    }
+    power
 }
 
 /// Neither is zero; `upper` has the larger exponent.

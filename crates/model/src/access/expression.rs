@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use trestle_item::{AttributeValue, Item, ScalarType};
 
-use crate::attribute::plain;
+use crate::attribute::{AttributeKind, plain};
 use crate::draft::Operand;
 use crate::language::Piece;
 use crate::template::{Part, RESERVED_END, Slot};
@@ -63,21 +63,21 @@ impl Expression {
         if kind != ScalarType::S
             && let [ExpressionPiece::Slot(slot, operand)] = self.pieces.as_slice()
         {
-            let value = known(operand, parameters)?;
+            let value = slot.attribute.compared(known(operand, parameters)?);
             slot.attribute
-                .check(value)
+                .check(&value)
                 .map_err(|reason| (named(slot, operand), reason))?;
-            return Ok(value.clone());
+            return Ok(value.into_owned());
         }
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
                 ExpressionPiece::Literal(literal) => text.push_str(literal),
                 ExpressionPiece::Slot(slot, operand) => {
-                    let value = known(operand, parameters)?;
+                    let value = slot.attribute.compared(known(operand, parameters)?);
                     text.push_str(
                         &slot
-                            .text(value)
+                            .text(&value)
                             .map_err(|reason| (named(slot, operand), reason))?,
                     );
                 }
@@ -91,7 +91,9 @@ impl Expression {
         let [most @ .., ExpressionPiece::Slot(slot, operand)] = self.pieces.as_slice() else {
             return self.value(ScalarType::S, parameters);
         };
-        if slot.fixed_length().is_none() && slot.ends_before.is_none() && !slot.escape {
+        // Timestamps are of one length, and yet asked for by their year or day.
+        let is_open = slot.fixed_length().is_none() || slot.attribute.kind == AttributeKind::Timestamp;
+        if is_open && slot.ends_before.is_none() && !slot.escape {
             let before = Expression {
                 pieces: most.to_vec(),
             }

@@ -69,8 +69,9 @@ impl AccessPattern {
         parameters: &Item,
     ) -> Result<AttributeValue, Refusal> {
         let value = known(operand, parameters).map_err(|(name, reason)| self.refuses(&name, &reason))?;
-        match test.attribute.check(value) {
-            Ok(()) => Ok(value.clone()),
+        let value = test.attribute.compared(value);
+        match test.attribute.check(&value) {
+            Ok(()) => Ok(value.into_owned()),
             Err(reason) => Err(self.refuses(&test.attribute.name, &reason)),
         }
     }

@@ -1,5 +1,119 @@
 //! Timestamps as text: `2019-12-30T19:32:14Z`, with or without a fraction, always in UTC.
 
+/// How many digits the fraction of a timestamp has. Texts of one precision sort by time; texts of several do not:
+/// `…14.500Z` sorts before `…14Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Precision {
+    /// Seconds: no fraction.
+    Seconds,
+    /// Milliseconds: three digits.
+    Millis,
+    /// Microseconds: six digits.
+    Micros,
+    /// Nanoseconds: nine digits.
+    Nanos,
+}
+
+impl Precision {
+    /// Every precision, with its name in a model file, coarsest first.
+    pub const ALL: [(&'static str, Precision); 4] = [
+        ("s", Precision::Seconds),
+        ("ms", Precision::Millis),
+        ("us", Precision::Micros),
+        ("ns", Precision::Nanos),
+    ];
+
+    /// The names in a model file, coarsest first.
+    pub(crate) const NAMES: &'static [&'static str] = &["s", "ms", "us", "ns"];
+
+    /// The name in a model file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Millis => "ms",
+            Self::Micros => "us",
+            Self::Nanos => "ns",
+        }
+    }
+
+    /// The precision of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let named = Self::ALL.iter().find(|(known, _)| *known == name);
+        named.map(|(_, precision)| *precision)
+    }
+
+    /// The precision that a timestamp is written in; `None` if it is written in none of them.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let digits = fraction(text)?.len();
+        let all = Self::ALL.iter().map(|(_, precision)| *precision);
+        all.into_iter().find(|precision| precision.digits() == digits)
+    }
+
+    pub(crate) fn digits(self) -> usize {
+        match self {
+            Self::Seconds => 0,
+            Self::Millis => 3,
+            Self::Micros => 6,
+            Self::Nanos => 9,
+        }
+    }
+
+    /// How long every timestamp of this precision is.
+    pub(crate) fn length(self) -> usize {
+        const WHOLE: usize = 20;
+        match self.digits() {
+            0 => WHOLE,
+            digits => WHOLE + 1 + digits,
+        }
+    }
+
+    /// The same moment in this precision; `None` if it is written in a finer one, or is no timestamp.
+    pub(crate) fn of_moment(self, text: &str) -> Option<String> {
+        let fraction = fraction(text)?;
+        let whole = text.get(..WHOLE_WITHOUT_Z)?;
+        match (self.digits(), fraction.len()) {
+            (digits, given) if given > digits => None,
+            (0, _) => Some(format!("{whole}Z")),
+            (digits, _) => Some(format!("{whole}.{fraction:0<digits$}Z")),
+        }
+    }
+
+    /// A timestamp in this precision, without the digits that do not fit in. What is no timestamp stays as it is.
+    #[must_use]
+    pub fn cut(self, text: &str) -> String {
+        let fraction = fraction(text);
+        let kept = fraction.map(|fraction| fraction.get(..self.digits()).unwrap_or(fraction));
+        let cut = match (kept, text.get(..WHOLE_WITHOUT_Z)) {
+            (Some(""), Some(whole)) => Some(format!("{whole}Z")),
+            (Some(kept), Some(whole)) => Some(format!("{whole}.{kept}Z")),
+            _ => None,
+        };
+        cut.and_then(|cut| self.of_moment(&cut))
+            .unwrap_or_else(|| text.to_owned())
+    }
+
+    /// The coarsest precision that has all of a timestamp's digits.
+    pub(crate) fn that_holds(text: &str) -> Option<Self> {
+        let digits = fraction(text)?.len();
+        let mut all = Self::ALL.iter().map(|(_, precision)| *precision);
+        all.find(|precision| precision.digits() >= digits)
+    }
+}
+
+const WHOLE_WITHOUT_Z: usize = 19;
+
+/// The digits behind the point; empty without a point. `None` if the text is no timestamp.
+fn fraction(text: &str) -> Option<&str> {
+    if !is_timestamp(text) {
+        return None;
+    }
+    let rest = text.get(WHOLE_WITHOUT_Z..)?.strip_suffix('Z')?;
+    Some(rest.strip_prefix('.').unwrap_or(rest))
+}
+
 /// Whether a text is a timestamp that sorts by time: in UTC, with all its fields.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let Some(rest) = text.strip_suffix('Z') else {
@@ -51,11 +165,21 @@ fn days_in(year: u32, month: u32) -> u32 {
 /// The timestamp of a moment, to the millisecond. Always of one length, so that all of them sort.
 #[must_use]
 pub fn timestamp_text(epoch_ms: u64) -> String {
+    timestamp_text_in(epoch_ms, Precision::Millis)
+}
+
+/// The timestamp of a moment in a precision.
+#[must_use]
+pub fn timestamp_text_in(epoch_ms: u64, precision: Precision) -> String {
     let (seconds, millis) = (epoch_ms / 1000, epoch_ms % 1000);
     let (days, in_day) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    let whole = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    match precision.digits() {
+        0 => format!("{whole}Z"),
+        digits => format!("{whole}.{:0<digits$}Z", format!("{millis:03}")),
+    }
 }
 
 /// Days since 1970 as a date, counted in years that begin in March, so that the leap day comes last.
@@ -101,6 +225,30 @@ mod tests {
         ] {
             assert!(!is_timestamp(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_moment_is_written_in_every_precision() {
+        for (name, precision) in Precision::ALL {
+            let text = timestamp_text_in(1_577_734_334_500, precision);
+            assert_eq!(text.len(), precision.length(), "{name}");
+            assert_eq!(Precision::of(&text), Some(precision));
+            assert_eq!(
+                precision.of_moment("2019-12-30T19:32:14Z").map(|text| text.len()),
+                Some(precision.length())
+            );
+        }
+        let millis = Precision::Millis;
+        assert_eq!(
+            millis.of_moment("2019-12-30T19:32:14.5Z").as_deref(),
+            Some("2019-12-30T19:32:14.500Z")
+        );
+        assert_eq!(millis.of_moment("2019-12-30T19:32:14.5000Z"), None);
+        assert_eq!(Precision::of("2019-12-30T19:32:14.5Z"), None);
+        assert_eq!(
+            Precision::that_holds("2019-12-30T19:32:14.5000Z"),
+            Some(Precision::Micros)
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use trestle_item::AttributeValue;
 
 use super::Builder;
 use crate::access::{AccessPattern, Operation};
-use crate::attribute::{Attribute, AttributeKind};
+use crate::attribute::{Attribute, AttributeKind, Precision};
 use crate::draft::{DraftCopy, DraftCounter, DraftEntity, DraftInverse, Name};
 use crate::effect::{Amount, Copy, Counter, Effect, Inverse, InverseForm, Once, Pair, Unique};
 use crate::entity::{Entity, Role};
@@ -315,7 +315,7 @@ impl Builder<'_, '_, '_> {
             return true;
         };
         if theirs.kind == ours.kind {
-            return true;
+            return self.check_same_precision(theirs, ours, (other, entity), at, what);
         }
         let message = format!(
             "{what}: `{}` of `{}` is of type {}, but `{}` of `{}` is of type {}",
@@ -327,6 +327,37 @@ impl Builder<'_, '_, '_> {
             ours.kind.name()
         );
         self.problems.error(at, message, "give both the same type");
+        false
+    }
+
+    /// One moment has one text on both sides.
+    fn check_same_precision(
+        &mut self,
+        theirs: &Attribute,
+        ours: &Attribute,
+        of: (&Entity, &Entity),
+        at: usize,
+        what: &str,
+    ) -> bool {
+        if theirs.precision == ours.precision {
+            return true;
+        }
+        let said = |attribute: &Attribute| match attribute.precision {
+            Some(precision) => format!("has the precision {:?}", precision.name()),
+            None => "has no precision".to_owned(),
+        };
+        let message = format!(
+            "{what}: the timestamp `{}` of `{}` {}, but `{}` of `{}` {}",
+            theirs.name,
+            of.0.name,
+            said(theirs),
+            ours.name,
+            of.1.name,
+            said(ours)
+        );
+        let precision = theirs.precision.or(ours.precision).map_or("ms", Precision::name);
+        let help = format!("give both the same: `{{ type = \"timestamp\", precision = {precision:?} }}`");
+        self.problems.error(at, message, help);
         false
     }
 

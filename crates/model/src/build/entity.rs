@@ -95,6 +95,7 @@ impl Builder<'_, '_, '_> {
         }
         attributes.sort_by(|one, two| one.name.cmp(&two.name));
         attributes.dedup_by(|one, two| one.name == two.name);
+        self.decide_precisions(&mut attributes, draft, table, what);
         self.check_tag_attribute(draft, table, what);
         self.check_ttl_attribute(draft, table, what);
         attributes

@@ -5,7 +5,7 @@ use trestle_item::Item;
 
 use super::Stopped;
 use super::ledger::Ledger;
-use super::pairs::related;
+use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
 use crate::access::{AccessPattern, Bound};
@@ -18,7 +18,7 @@ use crate::refusal::{Given, Keeps, Refusal};
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    copy: Copy,
+    pub(super) copy: Copy,
     /// Position of the entity it is copied from.
     pub(super) from: usize,
     /// Whether a row can do without.
@@ -102,7 +102,7 @@ pub(super) fn take(
         );
         return Ok(());
     }
-    let at = ledger.find(from, from.key_from(&identity)?)?;
+    let at = ledger.find(from, key_of_other(row.entity, from, &identity)?)?;
     let theirs = step.copy.attributes.iter().map(|pair| (&pair.theirs, &pair.ours));
     match (ledger.row(at), stored) {
         (Some(original), _) => copy_from(&original, item, theirs),

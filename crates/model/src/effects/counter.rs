@@ -7,7 +7,7 @@ use trestle_item::{AttributeValue, Item, Number};
 use super::Stopped;
 use super::ledger::{At, Ledger};
 use super::members::joined;
-use super::pairs::related;
+use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::{Row, identified};
 use crate::attribute::{plain, said};
@@ -21,9 +21,9 @@ const OUT_OF_BOUNDS: &str = "cannot count any further";
 /// What is known about a counter before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    counter: Counter,
+    pub(super) counter: Counter,
     /// Position of the entity that counts.
-    entity: usize,
+    pub(super) entity: usize,
     /// Whether its row can be made of its identity alone.
     stands_alone: bool,
 }
@@ -46,27 +46,50 @@ impl Step {
     }
 
     /// `None` for a row that does not count.
-    fn count(&self, other: &Entity, item: &Item) -> Result<Option<Count>, Refusal> {
-        let mut only = self.counter.only.iter();
-        if !only.all(|(name, value)| item.get(name) == Some(value)) {
+    fn count(&self, entity: &Entity, other: &Entity, item: &Item) -> Result<Option<Count>, Refusal> {
+        if !self.applies_to(item) {
             return Ok(None);
         }
         let Some(identity) = related(other, &self.counter.with, item) else {
             return Ok(None);
         };
-        let amount = match &self.counter.by {
-            Amount::Fixed(amount) => Some(Number::from(*amount)),
-            Amount::Attribute(name) => item.get(name).and_then(AttributeValue::as_n).copied(),
-        };
         Ok(Some(Count {
-            key: other.key_from(&identity)?,
+            key: key_of_other(entity, other, &identity)?,
             identity,
-            amount: amount.unwrap_or_default(),
+            amount: self.amount(item),
         }))
+    }
+
+    /// Whether a row is one of those that count.
+    pub(super) fn applies_to(&self, item: &Item) -> bool {
+        let mut only = self.counter.only.iter();
+        only.all(|(name, value)| item.get(name) == Some(value))
+    }
+
+    /// How much a row counts. One without the attribute counts nothing.
+    pub(super) fn amount(&self, item: &Item) -> Number {
+        match &self.counter.by {
+            Amount::Fixed(amount) => Number::from(*amount),
+            Amount::Attribute(name) => item
+                .get(name)
+                .and_then(AttributeValue::as_n)
+                .copied()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// What a counting row counts from.
+    pub(super) fn base(&self, other: &Entity) -> Number {
+        other.count_base(&self.counter.attribute)
     }
 
     fn refused(&self, other: &Entity, reason: &str) -> Refusal {
         unfit(other, &self.counter.attribute, reason)
+    }
+
+    /// Counts in a row.
+    pub(super) fn add(&self, other: &Entity, item: &mut Item, amount: &Number) -> Result<(), Refusal> {
+        add(other, &self.counter.attribute, item, amount)
     }
 
     /// Counts in a row of the ledger.
@@ -78,7 +101,7 @@ impl Step {
         mut item: Item,
         amount: &Number,
     ) -> Result<(), Refusal> {
-        add(other, &self.counter.attribute, &mut item, amount)?;
+        self.add(other, &mut item, amount)?;
         ledger.put(other, at, item);
         Ok(())
     }
@@ -116,9 +139,9 @@ fn count_rows(
         return Ok(());
     };
     // What could never be counted was not.
-    let before = old.and_then(|old| step.count(other, old).ok().flatten());
+    let before = old.and_then(|old| step.count(row.entity, other, old).ok().flatten());
     let after = match new {
-        Some(new) => step.count(other, new)?,
+        Some(new) => step.count(row.entity, other, new)?,
         None => None,
     };
     let same = match (&before, &after) {
@@ -240,7 +263,7 @@ fn unfit(entity: &Entity, attribute: &str, reason: &str) -> Refusal {
 
 /// An event counts when it is first seen. That its row goes or changes does not make it unseen: a redelivery after
 /// that would count again.
-fn count_events(
+pub(super) fn count_events(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     attributes: &[String],
@@ -255,10 +278,10 @@ fn count_events(
     let Some((new, event)) = new.and_then(|new| Some((new, event(attributes, new)?))) else {
         return Ok(());
     };
-    let Some(count) = step.count(other, new)? else {
+    let Some(count) = step.count(counted.entity, other, new)? else {
         return Ok(());
     };
-    let before = old.and_then(|old| step.count(other, old).ok().flatten());
+    let before = old.and_then(|old| step.count(counted.entity, other, old).ok().flatten());
     let known = before.is_some_and(|before| before.key == count.key);
     if known && old.and_then(|old| self::event(attributes, old)).as_ref() == Some(&event) {
         return Ok(());
@@ -278,7 +301,7 @@ fn count_events(
 
 /// What an event is remembered by; `None` if the row lacks an attribute of it. One attribute stands for itself; several
 /// are joined so that two events never have the same text.
-fn event(attributes: &[String], item: &Item) -> Option<String> {
+pub(super) fn event(attributes: &[String], item: &Item) -> Option<String> {
     if let [only] = attributes {
         return item.get(only).map(plain).filter(|text| !text.is_empty());
     }

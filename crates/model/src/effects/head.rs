@@ -10,7 +10,8 @@ use trestle_env::Timestamp;
 use trestle_hook::By;
 use trestle_item::{AttributeValue, Item, Number};
 
-use self::group::{Group, Member};
+pub(super) use self::group::Group;
+use self::group::Member;
 use super::Stopped;
 use super::ledger::{At, Ledger};
 use super::plan::Parts;
@@ -24,15 +25,15 @@ pub(super) use point::{point, unpoint};
 /// What is known about a head before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    head: Head,
+    pub(super) head: Head,
     /// Position of the head's entity.
-    entity: usize,
+    pub(super) entity: usize,
     /// Attributes of a row that its head does not have.
-    left_out: Vec<String>,
+    pub(super) left_out: Vec<String>,
     /// The attribute that says when a row expires.
     ttl: Option<String>,
     /// How the rows of a group are found with one query, if they can be.
-    group: Option<Group>,
+    pub(super) group: Option<Group>,
     /// Whether being demoted undoes a mark of being promoted, so that no two rows ever have it.
     marks: bool,
 }
@@ -109,17 +110,17 @@ impl Step {
     }
 
     /// Whether a row looks like the one that was promoted.
-    fn is_marked(&self, item: &Item) -> bool {
+    pub(super) fn is_marked(&self, item: &Item) -> bool {
         let mut set = self.head.promote.set.iter();
         self.marks && set.all(|(name, value)| item.get(name) == Some(value))
     }
 
-    fn expires(&self, item: &Item, now: Timestamp) -> bool {
+    pub(super) fn expires(&self, item: &Item, now: Timestamp) -> bool {
         let seconds = self.ttl.as_ref().and_then(|name| item.get(name)?.as_n());
         seconds.is_some_and(|seconds| *seconds <= Number::from(now.as_secs()))
     }
 
-    fn promote(&self, item: &mut Item, old: Option<&Item>, now: Timestamp) {
+    pub(super) fn promote(&self, item: &mut Item, old: Option<&Item>, now: Timestamp) {
         // What was demoted before is to stay again. A new row's own time to live is its own.
         if let Some(ttl) = &self.ttl
             && self.head.demote.expire_after_seconds.is_some()
@@ -142,7 +143,7 @@ impl Step {
     }
 
     /// The head that a row makes.
-    fn content(&self, row: &Item, previous: Vec<(String, AttributeValue)>) -> Item {
+    pub(super) fn content(&self, row: &Item, previous: Vec<(String, AttributeValue)>) -> Item {
         let own = row.iter().filter(|(name, _)| !self.left_out.contains(name));
         let own = own.map(|(name, value)| (name.clone(), value.clone()));
         own.chain(previous).collect()
@@ -227,6 +228,27 @@ pub(super) fn stand(
     Ok(Some((Standing { head: at, place }, edited)))
 }
 
+/// Whether the head of its group stands for a row.
+pub(super) fn leads(
+    ledger: &mut Ledger<'_, '_>,
+    step: &Step,
+    entity: Option<&Entity>,
+    at: At,
+) -> Result<bool, Stopped> {
+    let of_head = ledger.model.entities.get(step.entity);
+    let (Some(of_head), Some(entity), Some(stored)) = (of_head, entity, ledger.settled(at)) else {
+        return Ok(false);
+    };
+    let Ok(key) = of_head.key_from(&stored) else {
+        return Ok(false);
+    };
+    let head = ledger.find(of_head, key)?;
+    let head = ledger.row(head);
+    Ok(head
+        .zip(ledger.key(at))
+        .is_some_and(|(head, key)| points_at(entity, &head, key)))
+}
+
 fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
     let rank = step.head.rank(new);
     rank.is_some() && old.and_then(|old| step.head.rank(old)) != rank
@@ -258,7 +280,7 @@ fn keeps_its_place(
 }
 
 /// Whether a head stands for the row with this key.
-fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
+pub(super) fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
     entity.key_from(head).is_ok_and(|its| its == *key)
 }
 
@@ -320,7 +342,7 @@ pub(super) fn follow(
 }
 
 /// Demotes the row that a head stands for. What is to be remembered of it.
-fn succeed(
+pub(super) fn succeed(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,
@@ -344,7 +366,7 @@ fn succeed(
 }
 
 /// Who comes after a row that is the newest no more.
-enum Successor {
+pub(super) enum Successor {
     Row(At),
     Nobody,
     Unknown,
@@ -409,7 +431,7 @@ fn newest_of_group(
 }
 
 /// The row before, if what the head remembers identifies it.
-fn remembered_row(
+pub(super) fn remembered_row(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     entity: &Entity,

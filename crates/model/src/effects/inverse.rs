@@ -8,7 +8,7 @@ use trestle_item::{AttributeValue, Item};
 use super::Stopped;
 use super::ledger::Ledger;
 use super::members::{joined, without};
-use super::pairs::related;
+use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
 use crate::effect::{Effect, Inverse, InverseForm, Pair};
@@ -17,16 +17,20 @@ use crate::entity::Entity;
 /// What is known about an inverse before anything is written. A relation makes two: one for each side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
+    /// Its name.
+    pub(super) name: String,
     /// Position of the other side.
-    entity: usize,
-    form: Form,
+    pub(super) entity: usize,
+    pub(super) form: Form,
+    /// Whether this side declares it.
+    pub(super) declared: bool,
     /// Whether rows of the other side hold nothing but such sets, so that one without members is nothing.
     only_sets: bool,
 }
 
 /// How one side of a relation keeps the other.
 #[derive(Clone, Debug, PartialEq)]
-enum Form {
+pub(super) enum Form {
     Identities {
         /// This side's attribute with identities of the other.
         of: String,
@@ -62,8 +66,10 @@ impl Step {
             },
         };
         Some(Step {
+            name: inverse.name.clone(),
             entity,
             form,
+            declared: true,
             only_sets: has_only_sets(parts, other),
         })
     }
@@ -83,8 +89,10 @@ impl Step {
             },
         };
         Some(Step {
+            name: inverse.name.clone(),
             entity,
             form,
+            declared: false,
             only_sets: false,
         })
     }
@@ -193,7 +201,7 @@ pub(super) fn run(
 }
 
 /// The identities that an attribute holds: one, or a set of them.
-fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
+pub(super) fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     match item.and_then(|item| item.get(of)) {
         Some(AttributeValue::S(one)) => BTreeSet::from([one.as_str()]),
         Some(AttributeValue::Ss(several)) => several.iter().map(String::as_str).collect(),
@@ -201,7 +209,7 @@ fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     }
 }
 
-fn join(
+pub(super) fn join(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     (entity, other): (&Entity, &Entity),
@@ -209,7 +217,7 @@ fn join(
     own: &str,
 ) -> Result<(), Stopped> {
     let identity = identity(other, theirs);
-    let at = ledger.find(other, other.key_from(&identity)?)?;
+    let at = ledger.find(other, key_of_other(entity, other, &identity)?)?;
     let row = ledger.row(at);
     if let Some((name, members)) = step.form.with_member(row.as_deref(), own) {
         let before = row
@@ -253,7 +261,7 @@ fn give_up(
     Ok(())
 }
 
-fn leave(
+pub(super) fn leave(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
     other: &Entity,
@@ -283,7 +291,7 @@ fn leave(
     Ok(())
 }
 
-fn identity(other: &Entity, theirs: &str) -> Item {
+pub(super) fn identity(other: &Entity, theirs: &str) -> Item {
     let names = other.identity.iter();
     names.map(|name| (name.as_str(), theirs)).collect()
 }
@@ -327,7 +335,7 @@ fn is_nothing(ledger: &Ledger<'_, '_>, other: &Entity, item: &Item) -> bool {
 }
 
 /// One row of the other side for each row of this one.
-fn mirror(
+pub(super) fn mirror(
     ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     with: &[Pair],
@@ -338,7 +346,7 @@ fn mirror(
     let before = row.old.and_then(|old| related(other, with, old));
     let before = before.and_then(|identity| other.key_from(&identity).ok());
     let after = match new.and_then(|new| related(other, with, new)) {
-        Some(identity) => Some(other.key_from(&identity)?),
+        Some(identity) => Some(key_of_other(row.entity, other, &identity)?),
         None => None,
     };
     if let Some(gone) = before.filter(|before| after.as_ref() != Some(before)) {

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use trestle_item::Item;
 
 use super::ledger::{At, Ledger};
+use super::{Stopped, head};
 use crate::effect::Effect;
 use crate::entity::Entity;
 
@@ -14,19 +15,30 @@ pub(super) struct Ordered<'a> {
     pub(super) at: At,
     pub(super) entity: Option<&'a Entity>,
     pub(super) new: Option<&'a Item>,
+    /// Whether a head stands for it.
+    pub(super) leads: bool,
 }
 
-/// Originals come before their copies, rows that go before those that come, and older rows of a group before newer ones:
-/// so a head remembers the row before it.
-pub(super) fn order(ledger: &Ledger<'_, '_>, rows: &mut [Ordered<'_>]) {
+/// Originals come before their copies, and rows that go before those that come. Of a group, the row that its head stands
+/// for comes first, so that no other demotes it before it is known what it will be; then older ones before newer ones, so
+/// that the head remembers the row before it.
+pub(super) fn order(ledger: &mut Ledger<'_, '_>, rows: &mut [Ordered<'_>]) -> Result<(), Stopped> {
     if rows.len() < 2 {
-        return;
+        return Ok(());
+    }
+    for row in rows.iter_mut() {
+        if let Some(step) = row
+            .entity
+            .and_then(|entity| ledger.model.plan_of(entity)?.head.as_ref())
+        {
+            row.leads = head::leads(ledger, step, row.entity, row.at)?;
+        }
     }
     let depth = |row: &Ordered<'_>| {
         let plan = row.entity.and_then(|entity| ledger.model.plan_of(entity));
         plan.map_or(0, |plan| plan.copy_depth)
     };
-    rows.sort_by_cached_key(|row| (depth(row), row.new.is_some(), ledger.place(row.at)));
+    rows.sort_by_cached_key(|row| (depth(row), !row.leads, row.new.is_some(), ledger.place(row.at)));
     // Ranks of different types have no total order, which the sort of the standard library needs.
     for end in 1..rows.len() {
         let mut at = end;
@@ -35,13 +47,14 @@ pub(super) fn order(ledger: &Ledger<'_, '_>, rows: &mut [Ordered<'_>]) {
             at -= 1;
         }
     }
+    Ok(())
 }
 
 /// Whether one of two rows of an entity is newer than the other.
 fn is_newer(one: Option<&Ordered<'_>>, two: Option<&Ordered<'_>>) -> bool {
     let newer = |one: &Ordered<'_>, two: &Ordered<'_>| {
         let (entity, other) = (one.entity?, two.entity?);
-        let same = entity.position == other.position;
+        let same = entity.position == other.position && !one.leads && !two.leads;
         let head = entity.effects.iter().find_map(|effect| match effect {
             Effect::Head(head) if same => Some(head),
             _ => None,

@@ -17,11 +17,11 @@ use crate::refusal::Refusal;
 /// A row of the request that the model knows.
 pub(super) struct Root<'m> {
     /// The position of its change.
-    position: usize,
+    pub(super) position: usize,
     /// The position of its table.
     at: usize,
-    table: &'m Table,
-    entity: Option<&'m Entity>,
+    pub(super) table: &'m Table,
+    pub(super) entity: Option<&'m Entity>,
     is_followed: bool,
 }
 
@@ -134,7 +134,7 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
             ledger.give(at, as_given(root, change)?);
         }
     }
-    let written = in_order(ledger, changes, roots, false);
+    let written = in_order(ledger, changes, roots, false)?;
     if roots.len() > 1 {
         for at in &written {
             prepare(ledger, *at)?;
@@ -147,7 +147,7 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
     }
     settle_all(ledger)?;
     // What a client writes to rows that the database keeps is held against what follows from the others.
-    for at in in_order(ledger, changes, roots, true) {
+    for at in in_order(ledger, changes, roots, true)? {
         let change = roots.get(at).and_then(|root| changes.get(root.position));
         let kept = roots.get(at).and_then(|root| root.entity);
         if let (Some(change), Some(kept)) = (change, kept) {
@@ -174,11 +174,11 @@ fn as_given(root: &Root<'_>, change: &Change<'_>) -> Result<Option<Arc<Item>>, R
 
 /// The roots that the database keeps, or the others, in an order that does not depend on that of the request.
 fn in_order(
-    ledger: &Ledger<'_, '_>,
+    ledger: &mut Ledger<'_, '_>,
     changes: &[Change<'_>],
     roots: &[Root<'_>],
     is_kept: bool,
-) -> Vec<usize> {
+) -> Result<Vec<usize>, Stopped> {
     let mut ordered: Vec<Ordered<'_>> = Vec::with_capacity(roots.len());
     for (at, root) in roots.iter().enumerate() {
         let Some(change) = changes.get(root.position) else {
@@ -189,9 +189,10 @@ fn in_order(
                 at,
                 entity: root.entity,
                 new: change.new.map(|new| &**new),
+                leads: false,
             });
         }
     }
-    order(ledger, &mut ordered);
-    ordered.into_iter().map(|root| root.at).collect()
+    order(ledger, &mut ordered)?;
+    Ok(ordered.into_iter().map(|root| root.at).collect())
 }

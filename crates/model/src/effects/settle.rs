@@ -23,9 +23,12 @@ pub(super) struct Row<'a> {
 /// Settles rows until none waits.
 pub(super) fn settle_all(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
     while let Some(waiting) = ledger.next()? {
-        let follows = ledger.cause() != waiting.at;
+        let at = waiting.at;
+        let cause = ledger.cause();
         settle(ledger, waiting).map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) if follows => Stopped::Refused(Refusal::Following {
+            Stopped::Refused(refusal) if at != cause => Stopped::Refused(Refusal::Following {
+                written: ledger.entity_at(cause),
+                consequence: ledger.consequence(at),
                 cause: Box::new(refusal),
             }),
             stopped => stopped,
@@ -190,10 +193,14 @@ impl Settling<'_, '_, '_, '_> {
 
     fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
         let (entity, now) = (self.row.entity, self.ledger.now);
-        let derived =
+        let mut derived =
             self.ledger
                 .model
                 .derive_as(self.table, entity, self.row.old, item, Some(now.as_millis()))?;
+        if self.ledger.keeps_times {
+            let kept = |name: &str| entity.updated.as_deref() == Some(name) && item.contains_key(name);
+            derived.set.retain(|(name, _)| !kept(name));
+        }
         if !derived.is_empty() {
             derived.apply(Arc::make_mut(item));
         }
@@ -230,7 +237,7 @@ pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     row
 }
 
-fn fill_identity(entity: &Entity, item: &mut Item) {
+pub(super) fn fill_identity(entity: &Entity, item: &mut Item) {
     if entity.identity.iter().all(|name| item.contains_key(name)) {
         return;
     }

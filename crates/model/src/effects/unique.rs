@@ -3,7 +3,8 @@
 use trestle_item::Item;
 
 use super::Stopped;
-use super::ledger::Ledger;
+use super::ledger::{At, Ledger};
+use super::pairs::key_of_other;
 use super::plan::Parts;
 use super::settle::Row;
 use crate::attribute::plain;
@@ -14,7 +15,7 @@ use crate::refusal::Refusal;
 /// What is known about a unique value before anything is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    unique: Unique,
+    pub(super) unique: Unique,
     /// Position of the entity that keeps the value.
     pub(super) entity: usize,
 }
@@ -28,11 +29,18 @@ impl Step {
     }
 
     /// The key of the value's row; `None` for a row that lacks the value.
-    fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+    pub(super) fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+        self.key_for(keeper, keeper, item)
+    }
+
+    /// The same; a refusal says that a row of `written` needs it.
+    fn key_for(&self, written: &Entity, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
         if !self.unique.attributes.iter().all(|name| item.contains_key(name)) {
             return Ok(None);
         }
-        keeper.key_from(item).map(Some)
+        let values = self.unique.attributes.iter();
+        let values = values.filter_map(|name| Some((name.clone(), item.get(name)?.clone())));
+        key_of_other(written, keeper, &values.collect()).map(Some)
     }
 }
 
@@ -47,7 +55,7 @@ pub(super) fn run(
     };
     let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
     let after = match new {
-        Some(new) => step.key(keeper, new)?,
+        Some(new) => step.key_for(row.entity, keeper, new)?,
         None => None,
     };
     if let Some(released) = before.filter(|before| after.as_ref() != Some(before)) {
@@ -67,14 +75,19 @@ pub(super) fn run(
     {
         return Err(taken(step, row.entity, new, &kept).into());
     }
+    claim(ledger, keeper, at, new);
+    Ok(())
+}
+
+/// Makes a value's row say that it is this row's.
+pub(super) fn claim(ledger: &mut Ledger<'_, '_>, keeper: &Entity, at: At, owner: &Item) {
     let kept = keeper.attributes.iter();
-    let kept = kept.filter_map(|attribute| Some((&attribute.name, new.get(&attribute.name)?)));
+    let kept = kept.filter_map(|attribute| Some((&attribute.name, owner.get(&attribute.name)?)));
     ledger.put(
         keeper,
         at,
         kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
     );
-    Ok(())
 }
 
 /// Whether the owner of a value is another row of the request, which has the value no more.

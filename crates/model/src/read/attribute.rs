@@ -3,7 +3,7 @@
 use trestle_item::AttributeValue;
 
 use super::section::{Section, Value, described, integer, scalar, text};
-use crate::attribute::{Attribute, AttributeKind};
+use crate::attribute::{Attribute, AttributeKind, Precision};
 use crate::chars::CharSet;
 use crate::draft::Name;
 use crate::fields;
@@ -45,6 +45,7 @@ fn attribute(what: &str, name: &Name, value: &Value<'_>, problems: &mut Problems
     attribute.optional = section.is_set("optional", problems);
     attribute.immutable = section.is_set("immutable", problems);
     read_text_rules(&section, &mut attribute, problems);
+    read_precision(&section, &mut attribute, problems);
     read_values(&section, &mut attribute, problems);
     Some(attribute)
 }
@@ -100,6 +101,21 @@ fn read_text_rules(section: &Section<'_>, attribute: &mut Attribute, problems: &
             );
         }
     }
+}
+
+fn read_precision(section: &Section<'_>, attribute: &mut Attribute, problems: &mut Problems<'_>) {
+    let Some(name) = section.choice("precision", Precision::NAMES, problems) else {
+        return;
+    };
+    if attribute.kind == AttributeKind::Timestamp {
+        attribute.precision = Precision::from_name(name);
+        return;
+    }
+    let at = section
+        .value("precision")
+        .map_or(section.at, |value| value.span().start);
+    let message = format!("{} is of type {}", section.what, attribute.kind.name());
+    problems.error(at, message, "`precision` is for timestamps only; leave it out");
 }
 
 fn bounds(value: &Value<'_>) -> Option<(usize, usize)> {

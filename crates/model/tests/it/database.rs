@@ -9,6 +9,7 @@ use trestle_env::Timestamp;
 use trestle_expr::{Condition, Kind, Placeholders};
 use trestle_hook::{Becomes, By, Change, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, Number};
+use trestle_model::audit::{Audit, AuditOptions, Finding};
 use trestle_model::{COUNTS_KEY, COUNTS_TABLE, Model, Projection, Stopped, Table};
 
 use crate::rows::{model, system};
@@ -189,6 +190,15 @@ impl Database {
         })
     }
 
+    /// Writes a row with its keys, and nothing that follows from it.
+    pub(crate) fn put_raw(&mut self, table: &str, line: &str) {
+        let mut row = self.model.place(table, item(line), self.now_ms).unwrap();
+        let derived = self.model.derive(table, None, &row, self.now_ms).unwrap();
+        derived.unwrap().apply(&mut row);
+        let place = self.place(table, &row);
+        self.rows.insert(place, row);
+    }
+
     /// UpdateItem: sets what the line says, and removes what is named.
     pub(crate) fn update(
         &mut self,
@@ -277,18 +287,14 @@ impl Database {
             .map(|(place, _)| place.clone())
             .collect();
         for (at, (write, place)) in writes.into_iter().zip(&places).enumerate() {
-            let row = match verdict.row(at).clone() {
-                Becomes::AsWritten => write.new,
-                Becomes::Item(item) => {
-                    assert_ne!(
-                        Some(&item),
-                        write.new.as_ref(),
-                        "a row that stays as it is written"
-                    );
-                    Some(item)
-                }
-                Becomes::Removed => None,
-            };
+            let becomes = verdict.row(at).clone();
+            let is_as_written = becomes == Becomes::AsWritten;
+            let row = becomes.apply(write.new.clone());
+            assert_eq!(
+                is_as_written,
+                row == write.new,
+                "a row that stays as it is written"
+            );
             match row {
                 Some(row) => {
                     assert_eq!(self.place(&write.table, &row), *place, "a row keeps its key");
@@ -336,4 +342,72 @@ pub(crate) fn line(row: &Item, without: &[&str]) -> String {
     let mut words: Vec<String> = words.collect();
     words.sort();
     words.join(" ")
+}
+
+impl Database {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.now_ms)
+    }
+
+    /// What an audit finds, with the rows in two parts.
+    pub(crate) fn audit(&self, options: AuditOptions) -> Vec<Finding> {
+        let audit = Audit::new(&self.model, self.now(), options);
+        let (mut survey, mut second) = (audit.survey(), audit.survey());
+        for (at, ((table, _), row)) in self.rows.iter().enumerate() {
+            let survey = if at % 2 == 0 { &mut survey } else { &mut second };
+            survey.look(table, row, self).unwrap();
+        }
+        survey.merge(second);
+        let surveyed = survey.finish();
+        let mut found = surveyed.findings;
+        for suspects in &surveyed.suspects {
+            let (mut inquiry, mut second) = (audit.inquiry(suspects), audit.inquiry(suspects));
+            for (at, ((table, _), row)) in self.rows.iter().enumerate() {
+                let inquiry = if at % 2 == 0 { &mut inquiry } else { &mut second };
+                inquiry.look(table, row, self).unwrap();
+            }
+            inquiry.merge(second);
+            found.merge(inquiry.finish());
+        }
+        assert_eq!(found.total(), found.kept.len() as u64);
+        found.in_order()
+    }
+
+    /// What is wrong, in short: kind, entity, and what is there.
+    pub(crate) fn wrong(&self) -> Vec<String> {
+        let found = self.audit(AuditOptions::default());
+        found
+            .iter()
+            .map(|f| format!("{} {}: {}", f.kind.name(), f.entity, f.there))
+            .collect()
+    }
+
+    /// Mends what an audit finds until nothing is left that can be mended; the findings that are left.
+    pub(crate) fn repair(&mut self, options: &AuditOptions) -> Vec<Finding> {
+        for _ in 0..8 {
+            let found = self.audit(options.clone());
+            let (mendable, left): (Vec<_>, Vec<_>) = found.into_iter().partition(Finding::can_be_mended);
+            if mendable.is_empty() {
+                return left;
+            }
+            let mut mended = 0;
+            for finding in &mendable {
+                let Ok(companions) = self.model.mend(finding, self, self.now()) else {
+                    continue;
+                };
+                mended += companions.len();
+                for companion in companions {
+                    let place = self.place(&companion.table, &companion.key);
+                    match companion.item {
+                        Some(item) => self.rows.insert(place, Arc::unwrap_or_clone(item)),
+                        None => self.rows.remove(&place),
+                    };
+                }
+            }
+            if mended == 0 {
+                return mendable.into_iter().chain(left).collect();
+            }
+        }
+        panic!("never ends: {:?}", self.audit(options.clone()));
+    }
 }

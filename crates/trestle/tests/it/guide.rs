@@ -26,7 +26,7 @@ async fn write_and_read(db: &Shop<impl Database>) -> Result<(), Box<dyn std::err
     let mut order = Order::from(NewOrder {
         customer: "ada".into(),
         number: 1,
-        placed: Timestamp::parse("2024-05-01T08:00:00Z")?,
+        placed: Timestamp::parse("2024-05-01T08:00:00.000Z")?,
         cents: 1250,
     });
     order.note = Some("as a gift".into());
@@ -88,7 +88,7 @@ async fn transaction(db: &Shop<impl Database>) -> Result<(), Box<dyn std::error:
     let next = NewOrder {
         customer: "ada".into(),
         number: 2,
-        placed: Timestamp::parse("2024-05-02T08:00:00Z")?,
+        placed: Timestamp::parse("2024-05-02T08:00:00.000Z")?,
         cents: 300,
     };
     let sent = db.update_order(OrderKey {

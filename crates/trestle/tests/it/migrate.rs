@@ -34,7 +34,7 @@ fn order(number: i64) -> before::NewOrder {
     before::NewOrder {
         customer: "ada".into(),
         number,
-        placed: Timestamp::parse("2024-05-01T08:00:00Z").unwrap(),
+        placed: Timestamp::parse("2024-05-01T08:00:00.000Z").unwrap(),
         cents: 1250,
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trestle_item::{AttributeValue, Number};
-use trestle_model::{Attribute, AttributeKind, timestamp_text};
+use trestle_model::{Attribute, AttributeKind, Precision, timestamp_text};
 
 use super::{Ordered, Text, Value};
 
@@ -35,6 +35,13 @@ impl Timestamp {
     #[must_use]
     pub fn from_millis(millis: u64) -> Self {
         Timestamp(timestamp_text(millis))
+    }
+
+    /// The same moment in another precision; what does not fit in is cut off. An attribute of a key has one precision:
+    /// milliseconds, unless the model says otherwise.
+    #[must_use]
+    pub fn in_precision(&self, precision: Precision) -> Self {
+        Timestamp(precision.cut(&self.0))
     }
 
     /// The text.
@@ -144,6 +151,18 @@ mod tests {
             Timestamp::from_millis(1_600_000_000_250).moment().as_millis(),
             1_600_000_000_250
         );
+    }
+
+    #[test]
+    fn a_moment_is_written_in_any_precision() {
+        let millis = Timestamp::from_millis(1_600_000_000_250);
+        for (precision, text) in [
+            (Precision::Seconds, "2020-09-13T12:26:40Z"),
+            (Precision::Millis, "2020-09-13T12:26:40.250Z"),
+            (Precision::Micros, "2020-09-13T12:26:40.250000Z"),
+        ] {
+            assert_eq!(millis.in_precision(precision).as_str(), text);
+        }
     }
 
     #[test]

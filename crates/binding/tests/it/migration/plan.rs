@@ -72,7 +72,7 @@ fn what_else_is_new_in_the_version_comes_with_it_and_before_it() {
     assert!(matches!(plan.report.steps[0], Step::CreateIndex { .. }), "{plan}");
     let day = |shop: &Shop| {
         shop.models
-            .partition("shop", "by_day", "day_key", "day#2026-11-15T10:00:00Z")
+            .partition("shop", "by_day", "day_key", "day#2026-11-15T10:00:00.000Z")
     };
     let before = day(&shop);
     assert_eq!(

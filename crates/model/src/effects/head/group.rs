@@ -13,11 +13,11 @@ use crate::model::{KeySchema, Table};
 use crate::template::KeyTemplate;
 
 /// A row of a group.
-pub(super) type Member = (At, Arc<Item>);
+pub(in crate::effects) type Member = (At, Arc<Item>);
 
 /// The partition that holds a group.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Group {
+pub(in crate::effects) struct Group {
     table_name: String,
     index: Option<String>,
     hash: Vec<KeyTemplate>,
@@ -75,7 +75,7 @@ impl Group {
     }
 
     /// All rows of the group that a head stands for.
-    pub(super) fn rows(
+    pub(in crate::effects) fn rows(
         &self,
         ledger: &mut Ledger<'_, '_>,
         entity: &Entity,

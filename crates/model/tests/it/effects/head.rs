@@ -297,17 +297,24 @@ fn a_new_row_keeps_the_time_to_live_it_came_with() {
 }
 
 #[test]
-fn timestamps_with_and_without_fractions_are_compared_as_times() {
+fn times_that_decide_which_row_is_the_newest_have_one_precision() {
     let text = APART.replace("rank = { type = \"integer\"", "rank = { type = \"timestamp\"");
     let mut database = Database::new(&text);
     for (version, at) in [
-        (1, "2020-01-01T00:00:00Z"),
-        (2, "2020-01-01T00:00:00.5Z"),
-        (3, "2020-01-01T00:00:00Z"),
+        (1, "2020-01-01T00:00:00.000Z"),
+        (2, "2020-01-01T00:00:00.500Z"),
+        (3, "2020-01-01T00:00:00.001Z"),
     ] {
         database
             .put("rows", &format!("name=a version:={version} rank={at}"))
             .unwrap();
     }
     assert_eq!(state(&database), "2<1 [1:- 2:- 3:-]");
+    let refused = database
+        .put("rows", "name=a version:=4 rank=2020-01-01T00:00:01Z")
+        .unwrap_err();
+    assert!(
+        refused.contains("write \"2020-01-01T00:00:01.000Z\""),
+        "{refused}"
+    );
 }

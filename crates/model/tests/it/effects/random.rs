@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use trestle_item::{AttributeValue, Item};
+use trestle_model::Role;
+use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use crate::database::{self, Database};
 use crate::rows::text;
@@ -454,9 +456,119 @@ proptest! {
             set_back: BTreeSet::new(),
             delivered: BTreeMap::new(),
         };
+        for (at, writes) in requests.iter().enumerate() {
+            run.take(writes);
+            run.check();
+            if at % 4 == 0 || at + 1 == requests.len() {
+                assert_eq!(run.database.wrong(), Vec::<String>::new(), "after {writes:?}");
+            }
+        }
+    }
+
+    /// Rows are lost, attributes are lost, and values are exchanged, behind the model's back.
+    #[test]
+    fn whatever_is_damaged_is_found_and_mended(
+        requests in prop::collection::vec(requests(), 10..40),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..4_u8), 1..5),
+    ) {
+        let mut run = Run {
+            database: Database::new(MODEL),
+            set_back: BTreeSet::new(),
+            delivered: BTreeMap::new(),
+        };
         for writes in &requests {
             run.take(writes);
+        }
+        for (row, attribute, what) in &damages {
+            damage(&mut run.database, row, attribute, *what);
+        }
+        let left = run.database.repair(&AuditOptions::default());
+        let unmendable = |finding: &Finding| matches!(finding.kind, FindingKind::Unfit | FindingKind::SharedValue);
+        assert!(left.iter().all(unmendable), "{}", shown(&left));
+        if left.is_empty() {
+            check_unique(&run.database);
+            check_inverses(&run.database);
+            check_copies(&run.database);
+        }
+    }
+
+    /// Rows from before the model get everything that follows from them.
+    #[test]
+    fn rows_of_before_are_filled_in(rows in prop::collection::vec(rows(), 1..30)) {
+        let mut database = Database::new(MODEL);
+        for (key, set, _) in &rows {
+            // Where there is no head, a mark from before the model stays.
+            let ranked = set.iter().any(|word| word.starts_with("rank"));
+            let set: Vec<&str> = set.iter().map(String::as_str).filter(|word| ranked || *word != "state=live").collect();
+            database.put_raw("rows", &format!("{key} {}", set.join(" ")));
+        }
+        let options = AuditOptions { fill: true, ..AuditOptions::default() };
+        let left = database.repair(&options);
+        let shared = |finding: &Finding| finding.kind == FindingKind::SharedValue;
+        // A row with a value of another cannot be written at all.
+        assert!(left.is_empty() || left.iter().any(shared), "{}", shown(&left));
+        let mut run = Run { database, set_back: BTreeSet::new(), delivered: BTreeMap::new() };
+        run.take(&[]);
+        if left.is_empty() {
             run.check();
         }
     }
+}
+
+/// Changes storage without the model.
+fn damage(database: &mut Database, row: &prop::sample::Index, attribute: &prop::sample::Index, what: u8) {
+    let places: Vec<_> = database.rows.keys().cloned().collect();
+    if places.is_empty() {
+        return;
+    }
+    let place = row.get(&places);
+    let identity: Vec<String> = match database.model().recognise("rows", &database.rows[place]).unwrap() {
+        Some(entity) if *entity.role() == Role::Declared => entity.identity().to_vec(),
+        _ => Vec::new(),
+    };
+    let Some(item) = database.rows.get_mut(place) else {
+        return;
+    };
+    let names: Vec<String> = item
+        .keys()
+        .filter(|name| !["pk", "sk", "kind"].contains(&name.as_str()))
+        .cloned()
+        .collect();
+    if what == 0 || names.is_empty() {
+        database.rows.remove(place);
+        return;
+    }
+    let name = attribute.get(&names);
+    let value = item.get(name).cloned();
+    // A row with another identity than its key has is no row of the model.
+    let what = if identity.contains(name) { 3 } else { what };
+    match (what, value) {
+        (1, Some(AttributeValue::N(number))) => {
+            item.insert(name.clone(), number.checked_add(&1_i64.into()).unwrap());
+        }
+        (1, Some(AttributeValue::Ss(mut members))) => {
+            members.push("zz".to_owned());
+            item.insert(name.clone(), AttributeValue::string_set(members).unwrap());
+        }
+        (2, Some(AttributeValue::S(text))) if text.len() > 1 => {
+            item.insert(name.clone(), "u");
+        }
+        _ => {
+            item.remove(name);
+        }
+    }
+}
+
+fn shown(findings: &[Finding]) -> String {
+    let shown = |f: &Finding| {
+        format!(
+            "{} {} {:?}: {} instead of {}\n",
+            f.kind.name(),
+            f.entity,
+            f.key,
+            f.there,
+            f.wanted
+        )
+    };
+    findings.iter().map(shown).collect()
 }

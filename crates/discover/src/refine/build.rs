@@ -1,13 +1,13 @@
 //! A group of rows to a draft of its entity.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_item::{Item, ScalarType};
 use trestle_model::{AttributeKind, KeyAttribute};
 
 use super::Subject;
 use crate::attribute;
-use crate::draft::{Draft, DraftKey, Part};
+use crate::draft::{Draft, DraftAttribute, DraftKey, Part};
 use crate::group::Group;
 use crate::template::{Level, Reader, Sources};
 use crate::token::{STRONG, is_shouted, is_word};
@@ -162,7 +162,28 @@ impl Subject<'_> {
                 found.one_of.clear();
             }
         }
+        self.settle_timestamps(draft, &mut attributes);
         draft.attributes = attributes;
+    }
+
+    /// A timestamp of a key has the precision that all rows have; without one, it is a text.
+    fn settle_timestamps(&self, draft: &Draft, attributes: &mut BTreeMap<String, DraftAttribute>) {
+        let keys = draft.keys.iter().chain(&draft.index_keys);
+        let mut in_key: Vec<&str> = keys.flat_map(DraftKey::fields).collect();
+        in_key.extend(self.facts.key.attributes().map(|key| key.name.as_str()));
+        in_key.extend(self.facts.index_keys().into_iter().map(|key| key.name.as_str()));
+        let times = attributes
+            .iter_mut()
+            .filter(|(_, found)| found.kind == AttributeKind::Timestamp);
+        for (name, found) in times {
+            if !in_key.contains(&name.as_str()) {
+                found.precision = None;
+            } else if found.precision.is_none() {
+                found.kind = AttributeKind::String;
+                let gap = if found.evidence.is_empty() { "" } else { "; " };
+                found.evidence += &format!("{gap}times of several precisions, which do not sort");
+            }
+        }
     }
 
     /// A note if the keys of the rows are laid out in several ways.

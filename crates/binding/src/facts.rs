@@ -1,0 +1,204 @@
+//! What audits and repairs say: for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use trestle_model::audit::{Finding, FindingKind, Findings};
+
+/// How many facts a report names.
+pub(crate) const FACTS_NAMED: usize = 1000;
+
+/// A derived fact that disagrees with its rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongFact {
+    /// What sort of fact.
+    pub kind: FindingKind,
+    /// The model.
+    pub model: String,
+    /// The entity of the row that is wrong; empty if the row is of none.
+    pub entity: String,
+    /// What makes the fact; empty for what is derived from the row alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub effect: String,
+    /// The table.
+    pub table: String,
+    /// The key of the row that is wrong, missing or too many, as DynamoDB's JSON.
+    pub key: serde_json::Value,
+    /// What is there.
+    pub there: String,
+    /// What is wanted.
+    pub wanted: String,
+    /// Why it was not mended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl From<&Finding> for WrongFact {
+    fn from(finding: &Finding) -> Self {
+        WrongFact {
+            kind: finding.kind,
+            model: finding.model.clone(),
+            entity: finding.entity.clone(),
+            effect: finding.effect.clone(),
+            table: finding.table.clone(),
+            key: serde_json::json!(finding.key),
+            there: finding.there.clone(),
+            wanted: finding.wanted.clone(),
+            reason: None,
+        }
+    }
+}
+
+impl fmt::Display for WrongFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.table, self.kind.name())?;
+        match (self.entity.as_str(), self.effect.as_str()) {
+            ("", _) => {}
+            (entity, "") => write!(f, ": {entity}")?,
+            (entity, effect) => write!(f, ": {entity} ({effect})")?,
+        }
+        write!(f, ": {}, wanted: {}; row {}", self.there, self.wanted, self.key)?;
+        match &self.reason {
+            Some(reason) => write!(f, "; not mended: {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How the rows of one model came out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFacts {
+    /// The model.
+    pub model: String,
+    /// Its version.
+    pub version: u64,
+    /// How many rows of its tables were looked at.
+    pub rows: u64,
+    /// Facts that disagree with their rows, by kind.
+    pub wrong: BTreeMap<FindingKind, u64>,
+    /// What is still to be done, and no fault.
+    pub to_do: ToDo,
+    /// Why its rows could not be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_audited: Option<String>,
+}
+
+/// What is still to be done for a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToDo {
+    /// Rows that a migration has yet to move.
+    pub rows_to_move: u64,
+    /// Facts that `trestle model apply --fill` has yet to make.
+    pub facts_to_fill: u64,
+}
+
+impl ModelFacts {
+    /// How many facts disagree with their rows.
+    #[must_use]
+    pub fn disagreements(&self) -> u64 {
+        self.wrong.values().sum()
+    }
+
+    pub(crate) fn new(model: &str, version: u64) -> Self {
+        ModelFacts {
+            model: model.to_owned(),
+            version,
+            ..ModelFacts::default()
+        }
+    }
+
+    /// Takes in what was found: as faults, or as what is to be filled in.
+    pub(crate) fn found(&mut self, findings: &Findings, filled_in: bool) {
+        if filled_in {
+            self.wrong.clone_from(&findings.counts);
+        } else {
+            self.to_do.facts_to_fill = findings.total();
+        }
+    }
+}
+
+impl fmt::Display for ModelFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ModelFacts { model, rows, .. } = self;
+        if let Some(why) = &self.not_audited {
+            return write!(f, "model {model}: not audited: {why}");
+        }
+        write!(f, "model {model}: {rows} rows, ")?;
+        match self.disagreements() {
+            0 => f.write_str("everything derived agrees")?,
+            1 => write!(f, "1 derived fact disagrees ({})", kinds(&self.wrong))?,
+            many => write!(f, "{many} derived facts disagree ({})", kinds(&self.wrong))?,
+        }
+        if self.to_do.rows_to_move > 0 {
+            write!(f, "; to do: {} rows to move", self.to_do.rows_to_move)?;
+        }
+        if self.to_do.facts_to_fill > 0 {
+            write!(
+                f,
+                "; to do: {} facts to fill in (`trestle model apply --fill`)",
+                self.to_do.facts_to_fill
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Kinds with their numbers.
+pub(crate) fn kinds(counts: &BTreeMap<FindingKind, u64>) -> String {
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|(kind, count)| format!("{} {count}", kind.name()))
+        .collect();
+    counts.join(", ")
+}
+
+/// What a repair did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RepairReport {
+    /// Whether it only looked.
+    pub dry_run: bool,
+    /// Each model.
+    pub models: Vec<ModelRepair>,
+}
+
+/// What a repair did to the rows of one model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRepair {
+    /// What the first look found.
+    #[serde(flatten)]
+    pub facts: ModelFacts,
+    /// Facts mended, by kind.
+    pub mended: BTreeMap<FindingKind, u64>,
+    /// The first of those that were found and not mended.
+    pub left: Vec<WrongFact>,
+    /// How many were not mended.
+    pub left_total: u64,
+}
+
+impl RepairReport {
+    /// Whether everything derived agrees now.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.models.iter().all(|model| model.left_total == 0)
+    }
+}
+
+impl fmt::Display for RepairReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for model in &self.models {
+            writeln!(f, "{}", model.facts)?;
+            if !model.mended.is_empty() {
+                writeln!(f, "  mended: {}", kinds(&model.mended))?;
+            }
+            for fact in &model.left {
+                writeln!(f, "  {fact}")?;
+            }
+            let more = model.left_total.saturating_sub(model.left.len() as u64);
+            if more > 0 {
+                writeln!(f, "  and {more} more")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! `trestle model repair`: derived rows back in line with the rows they are derived from.
+
+use super::line;
+use super::place::PlaceFlags;
+use crate::exit::{Code, Failure};
+use clap::Args;
+use trestle_binding::RepairReport;
+use trestle_server::ModelCall;
+
+/// Flags of `trestle model repair`.
+#[derive(Debug, Args)]
+pub(crate) struct RepairFlags {
+    /// One model [default: all]
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Only list what is wrong
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+/// Repairs, or lists what is wrong. Fails if something is left that disagrees.
+pub(super) fn repair(flags: &RepairFlags) -> Result<(), Failure> {
+    let call = ModelCall::Repair {
+        name: flags.name.clone(),
+        dry_run: flags.dry_run,
+    };
+    let text = super::apply::ask(&flags.place, call)?;
+    let report: RepairReport = super::understood(&text)?;
+    if flags.json {
+        line(text.trim_end());
+    } else {
+        line(report.to_string().trim_end());
+    }
+    if report.is_clean() {
+        return Ok(());
+    }
+    let left: u64 = report.models.iter().map(|model| model.left_total).sum();
+    let next = match flags.dry_run {
+        true => "run it without --dry-run to mend what can be mended",
+        false => "correct these rows",
+    };
+    Err(Failure::new(
+        Code::Disagreements,
+        format!("{left} derived facts disagree with their rows; {next}"),
+    ))
+}

@@ -1,0 +1,87 @@
+//! Writes that come out of the rows themselves, not out of a request: work that reads the rows of its own commit and
+//! says which of them must be otherwise.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_api::{Error, ListTablesOutput, Response};
+use trestle_env::Timestamp;
+use trestle_hook::{Companion, Rows};
+
+use crate::Engine;
+use crate::completion::Completion;
+use crate::consequences::{RowChange, checked, with_key};
+use crate::transaction::{Actor, Transaction};
+
+/// How many rows one amendment may write: every other write waits meanwhile.
+const ROWS_MAX: usize = 10_000;
+
+/// An amendment on its way. Dropping it does not take it back.
+#[must_use = "an amendment is durable only when it has been waited for"]
+pub struct Amendment<T> {
+    completion: Completion,
+    told: Arc<Mutex<Option<T>>>,
+}
+
+impl<T> Amendment<T> {
+    /// Blocks this thread until the rows are durable; what the work said besides.
+    pub fn wait(self) -> Result<T, Error> {
+        self.completion.wait()?;
+        let told = self.told.lock().take();
+        told.ok_or_else(|| Error::internal("an amendment was committed, but its work did not run"))
+    }
+}
+
+impl<T> std::fmt::Debug for Amendment<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Amendment").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Runs `work` in the commit, over the rows of that moment, and writes the rows it returns together with their index
+    /// rows, change records, expiry entries and counts. The hook is not asked: what follows from these rows must be among
+    /// them. Rows that are already so are not written. A refusal leaves nothing behind.
+    ///
+    /// Several amendments that are started before the first is waited for share commits.
+    pub fn amend<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Rows, Timestamp) -> Result<(Vec<Companion>, T), Error> + Send + 'static,
+    ) -> Amendment<T> {
+        let told = Arc::new(Mutex::new(None));
+        let tell = Arc::clone(&told);
+        let work = move |transaction: &mut Transaction<'_>| {
+            let (companions, said) = work(&*transaction, transaction.now())?;
+            if companions.len() > ROWS_MAX {
+                return Err(Error::validation(format!(
+                    "The amendment was refused: it has {} rows, and {ROWS_MAX} are the most",
+                    companions.len()
+                )));
+            }
+            for companion in companions {
+                write(transaction, companion)?;
+            }
+            *tell.lock() = Some(said);
+            // The committer answers with responses; this work has none, so any empty one will do.
+            Ok(Response::from(ListTablesOutput::default()))
+        };
+        Amendment {
+            completion: self.submit(Box::new(work), None),
+            told,
+        }
+    }
+}
+
+fn write(transaction: &mut Transaction<'_>, companion: Companion) -> Result<(), Error> {
+    let table = transaction.other_table(&companion.table)?;
+    let key = table.key.item_key(&companion.key)?;
+    let old = transaction.item(&table, &key)?;
+    let new = match companion.item {
+        Some(item) => Some(checked(&table, &key, with_key(item, &companion.key))?),
+        None => None,
+    };
+    if old == new {
+        return Ok(());
+    }
+    RowChange::new(table, key, old, new).stage(transaction, Actor::Client)
+}

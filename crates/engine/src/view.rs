@@ -1,0 +1,171 @@
+//! The rows of one moment: tables walked in parts and rows found by their keys, while requests go on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_hook::Hook;
+use trestle_item::{Item, codec};
+use trestle_store::{Direction, FjallStore, Settings, Snapshot, Space, Store, StoreError};
+
+use crate::catalog::{Catalog, Table};
+use crate::former::find_in;
+use crate::range::Range;
+use crate::shared::{internal, load_catalog};
+use crate::verify::{Summary, Watcher, verify};
+use crate::{Engine, documents};
+
+/// Everything that is stored at one moment, together with what rows mean.
+pub struct View {
+    snapshot: Box<dyn Snapshot>,
+    catalog: Arc<Catalog>,
+    /// Why no table is known, if definitions cannot be read.
+    damage: Option<String>,
+    /// Keeps a directory open, and so to itself.
+    _directory: Option<FjallStore>,
+}
+
+/// A row that a walk meets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Met {
+    /// It lies in its own place.
+    Row(Item),
+    /// It still lies in a former place; this is the row as it will be.
+    ToMove(Item),
+    /// It lies in a former place and cannot move: its key there, and why.
+    Stuck(Item, String),
+    /// Its bytes have no meaning.
+    Unreadable,
+}
+
+impl Engine {
+    /// The rows as they are now.
+    #[must_use]
+    pub fn view(&self) -> View {
+        let shared = self.shared();
+        loop {
+            let catalog = shared.catalog.load_full();
+            let snapshot = shared.store.snapshot();
+            if Arc::ptr_eq(&catalog, &shared.catalog.load()) {
+                return View {
+                    snapshot,
+                    catalog,
+                    damage: None,
+                    _directory: None,
+                };
+            }
+        }
+    }
+}
+
+impl View {
+    /// The rows of a data directory that no other process has open. Nothing is installed, and nothing runs in the
+    /// background. Opening does what every opening does: a last batch that a crash left half written is cut off and kept
+    /// aside.
+    pub fn of_directory(directory: &Path, settings: Settings) -> Result<Self, StoreError> {
+        let store = FjallStore::open_existing(directory, settings)?;
+        let view = Self::of_store(&store);
+        Ok(View {
+            _directory: Some(store),
+            ..view
+        })
+    }
+
+    /// The rows of a store as it is now.
+    pub fn of_store(store: &dyn Store) -> Self {
+        let snapshot = store.snapshot();
+        let (catalog, damage) = match load_catalog(&*snapshot) {
+            Ok(catalog) => (catalog, None),
+            Err(error) => (Catalog::default(), Some(error.to_string())),
+        };
+        View {
+            snapshot,
+            catalog: Arc::new(catalog),
+            damage,
+            _directory: None,
+        }
+    }
+
+    /// Why no table is known: definitions cannot be read. [`View::verify`] says which.
+    #[must_use]
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// Gives rows their meaning, where no engine has.
+    pub fn install(&mut self, hook: Arc<dyn Hook>) {
+        Arc::make_mut(&mut self.catalog).install(Some(hook));
+    }
+
+    /// All documents with their names, in the names' order.
+    pub fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        documents::read(&*self.snapshot)
+    }
+
+    /// Whether everything that is stored agrees, as far as the engine knows it.
+    pub fn verify(&self, watcher: &mut dyn Watcher) -> Result<Summary, StoreError> {
+        verify(&*self.snapshot, watcher)
+    }
+
+    /// Whether there is such a table.
+    #[must_use]
+    pub fn has_table(&self, table: &str) -> bool {
+        self.catalog.tables.contains_key(table)
+    }
+
+    /// How many rows a table has, as it is counted.
+    #[must_use]
+    pub fn row_count(&self, table: &str) -> u64 {
+        self.catalog
+            .tables
+            .get(table)
+            .map_or(0, |table| table.stats.read().0)
+    }
+
+    /// The row with this table key.
+    pub fn get(&self, table: &str, key: &Item) -> Result<Option<Item>, Error> {
+        let table = self.table(table)?;
+        find_in(&*self.snapshot, table, &table.key.item_key(key)?)
+    }
+
+    /// Hands the rows of one of `parts` even parts of a table to `each`.
+    pub fn walk(
+        &self,
+        table: &str,
+        (part, parts): (u32, u32),
+        mut each: impl FnMut(Met) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let table = self.table(table)?;
+        let range = Range::segment(table.id.0, part, parts);
+        for row in range.rows(&*self.snapshot, Space::Items, Direction::Forward) {
+            let (_, bytes) = row.map_err(internal)?;
+            each(met(table, &bytes))?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, name: &str) -> Result<&Table, Error> {
+        let table = self.catalog.tables.get(name).map(|table| &**table);
+        table.ok_or_else(Error::resource_not_found)
+    }
+}
+
+fn met(table: &Table, bytes: &[u8]) -> Met {
+    let Ok(row) = codec::decode(bytes) else {
+        return Met::Unreadable;
+    };
+    let Some(former) = table.former.as_ref().filter(|former| former.is_former(&row)) else {
+        return Met::Row(row);
+    };
+    let key = table.key.key_of(&row);
+    match former.renew(row) {
+        Ok(renewed) => Met::ToMove(renewed),
+        Err(error) => Met::Stuck(key, error.message().to_owned()),
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").finish_non_exhaustive()
+    }
+}

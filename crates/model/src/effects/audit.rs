@@ -1,0 +1,131 @@
+//! Whether everything that follows from rows agrees with them, and what brings it back in line. Pure.
+//!
+//! Most derived facts have two sides: a row wants something, and another row has it. While all rows go by once, in any
+//! order and in any number of parts, what is wanted is added to sums and what is there is taken from them
+//! ([`Survey`]). Sums of zero need no second look. The rows behind other sums go by again, and are held against each
+//! other one by one ([`Inquiry`]), so many at a time as fit into memory. What concerns a row and one other row is looked
+//! up at once.
+//!
+//! A [`Finding`] is mended by [`Model::mend`] over the rows of the commit that writes it: what was found is looked at
+//! again, so that a finding that is no longer true changes nothing.
+
+mod finding;
+mod head;
+mod inquiry;
+mod memo;
+mod mend;
+mod relation;
+mod single;
+mod sums;
+mod survey;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use trestle_env::Timestamp;
+use trestle_item::{Item, key};
+
+use self::relation::Relations;
+use super::settle::fill_identity;
+use crate::entity::Entity;
+use crate::model::{Model, Table};
+
+pub use finding::{Finding, FindingKind, Findings};
+pub use inquiry::Inquiry;
+pub use survey::{Survey, Surveyed, Suspects};
+
+/// What is looked for.
+#[derive(Clone, Debug, Default)]
+pub struct AuditOptions {
+    /// Rows may be older than what follows from them: what was never made is missing, too. Heads go forward to the newest
+    /// row of their group, rows that count get their missing counting row, and of a relation that only one side has, the
+    /// other side gets it as well.
+    pub fill: bool,
+    /// Entities whose heads were made before. They stay where they are: a client may have set one back.
+    pub heads_made: Vec<String>,
+    /// Heads that stay where they are although a newer row exists: their keys, as [`Audit::head_key`] has them.
+    pub set_back: HashSet<Vec<u8>>,
+}
+
+/// An audit of one model's rows at one moment.
+#[derive(Debug)]
+pub struct Audit<'m> {
+    model: &'m Model,
+    relations: Relations<'m>,
+    now: Timestamp,
+    options: AuditOptions,
+}
+
+impl<'m> Audit<'m> {
+    /// An audit at a time: what has expired by then takes no part in groups.
+    #[must_use]
+    pub fn new(model: &'m Model, now: Timestamp, options: AuditOptions) -> Self {
+        Audit {
+            model,
+            relations: Relations::of(model),
+            now,
+            options,
+        }
+    }
+
+    /// The first pass. Several can share the rows and be merged.
+    #[must_use]
+    pub fn survey(&self) -> Survey<'_> {
+        Survey::new(self)
+    }
+
+    /// The second pass, for those suspects.
+    #[must_use]
+    pub fn inquiry<'s>(&'s self, suspects: &'s Suspects) -> Inquiry<'s> {
+        Inquiry::new(self, suspects)
+    }
+
+    /// Whether heads of an entity may be of before the model.
+    fn fills_heads_of(&self, entity: &Entity) -> bool {
+        self.options.fill && !self.options.heads_made.contains(&entity.name)
+    }
+
+    /// The key of a head as [`AuditOptions::set_back`] has it.
+    #[must_use]
+    pub fn head_key(finding: &Finding) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        key_bytes(finding.key.values(), &mut bytes);
+        bytes
+    }
+}
+
+/// A row that is looked at.
+pub(super) struct Looked<'a> {
+    pub(super) table: &'a Table,
+    pub(super) entity: &'a Entity,
+    /// With its identity, which rows from before the model may have only in their key.
+    pub(super) row: Cow<'a, Item>,
+}
+
+impl<'a> Looked<'a> {
+    fn new(table: &'a Table, entity: &'a Entity, row: &'a Item) -> Self {
+        let mut row = Cow::Borrowed(row);
+        if entity.identity.iter().any(|name| !row.contains_key(name)) {
+            fill_identity(entity, row.to_mut());
+        }
+        Looked { table, entity, row }
+    }
+
+    pub(super) fn key(&self) -> Item {
+        super::ledger::key_in(self.table, &self.row)
+    }
+
+    /// Appends the bytes of its key.
+    pub(super) fn key_bytes(&self, out: &mut Vec<u8>) {
+        let names = self.table.key.attributes().map(|attribute| &attribute.name);
+        key_bytes(names.filter_map(|name| self.row.get(name)), out);
+    }
+}
+
+/// Appends the values of a key, so that keys of one table that differ differ in bytes.
+fn key_bytes<'v>(values: impl Iterator<Item = &'v trestle_item::AttributeValue>, out: &mut Vec<u8>) {
+    for value in values {
+        // What is no key finds nothing; the row itself is found not to fit.
+        let _ = key::encode_component(value, out);
+    }
+}

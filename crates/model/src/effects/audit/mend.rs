@@ -1,0 +1,445 @@
+//! Mending what an audit found, over the rows of the commit that writes it. What was found is looked at again there: the
+//! rows may have changed since.
+
+use std::sync::Arc;
+
+use trestle_item::{AttributeValue, Item, Number};
+
+use super::Finding;
+use super::finding::Cure;
+use super::head::takes_part;
+use super::single::events_sum;
+use crate::effect::{Amount, Once};
+use crate::effects::head::Successor;
+use crate::effects::inverse::{Form, identities, identity, join, leave, mirror};
+use crate::effects::ledger::{At, Ledger};
+use crate::effects::pairs::related;
+use crate::effects::settle::{Row, identified, settle_all};
+use crate::effects::{Stopped, counter, head, inverse, unique};
+use crate::entity::Entity;
+use crate::model::Model;
+use crate::refusal::Refusal;
+use trestle_env::Timestamp;
+use trestle_hook::{By, Companion, Rows};
+
+impl Model {
+    /// The rows that must be written so that a finding of this model is mended: whole rows, with everything that follows
+    /// from them. None where the rows agree by now.
+    ///
+    /// Done twice it changes nothing more, except for [`FindingKind::Counter`](super::FindingKind::Counter): the error of
+    /// a sum stays the same under later writes, so it is added once, and the next audit tells what is left of it.
+    pub fn mend(
+        &self,
+        finding: &Finding,
+        rows: &dyn Rows,
+        now: Timestamp,
+    ) -> Result<Vec<Companion>, Stopped> {
+        let mut ledger = Ledger::new(self, rows, now, By::Companion);
+        ledger.keeps_times = true;
+        run(&mut ledger, &finding.cure)?;
+        settle_all(&mut ledger).map_err(plain)?;
+        Ok(ledger.companions(0))
+    }
+}
+
+/// A refusal of a row that follows says what it is about already: no row was written from which it could follow.
+fn plain(stopped: Stopped) -> Stopped {
+    match stopped {
+        Stopped::Refused(Refusal::Following { cause, .. }) => Stopped::Refused(*cause),
+        stopped => stopped,
+    }
+}
+
+fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
+    let model = ledger.model;
+    let entity = |position: &usize| model.entities.get(*position);
+    match cure {
+        Cure::None => Ok(()),
+        Cure::Row { entity: of, key } => match entity(of) {
+            Some(of) => renew(ledger, of, key),
+            None => Ok(()),
+        },
+        Cure::Head {
+            entity: of,
+            key,
+            candidate,
+            forward,
+        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.head.as_ref()?))) {
+            Some((of, step)) => mend_head(ledger, of, step, key, candidate.as_ref(), *forward),
+            None => Ok(()),
+        },
+        Cure::Keeper {
+            entity: of,
+            step,
+            key,
+            owners,
+        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.uniques.get(*step)?))) {
+            Some((of, step)) => mend_keeper(ledger, of, step, key, owners),
+            None => Ok(()),
+        },
+        Cure::Member {
+            entity: of,
+            step,
+            own,
+            theirs,
+            fill,
+        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.inverses.get(*step)?))) {
+            Some((of, step)) => mend_member(ledger, of, step, (own, theirs), *fill),
+            None => Ok(()),
+        },
+        Cure::Mirror {
+            entity: of,
+            step,
+            row,
+            mirror,
+            fill,
+        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.inverses.get(*step)?))) {
+            Some((of, step)) => mend_mirror(ledger, of, step, row.as_ref(), mirror, *fill),
+            None => Ok(()),
+        },
+        Cure::Count { entity: of, step, .. }
+        | Cure::Event { entity: of, step, .. }
+        | Cure::Events { entity: of, step, .. } => {
+            match entity(of).and_then(|of| Some((of, model.plan_of(of)?.counters.get(*step)?))) {
+                Some((of, step)) => mend_counter(ledger, of, step, cure),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// A row with its identity, which may be only in its key.
+fn whole(ledger: &Ledger<'_, '_>, entity: &Entity, at: At) -> Option<Arc<Item>> {
+    ledger.row(at).map(|row| identified(entity, row))
+}
+
+/// Settles a row as it is.
+fn renew(ledger: &mut Ledger<'_, '_>, entity: &Entity, key: &Item) -> Result<(), Stopped> {
+    let at = ledger.find(entity, key.clone())?;
+    if ledger.row(at).is_some() {
+        ledger.wait(at);
+    }
+    Ok(())
+}
+
+fn mend_head(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &head::Step,
+    key: &Item,
+    candidate: Option<&Item>,
+    forward: bool,
+) -> Result<(), Stopped> {
+    let Some(of_head) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let at = ledger.find(of_head, key.clone())?;
+    let head = ledger.row(at);
+    let stands_for = match head.as_ref().and_then(|head| of.key_from(head).ok()) {
+        Some(row) => member(ledger, of, step, of_head, key, &row)?,
+        None => None,
+    };
+    let candidate = match candidate {
+        Some(candidate) => member(ledger, of, step, of_head, key, candidate)?,
+        None => None,
+    };
+    match (head, stands_for, candidate) {
+        (Some(head), Some(row), candidate) => {
+            let newer = candidate.filter(|candidate| {
+                forward
+                    && whole(ledger, of, *candidate)
+                        .is_some_and(|newer| step.head.is_newer(of, &newer, &head))
+            });
+            match newer {
+                Some(newer) => {
+                    let previous = head::succeed(ledger, step, of, &head)?;
+                    promote(ledger, (of, of_head), step, at, newer, previous);
+                }
+                None => ledger.wait(row),
+            }
+        }
+        (None, _, Some(candidate)) => promote(ledger, (of, of_head), step, at, candidate, Vec::new()),
+        (None, _, None) => {}
+        (Some(head), None, _) => match successor(ledger, of, step, &head, key)? {
+            Some(row) => promote(ledger, (of, of_head), step, at, row, Vec::new()),
+            None => ledger.remove(at),
+        },
+    }
+    Ok(())
+}
+
+/// A row, if it takes part in the group of a head.
+fn member(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &head::Step,
+    of_head: &Entity,
+    head_key: &Item,
+    key: &Item,
+) -> Result<Option<At>, Stopped> {
+    let at = ledger.find(of, key.clone())?;
+    let Some(row) = whole(ledger, of, at) else {
+        return Ok(None);
+    };
+    let is_member = takes_part(step, &row) && of_head.key_from(&row).ok().as_ref() == Some(head_key);
+    Ok(is_member.then_some(at))
+}
+
+/// The row that a head should stand for whose own row is gone.
+fn successor(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &head::Step,
+    head: &Item,
+    head_key: &Item,
+) -> Result<Option<At>, Stopped> {
+    let Some(group) = &step.group else {
+        return Ok(match head::remembered_row(ledger, step, of, head)? {
+            Successor::Row(at) => Some(at),
+            Successor::Nobody | Successor::Unknown => None,
+        });
+    };
+    // The key says which group it is, whatever the head itself says.
+    let mut named = head.clone();
+    if let Some(of_head) = ledger.model.entities.get(step.entity) {
+        for (name, value) in of_head.identify(head_key).unwrap_or_default() {
+            named.insert(name, value);
+        }
+    }
+    let mut newest: Option<(At, Arc<Item>)> = None;
+    for (at, row) in group.rows(ledger, of, &named)? {
+        let competes = takes_part(step, &row) && !step.expires(&row, ledger.now);
+        let is_newest = newest
+            .as_ref()
+            .is_none_or(|(_, best)| step.head.is_newer(of, &row, best));
+        if competes && is_newest {
+            newest = Some((at, row));
+        }
+    }
+    Ok(newest.map(|(at, _)| at))
+}
+
+fn promote(
+    ledger: &mut Ledger<'_, '_>,
+    (of, of_head): (&Entity, &Entity),
+    step: &head::Step,
+    head: At,
+    row: At,
+    previous: Vec<(String, AttributeValue)>,
+) {
+    let Some(stored) = whole(ledger, of, row) else {
+        return;
+    };
+    let mut promoted = (*stored).clone();
+    step.promote(&mut promoted, Some(&stored), ledger.now);
+    ledger.put(of_head, head, step.content(&promoted, previous));
+    ledger.put(of, row, promoted);
+    // Also a row that is marked already may lack what is derived.
+    ledger.wait(row);
+}
+
+fn mend_keeper(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &unique::Step,
+    key: &Item,
+    owners: &[Item],
+) -> Result<(), Stopped> {
+    let Some(keeper) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let at = ledger.find(keeper, key.clone())?;
+    let named = ledger.row(at).and_then(|kept| of.key_from(&kept).ok());
+    for owner in named.iter().chain(owners) {
+        let owner = ledger.find(of, owner.clone())?;
+        if let Some(row) = whole(ledger, of, owner)
+            && step.key(keeper, &row).ok().flatten().as_ref() == Some(key)
+        {
+            unique::claim(ledger, keeper, at, &row);
+            return Ok(());
+        }
+    }
+    ledger.remove(at);
+    Ok(())
+}
+
+/// The side that declares a relation is right. Where rows are filled in, both sides are.
+fn mend_member(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &inverse::Step,
+    (own, theirs): (&str, &str),
+    fill: bool,
+) -> Result<(), Stopped> {
+    let (
+        Some(other),
+        Form::Identities {
+            of: ours,
+            theirs: set,
+            ..
+        },
+    ) = (ledger.model.entities.get(step.entity), &step.form)
+    else {
+        return Ok(());
+    };
+    let row = row_of(ledger, of, own)?;
+    let other_row = row_of(ledger, other, theirs)?;
+    let wanted = identities(row.as_deref(), ours).contains(theirs);
+    let had = identities(other_row.as_deref(), set).contains(own);
+    match (wanted, had) {
+        (true, false) => join(ledger, step, (of, other), theirs, own),
+        (false, true) => {
+            let is_free = !matches!(
+                row.as_ref().and_then(|row| row.get(ours)),
+                Some(AttributeValue::S(_))
+            );
+            let back = back_step(ledger.model, of, other, (ours, set)).filter(|_| fill && is_free);
+            match back {
+                Some(back) => join(ledger, back, (other, of), own, theirs),
+                None => leave(ledger, step, other, theirs, own),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn row_of(ledger: &mut Ledger<'_, '_>, entity: &Entity, named: &str) -> Result<Option<Arc<Item>>, Stopped> {
+    let Ok(key) = entity.key_from(&identity(entity, named)) else {
+        return Ok(None);
+    };
+    let at = ledger.find(entity, key)?;
+    Ok(ledger.row(at))
+}
+
+/// What the other side of a relation keeps.
+fn back_step<'m>(
+    model: &'m Model,
+    of: &Entity,
+    other: &Entity,
+    (ours, set): (&str, &str),
+) -> Option<&'m inverse::Step> {
+    let mut steps = model.plan_of(other)?.inverses.iter();
+    steps.find(|step| {
+        let same = match &step.form {
+            Form::Identities { of, theirs, .. } => of == set && theirs == ours,
+            Form::Rows { .. } => false,
+        };
+        same && step.entity == of.position
+    })
+}
+
+fn mend_mirror(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &inverse::Step,
+    row: Option<&Item>,
+    key: &Item,
+    fill: bool,
+) -> Result<(), Stopped> {
+    let (Some(other), Form::Rows { with, back }) = (ledger.model.entities.get(step.entity), &step.form)
+    else {
+        return Ok(());
+    };
+    let at = ledger.find(other, key.clone())?;
+    let theirs = whole(ledger, other, at);
+    let named = theirs
+        .as_ref()
+        .and_then(|theirs| of.key_from(&related(of, back, theirs)?).ok());
+    for own in row.into_iter().chain(&named) {
+        let own_at = ledger.find(of, own.clone())?;
+        let Some(item) = whole(ledger, of, own_at) else {
+            continue;
+        };
+        let wants = related(other, with, &item).and_then(|identity| other.key_from(&identity).ok());
+        if wants.as_ref() == Some(key) {
+            let first = Row {
+                entity: of,
+                key: own,
+                old: None,
+            };
+            return mirror(ledger, other, with, back, &first, Some(&item));
+        }
+    }
+    match theirs {
+        Some(theirs) if fill => {
+            let first = Row {
+                entity: other,
+                key,
+                old: None,
+            };
+            mirror(ledger, of, back, with, &first, Some(&theirs))
+        }
+        Some(_) => {
+            ledger.remove(at);
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+fn mend_counter(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &counter::Step,
+    cure: &Cure,
+) -> Result<(), Stopped> {
+    let Some(other) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    match (cure, &step.counter.once) {
+        (
+            Cure::Count {
+                identity,
+                error,
+                existed,
+                ..
+            },
+            Once::Row,
+        ) => add_error(ledger, other, step, identity, error, *existed),
+        (Cure::Event { key, .. }, Once::Event { attributes, seen }) => {
+            let at = ledger.find(of, key.clone())?;
+            match whole(ledger, of, at) {
+                Some(row) => {
+                    let first = Row {
+                        entity: of,
+                        key,
+                        old: None,
+                    };
+                    counter::count_events(ledger, step, attributes, seen, &first, Some(&row))
+                }
+                None => Ok(()),
+            }
+        }
+        (Cure::Events { key, .. }, Once::Event { seen, .. }) => {
+            let at = ledger.find(other, key.clone())?;
+            if let (Some(row), Amount::Fixed(amount)) = (ledger.row(at), &step.counter.by) {
+                let mut item = Arc::unwrap_or_clone(row);
+                item.insert(step.counter.attribute.clone(), step.base(other));
+                let sum = events_sum(&item, seen, *amount);
+                step.add(other, &mut item, &sum)?;
+                ledger.put(other, at, item);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn add_error(
+    ledger: &mut Ledger<'_, '_>,
+    other: &Entity,
+    step: &counter::Step,
+    identity: &Item,
+    error: &Number,
+    existed: bool,
+) -> Result<(), Stopped> {
+    let at = ledger.find(other, other.key_from(identity)?)?;
+    let row = ledger.row(at);
+    if existed && row.is_none() {
+        return Ok(());
+    }
+    let mut item = row.map_or_else(|| identity.clone(), Arc::unwrap_or_clone);
+    step.add(other, &mut item, error)?;
+    ledger.put(other, at, item);
+    Ok(())
+}
