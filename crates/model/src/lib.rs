@@ -15,6 +15,7 @@ mod access;
 mod attribute;
 mod build;
 mod chars;
+mod defect;
 mod derive;
 mod draft;
 mod effect;

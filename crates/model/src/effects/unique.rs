@@ -50,9 +50,7 @@ pub(super) fn run(
     row: &Row<'_>,
     new: Option<&Item>,
 ) -> Result<(), Stopped> {
-    let Some(keeper) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let keeper = ledger.model.known_entity(step.entity)?;
     let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
     let after = match new {
         Some(new) => step.key_for(row.entity, keeper, new)?,
