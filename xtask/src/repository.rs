@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Folders that hold what was built or downloaded, at any depth.
+/// Names of what was built or downloaded, at any depth. `.git` is a file where several trees share a repository.
 const BUILT: &[&str] = &[
     "target",
     ".git",
@@ -35,7 +35,10 @@ impl Repository {
             for entry in fs::read_dir(&folder)? {
                 let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                if kind.is_dir() && !BUILT.contains(&&*name) {
+                if BUILT.contains(&&*name) {
+                    continue;
+                }
+                if kind.is_dir() {
                     folders.push(path);
                 } else if kind.is_file()
                     && let Ok(text) = fs::read_to_string(&path)

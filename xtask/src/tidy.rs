@@ -1,6 +1,7 @@
 //! What must hold of the repository as a whole. Each check returns one sentence per fault.
 
 mod arrows;
+mod glossary;
 mod operations;
 mod orphans;
 mod places;
@@ -12,6 +13,7 @@ use crate::repository::Repository;
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let checks = [
         arrows::faults,
+        glossary::faults,
         places::missing_paths,
         places::machine_names,
         operations::faults,

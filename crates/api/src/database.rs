@@ -7,24 +7,24 @@ use std::sync::Arc;
 use crate::*;
 
 /// An answer that may still be on its way.
-pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, Error>> + Send + 'a>>;
+pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response, Error>> + Send + 'a>>;
 
 /// Something that answers requests: an engine in this process, or an endpoint elsewhere.
 ///
 /// Dropping the answer does not undo the request: a write that was accepted is made.
 pub trait Database: Send + Sync {
     /// Carries out a request.
-    fn execute(&self, request: Request) -> Answer<'_>;
+    fn execute(&self, request: Request) -> ResponseFuture<'_>;
 }
 
 impl<D: Database + ?Sized> Database for Arc<D> {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         (**self).execute(request)
     }
 }
 
 impl<D: Database + ?Sized> Database for &D {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         (**self).execute(request)
     }
 }

@@ -32,7 +32,7 @@ mod wait;
 
 pub use backups::*;
 pub use capacity::*;
-pub use database::{Answer, Database, DatabaseExt};
+pub use database::{Database, DatabaseExt, ResponseFuture};
 pub use endpoints::*;
 pub use epoch_seconds::EpochSeconds;
 pub use error::{CancellationCode, CancellationReason, Error, ErrorKind, Taken};

@@ -1,4 +1,4 @@
-//! What somebody called the kinds of rows: used as names for entities that they fit.
+//! Given names for the kinds of rows: used as names for entities that they fit.
 
 use trestle_item::Item;
 

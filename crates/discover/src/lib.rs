@@ -2,7 +2,7 @@
 //!
 //! The crate is pure. What it proposes is text, a model file that loads, with the evidence in its comments. The steps,
 //! each in a file of its own: `tag` looks for an attribute that names the kind of each row, `group` puts rows of one
-//! kind together, `template` reads key templates out of their keys, `attribute` types out of their values, `settle` lets
+//! kind together, `template` reads key templates out of their keys, `attribute` types out of their values, `refine` lets
 //! the loader of models prove the result and weakens what cannot be proved, and `write` writes it down.
 
 mod attribute;
@@ -17,8 +17,8 @@ mod layout;
 mod name;
 mod narrow;
 mod propose;
+mod refine;
 mod row;
-mod settle;
 mod tag;
 mod template;
 mod token;

@@ -10,8 +10,8 @@ use trestle_model::{Model, Severity};
 use crate::draft::Draft;
 use crate::facts::TableFacts;
 use crate::hint::{self, Hint};
+use crate::refine::{self, Refined, Subject, misfit};
 use crate::row::{shown_key, slim};
-use crate::settle::{self, Settled, Subject, misfit};
 use crate::tag::{self, Tag};
 use crate::write::{self, Section};
 use crate::{group, head, layout, name};
@@ -50,7 +50,7 @@ struct Part<'o> {
     observed: &'o Observed,
     name: String,
     tag: Option<Tag>,
-    settled: Settled,
+    refined: Refined,
     /// Positions and reasons of rows that fit no entity.
     strangers: Vec<(usize, String)>,
     /// Sentences about names that no entity got.
@@ -121,12 +121,12 @@ impl<'o> Part<'o> {
             rows,
             tag: tag.as_ref(),
         };
-        let settled = settle::settle(&subject, groups);
+        let refined = refine::refine(&subject, groups);
         Part {
             observed,
             name,
             tag,
-            settled,
+            refined,
             strangers: Vec::new(),
             unused_names: Vec::new(),
         }
@@ -143,11 +143,11 @@ impl<'o> Part<'o> {
         };
         let (groups, _) = group::group(facts, rows, None);
         let rows: Vec<usize> = groups.into_iter().flat_map(|group| group.rows).collect();
-        self.settled = settle::modest(&subject, rows);
+        self.refined = refine::modest(&subject, rows);
     }
 
     fn name_entities(&mut self, taken: &mut BTreeSet<String>) {
-        let drafts = &mut self.settled.drafts;
+        let drafts = &mut self.refined.drafts;
         let hints = &self.observed.hints;
         let hinted = hint::names(hints, drafts, &self.observed.rows);
         let unused = hints
@@ -166,19 +166,19 @@ impl<'o> Part<'o> {
             }
         }
         let rows = &self.observed.rows;
-        let layouts = layout::suggestions(&self.settled.drafts);
-        let heads = head::suggestions(&self.settled.drafts, rows, model);
+        let layouts = layout::suggestions(&self.refined.drafts);
+        let heads = head::suggestions(&self.refined.drafts, rows, model);
         let suggestions = layouts.into_iter().zip(heads);
-        for (draft, (layout, head)) in self.settled.drafts.iter_mut().zip(suggestions) {
+        for (draft, (layout, head)) in self.refined.drafts.iter_mut().zip(suggestions) {
             draft.suggestions = layout.into_iter().chain(head).collect();
         }
     }
 
     fn text(&self) -> String {
-        let drafts = &self.settled.drafts;
+        let drafts = &self.refined.drafts;
         let named = |at: usize| drafts.get(at).map(|draft| draft.name.clone());
         let pairs: Vec<(String, String)> = self
-            .settled
+            .refined
             .same_shape
             .iter()
             .filter_map(|(one, two)| Some((named(*one)?, named(*two)?)))
@@ -226,7 +226,7 @@ impl<'o> Part<'o> {
     fn notes(&self) -> Vec<String> {
         let rows = self.observed.rows.len();
         let table = &self.observed.facts.name;
-        let entities: Vec<String> = self.settled.drafts.iter().map(described).collect();
+        let entities: Vec<String> = self.refined.drafts.iter().map(described).collect();
         let mut notes = match entities.as_slice() {
             [] => vec![format!(
                 "table {table}: no rows, and so no entities; write some rows first, or describe them yourself"
@@ -240,7 +240,7 @@ impl<'o> Part<'o> {
             ));
             notes.extend(self.shown_strangers());
         }
-        for draft in &self.settled.drafts {
+        for draft in &self.refined.drafts {
             notes.extend(remarks(draft).map(|remark| format!("{}: {remark}", draft.name)));
         }
         notes.extend(self.unused_names.iter().cloned());

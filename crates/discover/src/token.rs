@@ -86,7 +86,7 @@ fn atom(text: &str, whole: &[String]) -> Option<usize> {
         .filter(|(end, value)| text.starts_with(value.as_str()) && ends_here(*end))
         .map(|(end, _)| end)
         .max();
-    // The longest prefix that is a time: nobody writes more than 9 digits of a fraction.
+    // The longest prefix that is a time: a fraction has at most 9 digits.
     let time = || {
         (20..=30)
             .rev()

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use trestle_api::{Answer, Database, Error, Operation, Request};
+use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
 use trestle_binding::Binding;
 use trestle_engine::{ArchiveError, BackupTotals, CloseError, Completion};
 use trestle_env::{Clock, Signal};
@@ -115,7 +115,7 @@ impl Embedded {
 }
 
 impl Database for Embedded {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(self.start(request).into_future())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Answer, Database, Request};
+use trestle_api::{Database, Request, ResponseFuture};
 
 use crate::opened::Opened;
 
@@ -11,7 +11,7 @@ use crate::opened::Opened;
 pub(crate) struct Internal(pub(crate) Arc<Opened>);
 
 impl Database for Internal {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.0.engine.execute(request)
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_hook::{Becomes, By, Change, Companion, Refused};
+use trestle_hook::{Becomes, By, Change, Companion, Edits, Refused};
 use trestle_item::Item;
 
 use crate::capacity::{Consumed, write_units};
@@ -51,6 +51,9 @@ impl RowChange {
 
     /// Stages the change and everything that follows from it, and becomes what came of it.
     pub(crate) fn write(&mut self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<(), Error> {
+        if !self.is_asked_about() {
+            return self.stage(transaction, actor);
+        }
         write_all(std::slice::from_mut(self), transaction, actor).map_err(|refused| refused.error)
     }
 
@@ -85,9 +88,29 @@ impl RowChange {
     fn becomes(&mut self, what: Becomes) -> Result<(), Error> {
         match what {
             Becomes::AsWritten => {}
+            Becomes::Edited(edits) => self.edit(edits)?,
             Becomes::Item(item) => self.new = Some(checked(&self.table, &self.key, item)?),
             Becomes::Removed => self.new = None,
         }
+        Ok(())
+    }
+}
+
+impl RowChange {
+    /// Takes on edits of what the write makes of the row. The item is this change's own: nothing is copied.
+    fn edit(&mut self, edits: Edits) -> Result<(), Error> {
+        let Some(image) = self.new.take() else {
+            return Err(defect(&self.table, "a row that is removed was edited"));
+        };
+        let mut names = edits.set.iter().map(|(name, _)| name).chain(&edits.remove);
+        let keeps_key = !names.any(|name| self.table.key.contains(name));
+        let mut item = Arc::unwrap_or_clone(image).into_shared_item();
+        edits.apply(Arc::make_mut(&mut item));
+        self.new = Some(if keeps_key {
+            checked_besides_key(&self.table, item)?
+        } else {
+            checked(&self.table, &self.key, item)?
+        });
         Ok(())
     }
 }
@@ -251,12 +274,16 @@ pub(crate) fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
 
 /// An item that a hook wants stored, held to the same rules as a client's.
 pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<Arc<Image>, Error> {
+    if table.key.item_key_in(&item)? != *key {
+        return Err(defect(table, "a row was given the key of another"));
+    }
+    checked_besides_key(table, item)
+}
+
+fn checked_besides_key(table: &Table, item: Arc<Item>) -> Result<Arc<Image>, Error> {
     let image = within_size(Image::shared(item))?;
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));
-    }
-    if table.key.item_key_in(&image)? != *key {
-        return Err(defect(table, "a row was given the key of another"));
     }
     table.check_index_keys(&image)?;
     Ok(image)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use trestle_api::{Answer, Database, Error, Operation, Request};
+use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
 use trestle_env::{Clock, Signal, SystemClock};
 use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
 
@@ -162,7 +162,7 @@ impl Engine {
 }
 
 impl Database for Engine {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(self.start(request).into_future())
     }
 }

@@ -56,6 +56,11 @@ impl Image {
         Arc::unwrap_or_clone(self.item)
     }
 
+    /// The item alone, as it may be shared with others.
+    pub(crate) fn into_shared_item(self) -> Arc<Item> {
+        self.item
+    }
+
     /// The item alone, shared with the image.
     pub(crate) fn shared_item(&self) -> &Arc<Item> {
         &self.item

@@ -32,7 +32,7 @@ pub struct Change {
     pub changed: Vec<String>,
     /// Tells this change from all others.
     pub event_id: String,
-    /// Its place in the shard.
+    /// Its sequence number in the shard.
     pub sequence: String,
     /// The shard it was read from.
     pub shard: String,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::live::Live;
 
-/// Places are stored at most this often: what one write says, the next one would repeat. Real time, because it is about
+/// Checkpoints are stored at most this often: what one write says, the next one would repeat. Real time, because it is about
 /// the work of this machine.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
@@ -26,7 +26,7 @@ pub(crate) async fn run(live: Arc<Live>) {
 }
 
 /// Stores the checkpoints that have moved, however often it takes. A checkpoint that may or may not be stored is never left behind:
-/// whoever moves checkpoints in a transaction must know where they are.
+/// a transaction that moves checkpoints must know where they are.
 pub(crate) async fn store(live: &Live) {
     let mut moved = live.tracker.lock().take_moved();
     {

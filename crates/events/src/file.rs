@@ -1,5 +1,5 @@
 //! Routes from a file: `[route.*]` sections in a model file or in one of their own. Everything that is wrong is said at
-//! once, with its place and the next step.
+//! once, with its line and the next step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,7 +191,7 @@ impl<'r> Reader<'r, '_> {
                 }
             }
         }
-        // Whoever asks for a change of an attribute means a modification, unless they say otherwise.
+        // A route that asks for a change of an attribute means modifications, unless it names other events.
         if self.field("event").is_none() && self.field("changed").is_some() {
             events.push(ChangeEvent::Modify);
         }

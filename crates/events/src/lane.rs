@@ -88,7 +88,7 @@ impl DeliveryLane {
         Ok(batch)
     }
 
-    /// The first change of a batch. Meanwhile a lane that stores its places itself does so.
+    /// The first change of a batch. Meanwhile a lane that stores its checkpoints itself does so.
     async fn first(&mut self) -> Result<Handed, Stopped> {
         let stores_places = matches!(self.live.door, Door::Enlist(_));
         let mut has_moved = false;

@@ -24,13 +24,13 @@ const AHEAD_MIN: usize = 2_000;
 const AHEAD_BYTES_MAX: usize = 32 << 20;
 /// Parked changes of a route; with more, it stands still until some are resolved.
 pub(crate) const PARKED_MAX: usize = 100_000;
-/// Changes in one transaction with a place: a transaction has up to 100 writes, and each change may be of another shard.
+/// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
-/// Bytes of changes in one transaction with a place: a transaction has up to 4 MB, and escaping can make JSON of them six
+/// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
 /// times as long.
 pub(crate) const ENLISTED_BYTES_MAX: usize = 500_000;
 
-/// The route is being stopped; whoever hears this ends.
+/// The route is being stopped; a task that gets this ends.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -101,7 +101,7 @@ pub(crate) struct Live {
     read: AtomicU64,
     /// When the last of them happened, in milliseconds.
     read_up_to: AtomicU64,
-    /// What has been counted in the stream behind them, while the route is not at its end.
+    /// What has been counted in the stream after them, while the route is not at its end.
     unread: Mutex<Option<Unread>>,
     lanes: Vec<mpsc::UnboundedSender<Handed>>,
     stop: watch::Receiver<bool>,
@@ -128,7 +128,7 @@ pub(crate) enum Reading {
     NoStream,
 }
 
-/// Records that were counted in the stream from a place of the route on.
+/// Records that were counted in the stream after the position of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread {
     pub(crate) counted: u64,
@@ -160,7 +160,7 @@ impl Live {
         let matcher = Matcher::new(&route)?;
         let template = route.input.as_deref().map(Template::parse).transpose();
         let template = template.map_err(|error| format!("the input cannot be used: {error}"))?;
-        // What is handed over in a transaction with the place must be in one line with it.
+        // What is handed over in a transaction with the checkpoint must be in one lane with it.
         let lanes = match door {
             Door::Target(_) => route.parallelization_factor.max(1),
             Door::Enlist(_) => 1,
@@ -238,7 +238,7 @@ impl Live {
             self.ahead.fetch_add(1, Ordering::AcqRel);
             self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
             let lane = (read.key % self.lanes.len() as u64) as usize;
-            // A lane that is gone means that the route is being stopped; the change stays where its place is.
+            // A lane that is gone means that the route is being stopped; the checkpoint does not pass the change.
             let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
         }
         if let Some(last) = changes.last() {
@@ -254,7 +254,7 @@ impl Live {
         self.moved.notify_one();
     }
 
-    /// Changes are done: their places may be passed, and there is room for others.
+    /// Changes are done: the checkpoint may pass them, and there is room for others.
     pub(crate) fn done<'h>(&self, changes: impl Iterator<Item = &'h Handed> + Clone) {
         let had_room = self.has_room();
         self.tracker
@@ -277,7 +277,7 @@ impl Live {
             .is_some_and(|checkpoint| checkpoint.ended)
     }
 
-    /// Whether this place is behind the stored checkpoint: the change will not be read again.
+    /// Whether the stored checkpoint has passed this record: it will not be read again.
     pub(crate) fn has_passed(&self, shard: &ShardName, sequence: &SequenceNumber) -> bool {
         if self
             .finished

@@ -1,4 +1,4 @@
-//! An embedded queue as a destination: message and place commit together, so that each change is sent exactly once.
+//! An embedded queue as a destination: message and checkpoint commit together, so that each change is sent exactly once.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -5,7 +5,7 @@
 //! where it is and catches up when it has room again. So a slow route costs the others nothing.
 
 mod follower;
-mod pages;
+mod page_reader;
 mod streams;
 mod survey;
 mod tail;
@@ -23,13 +23,13 @@ use crate::live::{ReadChange, Reading};
 use crate::record;
 use crate::tracker::ShardName;
 
-pub(crate) use follower::Follower;
-use pages::{Page, Pages};
+pub(crate) use follower::RouteFollower;
+use page_reader::{PageReader, ShardPage};
 use streams::Streams;
 use survey::Behind;
-pub(crate) use survey::Survey;
+pub(crate) use survey::LagSurvey;
 pub use tail::Tail;
-use walk::{ShardPosition, Stand, stands};
+use walk::{ReadPoint, ShardPosition, read_points};
 
 /// What a reader needs.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub(crate) struct Source {
 /// What a reader is told.
 pub(crate) enum Command {
     /// A route comes; it is told when its position has been found.
-    Attach(Follower, oneshot::Sender<()>),
+    Attach(RouteFollower, oneshot::Sender<()>),
     /// A route goes; it gets nothing more once this is answered.
     Detach(Arc<str>, oneshot::Sender<()>),
     /// Asks which routes are not at the end.
@@ -57,9 +57,9 @@ pub(crate) enum Command {
 pub(crate) struct Reader {
     source: Source,
     table: Arc<str>,
-    followers: Vec<Follower>,
+    followers: Vec<RouteFollower>,
     streams: Streams,
-    pages: Pages,
+    pages: PageReader,
     bell: Arc<Notify>,
     /// Rung when a route is held, so that the survey counts what it leaves unread.
     survey_bell: Arc<Notify>,
@@ -81,7 +81,7 @@ impl Reader {
             table,
             followers: Vec::new(),
             streams: Streams::default(),
-            pages: Pages::default(),
+            pages: PageReader::default(),
             bell,
             survey_bell,
         }
@@ -136,8 +136,8 @@ impl Reader {
 
     /// The routes that are not at the end, and where they are.
     fn behind(&self) -> Vec<Behind> {
-        let is_behind = |follower: &&Follower| follower.live.reading() == Reading::Behind;
-        let behind = |follower: &Follower| Behind {
+        let is_behind = |follower: &&RouteFollower| follower.live.reading() == Reading::Behind;
+        let behind = |follower: &RouteFollower| Behind {
             live: Arc::clone(&follower.live),
             read: follower.live.read_count(),
             is_held: follower.is_held(&self.streams),
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    async fn attach(&mut self, follower: Follower, found: oneshot::Sender<()>) {
+    async fn attach(&mut self, follower: RouteFollower, found: oneshot::Sender<()>) {
         self.followers.push(follower);
         self.streams.look_again();
         if let Err(error) = self.advance().await {
@@ -169,9 +169,9 @@ impl Reader {
             .into_iter()
             .flatten()
             .filter(|(_, at)| *at == ShardPosition::Latest);
-        for stand in latest {
+        for point in latest {
             let database = &*self.source.database;
-            if let Err(error) = self.pages.find(database, &self.streams, &stand).await {
+            if let Err(error) = self.pages.find(database, &self.streams, &point).await {
                 self.failed(&error);
             }
         }
@@ -181,17 +181,17 @@ impl Reader {
     /// Reads a page at every position where a route waits.
     async fn round(&mut self) -> Result<Round, Error> {
         self.advance().await?;
-        let stands = stands(self.followers.iter().map(|follower| &follower.walk));
-        self.pages.retain(&stands);
+        let read_points = read_points(self.followers.iter().map(|follower| &follower.walk));
+        self.pages.retain(&read_points);
         let mut round = Round::None;
         let mut has_read = vec![false; self.followers.len()];
-        for (stand, mut at) in stands {
+        for (point, mut at) in read_points {
             at.retain(|at| {
                 self.followers
                     .get(*at)
                     .is_some_and(|follower| follower.live.has_room())
             });
-            if !at.is_empty() && self.read(&stand, &at).await? == Round::Some {
+            if !at.is_empty() && self.read(&point, &at).await? == Round::Some {
                 round = Round::Some;
                 for at in at {
                     if let Some(has_read) = has_read.get_mut(at) {
@@ -218,7 +218,7 @@ impl Reader {
     /// Lets every route go on to the shards and streams whose turn has come.
     async fn advance(&mut self) -> Result<(), Error> {
         let is_needed =
-            |follower: &Follower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
+            |follower: &RouteFollower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
         let is_needed = self.followers.iter().any(is_needed);
         let (database, table) = (&*self.source.database, &*self.table);
         self.streams.refresh(database, table, is_needed).await?;
@@ -229,31 +229,31 @@ impl Reader {
     }
 
     /// Reads a page and hands it to the routes that wait there.
-    async fn read(&mut self, stand: &Stand, at: &[usize]) -> Result<Round, Error> {
+    async fn read(&mut self, point: &ReadPoint, at: &[usize]) -> Result<Round, Error> {
         let database = &*self.source.database;
-        match self.pages.read(database, &self.streams, stand).await? {
-            Page::Read { records, next } if records.is_empty() && next == stand.1 => Ok(Round::None),
-            Page::Read { records, next } => {
-                self.feed(&stand.0, records, &next, at);
+        match self.pages.read(database, &self.streams, point).await? {
+            ShardPage::Read { records, next } if records.is_empty() && next == point.1 => Ok(Round::None),
+            ShardPage::Read { records, next } => {
+                self.feed(&point.0, records, &next, at);
                 Ok(Round::Some)
             }
-            Page::Expired(position) => {
-                self.move_all(stand, &position);
+            ShardPage::Expired(position) => {
+                self.move_all(point, &position);
                 Ok(Round::Some)
             }
-            Page::Trimmed(error) => {
+            ShardPage::Trimmed(error) => {
                 self.failed(&error);
-                self.move_all(stand, &ShardPosition::TrimHorizon);
+                self.move_all(point, &ShardPosition::TrimHorizon);
                 Ok(Round::Some)
             }
-            Page::Gone(error) => {
+            ShardPage::Gone(error) => {
                 self.streams.look_again();
                 Err(error)
             }
         }
     }
 
-    /// Hands records to the routes numbered `at`, which stand at `next` then.
+    /// Hands records to the routes numbered `at`, which point at `next` then.
     fn feed(&mut self, shard: &Arc<ShardName>, records: Vec<Record>, next: &ShardPosition, at: &[usize]) {
         let typer = &*self.source.typer;
         let changes: Vec<ReadChange> = records
@@ -272,7 +272,7 @@ impl Reader {
         }
     }
 
-    fn move_all(&mut self, (shard, from): &Stand, to: &ShardPosition) {
+    fn move_all(&mut self, (shard, from): &ReadPoint, to: &ShardPosition) {
         for follower in &mut self.followers {
             if follower.walk.is_at(shard, from) {
                 follower.walk.move_to(shard, to.clone());

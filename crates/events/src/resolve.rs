@@ -1,4 +1,4 @@
-//! What becomes of changes after an attempt: done, parked, or dead letters; with the route's place, in the right order.
+//! What becomes of changes after an attempt: done, parked, or dead letters; with the route's checkpoint, in the right order.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Failed {
 pub(crate) struct Resolved {
     /// These were taken.
     pub(crate) done: Vec<Handed>,
-    /// These arrive with the transaction that stores the place.
+    /// These arrive with the transaction that stores the checkpoint.
     pub(crate) enlisted: Option<Enlistment>,
     /// These are to be tried again, or wait behind one that is.
     pub(crate) parked: Vec<Failed>,
@@ -41,7 +41,7 @@ impl Resolved {
 }
 
 impl Live {
-    /// Makes sure of what became of changes, then passes their places.
+    /// Stores what became of changes, then lets the checkpoint pass them.
     pub(crate) async fn resolve(&self, mut resolved: Resolved) -> Result<(), Stopped> {
         self.await_room_to_park(resolved.parked.len()).await?;
         let now = self.clock.now();
@@ -130,7 +130,7 @@ impl Live {
         Ok(())
     }
 
-    /// Everything about these changes in one transaction: what arrives, what is kept, and the places behind them.
+    /// Everything about these changes in one transaction: what arrives, what is kept, and the checkpoints after them.
     async fn commit(&self, resolved: &mut Resolved, rows: Vec<Write>) -> Result<(), Stopped> {
         let tickets: Vec<&Ticket> = resolved.all().map(|handed| &handed.ticket).collect();
         let checkpoints = self.tracker.lock().checkpoints_after(&tickets);

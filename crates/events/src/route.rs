@@ -47,7 +47,7 @@ pub struct Route {
     pub backoff: Backoff,
     /// Where a new route begins.
     pub starting_position: StartingPosition,
-    /// Whether it delivers. A route that does not keeps its place, as long as the stream keeps its records.
+    /// Whether it delivers. A route that does not keeps its checkpoints; records that the stream trims meanwhile are lost to it.
     pub enabled: bool,
     /// Whether it also takes what the application did not do: rows that a migration moves.
     pub include_maintenance: bool,

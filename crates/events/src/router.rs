@@ -15,7 +15,7 @@ use trestle_env::{Clock, Signal};
 
 use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
-use crate::reader::{Command, Reader, Source, Survey};
+use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::RouterTable;
 use crate::target::Door;
@@ -237,7 +237,7 @@ impl Router {
         };
         let table: Arc<str> = table.into();
         let survey_bell = Arc::new(Notify::new());
-        let survey = Survey::new(
+        let survey = LagSurvey::new(
             source.clone(),
             Arc::clone(&table),
             commands.downgrade(),
@@ -249,7 +249,8 @@ impl Router {
         ReaderHandle { commands, bell }
     }
 
-    /// The route file that was stored last, if any was. The router keeps it for whoever applies it, and does not read it.
+    /// The route file that was stored last, if any was. The router stores it for the program that applies it, and does not
+    /// read it.
     pub async fn file(&self) -> Result<Option<String>, Error> {
         self.inner.rows.file().await
     }
@@ -410,7 +411,7 @@ impl Router {
         self.inner.stopped.load(Ordering::Acquire)
     }
 
-    /// Stops all routes after the deliveries that are under way, and stores their places. It does not begin again.
+    /// Stops all routes after the deliveries that are under way, and stores their checkpoints. It does not begin again.
     pub async fn stop(&self) {
         let mut state = self.inner.state.lock().await;
         self.inner.stopped.store(true, Ordering::Release);

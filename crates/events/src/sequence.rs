@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// DynamoDB's sequence numbers have up to this many digits.
 const DIGITS_MAX: usize = 40;
 
-/// A record's place in its shard.
+/// A record's number in its shard; later records have greater ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SequenceNumber(Arc<str>);
 

@@ -43,7 +43,7 @@ pub struct Delivery {
     pub attempt: u32,
     typed: Arc<Typed>,
     template: Option<Arc<Template>>,
-    /// What the template made, once somebody has asked for it: a handler in the same program never does.
+    /// What the template made, once it was asked for: a handler in the same program never asks.
     input: OnceLock<Value>,
 }
 
@@ -103,7 +103,7 @@ pub enum Outcome {
     Unavailable(String),
 }
 
-/// Something that takes changes as part of the router's own transaction, in the same database: the router's place and
+/// Something that takes changes as part of the router's own transaction, in the same database: the router's checkpoint and
 /// what it hands over commit together, so that each change arrives exactly once.
 pub trait Enlist: Send + Sync {
     /// What has to be written for this batch to have arrived; or what became of it instead.

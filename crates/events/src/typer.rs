@@ -59,8 +59,8 @@ impl ModelTyper {
     }
 
     /// Knows these models as [`ModelTyper::set`] does, and a version that is about to take effect: it is asked about what
-    /// none of them recognises. Whoever lets a new layout take effect calls this first, or changes that are read at that
-    /// moment would be nobody's.
+    /// none of them recognises. Call this before a new layout takes effect, or changes that are read at that
+    /// moment would have no entity.
     pub fn expect(&self, upcoming: &Arc<Model>, models: impl IntoIterator<Item = Arc<Model>>) {
         let mut known: HashMap<String, Versions> = HashMap::new();
         for table in upcoming.tables() {

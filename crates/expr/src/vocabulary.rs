@@ -27,7 +27,7 @@ const INDEX_MAX: usize = i32::MAX as usize;
 
 /// Where a call stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CallContext {
     /// A condition by itself.
     Condition,
     /// A value inside a condition.
@@ -45,13 +45,13 @@ pub(crate) fn check_condition(kind: Kind, condition: &RawCondition<'_>) -> Resul
             links.iter().try_for_each(|link| check_condition(kind, link))
         }
         RawCondition::Not(negated) => check_condition(kind, negated),
-        RawCondition::Call(call) => check_call(kind, Place::Condition, call),
+        RawCondition::Call(call) => check_call(kind, CallContext::Condition, call),
         RawCondition::Comparison(comparison) => check_comparison(kind, comparison),
     }
 }
 
 fn check_comparison(kind: Kind, comparison: &Comparison<'_>) -> Result<(), ExprError> {
-    let check = |operand| check_operand(kind, Place::Operand, operand);
+    let check = |operand| check_operand(kind, CallContext::Operand, operand);
     match comparison {
         Comparison::Compare(left, _, right) => [left, right].into_iter().try_for_each(check),
         Comparison::Between(operand, low, high) => [operand, low, high].into_iter().try_for_each(check),
@@ -85,37 +85,37 @@ fn check_action(action: &RawAction<'_>) -> Result<(), ExprError> {
         }
         RawAction::Set(path, RawSetValue::Operand(value)) => {
             check_path(kind, path)?;
-            check_operand(kind, Place::SetValue, value)
+            check_operand(kind, CallContext::SetValue, value)
         }
         RawAction::Set(path, RawSetValue::Sum(left, _, right)) => {
             check_path(kind, path)?;
-            check_operand(kind, Place::SetOperand, left)?;
-            check_operand(kind, Place::SetOperand, right)
+            check_operand(kind, CallContext::SetOperand, left)?;
+            check_operand(kind, CallContext::SetOperand, right)
         }
     }
 }
 
-fn check_operand(kind: Kind, place: Place, operand: &RawOperand<'_>) -> Result<(), ExprError> {
+fn check_operand(kind: Kind, context: CallContext, operand: &RawOperand<'_>) -> Result<(), ExprError> {
     match operand {
         RawOperand::Value(_) => Ok(()),
         RawOperand::Path(path) => check_path(kind, path),
-        RawOperand::Call(call) => check_call(kind, place, call),
+        RawOperand::Call(call) => check_call(kind, context, call),
     }
 }
 
-fn check_call(kind: Kind, place: Place, call: &RawCall<'_>) -> Result<(), ExprError> {
-    check_function(kind, place, call.function)?;
+fn check_call(kind: Kind, context: CallContext, call: &RawCall<'_>) -> Result<(), ExprError> {
+    check_function(kind, context, call.function)?;
     let inside = if kind == Kind::Update {
-        Place::SetOperand
+        CallContext::SetOperand
     } else {
-        Place::Operand
+        CallContext::Operand
     };
     call.arguments
         .iter()
         .try_for_each(|argument| check_operand(kind, inside, argument))
 }
 
-fn check_function(kind: Kind, place: Place, function: &str) -> Result<(), ExprError> {
+fn check_function(kind: Kind, context: CallContext, function: &str) -> Result<(), ExprError> {
     let is_predicate = PREDICATES.contains(&function);
     let is_measure = MEASURES.contains(&function);
     let is_for_update = UPDATE_FUNCTIONS.contains(&function);
@@ -132,11 +132,11 @@ fn check_function(kind: Kind, place: Place, function: &str) -> Result<(), ExprEr
             "The function is not allowed in {language}; function: {function}"
         )));
     }
-    let fits = match place {
-        Place::Condition => is_predicate,
-        Place::Operand => is_measure,
-        Place::SetValue => true,
-        Place::SetOperand => function == "if_not_exists",
+    let fits = match context {
+        CallContext::Condition => is_predicate,
+        CallContext::Operand => is_measure,
+        CallContext::SetValue => true,
+        CallContext::SetOperand => function == "if_not_exists",
     };
     if fits {
         Ok(())

@@ -15,4 +15,4 @@ pub use change::{By, Change};
 pub use former::{Belongs, Former, FormerRange, Sources};
 pub use hook::Hook;
 pub use rows::{RowQuery, Rows};
-pub use verdict::{Becomes, Companion, Refused, Verdict};
+pub use verdict::{Becomes, Companion, Edits, Refused, Verdict};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_item::Item;
+use trestle_item::{AttributeValue, Item};
 
 /// What the changes of a request come to. The default: they are right as they are, and nothing follows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,10 +21,33 @@ pub enum Becomes {
     /// What the write makes of it.
     #[default]
     AsWritten,
+    /// What the write makes of it, with some attributes changed. Cheaper than a whole item.
+    Edited(Edits),
     /// This item, also where the write removes the row.
     Item(Arc<Item>),
     /// Nothing: the row is removed.
     Removed,
+}
+
+/// Changes of single attributes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Edits {
+    /// Attributes that are set.
+    pub set: Vec<(String, AttributeValue)>,
+    /// Attributes that are removed.
+    pub remove: Vec<String>,
+}
+
+impl Edits {
+    /// Changes an item.
+    pub fn apply(self, item: &mut Item) {
+        for (name, value) in self.set {
+            item.insert(name, value);
+        }
+        for name in &self.remove {
+            item.remove(name);
+        }
+    }
 }
 
 /// A row that follows from the changes of a request.
@@ -64,9 +87,13 @@ impl Verdict {
 impl Becomes {
     /// The row as it will be, where `written` is what the write makes of it.
     #[must_use]
-    pub fn of<'a>(&'a self, written: Option<&'a Arc<Item>>) -> Option<&'a Arc<Item>> {
+    pub fn apply(self, written: Option<Arc<Item>>) -> Option<Arc<Item>> {
         match self {
             Becomes::AsWritten => written,
+            Becomes::Edited(edits) => written.map(|mut item| {
+                edits.apply(Arc::make_mut(&mut item));
+                item
+            }),
             Becomes::Item(item) => Some(item),
             Becomes::Removed => None,
         }

@@ -23,7 +23,7 @@ const IDLE_MAX: usize = 16;
 /// Servers close connections on which nothing happens. One that was idle for long is not worth the risk.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Whoever is there says so in this time, however long the answer may take.
+/// A server accepts a connection in this time, however long the answer may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How much a call may take.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub answer_bytes: usize,
 }
 
-/// Whether a request may be sent a second time if nobody knows what became of the first.
+/// Whether a request may be sent a second time if it is not known what became of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// It changes nothing, or changes it to the same, or is recognised when it comes again.
@@ -56,13 +56,13 @@ pub struct Client {
 struct Kept {
     connection: Connection,
     since: Instant,
-    /// Where its task runs. In another runtime it might not run at all while somebody waits.
+    /// Where its task runs. In another runtime it might not run at all while a caller waits.
     runtime: Id,
 }
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// Sends a request and waits for the whole answer.
-    pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<Answer, Failure> {
+    pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<HttpResponse, Failure> {
         // The time is real time: the server at the other end does not follow our clock.
         let deadline = self.limits.time.map(|time| Instant::now() + time);
         let request = match self.call_again(request, repeat, deadline).await {
@@ -120,7 +120,7 @@ impl Client {
         mut request: Prepared,
         repeat: Repeat,
         deadline: Option<Instant>,
-    ) -> Attempt<Answer> {
+    ) -> Attempt<HttpResponse> {
         while let Some(mut connection) = self.kept() {
             if connection.ready().await.is_err() {
                 continue;
@@ -170,7 +170,7 @@ impl Client {
         let latest = Instant::now() + CONNECT_TIME_MAX;
         let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
         let connected = timeout_at(deadline, connection::open(&self.endpoint, self.tls.as_ref())).await;
-        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "nobody answered in time")))
+        connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "no answer in time")))
     }
 
     async fn in_time<T>(
@@ -190,7 +190,7 @@ impl Client {
         })
     }
 
-    async fn collect(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
+    async fn collect(&self, response: Response<Incoming>) -> Result<HttpResponse, Failure> {
         let most = self.limits.answer_bytes;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, most).collect().await.map_err(|error| {
@@ -204,7 +204,7 @@ impl Client {
                 Failure::lost(&self.endpoint, error)
             }
         })?;
-        Ok(Answer {
+        Ok(HttpResponse {
             status: head.status,
             headers: head.headers,
             body: body.to_bytes(),

@@ -49,7 +49,7 @@ impl Download {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(Failure::of_exchange(&self.endpoint, &error)),
                 Some(Ok(frame)) => {
-                    // Trailers say nothing that anybody here wants to know.
+                    // Trailers are not used.
                     if let Ok(piece) = frame.into_data() {
                         return Ok(Some(piece));
                     }

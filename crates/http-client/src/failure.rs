@@ -19,11 +19,11 @@ pub struct Failure {
 /// What a failure means for the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Nobody is there, or nobody was in time. Nothing was sent.
+    /// No server is there, or it did not accept in time. Nothing was sent.
     NoConnection,
-    /// Whoever is there could not prove to be who was meant. Nothing was sent.
+    /// The server could not prove its name. Nothing was sent.
     Untrusted,
-    /// Whoever is there does not speak this protocol, and will not have understood.
+    /// The server does not speak this protocol, and will not have understood.
     NotHttp,
     /// The request was sent, or may have been, and the answer did not arrive.
     Lost,

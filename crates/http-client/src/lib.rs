@@ -1,7 +1,7 @@
 //! HTTP out: calls to one endpoint. Connections are kept and used again, TLS is checked, everything has a limit.
 //!
 //! [`request`] makes a request, signed as AWS signs if there is a key; [`Client`] sends it. A [`Failure`] tells whether the
-//! request may have arrived, so that whoever called knows whether it may be sent again.
+//! request may have arrived, so that the caller knows whether it may be sent again.
 
 mod client;
 mod connection;
@@ -11,7 +11,7 @@ mod failure;
 mod request;
 mod tls;
 
-pub use client::{Answer, Client, Limits, Repeat};
+pub use client::{Client, HttpResponse, Limits, Repeat};
 pub use download::Download;
 pub use endpoint::Endpoint;
 pub use failure::{Failure, FailureKind};

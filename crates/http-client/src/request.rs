@@ -24,7 +24,7 @@ pub struct Outgoing<'a> {
 /// A request that is ready to be sent.
 pub type Prepared = Request<Full<Bytes>>;
 
-/// A request that is ready to be sent to an endpoint; signed, if somebody signs. An error says what is no HTTP.
+/// A request that is ready to be sent to an endpoint; signed, if there is a signer. An error says what is no HTTP.
 pub fn request(
     endpoint: &Endpoint,
     outgoing: Outgoing<'_>,

@@ -222,10 +222,13 @@ impl Planned<'_> {
         let doc = format!("{about}\n\n```text\n{}```", self.pattern.explain());
         let (answer, make) = match self.pattern.operation() {
             Operation::GetItem => (quote!(#typed::Get<'_, #row>), quote!(#typed::Get::by_access)),
-            Operation::Query => (quote!(#typed::Rows<'_, #row>), quote!(#typed::Rows::new)),
+            Operation::Query => (
+                quote!(#typed::AccessRows<'_, #row>),
+                quote!(#typed::AccessRows::new),
+            ),
             Operation::Scan => (
-                quote!(#typed::Rows<'_, #row, #typed::Scanned>),
-                quote!(#typed::Rows::new),
+                quote!(#typed::AccessRows<'_, #row, #typed::Scanned>),
+                quote!(#typed::AccessRows::new),
             ),
         };
         let (taken, of) = match &self.parameters {

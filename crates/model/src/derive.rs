@@ -54,15 +54,27 @@ impl Model {
         let Some(table) = self.table(table_name) else {
             return Ok(None);
         };
-        let Some(entity) = self.recognise_in(table, new)? else {
-            return Ok(None);
-        };
+        match self.recognise_in(table, new)? {
+            Some(entity) => self.derive_recognised(table, entity, old, new, now_ms).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same for an item that was recognised as a row of this entity.
+    pub(crate) fn derive_recognised<'m>(
+        &self,
+        table: &'m Table,
+        entity: &'m Entity,
+        old: Option<&Item>,
+        new: &Item,
+        now_ms: u64,
+    ) -> Result<Derived<'m>, Refusal> {
         if let Some(old) = old
             && !Self::are_alike(table, old, new)
         {
             self.check_replacement(table, old, entity)?;
         }
-        self.derive_as(table, entity, old, new, Some(now_ms)).map(Some)
+        self.derive_as(table, entity, old, new, Some(now_ms))
     }
 
     /// What must change in `new` so that it is a whole row of this entity. Without a time, its times stay as they are.
@@ -220,6 +232,8 @@ impl<'m> Work<'m, '_> {
             Some(attribute) => Err(Refusal::Immutable {
                 entity: entity.name.clone(),
                 attribute: attribute.name.clone(),
+                stored: shown_or_missing(old.get(&attribute.name)),
+                given: shown_or_missing(self.value(&attribute.name)),
             }),
             None => Ok(()),
         }
@@ -301,6 +315,10 @@ impl<'m> Work<'m, '_> {
             (Err(error), _) => Err(refused(self.entity, template, error)),
         }
     }
+}
+
+fn shown_or_missing(value: Option<&AttributeValue>) -> String {
+    value.map_or("missing".to_owned(), shown)
 }
 
 fn is_time(entity: &Entity, name: &str) -> bool {

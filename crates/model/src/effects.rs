@@ -17,11 +17,11 @@ mod settle;
 mod unique;
 
 use std::fmt;
-use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_hook::{Becomes, By, Change, Rows, Verdict};
+use trestle_hook::{Becomes, By, Change, Edits, Rows, Verdict};
 
+use self::roots::Root;
 use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
@@ -79,10 +79,10 @@ impl Model {
             _ => return Ok(Verdict::default()),
         };
         let roots = roots::of(self, changes)?;
-        let changed = if roots.iter().any(roots::Root::is_followed) {
+        let changed = if roots.iter().any(Root::is_followed) {
             roots::follow(self, changes, &roots, rows)
         } else {
-            self.all_derived(changes)
+            self.all_derived(changes, &roots)
         };
         match changed {
             Err(Blamed {
@@ -94,35 +94,40 @@ impl Model {
     }
 
     /// Writes from which nothing follows.
-    fn all_derived(&self, changes: &[Change<'_>]) -> Result<Verdict, Blamed> {
-        let mut verdict = Verdict::default();
-        for (at, change) in changes.iter().enumerate() {
-            let derived = self.derived(change).map_err(|refusal| Blamed {
-                at,
+    fn all_derived(&self, changes: &[Change<'_>], roots: &[Root<'_>]) -> Result<Verdict, Blamed> {
+        let mut rows = vec![Becomes::AsWritten; changes.len()];
+        for root in roots {
+            let (Some(change), Some(slot)) = (changes.get(root.position), rows.get_mut(root.position)) else {
+                continue;
+            };
+            *slot = self.derived(root, change).map_err(|refusal| Blamed {
+                at: root.position,
                 why: refusal.into(),
             })?;
-            verdict.rows.push(derived);
         }
-        Ok(verdict)
+        Ok(Verdict {
+            rows,
+            ..Verdict::default()
+        })
     }
 
-    fn derived(&self, change: &Change<'_>) -> Result<Becomes, Refusal> {
-        let Some(new) = change.new else {
+    fn derived(&self, root: &Root<'_>, change: &Change<'_>) -> Result<Becomes, Refusal> {
+        let (Some(new), Some(entity)) = (change.new, root.entity) else {
             return Ok(Becomes::AsWritten);
         };
         let old = change.old.map(|old| &**old);
-        let derived = self.derive(change.table, old, new, change.now.as_millis())?;
-        if let Some(derived) = derived.as_ref().filter(|_| change.by == By::Client) {
-            derived.entity.check_created(old, new)?;
+        let derived = self.derive_recognised(root.table, entity, old, new, change.now.as_millis())?;
+        if change.by == By::Client {
+            entity.check_created(old, new)?;
         }
-        Ok(match derived.filter(|derived| !derived.is_empty()) {
-            Some(derived) => {
-                let mut item = (**new).clone();
-                derived.apply(&mut item);
-                Becomes::Item(Arc::new(item))
-            }
-            None => Becomes::AsWritten,
-        })
+        if derived.is_empty() {
+            return Ok(Becomes::AsWritten);
+        }
+        let set = derived.set.into_iter();
+        Ok(Becomes::Edited(Edits {
+            set: set.map(|(name, value)| (name.to_owned(), value)).collect(),
+            remove: derived.remove.into_iter().map(str::to_owned).collect(),
+        }))
     }
 
     pub(crate) fn plan_of(&self, entity: &Entity) -> Option<&Plan> {

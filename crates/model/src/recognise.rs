@@ -56,13 +56,16 @@ impl Model {
             _ if table.open => Ok(None),
             _ => Err(Refusal::Unrecognised {
                 table: table.table_name.clone(),
-                entities: self
-                    .entities_of(table)
-                    .map(|entity| entity.name.clone())
-                    .collect(),
+                entities: self.written_in(table).map(|entity| entity.name.clone()).collect(),
                 entity_attribute: table.entity_attribute.clone(),
             }),
         }
+    }
+
+    /// The entities of a table that clients write.
+    fn written_in<'m>(&'m self, table: &'m Table) -> impl Iterator<Item = &'m Entity> {
+        let entities = self.entities_of(table);
+        entities.filter(|entity| !matches!(entity.role, Role::Unique { .. }))
     }
 
     /// Whether two rows with the same key are of the same entity for sure: their tags are the same, too.
@@ -102,7 +105,7 @@ impl Model {
             table: table.table_name.clone(),
             attribute: attribute.clone(),
             tag: tag.unwrap_or_default().to_owned(),
-            known: self.entities_of(table).map(|entity| entity.tag.clone()).collect(),
+            known: self.written_in(table).map(|entity| entity.tag.clone()).collect(),
         })
     }
 

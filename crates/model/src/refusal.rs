@@ -69,6 +69,10 @@ pub enum Refusal {
         entity: String,
         /// The attribute.
         attribute: String,
+        /// What it is.
+        stored: String,
+        /// What was given.
+        given: String,
     },
     /// The key belongs to a row of another entity.
     OtherEntity {
@@ -162,11 +166,17 @@ pub enum Refusal {
     },
     /// Something that follows from the write is refused.
     Following {
-        /// Why.
+        /// The entity that is written.
+        written: String,
+        /// What would follow: `create the row of entity team with id "a"`.
+        consequence: String,
+        /// Why not.
         cause: Box<Refusal>,
     },
     /// More follows from the write than one commit may hold.
     TooMuchFollows {
+        /// The entity that is written.
+        entity: String,
         /// The most rows.
         rows: usize,
     },
@@ -268,7 +278,7 @@ impl Refusal {
     #[must_use]
     pub fn cause(&self) -> &Refusal {
         match self {
-            Self::Following { cause } => cause.cause(),
+            Self::Following { cause, .. } => cause.cause(),
             refusal => refusal,
         }
     }
@@ -314,7 +324,10 @@ impl fmt::Display for Refusal {
                 entity,
                 attribute,
                 key: None,
-            } => write!(f, "Entity {entity} needs the attribute {attribute}"),
+            } => write!(
+                f,
+                "Entity {entity} needs the attribute {attribute}, which is missing"
+            ),
             Self::Missing {
                 entity,
                 attribute,
@@ -322,7 +335,7 @@ impl fmt::Display for Refusal {
             } => {
                 write!(
                     f,
-                    "Entity {entity} needs the attribute {attribute}, of which its key {key} is made"
+                    "Entity {entity} needs the attribute {attribute}, of which its key {key} is made and which is missing"
                 )
             }
             Self::Unfit {
@@ -339,17 +352,27 @@ impl fmt::Display for Refusal {
                 f,
                 "Entity {entity}: key {key} was given as {given}, but its attributes give {derived}; leave the key out, or give the one that fits"
             ),
-            Self::Immutable { entity, attribute } => {
-                write!(f, "Entity {entity}: attribute {attribute} may not change")
-            }
+            Self::Immutable {
+                entity,
+                attribute,
+                stored,
+                given,
+            } => write!(
+                f,
+                "Entity {entity}: attribute {attribute} may not change; it is {stored}, and was given as {given}; leave it as it is"
+            ),
             Self::OtherEntity { stored, written } => {
                 write!(
                     f,
-                    "The key belongs to a row of entity {stored}, which a row of entity {written} may not replace"
+                    "The key belongs to a row of entity {stored}, which a row of entity {written} may not replace; remove that row \
+                     first, or give other identifying attributes"
                 )
             }
             Self::Undeclared { entity, attribute } => {
-                write!(f, "Entity {entity} is closed and has no attribute {attribute}")
+                write!(
+                    f,
+                    "Entity {entity} is closed and has no attribute {attribute}; leave it out, or declare it"
+                )
             }
             Self::Parameter {
                 access,
@@ -413,13 +436,24 @@ impl fmt::Display for Refusal {
                 original,
             } => write!(
                 f,
-                "Entity {entity}: copy {copy} finds no row of entity {from} with {original}; write that one first"
+                "Entity {entity}: copy {copy} finds no row of entity {from} with {original}; write that row first, or in \
+                 the same transaction"
             ),
-            Self::Following { cause } => write!(f, "What follows from the write is refused: {cause}"),
-            Self::TooMuchFollows { rows } => write!(
+            Self::Following {
+                written,
+                consequence,
+                cause,
+            } => {
+                write!(f, "Entity {written}: the write would {consequence}: {cause}")?;
+                match consequence.starts_with("create ") {
+                    true => write!(f, "; write that row first, or in the same transaction"),
+                    false => Ok(()),
+                }
+            }
+            Self::TooMuchFollows { entity, rows } => write!(
                 f,
-                "More than {rows} rows follow from the write; its entities' effects feed each other, or one row has too \
-                 many others to keep"
+                "Entity {entity}: more than {rows} rows follow from the write; its entities' effects feed each other, or one \
+                 row has too many others to keep"
             ),
             Self::FormerKey { entity, lacking } => write!(
                 f,

@@ -12,21 +12,21 @@ use crate::value::{is_value, value};
 
 /// The condition a `WHERE` clause means.
 pub(crate) fn condition(expr: &Expr, parameters: Parameters<'_>) -> Result<Condition> {
-    let condition = Lowering { parameters }.boolean(expr, Place::Where)?;
+    let condition = Lowering { parameters }.boolean(expr, BooleanContext::Where)?;
     check::condition(&condition)?;
     Ok(condition)
 }
 
 /// Where something true or false is wanted; messages differ.
 #[derive(Clone, Copy)]
-enum Place {
+enum BooleanContext {
     Where,
     And,
     Or,
     Not,
 }
 
-impl Place {
+impl BooleanContext {
     /// The refusal of a bare attribute or literal.
     fn not_boolean(self) -> StatementError {
         StatementError::new(match self {
@@ -54,12 +54,12 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn boolean(self, expr: &Expr, place: Place) -> Result<Condition> {
+    fn boolean(self, expr: &Expr, context: BooleanContext) -> Result<Condition> {
         match &expr.kind {
-            ExprKind::And(members) => self.all(members, Place::And).map(Condition::And),
-            ExprKind::Or(members) => self.all(members, Place::Or).map(Condition::Or),
+            ExprKind::And(members) => self.all(members, BooleanContext::And).map(Condition::And),
+            ExprKind::Or(members) => self.all(members, BooleanContext::Or).map(Condition::Or),
             ExprKind::Not(negated) => {
-                let negated = self.boolean(negated, Place::Not)?;
+                let negated = self.boolean(negated, BooleanContext::Not)?;
                 Ok(Condition::Not(Box::new(negated)))
             }
             ExprKind::Infix {
@@ -74,15 +74,18 @@ impl Lowering<'_> {
             }),
             ExprKind::In { operand, list } => self.one_of(operand, list),
             ExprKind::Is { operand, class } => self.type_test(operand, *class),
-            ExprKind::Call { name, operands } => self.call(expr, name, operands, place),
-            ExprKind::Name(_) | ExprKind::Path { .. } => Err(place.not_boolean()),
-            _ if is_value(expr) => Err(place.not_boolean()),
+            ExprKind::Call { name, operands } => self.call(expr, name, operands, context),
+            ExprKind::Name(_) | ExprKind::Path { .. } => Err(context.not_boolean()),
+            _ if is_value(expr) => Err(context.not_boolean()),
             _ => Err(refused(expr)),
         }
     }
 
-    fn all(self, members: &[Expr], place: Place) -> Result<Vec<Condition>> {
-        members.iter().map(|member| self.boolean(member, place)).collect()
+    fn all(self, members: &[Expr], context: BooleanContext) -> Result<Vec<Condition>> {
+        members
+            .iter()
+            .map(|member| self.boolean(member, context))
+            .collect()
     }
 
     fn infix(self, operator: Infix, left: &Expr, right: &Expr) -> Result<Condition> {
@@ -114,7 +117,7 @@ impl Lowering<'_> {
             (AttributeValue::Bool(truth), Comparator::NotEqual) => !truth,
             _ => return Err(unsupported()),
         };
-        let tested = self.boolean(tested, Place::Where)?;
+        let tested = self.boolean(tested, BooleanContext::Where)?;
         Ok(if wanted {
             tested
         } else {
@@ -181,7 +184,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn call(self, expr: &Expr, name: &str, operands: &[Expr], place: Place) -> Result<Condition> {
+    fn call(self, expr: &Expr, name: &str, operands: &[Expr], context: BooleanContext) -> Result<Condition> {
         match name {
             "attribute_exists" => self.path_operand(name, operands).map(Condition::Exists),
             "attribute_not_exists" => self.path_operand(name, operands).map(Condition::NotExists),
@@ -201,7 +204,7 @@ impl Lowering<'_> {
                 let [operand, element] = self.operands(name, operands)?;
                 Ok(Condition::Contains { operand, element })
             }
-            "size" => Err(place.number()),
+            "size" => Err(context.number()),
             _ => Err(refused(expr)),
         }
     }

@@ -12,21 +12,21 @@ pub struct Fault {
     pub message: String,
 }
 
-/// A place inside a pattern, as a chain back to its root.
+/// A path inside a pattern, as a chain back to its root.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum PatternPath<'a> {
     Root,
-    Field(&'a Place<'a>, &'a str),
-    Index(&'a Place<'a>, usize),
+    Field(&'a PatternPath<'a>, &'a str),
+    Index(&'a PatternPath<'a>, usize),
 }
 
-impl<'a> Place<'a> {
-    pub(crate) fn field(&'a self, name: &'a str) -> Place<'a> {
-        Place::Field(self, name)
+impl<'a> PatternPath<'a> {
+    pub(crate) fn field(&'a self, name: &'a str) -> PatternPath<'a> {
+        PatternPath::Field(self, name)
     }
 
-    pub(crate) fn index(&'a self, index: usize) -> Place<'a> {
-        Place::Index(self, index)
+    pub(crate) fn index(&'a self, index: usize) -> PatternPath<'a> {
+        PatternPath::Index(self, index)
     }
 
     pub(crate) fn fault(&self, message: impl Into<String>) -> Fault {
@@ -38,23 +38,23 @@ impl<'a> Place<'a> {
 
     /// How many fields and indexes lie above.
     pub(crate) fn depth(&self) -> usize {
-        let mut place = self;
+        let mut path = self;
         let mut depth = 0;
-        while let Place::Field(parent, _) | Place::Index(parent, _) = place {
-            place = parent;
+        while let PatternPath::Field(parent, _) | PatternPath::Index(parent, _) = path {
+            path = parent;
             depth += 1;
         }
         depth
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for PatternPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Root => f.write_str("pattern"),
-            Place::Field(Place::Root, name) => f.write_str(name),
-            Place::Field(parent, name) => write!(f, "{parent}.{name}"),
-            Place::Index(parent, index) => write!(f, "{parent}[{index}]"),
+            PatternPath::Root => f.write_str("pattern"),
+            PatternPath::Field(PatternPath::Root, name) => f.write_str(name),
+            PatternPath::Field(parent, name) => write!(f, "{parent}.{name}"),
+            PatternPath::Index(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
 }

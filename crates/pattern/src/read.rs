@@ -1,6 +1,6 @@
 //! The pattern as it was written, checked: fields, their alternatives, and `$or`.
 
-use crate::fault::{Fault, Place};
+use crate::fault::{Fault, PatternPath};
 use crate::operator;
 use crate::tree::Leaf;
 use serde_json::{Map, Value};
@@ -45,7 +45,7 @@ const RESERVED_IN_OR: &[&str] = &[
 
 pub(crate) fn pattern(pattern: &Value) -> Result<Fields, Vec<Fault>> {
     let mut reader = Reader::default();
-    let fields = reader.object(&Place::Root, pattern, false);
+    let fields = reader.object(&PatternPath::Root, pattern, false);
     if reader.faults.is_empty() {
         Ok(fields)
     } else {
@@ -59,54 +59,54 @@ struct Reader {
 }
 
 impl Reader {
-    fn object(&mut self, place: &Place<'_>, value: &Value, in_or: bool) -> Fields {
+    fn object(&mut self, path: &PatternPath<'_>, value: &Value, in_or: bool) -> Fields {
         match value {
             Value::Object(object) if object.is_empty() => {
-                self.complain(place, "is empty; name at least one field");
+                self.complain(path, "is empty; name at least one field");
                 Fields::default()
             }
-            Value::Object(object) => self.fields(place, object, in_or),
+            Value::Object(object) => self.fields(path, object, in_or),
             other => {
                 let found = kind(other);
-                self.complain(place, format!("must be an object of fields, not {found}"));
+                self.complain(path, format!("must be an object of fields, not {found}"));
                 Fields::default()
             }
         }
     }
 
-    fn fields(&mut self, place: &Place<'_>, object: &Map<String, Value>, in_or: bool) -> Fields {
+    fn fields(&mut self, path: &PatternPath<'_>, object: &Map<String, Value>, in_or: bool) -> Fields {
         let mut fields = Fields::default();
-        if place.depth() > DEPTH_MAX {
+        if path.depth() > DEPTH_MAX {
             self.complain(
-                place,
+                path,
                 format!("is nested too deeply; {DEPTH_MAX} levels are allowed"),
             );
             return fields;
         }
         for (name, value) in object {
-            let place = place.field(name);
+            let path = path.field(name);
             if name == "$or" {
-                fields.either = self.either(&place, value);
+                fields.either = self.either(&path, value);
             } else if in_or && RESERVED_IN_OR.contains(&name.as_str()) {
                 self.complain(
-                    &place,
+                    &path,
                     "is the name of an operator; inside `$or` an object holds fields, as in `{\"state\": [\"on\"]}`",
                 );
-            } else if let Some(field) = self.field(&place, value, in_or) {
+            } else if let Some(field) = self.field(&path, value, in_or) {
                 fields.named.push((name.clone(), field));
             }
         }
         fields
     }
 
-    fn field(&mut self, place: &Place<'_>, value: &Value, in_or: bool) -> Option<Field> {
+    fn field(&mut self, path: &PatternPath<'_>, value: &Value, in_or: bool) -> Option<Field> {
         match value {
-            Value::Object(_) => Some(Field::Nested(self.object(place, value, in_or))),
-            Value::Array(alternatives) => self.leaf(place, alternatives),
+            Value::Object(_) => Some(Field::Nested(self.object(path, value, in_or))),
+            Value::Array(alternatives) => self.leaf(path, alternatives),
             other => {
                 let found = kind(other);
                 self.complain(
-                    place,
+                    path,
                     format!("must be a list of values, `[…]`, or an object of fields, not {found}"),
                 );
                 None
@@ -114,23 +114,23 @@ impl Reader {
         }
     }
 
-    fn either(&mut self, place: &Place<'_>, value: &Value) -> Vec<Fields> {
+    fn either(&mut self, path: &PatternPath<'_>, value: &Value) -> Vec<Fields> {
         match value {
             Value::Array(alternatives) if alternatives.len() >= 2 => alternatives
                 .iter()
                 .enumerate()
-                .map(|(index, alternative)| self.object(&place.index(index), alternative, true))
+                .map(|(index, alternative)| self.object(&path.index(index), alternative, true))
                 .collect(),
             _ => {
-                self.complain(place, "must be a list of at least two objects");
+                self.complain(path, "must be a list of at least two objects");
                 Vec::new()
             }
         }
     }
 
-    fn leaf(&mut self, place: &Place<'_>, alternatives: &[Value]) -> Option<Field> {
+    fn leaf(&mut self, path: &PatternPath<'_>, alternatives: &[Value]) -> Option<Field> {
         if alternatives.is_empty() {
-            self.complain(place, "is empty; give at least one value");
+            self.complain(path, "is empty; give at least one value");
             return None;
         }
         let mut leaf = Leaf {
@@ -138,7 +138,7 @@ impl Reader {
             comparisons: Vec::with_capacity(alternatives.len()),
         };
         for (index, alternative) in alternatives.iter().enumerate() {
-            match operator::alternative(&place.index(index), alternative) {
+            match operator::alternative(&path.index(index), alternative) {
                 Ok(Some(comparison)) => leaf.comparisons.push(comparison),
                 Ok(None) => leaf.may_be_absent = true,
                 Err(fault) => self.faults.push(fault),
@@ -147,8 +147,8 @@ impl Reader {
         Some(Field::Leaf(Arc::new(leaf)))
     }
 
-    fn complain(&mut self, place: &Place<'_>, message: impl Into<String>) {
-        self.faults.push(place.fault(message));
+    fn complain(&mut self, path: &PatternPath<'_>, message: impl Into<String>) {
+        self.faults.push(path.fault(message));
     }
 }
 

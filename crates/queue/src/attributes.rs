@@ -60,7 +60,7 @@ const FIFO: &[&str] = &[
 const REDRIVE: &str = "RedrivePolicy";
 const REDRIVE_ALLOW: &str = "RedriveAllowPolicy";
 
-/// Attributes that are computed when somebody asks.
+/// Attributes that are computed when they are asked for.
 pub(crate) const COMPUTED: &[&str] = &[
     "QueueArn",
     "CreatedTimestamp",
@@ -142,7 +142,7 @@ pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) {
     }
 }
 
-/// Whether anybody can ask for an attribute of that name.
+/// Whether a client can ask for an attribute of that name.
 pub(crate) fn can_be_asked_for(name: &str) -> bool {
     COMPUTED.contains(&name) || FIFO.contains(&name) || check_name(name).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Work that goes on when nobody waits for it any more.
+//! Work that goes on when its caller no longer waits for it.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-/// A piece of work that is carried to its end even if whoever awaits it goes away, as a client does that hangs up:
+/// A piece of work that is carried to its end even if its caller goes away, as a client does that hangs up:
 /// a write and what memory has to know of it must not come apart.
 pub(crate) struct Finish<T: Send + 'static> {
     work: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
@@ -24,14 +24,14 @@ impl<T: Send + 'static> Finish<T> {
     /// returns, so that it comes before whatever is asked later.
     pub(crate) async fn begin(mut self) {
         let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut self).poll(context))).await;
-        // Without a runtime nobody else would carry it on.
+        // Without a runtime no other task would carry it on.
         if begun.is_pending() && Handle::try_current().is_err() {
             self.await;
         }
     }
 }
 
-/// Does work that nobody waits for.
+/// Does work that no caller waits for.
 pub(crate) async fn in_background(work: impl Future<Output = ()> + Send + 'static) {
     match Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn(work)),

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::error::QueueError;
-use crate::index::Sequence;
+use crate::index::MessageNumber;
 
 /// Begins every handle, so that a text from elsewhere is not taken for one.
 const MARK: [u8; 4] = *b"trQ1";
@@ -17,7 +17,7 @@ pub(crate) struct Handle {
     pub(crate) queue: u64,
     /// How often the queue had been purged.
     pub(crate) generation: u32,
-    pub(crate) sequence: Sequence,
+    pub(crate) sequence: MessageNumber,
     /// The message had been received that often, this time included: an older handle has a smaller number.
     pub(crate) receives: u32,
 }
@@ -57,7 +57,7 @@ impl Handle {
         (*mark == MARK && rest.is_empty()).then_some(Self {
             queue: u64::from_be_bytes(*queue),
             generation: u32::from_be_bytes(*generation),
-            sequence: Sequence(u64::from_be_bytes(*sequence)),
+            sequence: MessageNumber(u64::from_be_bytes(*sequence)),
             receives: u32::from_be_bytes(*receives),
         })
     }
@@ -73,7 +73,7 @@ mod tests {
         let handle = Handle {
             queue: u64::MAX,
             generation: 7,
-            sequence: Sequence(1 << 60),
+            sequence: MessageNumber(1 << 60),
             receives: 3,
         };
         let text = handle.encode();

@@ -60,7 +60,7 @@ impl Queues {
         let state = self.open(queue).await?;
         let handle = Handle::decode(receipt_handle, state.definition.id)?;
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
-        lot.settle(now, state.meaning.retention, &storage).await;
+        lot.advance(now, state.meaning.retention, &storage).await;
         let due = now.plus(visibility);
         let row = lot.with(|index| {
             let known = index
@@ -84,7 +84,7 @@ impl Queues {
                 ));
             }
             let changed = Entry { due, ..entry.clone() };
-            // Later takes effect at once. Sooner must wait for the row: whoever received the message next would write
+            // Later takes effect at once. Sooner must wait for the row: the next receiver of the message would write
             // the same row, or move it to another queue.
             if due > entry.due {
                 index.reschedule(handle.sequence, due);

@@ -9,12 +9,12 @@ use trestle_env::Timestamp;
 /// A message's place in the order of its queue: the time it was sent in milliseconds, then a counter. Never used twice
 /// while the message exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Sequence(pub(crate) u64);
+pub(crate) struct MessageNumber(pub(crate) u64);
 
 /// Bits below the milliseconds.
 const COUNTER_BITS: u32 = 20;
 
-impl Sequence {
+impl MessageNumber {
     fn at(time: Timestamp) -> Self {
         Self(time.as_millis() << COUNTER_BITS)
     }
@@ -48,7 +48,7 @@ pub(crate) struct Parts {
 }
 
 impl Entry {
-    /// A message that nobody has received.
+    /// A message that was never received.
     pub(crate) fn new(kept_from: Timestamp, due: Timestamp, parts: Option<Box<Parts>>) -> Self {
         Self {
             kept_from,
@@ -75,7 +75,7 @@ pub struct Counts {
 /// A message handed to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    pub(crate) sequence: Sequence,
+    pub(crate) sequence: MessageNumber,
     pub(crate) entry: Entry,
 }
 
@@ -100,25 +100,25 @@ pub(crate) struct Wanted {
 /// The messages of one queue.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    entries: HashMap<Sequence, Entry>,
-    ready: BTreeSet<Sequence>,
+    entries: HashMap<MessageNumber, Entry>,
+    ready: BTreeSet<MessageNumber>,
     /// Those that are not ready, by the time they will be.
-    waiting: BTreeSet<(Timestamp, Sequence)>,
+    waiting: BTreeSet<(Timestamp, MessageNumber)>,
     /// All, by the time their retention began.
-    kept: BTreeSet<(Timestamp, Sequence)>,
+    kept: BTreeSet<(Timestamp, MessageNumber)>,
     in_flight: usize,
-    last: Sequence,
+    last: MessageNumber,
 }
 
 impl Index {
     /// The place of a message sent now.
-    pub(crate) fn next_sequence(&mut self, now: Timestamp) -> Sequence {
-        self.last = Sequence::at(now).max(self.last.next());
+    pub(crate) fn next_number(&mut self, now: Timestamp) -> MessageNumber {
+        self.last = MessageNumber::at(now).max(self.last.next());
         self.last
     }
 
-    /// Adds a message; it becomes ready with the next [`Index::settle`], if it is due.
-    pub(crate) fn add(&mut self, sequence: Sequence, entry: Entry) {
+    /// Adds a message; it becomes ready with the next [`Index::advance`], if it is due.
+    pub(crate) fn add(&mut self, sequence: MessageNumber, entry: Entry) {
         self.last = self.last.max(sequence);
         self.kept.insert((entry.kept_from, sequence));
         self.waiting.insert((entry.due, sequence));
@@ -127,7 +127,7 @@ impl Index {
     }
 
     /// Makes ready what is due, and lets go of what was kept long enough.
-    pub(crate) fn settle(&mut self, now: Timestamp, retention: Duration) -> Vec<Taken> {
+    pub(crate) fn advance(&mut self, now: Timestamp, retention: Duration) -> Vec<Taken> {
         let mut expired = Vec::new();
         while let Some(&(kept_from, sequence)) = self.kept.first() {
             if kept_from.plus(retention) > now {
@@ -186,7 +186,7 @@ impl Index {
     }
 
     /// Takes ready messages out, oldest first, none of them sent after `last`.
-    pub(crate) fn withdraw(&mut self, max: usize, last: Sequence) -> Vec<Taken> {
+    pub(crate) fn withdraw(&mut self, max: usize, last: MessageNumber) -> Vec<Taken> {
         let mut withdrawn = Vec::new();
         while withdrawn.len() < max {
             match self.ready.first() {
@@ -202,12 +202,12 @@ impl Index {
     }
 
     /// The message, if it is here.
-    pub(crate) fn get(&self, sequence: Sequence) -> Option<&Entry> {
+    pub(crate) fn get(&self, sequence: MessageNumber) -> Option<&Entry> {
         self.entries.get(&sequence)
     }
 
-    /// Whether somebody has received the message and it is not ready again.
-    pub(crate) fn is_in_flight(&self, sequence: Sequence) -> bool {
+    /// Whether the message was received and is not ready again.
+    pub(crate) fn is_in_flight(&self, sequence: MessageNumber) -> bool {
         self.entries
             .get(&sequence)
             .is_some_and(|entry| entry.receives > 0)
@@ -215,7 +215,7 @@ impl Index {
     }
 
     /// Makes a message in flight ready at another time.
-    pub(crate) fn reschedule(&mut self, sequence: Sequence, due: Timestamp) -> Option<Entry> {
+    pub(crate) fn reschedule(&mut self, sequence: MessageNumber, due: Timestamp) -> Option<Entry> {
         let entry = self.entries.get_mut(&sequence)?;
         if !self.waiting.remove(&(entry.due, sequence)) {
             return None;
@@ -226,7 +226,7 @@ impl Index {
     }
 
     /// Takes a message out, whatever its state.
-    pub(crate) fn remove(&mut self, sequence: Sequence) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, sequence: MessageNumber) -> Option<Entry> {
         let entry = self.entries.get(&sequence)?;
         if !self.ready.remove(&sequence) {
             self.waiting.remove(&(entry.due, sequence));
@@ -235,7 +235,7 @@ impl Index {
         self.forget(sequence)
     }
 
-    fn forget(&mut self, sequence: Sequence) -> Option<Entry> {
+    fn forget(&mut self, sequence: MessageNumber) -> Option<Entry> {
         let entry = self.entries.remove(&sequence)?;
         self.kept.remove(&(entry.kept_from, sequence));
         Some(entry)
@@ -246,7 +246,7 @@ impl Index {
         self.waiting.first().map(|(due, _)| *due)
     }
 
-    pub(crate) fn last(&self) -> Sequence {
+    pub(crate) fn last(&self) -> MessageNumber {
         self.last
     }
 
@@ -272,8 +272,8 @@ mod tests {
         Timestamp::from_secs(seconds)
     }
 
-    fn send(index: &mut Index, now: Timestamp, delay_s: u64) -> Sequence {
-        let sequence = index.next_sequence(now);
+    fn send(index: &mut Index, now: Timestamp, delay_s: u64) -> MessageNumber {
+        let sequence = index.next_number(now);
         index.add(
             sequence,
             Entry::new(now, now.plus(Duration::from_secs(delay_s)), None),
@@ -281,13 +281,13 @@ mod tests {
         sequence
     }
 
-    fn take(index: &mut Index, now: Timestamp) -> Vec<Sequence> {
+    fn take(index: &mut Index, now: Timestamp) -> Vec<MessageNumber> {
         let wanted = Wanted {
             max: 10,
             visibility: Duration::from_secs(30),
             receives_max: None,
         };
-        index.settle(now, LONG);
+        index.advance(now, LONG);
         let look = index.take(now, wanted);
         look.taken.iter().map(|taken| taken.sequence).collect()
     }
@@ -308,7 +308,7 @@ mod tests {
         let first = send(&mut index, at(1), 0);
         send(&mut index, at(1), 0);
         send(&mut index, at(1), 60);
-        index.settle(at(1), LONG);
+        index.advance(at(1), LONG);
         let counts = |visible, in_flight, delayed| Counts {
             visible,
             in_flight,
@@ -319,9 +319,9 @@ mod tests {
         assert_eq!(index.counts(), counts(0, 2, 1));
         index.remove(first);
         assert_eq!(index.counts(), counts(0, 1, 1));
-        index.settle(at(61), LONG);
+        index.advance(at(61), LONG);
         assert_eq!(index.counts(), counts(2, 0, 0));
-        assert_eq!(index.settle(at(1001), LONG).len(), 2);
+        assert_eq!(index.advance(at(1001), LONG).len(), 2);
         assert_eq!(index.counts(), Counts::default());
     }
 }

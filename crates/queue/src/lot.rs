@@ -11,7 +11,7 @@ use trestle_env::Timestamp;
 use crate::error::QueueError;
 use crate::finish::in_background;
 use crate::handle::Handle;
-use crate::index::{Counts, Entry, Index, Look, Sequence, Taken, Wanted};
+use crate::index::{Counts, Entry, Index, Look, MessageNumber, Taken, Wanted};
 use crate::rows::{self, Row};
 use crate::storage::{self, Storage};
 
@@ -25,9 +25,9 @@ pub(crate) struct Lot {
     pub(crate) partition: String,
     loaded: OnceCell<()>,
     index: Mutex<Index>,
-    /// Rings when there may be something for somebody who waits.
+    /// Rings when there may be something for a waiting receiver.
     pub(crate) arrivals: Notify,
-    /// The time until which somebody waits, or waited, in milliseconds: what is due later need not wake anybody.
+    /// The time until which a receiver waits, or waited, in milliseconds: what is due later need not wake it.
     patience: AtomicU64,
     /// The queue was purged or deleted: whatever lies here is being swept away.
     closed: AtomicBool,
@@ -54,31 +54,34 @@ impl Lot {
             .get_or_try_init(|| async {
                 let mut index = Index::default();
                 let mut orphans = Vec::new();
-                let mut last: Option<(Sequence, Entry)> = None;
+                let mut last: Option<(MessageNumber, Entry)> = None;
                 storage
-                    .each(&self.partition, |item| match Row::read(&item) {
-                        Some(Row::Message(sequence, entry)) => {
-                            if let Some((sequence, entry)) = last.replace((sequence, entry)) {
-                                index.add(sequence, entry);
+                    .each(&self.partition, |item| {
+                        match Row::read(&item)? {
+                            Row::Message(sequence, entry) => {
+                                if let Some((sequence, entry)) = last.replace((sequence, entry)) {
+                                    index.add(sequence, entry);
+                                }
                             }
+                            Row::State {
+                                sequence,
+                                due,
+                                receives,
+                                first_received,
+                            } => match &mut last {
+                                Some((of, entry)) if *of == sequence => {
+                                    entry.due = due;
+                                    entry.receives = receives;
+                                    entry.first_received = first_received;
+                                    // When it was last received is not stored; this errs on the side of letting it be
+                                    // extended.
+                                    entry.last_received = due;
+                                }
+                                // Of a message that is gone.
+                                _ => orphans.push(rows::key(&self.partition, rows::state_sort(sequence))),
+                            },
                         }
-                        Some(Row::State {
-                            sequence,
-                            due,
-                            receives,
-                            first_received,
-                        }) => match &mut last {
-                            Some((of, entry)) if *of == sequence => {
-                                entry.due = due;
-                                entry.receives = receives;
-                                entry.first_received = first_received;
-                                // When it was last received is not stored; this errs on the side of letting it be extended.
-                                entry.last_received = due;
-                            }
-                            // Of a message that is gone.
-                            _ => orphans.push(rows::key(&self.partition, rows::state_sort(sequence))),
-                        },
-                        None => tracing::warn!(partition = self.partition, "a row of a queue cannot be read"),
+                        Ok(())
                     })
                     .await?;
                 if let Some((sequence, entry)) = last {
@@ -93,12 +96,12 @@ impl Lot {
             .copied()
     }
 
-    /// The place of a message sent now.
-    pub(crate) fn next_sequence(&self, now: Timestamp) -> Sequence {
-        self.index.lock().next_sequence(now)
+    /// The number of a message sent now.
+    pub(crate) fn next_number(&self, now: Timestamp) -> MessageNumber {
+        self.index.lock().next_number(now)
     }
 
-    /// Lets nobody in any more. Called before the sweep, so that it finds every row of those who came before.
+    /// Refuses later calls. Called before the sweep, so that the sweep finds every row of earlier calls.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.arrivals.notify_waiters();
@@ -107,7 +110,7 @@ impl Lot {
     /// Adds messages that were just stored; if the queue was purged meanwhile, deletes them again.
     pub(crate) async fn arrive(
         &self,
-        messages: Vec<(Sequence, Entry)>,
+        messages: Vec<(MessageNumber, Entry)>,
         now: Timestamp,
         storage: &Storage,
     ) -> Result<(), QueueError> {
@@ -123,7 +126,7 @@ impl Lot {
     }
 
     /// Adds messages that are stored, and wakes those who wait for them.
-    pub(crate) fn admit(&self, messages: Vec<(Sequence, Entry)>, now: Timestamp) {
+    pub(crate) fn admit(&self, messages: Vec<(MessageNumber, Entry)>, now: Timestamp) {
         let (mut ready, mut earliest) = (0, Timestamp::MAX);
         {
             let mut index = self.index.lock();
@@ -148,7 +151,7 @@ impl Lot {
     }
 
     /// Makes ready what is due, and deletes what was kept long enough.
-    pub(crate) async fn settle(
+    pub(crate) async fn advance(
         self: &Arc<Self>,
         now: Timestamp,
         retention: Duration,
@@ -156,7 +159,7 @@ impl Lot {
     ) -> Counts {
         let (expired, counts) = {
             let mut index = self.index.lock();
-            (index.settle(now, retention), index.counts())
+            (index.advance(now, retention), index.counts())
         };
         if !expired.is_empty() {
             let (lot, storage) = (Arc::clone(self), storage.clone());
@@ -183,7 +186,7 @@ impl Lot {
     }
 
     /// Takes ready messages out, none of them sent after `last`.
-    pub(crate) fn withdraw(&self, max: usize, last: Sequence) -> Vec<Taken> {
+    pub(crate) fn withdraw(&self, max: usize, last: MessageNumber) -> Vec<Taken> {
         self.index.lock().withdraw(max, last)
     }
 
@@ -198,7 +201,7 @@ impl Lot {
         work(&mut self.index.lock())
     }
 
-    /// Says that somebody waits until then.
+    /// Notes that a receiver waits until then.
     pub(crate) fn wait_until(&self, deadline: Timestamp) {
         self.patience.fetch_max(deadline.as_millis(), Ordering::SeqCst);
     }

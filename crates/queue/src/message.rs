@@ -77,7 +77,7 @@ impl MessageAttribute {
 pub struct NewMessage {
     /// The text.
     pub body: String,
-    /// How long nobody sees it; the queue's delay unless given. A year at most.
+    /// How long no receiver sees it; the queue's delay unless given. A year at most.
     pub delay: Option<Duration>,
     /// What the application says about it.
     pub attributes: MessageAttributes,
@@ -178,7 +178,7 @@ pub struct Message {
     pub group: Option<String>,
     /// The ARN of the queue in which it was received too often.
     pub dead_letter_source: Option<String>,
-    /// Why it was given up there, if somebody said.
+    /// Why it was given up there, if a reason was given.
     pub dead_letter_reason: Option<String>,
 }
 

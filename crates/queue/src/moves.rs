@@ -12,7 +12,7 @@ use trestle_env::{Alarm, Timestamp, ids};
 use crate::definition::State;
 use crate::error::{ErrorCode, QueueError};
 use crate::finish::in_background;
-use crate::index::{Sequence, Taken};
+use crate::index::{MessageNumber, Taken};
 use crate::queues::Queues;
 use crate::redrive::Arrival;
 use crate::rows;
@@ -227,8 +227,8 @@ impl Queues {
         self.inner()
             .storage
             .each(rows::MOVES, |item| {
-                let read = rows::read_document(&item).and_then(|(_, json)| serde_json::from_str(json).ok());
-                tasks.extend(read);
+                tasks.push(rows::read_document(&item)?.1);
+                Ok(())
             })
             .await?;
         tasks.sort_by_key(|task| task.started);
@@ -243,7 +243,7 @@ impl Queues {
         Ok(())
     }
 
-    async fn move_chunks(&self, kept: &Kept, last: Sequence) -> Result<MoveStatus, QueueError> {
+    async fn move_chunks(&self, kept: &Kept, last: MessageNumber) -> Result<MoveStatus, QueueError> {
         let (source, destination, per_second) = {
             let task = kept.task.lock();
             (task.source.clone(), task.destination.clone(), task.per_second)
@@ -257,7 +257,7 @@ impl Queues {
             }
             let (state, now) = (self.open(&source).await?, clock.now());
             let lot = &state.lot;
-            lot.settle(now, state.meaning.retention, &self.inner().storage)
+            lot.advance(now, state.meaning.retention, &self.inner().storage)
                 .await;
             let taken = lot.withdraw(chunk, last);
             if taken.is_empty() {
@@ -317,7 +317,7 @@ impl Queues {
     }
 
     async fn origins(&self, from: &State, taken: &[Taken]) -> Result<Vec<String>, QueueError> {
-        let sequences: Vec<Sequence> = taken.iter().map(|taken| taken.sequence).collect();
+        let sequences: Vec<MessageNumber> = taken.iter().map(|taken| taken.sequence).collect();
         let rows = self.inner().storage.read(&from.lot.partition, &sequences).await?;
         let origin = |row: Option<rows::Stored>| {
             let arn = row.and_then(|stored| stored.dead_letter_source);
@@ -330,11 +330,11 @@ impl Queues {
 
 /// A task that a crash interrupted. Boxed, because its future holds the one that begins it.
 fn resumed(queues: Queues, kept: Arc<Kept>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(carry_out(queues, kept, Sequence(u64::MAX)))
+    Box::pin(carry_out(queues, kept, MessageNumber(u64::MAX)))
 }
 
 /// Carries a task to its end and notes how it ended.
-async fn carry_out(queues: Queues, kept: Arc<Kept>, last: Sequence) {
+async fn carry_out(queues: Queues, kept: Arc<Kept>, last: MessageNumber) {
     let outcome = queues.move_chunks(&kept, last).await;
     let row = {
         let mut task = kept.task.lock();

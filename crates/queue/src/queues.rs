@@ -83,7 +83,7 @@ impl Queues {
         &self.inner.settings
     }
 
-    /// Lets nobody wait for messages any more: whoever does gets what there is. For the end of a program.
+    /// Ends all waiting for messages: receivers get what there is. For the end of a program.
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
         for queue in self.inner.queues.read().values() {
@@ -229,7 +229,7 @@ impl Queues {
     /// All attributes of a queue, the counts among them.
     pub async fn attributes(&self, name: &str) -> Result<QueueAttributes, QueueError> {
         let state = self.open(name).await?;
-        let counts = self.settled(&state).await;
+        let counts = self.current_counts(&state).await;
         let mut all = attributes::effective(&state.definition.attributes);
         let computed = [
             self.inner.settings.arn(name),
@@ -248,12 +248,15 @@ impl Queues {
     /// How many messages of a queue are in which state.
     pub async fn counts(&self, name: &str) -> Result<Counts, QueueError> {
         let state = self.open(name).await?;
-        Ok(self.settled(&state).await)
+        Ok(self.current_counts(&state).await)
     }
 
-    async fn settled(&self, state: &State) -> Counts {
+    async fn current_counts(&self, state: &State) -> Counts {
         let retention = state.meaning.retention;
-        state.lot.settle(self.now(), retention, &self.inner.storage).await
+        state
+            .lot
+            .advance(self.now(), retention, &self.inner.storage)
+            .await
     }
 
     /// Sets attributes of a queue; an empty text takes a policy or key back.
@@ -369,21 +372,17 @@ impl Queues {
             let storage = &self.inner.storage;
             let mut queues = BTreeMap::new();
             storage
-                .each(rows::QUEUES, |item| match read(&item) {
-                    Some(queue) => {
-                        queues.insert(queue.name.clone(), Arc::new(queue));
-                    }
-                    None => tracing::warn!("the definition of a queue cannot be read"),
+                .each(rows::QUEUES, |item| {
+                    let queue = read(&item)?;
+                    queues.insert(queue.name.clone(), Arc::new(queue));
+                    Ok(())
                 })
                 .await?;
             let mut garbage = Vec::new();
             storage
                 .each(rows::GARBAGE, |item| {
-                    garbage.extend(
-                        item.get(rows::SORT)
-                            .and_then(|sort| sort.as_s())
-                            .map(str::to_owned),
-                    );
+                    garbage.push(rows::text(&item, rows::SORT)?.to_owned());
+                    Ok(())
                 })
                 .await?;
             *self.inner.queues.write() = queues;
@@ -396,10 +395,10 @@ impl Queues {
     }
 }
 
-fn read(item: &trestle_item::Item) -> Option<Queue> {
-    let (name, json) = rows::read_document(item)?;
-    let definition: Definition = serde_json::from_str(json).ok()?;
-    Some(Queue::new(name.to_owned(), State::new(name, definition).ok()?))
+fn read(item: &trestle_item::Item) -> Result<Queue, QueueError> {
+    let (name, definition) = rows::read_document::<Definition>(item)?;
+    let state = State::new(name, definition).map_err(|_| rows::damaged(item, rows::DOCUMENT))?;
+    Ok(Queue::new(name.to_owned(), state))
 }
 
 /// A queue that exists may be made again with the attributes it has.
@@ -451,12 +450,13 @@ async fn sweep(storage: Storage, partition: String) {
             }
             let mut keys = Vec::new();
             for row in &rows {
-                keys.extend(rows::parts(row).iter().flat_map(storage::part_keys));
-                let sort = row
-                    .get(rows::SORT)
-                    .and_then(|sort| sort.as_s())
-                    .unwrap_or_default();
-                keys.push(rows::key(&partition, sort));
+                match rows::parts(row) {
+                    Ok(parts) => keys.extend(parts.iter().flat_map(storage::part_keys)),
+                    Err(error) => {
+                        tracing::error!(%error, "the pieces of a deleted message stay in the table")
+                    }
+                }
+                keys.push(rows::key(&partition, rows::text(row, rows::SORT)?));
             }
             storage
                 .write(keys.into_iter().map(storage::delete).collect())

@@ -10,7 +10,7 @@ use crate::definition::State;
 use crate::error::{ErrorCode, QueueError};
 use crate::finish::finish;
 use crate::handle::Handle;
-use crate::index::{Sequence, Taken, Wanted};
+use crate::index::{MessageNumber, Taken, Wanted};
 use crate::message::Message;
 use crate::queues::Queues;
 use crate::storage;
@@ -23,7 +23,7 @@ const IN_FLIGHT_MAX: usize = 120_000;
 pub struct Receive {
     /// The most messages.
     pub max: usize,
-    /// How long nobody else sees them; the queue's visibility timeout unless given.
+    /// How long no other receiver sees them; the queue's visibility timeout unless given.
     pub visibility: Option<Duration>,
     /// How long to wait for a message if there is none; the queue's wait time unless given.
     pub wait: Option<Duration>,
@@ -82,7 +82,7 @@ impl Queues {
             let now = self.now();
             let counts = state
                 .lot
-                .settle(now, state.meaning.retention, &self.inner().storage)
+                .advance(now, state.meaning.retention, &self.inner().storage)
                 .await;
             if counts.in_flight >= IN_FLIGHT_MAX {
                 return match strict {
@@ -121,7 +121,7 @@ impl Queues {
         let messages = match self.read(state, &mut taken).await {
             Ok(messages) => messages,
             Err(error) => {
-                // Nobody got them: they are ready again at once.
+                // They were not handed out: they are ready again at once.
                 let now = self.now();
                 for taken in &taken {
                     state.lot.with(|index| index.reschedule(taken.sequence, now));
@@ -131,7 +131,7 @@ impl Queues {
             }
         };
         let (storage, partition) = (self.inner().storage.clone(), state.lot.partition.clone());
-        // Nobody waits for this: should a crash undo it, the messages are only seen again sooner.
+        // The caller does not wait for this: should a crash undo it, the messages are only seen again sooner.
         finish(async move {
             let noted = match taken.as_slice() {
                 [one] => {
@@ -150,7 +150,7 @@ impl Queues {
     }
 
     async fn read(&self, state: &State, taken: &mut Vec<Taken>) -> Result<Vec<Message>, QueueError> {
-        let sequences: Vec<Sequence> = taken.iter().map(|taken| taken.sequence).collect();
+        let sequences: Vec<MessageNumber> = taken.iter().map(|taken| taken.sequence).collect();
         let storage = &self.inner().storage;
         let lot = &state.lot;
         let rows = storage.read(&lot.partition, &sequences).await?;

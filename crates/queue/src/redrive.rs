@@ -11,7 +11,7 @@ use crate::definition::State;
 use crate::error::QueueError;
 use crate::finish::finish;
 use crate::handle::Handle;
-use crate::index::{Sequence, Taken};
+use crate::index::{MessageNumber, Taken};
 use crate::lot::Lot;
 use crate::queues::Queues;
 use crate::redrive_policy::RedrivePolicy;
@@ -25,7 +25,7 @@ const BYTES_MAX: usize = 1024 * 1024;
 /// How a message arrives in the queue it is moved to.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
-    /// As a dead letter of the queue with this ARN, for a reason if somebody said one: its id and age stay.
+    /// As a dead letter of the queue with this ARN, for a reason if one was given: its id and age stay.
     Dead { source: String, reason: Option<String> },
     /// As if sent now.
     New,
@@ -136,7 +136,7 @@ async fn move_some(
     arrival: &Arrival,
     now: Timestamp,
 ) -> Result<(), QueueError> {
-    let some: Vec<Sequence> = taken
+    let some: Vec<MessageNumber> = taken
         .iter()
         .take(MESSAGES_MAX)
         .map(|taken| taken.sequence)
@@ -152,7 +152,7 @@ async fn move_some(
         // A row that is gone was purged.
         let Some(stored) = row else { continue };
         bytes += size(&stored);
-        let sequence = to.next_sequence(now);
+        let sequence = to.next_number(now);
         let (row, entry) = arriving(stored, arrival, now).into_row(&to.partition, sequence);
         writes.extend(storage::withdrawal(&from.partition, one));
         writes.push(storage::put_in_transaction(row));

@@ -11,12 +11,13 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, Number};
 
 use crate::error::QueueError;
 use crate::handle::Handle;
-use crate::index::{Entry, Parts, Sequence};
+use crate::index::{Entry, MessageNumber, Parts};
 use crate::message::{Message, MessageAttributes, NewMessage};
 
 /// The table's name.
@@ -34,12 +35,12 @@ pub(crate) const GARBAGE: &str = "garbage";
 /// What may lie in one row; a row can be 400 KB.
 const ROW_BYTES_MAX: usize = 300 * 1024;
 
-const DOCUMENT: &str = "doc";
+pub(crate) const DOCUMENT: &str = "doc";
 const ID: &str = "id";
 const SENT: &str = "sent";
 const KEPT_FROM: &str = "kept";
 const DUE: &str = "due";
-const BODY: &str = "body";
+pub(crate) const BODY: &str = "body";
 const ATTRIBUTES: &str = "attrs";
 const TRACE: &str = "trace";
 const GROUP: &str = "group";
@@ -63,11 +64,11 @@ pub(crate) fn messages(id: u64, generation: u32) -> String {
     format!("q#{id:016x}#{generation}")
 }
 
-pub(crate) fn message_sort(sequence: Sequence) -> String {
+pub(crate) fn message_sort(sequence: MessageNumber) -> String {
     format!("{:016x}", sequence.0)
 }
 
-pub(crate) fn state_sort(sequence: Sequence) -> String {
+pub(crate) fn state_sort(sequence: MessageNumber) -> String {
     format!("{:016x}+", sequence.0)
 }
 
@@ -82,9 +83,22 @@ pub(crate) fn document(partition: &str, sort: &str, json: String) -> Item {
     item
 }
 
-/// A document's sort key and text.
-pub(crate) fn read_document(item: &Item) -> Option<(&str, &str)> {
-    Some((item.get(SORT)?.as_s()?, item.get(DOCUMENT)?.as_s()?))
+/// Reads a row that holds a document: its sort key, and what the document says.
+pub(crate) fn read_document<T: DeserializeOwned>(item: &Item) -> Result<(&str, T), QueueError> {
+    let document = serde_json::from_str(text(item, DOCUMENT)?).map_err(|_| damaged(item, DOCUMENT))?;
+    Ok((text(item, SORT)?, document))
+}
+
+/// The error for a row that is not as the queues wrote it.
+pub(crate) fn damaged(item: &Item, attribute: &str) -> QueueError {
+    let key = |name: &str| item.get(name).and_then(AttributeValue::as_s).unwrap_or("?");
+    QueueError::internal(format!(
+        "The row with {PARTITION} `{}` and {SORT} `{}` of the table {TABLE} is damaged: its attribute `{attribute}` is \
+         missing or cannot be read. Restore the database from a backup; until then no message is handed out, so that \
+         none is lost or received twice",
+        key(PARTITION),
+        key(SORT),
+    ))
 }
 
 /// What is stored of a message when it is sent.
@@ -147,7 +161,7 @@ impl Stored {
     }
 
     /// As a row of a queue.
-    pub(crate) fn into_row(self, partition: &str, sequence: Sequence) -> (Item, Entry) {
+    pub(crate) fn into_row(self, partition: &str, sequence: MessageNumber) -> (Item, Entry) {
         let mut item = Item::with_capacity(10);
         // In order of name, so that each goes to the end.
         let mut parts = None;
@@ -184,28 +198,28 @@ impl Stored {
     }
 
     /// Reads a row.
-    pub(crate) fn read(mut item: Item) -> Option<Self> {
+    pub(crate) fn read(mut item: Item) -> Result<Self, QueueError> {
         let sent = time(&item, SENT)?;
-        let content = match parts(&item) {
+        let content = match parts(&item)? {
             Some(parts) => Content::InParts {
                 parts,
-                body_len: usize::try_from(whole(&item, BODY_LEN)?).ok()?,
+                body_len: usize::try_from(whole(&item, BODY_LEN)?).map_err(|_| damaged(&item, BODY_LEN))?,
             },
             None => Content::Here {
-                body: take_text(&mut item, BODY)?,
-                attributes: take_text(&mut item, ATTRIBUTES),
+                body: take_text(&mut item, BODY)?.ok_or_else(|| damaged(&item, BODY))?,
+                attributes: take_text(&mut item, ATTRIBUTES)?,
             },
         };
-        Some(Self {
-            id: take_text(&mut item, ID)?,
+        Ok(Self {
+            id: take_text(&mut item, ID)?.ok_or_else(|| damaged(&item, ID))?,
             sent,
-            kept_from: time(&item, KEPT_FROM).unwrap_or(sent),
-            due: time(&item, DUE).unwrap_or(sent),
+            kept_from: optional_time(&item, KEPT_FROM)?.unwrap_or(sent),
+            due: optional_time(&item, DUE)?.unwrap_or(sent),
             content,
-            trace_header: take_text(&mut item, TRACE),
-            group: take_text(&mut item, GROUP),
-            dead_letter_source: take_text(&mut item, SOURCE),
-            dead_letter_reason: take_text(&mut item, REASON),
+            trace_header: take_text(&mut item, TRACE)?,
+            group: take_text(&mut item, GROUP)?,
+            dead_letter_source: take_text(&mut item, SOURCE)?,
+            dead_letter_reason: take_text(&mut item, REASON)?,
         })
     }
 
@@ -276,7 +290,7 @@ pub(crate) fn join(pieces: &[Item], body_len: usize) -> Option<(String, Option<S
 }
 
 /// What happened to a message since it was sent.
-pub(crate) fn state_row(partition: &str, sequence: Sequence, entry: &Entry) -> Item {
+pub(crate) fn state_row(partition: &str, sequence: MessageNumber, entry: &Entry) -> Item {
     let mut item = Item::with_capacity(5);
     item.insert(DUE, entry.due.as_millis());
     item.insert(FIRST, entry.first_received.as_millis());
@@ -289,9 +303,9 @@ pub(crate) fn state_row(partition: &str, sequence: Sequence, entry: &Entry) -> I
 /// A row of a queue's partition.
 #[derive(Debug)]
 pub(crate) enum Row {
-    Message(Sequence, Entry),
+    Message(MessageNumber, Entry),
     State {
-        sequence: Sequence,
+        sequence: MessageNumber,
         due: Timestamp,
         receives: u32,
         first_received: Timestamp,
@@ -299,34 +313,36 @@ pub(crate) enum Row {
 }
 
 impl Row {
-    pub(crate) fn read(item: &Item) -> Option<Self> {
-        let sort = item.get(SORT)?.as_s()?;
+    pub(crate) fn read(item: &Item) -> Result<Self, QueueError> {
+        let sort = text(item, SORT)?;
         let digits = sort.strip_suffix('+');
-        let sequence = Sequence(u64::from_str_radix(digits.unwrap_or(sort), 16).ok()?);
+        let number = u64::from_str_radix(digits.unwrap_or(sort), 16);
+        let sequence = MessageNumber(number.map_err(|_| damaged(item, SORT))?);
         if digits.is_some() {
-            return Some(Self::State {
+            return Ok(Self::State {
                 sequence,
                 due: time(item, DUE)?,
-                receives: u32::try_from(whole(item, RECEIVES)?).ok()?,
+                receives: u32::try_from(whole(item, RECEIVES)?).map_err(|_| damaged(item, RECEIVES))?,
                 first_received: time(item, FIRST)?,
             });
         }
         let sent = time(item, SENT)?;
-        let kept_from = time(item, KEPT_FROM).unwrap_or(sent);
-        let due = time(item, DUE).unwrap_or(sent);
-        Some(Self::Message(
-            sequence,
-            Entry::new(kept_from, due, parts(item).map(Box::new)),
-        ))
+        let kept_from = optional_time(item, KEPT_FROM)?.unwrap_or(sent);
+        let due = optional_time(item, DUE)?.unwrap_or(sent);
+        let parts = parts(item)?.map(Box::new);
+        Ok(Self::Message(sequence, Entry::new(kept_from, due, parts)))
     }
 }
 
-/// Where a message's pieces lie.
-pub(crate) fn parts(item: &Item) -> Option<Parts> {
-    Some(Parts {
-        partition: item.get(PARTS)?.as_s()?.to_owned(),
-        count: u32::try_from(whole(item, PARTS_COUNT)?).ok()?,
-    })
+/// Where a message's pieces lie, if it is in pieces.
+pub(crate) fn parts(item: &Item) -> Result<Option<Parts>, QueueError> {
+    if !item.contains_key(PARTS) {
+        return Ok(None);
+    }
+    Ok(Some(Parts {
+        partition: text(item, PARTS)?.to_owned(),
+        count: u32::try_from(whole(item, PARTS_COUNT)?).map_err(|_| damaged(item, PARTS_COUNT))?,
+    }))
 }
 
 fn insert_text(item: &mut Item, name: &str, text: Option<String>) {
@@ -335,20 +351,33 @@ fn insert_text(item: &mut Item, name: &str, text: Option<String>) {
     }
 }
 
-fn take_text(item: &mut Item, name: &str) -> Option<String> {
-    match item.remove(name)? {
-        AttributeValue::S(text) => Some(text),
-        _ => None,
+pub(crate) fn text<'i>(item: &'i Item, name: &str) -> Result<&'i str, QueueError> {
+    let text = item.get(name).and_then(AttributeValue::as_s);
+    text.ok_or_else(|| damaged(item, name))
+}
+
+/// Takes a text out of a row, if it has that attribute.
+fn take_text(item: &mut Item, name: &str) -> Result<Option<String>, QueueError> {
+    match item.remove(name) {
+        None => Ok(None),
+        Some(AttributeValue::S(text)) => Ok(Some(text)),
+        Some(_) => Err(damaged(item, name)),
     }
 }
 
-fn whole(item: &Item, name: &str) -> Option<u64> {
-    let number = item.get(name)?.as_n().and_then(Number::to_i64)?;
-    u64::try_from(number).ok()
+fn whole(item: &Item, name: &str) -> Result<u64, QueueError> {
+    let number = item.get(name).and_then(AttributeValue::as_n);
+    number
+        .and_then(|number| u64::try_from(Number::to_i64(number)?).ok())
+        .ok_or_else(|| damaged(item, name))
 }
 
-fn time(item: &Item, name: &str) -> Option<Timestamp> {
+fn time(item: &Item, name: &str) -> Result<Timestamp, QueueError> {
     whole(item, name).map(Timestamp::from_millis)
+}
+
+fn optional_time(item: &Item, name: &str) -> Result<Option<Timestamp>, QueueError> {
+    item.contains_key(name).then(|| time(item, name)).transpose()
 }
 
 #[cfg(test)]
@@ -372,10 +401,10 @@ mod tests {
         };
         let (stored, parts) = stored(message);
         assert!(parts.is_empty());
-        let (row, entry) = stored.clone().into_row("q", Sequence(9));
+        let (row, entry) = stored.clone().into_row("q", MessageNumber(9));
         assert_eq!(entry.due, NOW.plus(Duration::from_secs(5)));
-        assert!(matches!(Row::read(&row), Some(Row::Message(Sequence(9), found)) if found == entry));
-        assert_eq!(Stored::read(row), Some(stored));
+        assert!(matches!(Row::read(&row), Ok(Row::Message(MessageNumber(9), found)) if found == entry));
+        assert_eq!(Stored::read(row), Ok(stored));
     }
 
     #[test]
@@ -403,17 +432,17 @@ mod tests {
     fn the_state_of_a_message_is_a_row_behind_it() {
         let mut entry = Entry::new(NOW, NOW, None);
         entry.receives = 3;
-        let row = state_row("q", Sequence(9), &entry);
+        let row = state_row("q", MessageNumber(9), &entry);
         assert!(matches!(
             Row::read(&row),
-            Some(Row::State {
-                sequence: Sequence(9),
+            Ok(Row::State {
+                sequence: MessageNumber(9),
                 receives: 3,
                 due: NOW,
                 ..
             })
         ));
-        assert!(message_sort(Sequence(9)) < state_sort(Sequence(9)));
-        assert!(state_sort(Sequence(9)) < message_sort(Sequence(10)));
+        assert!(message_sort(MessageNumber(9)) < state_sort(MessageNumber(9)));
+        assert!(state_sort(MessageNumber(9)) < message_sort(MessageNumber(10)));
     }
 }

@@ -1,13 +1,13 @@
 //! Sending messages.
 
-use trestle_api::{Answer, Database, Error, Request, TransactWriteItem, own_table_refusal};
+use trestle_api::{Database, Error, Request, ResponseFuture, TransactWriteItem, own_table_refusal};
 use trestle_env::{Timestamp, ids};
 use trestle_item::Item;
 
 use crate::definition::State;
 use crate::error::QueueError;
 use crate::finish::finish;
-use crate::index::{Entry, Sequence};
+use crate::index::{Entry, MessageNumber};
 use crate::lot::Lot;
 use crate::message::NewMessage;
 use crate::queues::Queues;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A message on its way into the table.
 struct Outgoing {
     id: String,
-    sequence: Sequence,
+    sequence: MessageNumber,
     entry: Entry,
     row: Item,
     parts: Vec<Item>,
@@ -108,7 +108,7 @@ impl Queues {
 pub struct Enlisted {
     /// What the transaction has to write; one row for each message, and a few more for those beyond 300 KiB.
     pub writes: Vec<TransactWriteItem>,
-    entries: Vec<(Sequence, Entry)>,
+    entries: Vec<(MessageNumber, Entry)>,
     lot: Arc<Lot>,
     storage: Storage,
     now: Timestamp,
@@ -127,7 +127,7 @@ impl Enlisted {
 }
 
 impl Database for Enlisted {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         match self.refusal(&request) {
             None => self.storage.execute(request),
             Some(refused) => Box::pin(std::future::ready(Err(refused))),
@@ -162,7 +162,7 @@ fn outgoing(state: &State, message: NewMessage, now: Timestamp) -> Result<Outgoi
     message.check(state.meaning.message_bytes_max)?;
     let id = ids::uuid();
     let (stored, parts) = Stored::new(message, id.clone(), now, state.meaning.delay)?;
-    let sequence = state.lot.next_sequence(now);
+    let sequence = state.lot.next_number(now);
     let (row, entry) = stored.into_row(&state.lot.partition, sequence);
     Ok(Outgoing {
         id,

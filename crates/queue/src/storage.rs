@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::{
-    Answer, AttributeDefinition, BatchGetItem, BatchWriteItem, BillingMode, CreateTable, Database,
-    DatabaseExt, Delete, DeleteRequest, DescribeTable, ErrorKind, GetItem, KeySchemaElement, KeyType,
-    KeysAndAttributes, Put, PutItem, PutRequest, Query, Request, TableStatus, TransactWriteItem,
+    AttributeDefinition, BatchGetItem, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt,
+    Delete, DeleteRequest, DescribeTable, ErrorKind, GetItem, KeySchemaElement, KeyType, KeysAndAttributes,
+    Put, PutItem, PutRequest, Query, Request, ResponseFuture, TableStatus, TransactWriteItem,
     TransactWriteItems, WriteRequest,
 };
-use trestle_item::{AttributeValue, Item, Map, ScalarType};
+use trestle_item::{Item, Map, ScalarType};
 
 use crate::error::QueueError;
-use crate::index::{Parts, Sequence, Taken};
+use crate::index::{MessageNumber, Parts, Taken};
 use crate::rows::{self, Content, PARTITION, SORT, Stored, TABLE};
 
 /// Writes in one batch.
@@ -36,7 +36,7 @@ impl Storage {
     }
 
     /// Carries out a request on the database that the table is in.
-    pub(crate) fn execute(&self, request: Request) -> Answer<'_> {
+    pub(crate) fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.database.execute(request)
     }
 
@@ -65,7 +65,7 @@ impl Storage {
     pub(crate) async fn each(
         &self,
         partition: &str,
-        mut see: impl FnMut(Item) + Send,
+        mut see: impl FnMut(Item) -> Result<(), QueueError> + Send,
     ) -> Result<(), QueueError> {
         let mut query = self.query(partition, None);
         loop {
@@ -74,7 +74,7 @@ impl Storage {
                 page => page?,
             };
             for item in page.items.unwrap_or_default() {
-                see(item);
+                see(item)?;
             }
             if page.last_evaluated_key.is_none() {
                 return Ok(());
@@ -161,21 +161,20 @@ impl Storage {
     pub(crate) async fn read(
         &self,
         partition: &str,
-        sequences: &[Sequence],
+        sequences: &[MessageNumber],
     ) -> Result<Vec<Option<Stored>>, QueueError> {
         if let [sequence] = sequences {
             let item = self
                 .get(rows::key(partition, rows::message_sort(*sequence)))
                 .await?;
-            return Ok(vec![item.and_then(Stored::read)]);
+            return Ok(vec![item.map(Stored::read).transpose()?]);
         }
         let mut found = self.get_many(partition, sequences).await?;
-        let stored = |sequence: &Sequence| {
-            found
-                .remove(&rows::message_sort(*sequence))
-                .and_then(Stored::read)
+        let stored = |sequence: &MessageNumber| {
+            let row = found.remove(&rows::message_sort(*sequence));
+            row.map(Stored::read).transpose()
         };
-        Ok(sequences.iter().map(stored).collect())
+        sequences.iter().map(stored).collect()
     }
 
     /// Body and attributes of a message.
@@ -189,13 +188,12 @@ impl Storage {
             Content::InParts { parts, body_len } => {
                 let mut pieces = Vec::new();
                 for number in 0..parts.count {
-                    let piece = self
-                        .get(rows::key(&parts.partition, rows::part_sort(number)))
-                        .await?;
-                    pieces.extend(piece);
+                    let key = rows::key(&parts.partition, rows::part_sort(number));
+                    let piece = self.get(key.clone()).await?;
+                    pieces.push(piece.ok_or_else(|| rows::damaged(&key, rows::BODY))?);
                 }
-                rows::join(&pieces, body_len)
-                    .ok_or_else(|| QueueError::internal("a piece of a message is missing"))
+                let first = rows::key(&parts.partition, rows::part_sort(0));
+                rows::join(&pieces, body_len).ok_or_else(|| rows::damaged(&first, rows::BODY))
             }
         }
     }
@@ -213,7 +211,7 @@ impl Storage {
     async fn get_many(
         &self,
         partition: &str,
-        sequences: &[Sequence],
+        sequences: &[MessageNumber],
     ) -> Result<BTreeMap<String, Item>, QueueError> {
         let keys = sequences
             .iter()
@@ -241,9 +239,7 @@ impl Storage {
                 })
                 .await?;
             for item in answer.responses.into_values().flatten() {
-                if let Some(sort) = item.get(SORT).and_then(AttributeValue::as_s) {
-                    found.insert(sort.to_owned(), item);
-                }
+                found.insert(rows::text(&item, SORT)?.to_owned(), item);
             }
             requests = answer.unprocessed_keys;
         }
@@ -260,7 +256,7 @@ pub(crate) fn deletes(partition: &str, taken: &[Taken]) -> Vec<WriteRequest> {
 }
 
 /// The keys of all rows of a message.
-fn keys(partition: &str, sequence: Sequence, parts: Option<&Parts>) -> Vec<Item> {
+fn keys(partition: &str, sequence: MessageNumber, parts: Option<&Parts>) -> Vec<Item> {
     let mut keys = vec![
         rows::key(partition, rows::message_sort(sequence)),
         rows::key(partition, rows::state_sort(sequence)),

@@ -90,7 +90,7 @@ impl Queues {
     ///
     /// A message is deleted when its handler succeeds. When it fails, the message comes again, later each time; once
     /// it was received as often as the queue's redrive policy allows, it moves to the dead-letter queue with the error
-    /// as its reason. So does a message that cannot be read, at once. While a handler works, nobody else gets its message.
+    /// as its reason. So does a message that cannot be read, at once. While a handler works, no other receiver gets its message.
     ///
     /// A handler may get the same message again: after a crash, or when it finished and the message could not be deleted.
     ///
@@ -206,7 +206,7 @@ impl<H> Bench<H> {
         }
     }
 
-    /// Waits for a handler, and lets nobody else have the message meanwhile.
+    /// Waits for a handler, and keeps the message from other receivers meanwhile.
     async fn hold<E: Display>(
         &self,
         handle: &str,
@@ -224,7 +224,7 @@ impl<H> Bench<H> {
                 () = alarm.at(renewal) => {}
             }
             renewal = self.queues.now().plus(visibility / 2);
-            // If it is somebody else's by now, they do it again; handlers bear that.
+            // If another receiver has it by now, it is handled again; handlers must allow that.
             if let Err(error) = self
                 .queues
                 .change_visibility(&self.queue, handle, visibility)

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use trestle_api::{Database, Error, Family, OperationName, Request, Response};
-use trestle_http_client::{Answer, Client, Failure, Outgoing, Repeat, request};
+use trestle_http_client::{Client, Failure, HttpResponse, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
 
 const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
@@ -95,7 +95,7 @@ impl Remote {
 }
 
 impl Database for Remote {
-    fn execute(&self, request: Request) -> trestle_api::Answer<'_> {
+    fn execute(&self, request: Request) -> trestle_api::ResponseFuture<'_> {
         Box::pin(async move {
             let asked = if Handle::try_current().is_ok() {
                 self.ask(request).await
@@ -176,7 +176,7 @@ impl Inner {
     }
 }
 
-fn read(operation: OperationName, answer: &Answer) -> Tried {
+fn read(operation: OperationName, answer: &HttpResponse) -> Tried {
     if !is_whole(answer) {
         let why = Error::internal("The answer did not arrive as it was sent: its checksum differs");
         return Tried::Broken(why);
@@ -200,7 +200,7 @@ fn answered(answer: Result<Response, Error>) -> Tried {
 }
 
 /// Whether the body is the one that its checksum was made of, where there is one.
-fn is_whole(answer: &Answer) -> bool {
+fn is_whole(answer: &HttpResponse) -> bool {
     let told = answer.headers.get("x-amz-crc32");
     let told = told.and_then(|told| told.to_str().ok()?.parse::<u32>().ok());
     told.is_none_or(|told| told == trestle_wire::crc32(&answer.body))

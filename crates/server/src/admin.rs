@@ -1,6 +1,6 @@
 //! `/_trestle/clock`: lets a test move time, and with it expiry, retention and idempotency.
 
-use crate::answer::Answer;
+use crate::reply::Reply;
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use std::time::Duration;
@@ -17,22 +17,22 @@ struct Move {
 }
 
 /// Answers when the server runs on real time.
-pub(crate) fn no_movable_clock() -> Answer {
-    Answer::text(
+pub(crate) fn no_movable_clock() -> Reply {
+    Reply::text(
         StatusCode::NOT_FOUND,
         "This server follows the real time. Start it with --virtual-clock to move its clock.\n",
     )
 }
 
 /// Reads the clock, or moves it first.
-pub(crate) fn clock(clock: &VirtualClock, method: &Method, body: &[u8]) -> Answer {
+pub(crate) fn clock(clock: &VirtualClock, method: &Method, body: &[u8]) -> Reply {
     if method == Method::POST
         && let Err(problem) = move_clock(clock, body)
     {
-        return Answer::text(StatusCode::BAD_REQUEST, problem + "\n");
+        return Reply::text(StatusCode::BAD_REQUEST, problem + "\n");
     }
     let now = serde_json::json!({ "now": clock.now().as_secs_f64() });
-    Answer::admin(StatusCode::OK, now.to_string())
+    Reply::admin(StatusCode::OK, now.to_string())
 }
 
 fn move_clock(clock: &VirtualClock, body: &[u8]) -> Result<(), String> {

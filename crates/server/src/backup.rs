@@ -1,7 +1,7 @@
 //! `/_trestle/backup`: the whole database as one archive, sent while it is read.
 
-use crate::answer::Answer;
-use crate::answer_body::Chunks;
+use crate::reply::Reply;
+use crate::reply_body::Chunks;
 use bytes::Bytes;
 use hyper::StatusCode;
 use std::fmt;
@@ -42,14 +42,14 @@ impl Backups {
     }
 
     /// Begins a backup.
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> Reply {
         let Ok(seat) = Arc::clone(&self.seat).try_acquire_owned() else {
-            return Answer::text(
+            return Reply::text(
                 StatusCode::CONFLICT,
                 "Another backup is running; wait until it is over.\n",
             );
         };
-        Answer::download(self.start(seat))
+        Reply::download(self.start(seat))
     }
 
     fn start(&self, seat: OwnedSemaphorePermit) -> Chunks {
@@ -76,8 +76,8 @@ impl Backups {
 }
 
 /// Answers when the program around the server offers no backups.
-pub(crate) fn no_backups() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "This server offers no backups.\n")
+pub(crate) fn no_backups() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "This server offers no backups.\n")
 }
 
 /// Hands what is written to the connection.

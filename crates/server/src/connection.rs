@@ -1,7 +1,7 @@
 //! One connection: HTTP/1.1 or HTTP/2, until the client leaves, falls silent or the server stops.
 
-use crate::answer_body::AnswerBody;
 use crate::http::Service;
+use crate::reply_body::ReplyBody;
 use crate::shutdown::Guest;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -68,7 +68,7 @@ async fn handle(
     service: Arc<Service>,
     activity: Arc<Activity>,
     request: Request<Incoming>,
-) -> Result<Response<AnswerBody>, Infallible> {
+) -> Result<Response<ReplyBody>, Infallible> {
     let running = Running::begin(activity);
     let response = service.answer(request).await;
     Ok(response.map(|body| body.holding(running)))

@@ -1,8 +1,8 @@
 //! One operation: bytes to request, request to response, response to bytes.
 
-use crate::answer::Answer;
 use crate::http::Service;
 use crate::metrics::Usage;
+use crate::reply::Reply;
 use hyper::StatusCode;
 use std::time::Instant;
 use trestle_api::{Error, ErrorKind, OperationName, Response};
@@ -22,7 +22,7 @@ pub(crate) async fn execute(
     body: &[u8],
     received: Instant,
     id: &str,
-) -> Answer {
+) -> Reply {
     let result = run(service, operation, body).await;
     let latency = received.elapsed();
     let metrics = service.metrics.operations.of(operation);
@@ -34,7 +34,7 @@ pub(crate) async fn execute(
     match result {
         Ok(response) => {
             tracing::debug!(operation = operation.as_str(), latency_us, id, "answered");
-            Answer::json(StatusCode::OK, trestle_wire::encode(response))
+            Reply::json(StatusCode::OK, trestle_wire::encode(response))
         }
         Err(error) => {
             log_failure(operation, latency_us, id, &error);
@@ -49,10 +49,10 @@ async fn run(service: &Service, operation: OperationName, body: &[u8]) -> Result
 }
 
 /// DynamoDB's answer to a failed operation.
-pub(crate) fn error_answer(error: &Error) -> Answer {
+pub(crate) fn error_answer(error: &Error) -> Reply {
     let (status, body) = trestle_wire::encode_error(error);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Answer::json(status, body)
+    Reply::json(status, body)
 }
 
 /// Faults of ours are errors. A condition that does not hold or a lost race is an application's everyday life.

@@ -1,8 +1,6 @@
 //! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
 
 use crate::admin;
-use crate::answer::Answer;
-use crate::answer_body::AnswerBody;
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
@@ -12,6 +10,8 @@ use crate::metrics::{self, Metrics};
 use crate::migrations::{self, MigrationKeeper};
 use crate::models::{self, ModelKeeper};
 use crate::queues;
+use crate::reply::Reply;
+use crate::reply_body::ReplyBody;
 use crate::routes::{self, RouteKeeper};
 use crate::settings::{CorsOrigins, Limits, Settings};
 use bytes::Bytes;
@@ -104,7 +104,7 @@ impl Service {
     }
 
     /// Answers a request; whatever is wrong with it, there is an answer.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<AnswerBody> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ReplyBody> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
         let (head, body) = request.into_parts();
@@ -119,7 +119,7 @@ impl Service {
         format!("{scheme}://{}", host.unwrap_or(&self.address))
     }
 
-    async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Answer {
+    async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Reply {
         match (&head.method, head.uri.path()) {
             (&Method::POST, "/") => match self.operation(head, body, received, id).await {
                 Ok(answer) => answer.in_type_of(&head.headers),
@@ -133,9 +133,9 @@ impl Service {
                 }
             }
             (&Method::GET | &Method::HEAD, "/") => {
-                Answer::text(StatusCode::OK, format!("healthy: {}", self.address))
+                Reply::text(StatusCode::OK, format!("healthy: {}", self.address))
             }
-            (&Method::GET, "/metrics") => Answer::metrics(self.metrics_page()),
+            (&Method::GET, "/metrics") => Reply::metrics(self.metrics_page()),
             (&Method::GET | &Method::POST, admin::CLOCK_PATH) => match self.clock(head, body).await {
                 Ok(answer) => answer,
                 Err(refused) => self.refuse(refused, id),
@@ -163,7 +163,7 @@ impl Service {
                     Err(refused) => self.refuse(refused, id),
                 }
             }
-            (&Method::OPTIONS, _) => Answer::preflight(),
+            (&Method::OPTIONS, _) => Reply::preflight(),
             _ => self.refuse(Refused::NotAnOperation, id),
         }
     }
@@ -174,7 +174,7 @@ impl Service {
         body: Incoming,
         received: Instant,
         id: &str,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<Reply, Refused> {
         if !is_json(&head.headers) {
             return Err(Refused::NotAnOperation);
         }
@@ -196,7 +196,7 @@ impl Service {
         sent: Bytes,
         received: Instant,
         id: &str,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<Reply, Refused> {
         let Some(queues) = &self.queues else {
             return Ok(queues::no_queues());
         };
@@ -205,7 +205,7 @@ impl Service {
         Ok(queues::execute(self, queues, name, head, &plain, received, id).await)
     }
 
-    async fn clock(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+    async fn clock(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
         let Some(clock) = &self.movable_clock else {
             return Ok(admin::no_movable_clock());
         };
@@ -214,7 +214,7 @@ impl Service {
         Ok(admin::clock(clock, &head.method, &sent))
     }
 
-    async fn backup(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+    async fn backup(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
         let Some(backups) = &self.backups else {
             return Ok(backup::no_backups());
         };
@@ -223,7 +223,7 @@ impl Service {
         Ok(backups.answer())
     }
 
-    async fn models(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+    async fn models(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
         let Some(keeper) = &self.models else {
             return Ok(models::no_models());
         };
@@ -232,7 +232,7 @@ impl Service {
         Ok(models::answer(keeper, head, &sent).await)
     }
 
-    async fn migrations(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+    async fn migrations(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
         let Some(keeper) = &self.migrations else {
             return Ok(migrations::no_migrations());
         };
@@ -241,7 +241,7 @@ impl Service {
         Ok(migrations::answer(keeper, head, &sent).await)
     }
 
-    async fn routes(&self, head: &Parts, body: Incoming) -> Result<Answer, Refused> {
+    async fn routes(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
         let Some(keeper) = &self.routes else {
             return Ok(routes::no_routes());
         };
@@ -282,7 +282,7 @@ impl Service {
         })
     }
 
-    fn refuse(&self, refused: Refused, id: &str) -> Answer {
+    fn refuse(&self, refused: Refused, id: &str) -> Reply {
         self.metrics.refused();
         let answer = refused.answer(self.limits.body_bytes_max);
         tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
@@ -306,18 +306,18 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    fn answer(&self, body_bytes_max: usize) -> Answer {
+    fn answer(&self, body_bytes_max: usize) -> Reply {
         match self {
-            Refused::NotAnOperation => Answer::not_an_operation(),
+            Refused::NotAnOperation => Reply::not_an_operation(),
             Refused::TooLarge => {
                 let message = format!("Request size exceeds the maximum of {body_bytes_max} bytes");
                 dispatch::error_answer(&Error::new(ErrorKind::RequestEntityTooLarge, message)).closing()
             }
             Refused::TooSlow => {
-                Answer::text(StatusCode::REQUEST_TIMEOUT, "The request body took too long.\n").closing()
+                Reply::text(StatusCode::REQUEST_TIMEOUT, "The request body took too long.\n").closing()
             }
             Refused::Broken => {
-                Answer::text(StatusCode::BAD_REQUEST, "The request body could not be read.\n").closing()
+                Reply::text(StatusCode::BAD_REQUEST, "The request body could not be read.\n").closing()
             }
             Refused::Error(error) => dispatch::error_answer(error),
         }

@@ -1,6 +1,6 @@
 //! The HTTP door: DynamoDB's protocol in front of any [`Database`](trestle_api::Database).
 //!
-//! A request's way: `listen` accepts the connection, `lanes` gives it a thread, `connection` speaks HTTP on it, `http` finds out what is
+//! A request's way: `listen` accepts the connection, `connection_threads` gives it a thread, `connection` speaks HTTP on it, `http` finds out what is
 //! wanted, `body` and `compress` read it within bounds, `auth` checks the signature, `dispatch` lets the database
 //! execute it, `answer` adds the headers. Nothing here knows what an operation does.
 //!
@@ -15,23 +15,23 @@
 //! ```
 
 mod admin;
-mod answer;
-mod answer_body;
 mod auth;
 mod backup;
 mod body;
 mod compress;
 mod connection;
+mod connection_threads;
 mod cors;
 mod dispatch;
 mod http;
-mod lanes;
 mod listen;
 mod metrics;
 mod migrations;
 mod models;
 mod query;
 mod queues;
+mod reply;
+mod reply_body;
 mod routes;
 mod settings;
 mod shutdown;

@@ -1,8 +1,8 @@
 //! Listening: where, for whom, and until when.
 
 use crate::connection;
+use crate::connection_threads::ConnectionThreads;
 use crate::http::{Hooks, Service};
-use crate::lanes::Lanes;
 use crate::settings::Settings;
 use crate::shutdown::{Guest, Shutdown};
 use crate::tls::{self, TlsError};
@@ -22,7 +22,7 @@ use trestle_api::Database;
 /// A pause after a failed accept, so that running out of file handles does not become a busy loop.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Clients that may wait to be accepted. Whoever comes in a crowd beyond that is sent away to try again in a second.
+/// Clients that may wait to be accepted. The operating system refuses those beyond that; they try again in a second.
 const WAITING_MAX: u32 = 4096;
 
 /// Why the server could not start.
@@ -36,7 +36,7 @@ pub enum StartError {
         /// What went wrong.
         reason: String,
     },
-    /// Others could reach a server that trusts everybody.
+    /// Other machines could reach a server that checks no signatures.
     #[error(
         "refusing to listen on {address} without access keys, because everyone who can reach it could read and \
          delete all data; set an access key, or allow it with --insecure"
@@ -45,7 +45,7 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
-    /// Somebody listens there already.
+    /// Another program listens there already.
     #[error("port {} on {} is already in use; stop the other server or choose another port", address.port(), address.ip())]
     PortInUse {
         /// The address.
@@ -83,7 +83,7 @@ pub struct Server {
     address: SocketAddr,
     service: Arc<Service>,
     protocol: Arc<Builder<TokioExecutor>>,
-    lanes: Lanes,
+    threads: ConnectionThreads,
 }
 
 impl Server {
@@ -109,7 +109,7 @@ impl Server {
             address,
             service: Arc::new(Service::new(settings, shown, database, hooks)),
             protocol: Arc::new(connection::protocol()),
-            lanes: Lanes::start().map_err(StartError::Threads)?,
+            threads: ConnectionThreads::start().map_err(StartError::Threads)?,
         })
     }
 
@@ -141,11 +141,13 @@ impl Server {
             }
         }
         let within = self.service.limits.shutdown;
-        let Server { listener, lanes, .. } = self;
+        let Server {
+            listener, threads, ..
+        } = self;
         // New clients are turned away at once instead of waiting in the system's queue for nothing.
         drop(listener);
         let finished = shutdown.finish(within).await;
-        drop(lanes);
+        drop(threads);
         if finished { Stopped::Clean } else { Stopped::Cut }
     }
 
@@ -179,8 +181,8 @@ impl Server {
             Ok(stream) => stream,
             Err(error) => return tracing::warn!(%error, "cannot hand over a connection"),
         };
-        self.lanes.run(|place| async move {
-            let _place = (place, seat, service.metrics.connection());
+        self.threads.run(|slot| async move {
+            let _guards = (slot, seat, service.metrics.connection());
             let stream = match TcpStream::from_std(stream) {
                 Ok(stream) => stream,
                 Err(error) => return tracing::warn!(%error, "cannot take over a connection"),

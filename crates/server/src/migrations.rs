@@ -1,8 +1,8 @@
 //! `/_trestle/migrations`: new layouts of keys on their way, and what to do with them.
 
-use crate::answer::Answer;
 use crate::models::{self, ModelAnswer};
 use crate::query::Parameters;
+use crate::reply::Reply;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use std::fmt;
@@ -95,14 +95,14 @@ pub trait MigrationKeeper: Send + Sync + fmt::Debug {
 }
 
 /// Answers when the program around the server moves no rows.
-pub(crate) fn no_migrations() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "This server has no migrations.\n")
+pub(crate) fn no_migrations() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "This server has no migrations.\n")
 }
 
 /// Answers a request of a caller who may.
-pub(crate) async fn answer(keeper: &Arc<dyn MigrationKeeper>, head: &Parts, body: &[u8]) -> Answer {
+pub(crate) async fn answer(keeper: &Arc<dyn MigrationKeeper>, head: &Parts, body: &[u8]) -> Reply {
     let Some(call) = understand(&head.method, head.uri.query(), body) else {
-        return Answer::text(StatusCode::BAD_REQUEST, USAGE);
+        return Reply::text(StatusCode::BAD_REQUEST, USAGE);
     };
     let keeper = Arc::clone(keeper);
     models::answered(move || keeper.answer(call)).await

@@ -1,7 +1,7 @@
 //! `/_trestle/models`: the models that the database enforces, listed, applied and removed.
 
-use crate::answer::Answer;
 use crate::query::decoded;
+use crate::reply::Reply;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use std::fmt;
@@ -72,38 +72,38 @@ pub trait ModelKeeper: Send + Sync + fmt::Debug {
 }
 
 /// Answers when the program around the server keeps no models.
-pub(crate) fn no_models() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "This server keeps no models.\n")
+pub(crate) fn no_models() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "This server keeps no models.\n")
 }
 
 /// Answers a request of a caller who may.
-pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[u8]) -> Answer {
+pub(crate) async fn answer(keeper: &Arc<dyn ModelKeeper>, head: &Parts, body: &[u8]) -> Reply {
     let Some(call) = understand(&head.method, head.uri.query().unwrap_or_default(), body) else {
-        return Answer::text(StatusCode::BAD_REQUEST, USAGE);
+        return Reply::text(StatusCode::BAD_REQUEST, USAGE);
     };
     let keeper = Arc::clone(keeper);
     answered(move || keeper.answer(call)).await
 }
 
-/// The answer of somebody who takes a thread for as long as it takes.
-pub(crate) async fn answered(answer: impl FnOnce() -> ModelAnswer + Send + 'static) -> Answer {
+/// The answer of a call that blocks its thread for as long as it takes.
+pub(crate) async fn answered(answer: impl FnOnce() -> ModelAnswer + Send + 'static) -> Reply {
     match tokio::task::spawn_blocking(answer).await {
         Ok(answered) => shown(answered),
         Err(error) => {
             tracing::error!(%error, "a call about models failed");
-            Answer::text(StatusCode::INTERNAL_SERVER_ERROR, "The call failed.\n")
+            Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "The call failed.\n")
         }
     }
 }
 
-fn shown(answered: ModelAnswer) -> Answer {
+fn shown(answered: ModelAnswer) -> Reply {
     match answered {
-        ModelAnswer::Done(json) => Answer::admin(StatusCode::OK, json),
-        ModelAnswer::Text(text) => Answer::text(StatusCode::OK, text),
-        ModelAnswer::Unknown(why) => Answer::text(StatusCode::NOT_FOUND, why + "\n"),
-        ModelAnswer::Unsound(why) => Answer::text(StatusCode::BAD_REQUEST, why + "\n"),
-        ModelAnswer::Refused(json) => Answer::admin(StatusCode::CONFLICT, json),
-        ModelAnswer::Failed(why) => Answer::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
+        ModelAnswer::Done(json) => Reply::admin(StatusCode::OK, json),
+        ModelAnswer::Text(text) => Reply::text(StatusCode::OK, text),
+        ModelAnswer::Unknown(why) => Reply::text(StatusCode::NOT_FOUND, why + "\n"),
+        ModelAnswer::Unsound(why) => Reply::text(StatusCode::BAD_REQUEST, why + "\n"),
+        ModelAnswer::Refused(json) => Reply::admin(StatusCode::CONFLICT, json),
+        ModelAnswer::Failed(why) => Reply::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
     }
 }
 

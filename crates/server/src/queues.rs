@@ -1,7 +1,7 @@
 //! SQS's operations: told apart by their target, and carried out by the queues.
 
-use crate::answer::Answer;
 use crate::http::Service;
+use crate::reply::Reply;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
@@ -25,7 +25,7 @@ pub(crate) async fn execute(
     body: &Bytes,
     received: Instant,
     id: &str,
-) -> Answer {
+) -> Reply {
     let operation: QueueOperation = match name.parse() {
         Ok(operation) => operation,
         Err(error) => {
@@ -46,7 +46,7 @@ pub(crate) async fn execute(
     match result {
         Ok(body) => {
             tracing::debug!(operation = operation.as_str(), latency_us, id, "answered");
-            Answer::json(StatusCode::OK, body)
+            Reply::json(StatusCode::OK, body)
         }
         Err(error) => {
             log_failure(operation, latency_us, id, &error);
@@ -56,14 +56,14 @@ pub(crate) async fn execute(
 }
 
 /// Answers when the program around the server has no queues.
-pub(crate) fn no_queues() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "This server has no queues.\n")
+pub(crate) fn no_queues() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "This server has no queues.\n")
 }
 
-fn error_answer(error: &QueueError) -> Answer {
+fn error_answer(error: &QueueError) -> Reply {
     let answer = sqs::error_answer(error);
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Answer::json(status, answer.body).with_query_error(&answer.query_error)
+    Reply::json(status, answer.body).with_query_error(&answer.query_error)
 }
 
 /// Where the caller reached this server: the URLs of queues begin with it, so that clients come back the same way.

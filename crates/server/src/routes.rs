@@ -1,7 +1,7 @@
 //! `/_trestle/routes` and `/_trestle/dead-letters`: how routes are doing, applying a route file, and what was given up.
 
-use crate::answer::Answer;
 use crate::query::Parameters;
+use crate::reply::Reply;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -48,12 +48,12 @@ pub trait RouteKeeper: Send + Sync + fmt::Debug {
 }
 
 /// Answers when the program around the server has no routes.
-pub(crate) fn no_routes() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "This server has no routes.\n")
+pub(crate) fn no_routes() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "This server has no routes.\n")
 }
 
 /// Answers a request of a caller who may.
-pub(crate) async fn answer(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[u8]) -> Answer {
+pub(crate) async fn answer(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[u8]) -> Reply {
     let answered = if head.uri.path() == ROUTES_PATH {
         routes(keeper, head, body).await
     } else {
@@ -64,19 +64,19 @@ pub(crate) async fn answer(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[
             ErrorKind::Validation => StatusCode::BAD_REQUEST,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Answer::text(status, format!("{}\n", error.message()))
+        Reply::text(status, format!("{}\n", error.message()))
     })
 }
 
-fn done(json: &Value) -> Answer {
-    Answer::admin(StatusCode::OK, json.to_string())
+fn done(json: &Value) -> Reply {
+    Reply::admin(StatusCode::OK, json.to_string())
 }
 
-fn usage(text: &'static str) -> Answer {
-    Answer::text(StatusCode::BAD_REQUEST, text)
+fn usage(text: &'static str) -> Reply {
+    Reply::text(StatusCode::BAD_REQUEST, text)
 }
 
-async fn routes(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[u8]) -> Result<Answer, Error> {
+async fn routes(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[u8]) -> Result<Reply, Error> {
     let parameters = Parameters::read(head.uri.query(), &["text", "dry-run"]);
     let Some(parameters) = parameters else {
         return Ok(usage(ROUTES_USAGE));
@@ -86,7 +86,7 @@ async fn routes(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[u8]) -> Res
     match (&head.method, parameters.flag("text"), parameters.flag("dry-run")) {
         (&Method::GET, Some(true), Some(false)) => {
             let text = router.file().await?.unwrap_or_default();
-            Ok(Answer::text(StatusCode::OK, text))
+            Ok(Reply::text(StatusCode::OK, text))
         }
         (&Method::GET, Some(false), Some(false)) => Ok(status()),
         (&Method::POST, Some(false), Some(dry_run)) => {
@@ -95,15 +95,15 @@ async fn routes(keeper: &Arc<dyn RouteKeeper>, head: &Parts, body: &[u8]) -> Res
             };
             Ok(match keeper.apply(text.to_owned(), dry_run).await {
                 RoutesApplied::Done => status(),
-                RoutesApplied::Unsound(why) => Answer::text(StatusCode::BAD_REQUEST, why + "\n"),
-                RoutesApplied::Failed(why) => Answer::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
+                RoutesApplied::Unsound(why) => Reply::text(StatusCode::BAD_REQUEST, why + "\n"),
+                RoutesApplied::Failed(why) => Reply::text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
             })
         }
         _ => Ok(usage(ROUTES_USAGE)),
     }
 }
 
-async fn dead_letters(router: &Router, head: &Parts) -> Result<Answer, Error> {
+async fn dead_letters(router: &Router, head: &Parts) -> Result<Reply, Error> {
     let parameters = Parameters::read(head.uri.query(), &["route", "id", "all", "after", "limit"]);
     let Some(parameters) = parameters else {
         return Ok(usage(DEAD_LETTERS_USAGE));
@@ -121,11 +121,11 @@ async fn dead_letters(router: &Router, head: &Parts) -> Result<Answer, Error> {
     Ok(done(&json!({ "dropped": dropped })))
 }
 
-async fn listed(router: &Router, parameters: &Parameters) -> Result<Answer, Error> {
+async fn listed(router: &Router, parameters: &Parameters) -> Result<Reply, Error> {
     if let Some(id) = parameters.value("id") {
         return Ok(match router.dead_letter(id).await? {
             Some(letter) => done(&letter.to_json()),
-            None => Answer::text(
+            None => Reply::text(
                 StatusCode::NOT_FOUND,
                 format!("There is no dead letter `{id}`.\n"),
             ),

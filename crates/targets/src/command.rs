@@ -94,7 +94,7 @@ impl Target for Program {
 }
 
 impl Program {
-    /// Runs the program. Whoever stops waiting ends it, and all that it started.
+    /// Runs the program. Dropping the future ends it, and all that it started.
     async fn run(&self, batch: &Batch) -> std::io::Result<Ended> {
         let lines = lines(batch)?;
         let mut command = Command::new(&self.program);

@@ -11,7 +11,7 @@
 //!
 //! *Invariant*: a target never says that a change was taken when it does not know it. Whatever is in doubt is delivered
 //! again, with the same id. A target that cannot be reached is unavailable and refuses nothing; where an answer tells
-//! whose fault it is, the records are refused only if it is theirs. (Of a webhook's 4xx nobody can tell: they refuse.)
+//! whose fault it is, the records are refused only if it is theirs. (A webhook's 4xx does not tell: it refuses the records.)
 
 mod aws;
 mod batch;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trestle_env::Clock;
 use trestle_events::{Batch, Deliver, Outcome, Target};
-use trestle_http_client::{Answer, Client, Endpoint, Prepared, Repeat, Roots};
+use trestle_http_client::{Client, Endpoint, HttpResponse, Prepared, Repeat, Roots};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -149,7 +149,7 @@ impl Webhook {
     }
 }
 
-fn outcome(batch: &Batch, answer: &Answer) -> Outcome {
+fn outcome(batch: &Batch, answer: &HttpResponse) -> Outcome {
     match answer.status {
         status if status.is_success() => partial::outcome(batch, &answer.body),
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
@@ -164,7 +164,7 @@ fn outcome(batch: &Batch, answer: &Answer) -> Outcome {
 }
 
 /// The status, when to come back, and the beginning of what the answer says.
-fn reason(answer: &Answer) -> String {
+fn reason(answer: &HttpResponse) -> String {
     let mut reason = format!("answered {}", answer.status);
     if let Some(after) = answer
         .headers

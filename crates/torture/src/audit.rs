@@ -42,9 +42,9 @@ pub fn check(server: &Server, workers: &[Worker], mark: u64) -> Result<Findings,
 }
 
 /// Lets the workers go on from what a check found.
-pub fn settle(workers: &mut [Worker], findings: &Findings) {
+pub fn reconcile(workers: &mut [Worker], findings: &Findings) {
     for worker in workers {
-        worker.settle(of_worker(&findings.items, worker));
+        worker.reconcile(of_worker(&findings.items, worker));
     }
 }
 

@@ -16,14 +16,14 @@ pub struct Client {
 
 /// What a server answered.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct RawResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body, which is JSON in all operations.
     pub body: Value,
 }
 
-impl Answer {
+impl RawResponse {
     /// The name of the exception without its prefix; empty for a success.
     pub fn error(&self) -> &str {
         let name = self.body["__type"].as_str().unwrap_or_default();
@@ -48,8 +48,8 @@ impl Client {
         })
     }
 
-    /// Runs an operation of DynamoDB, or of its streams. An error means that nobody knows whether it was carried out.
-    pub fn call(&mut self, operation: &str, body: &Value) -> io::Result<Answer> {
+    /// Runs an operation of DynamoDB, or of its streams. An error means that it may or may not have been carried out.
+    pub fn call(&mut self, operation: &str, body: &Value) -> io::Result<RawResponse> {
         let family = match operation {
             "ListStreams" | "DescribeStream" | "GetShardIterator" | "GetRecords" => {
                 "DynamoDBStreams_20120810"
@@ -60,29 +60,29 @@ impl Client {
     }
 
     /// Runs an operation of SQS.
-    pub fn call_queue(&mut self, operation: &str, body: &Value) -> io::Result<Answer> {
+    pub fn call_queue(&mut self, operation: &str, body: &Value) -> io::Result<RawResponse> {
         self.post("/", &format!("AmazonSQS.{operation}"), body)
     }
 
     /// Moves a virtual clock on.
-    pub fn advance_clock(&mut self, seconds: u64) -> io::Result<Answer> {
+    pub fn advance_clock(&mut self, seconds: u64) -> io::Result<RawResponse> {
         let body = serde_json::json!({ "advance_seconds": seconds });
         self.post("/_trestle/clock", "", &body)
     }
 
     /// Sets a virtual clock.
-    pub fn set_clock(&mut self, seconds: u64) -> io::Result<Answer> {
+    pub fn set_clock(&mut self, seconds: u64) -> io::Result<RawResponse> {
         let body = serde_json::json!({ "set": seconds });
         self.post("/_trestle/clock", "", &body)
     }
 
     /// Asks an admin call that changes nothing.
-    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+    pub fn get(&mut self, path: &str) -> io::Result<RawResponse> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
         self.read()
     }
 
-    fn post(&mut self, path: &str, target: &str, body: &Value) -> io::Result<Answer> {
+    fn post(&mut self, path: &str, target: &str, body: &Value) -> io::Result<RawResponse> {
         let body = body.to_string();
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\n\
@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// Reads one answer.
-    pub fn read(&mut self) -> io::Result<Answer> {
+    pub fn read(&mut self) -> io::Result<RawResponse> {
         let status_line = self.line()?;
         let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("not an answer: {status_line:?}")))?;
@@ -117,7 +117,7 @@ impl Client {
         self.stream.read_exact(&mut body)?;
         let body = serde_json::from_slice(&body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&body).into_owned()));
-        Ok(Answer { status, body })
+        Ok(RawResponse { status, body })
     }
 
     /// A line of the head. The end of the stream is an error: half an answer acknowledges nothing.

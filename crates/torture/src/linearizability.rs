@@ -37,7 +37,7 @@ pub struct Operation {
     pub action: Action,
 }
 
-/// Whether one order explains what everybody saw, beginning without the item.
+/// Whether one order explains what all clients saw, beginning without the item.
 pub fn is_linearizable(history: &[Operation]) -> bool {
     let mut search = Search {
         history,

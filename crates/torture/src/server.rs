@@ -1,6 +1,6 @@
 //! The `trestle` binary as a child process.
 
-use crate::http::{Answer, Client};
+use crate::http::{Client, RawResponse};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -111,7 +111,7 @@ impl Server {
     }
 
     /// Runs an operation on a connection of its own.
-    pub fn call(&self, operation: &str, body: &Value) -> Answer {
+    pub fn call(&self, operation: &str, body: &Value) -> RawResponse {
         self.connect().call(operation, body).unwrap()
     }
 

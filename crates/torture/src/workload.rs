@@ -4,7 +4,7 @@
 //! per worker: was the request that got no answer carried out, or not? Each of its items must then be as one of the
 //! two says, down to the last byte; a transaction that is half there fits neither.
 
-use crate::http::{Answer, Client};
+use crate::http::{Client, RawResponse};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -157,7 +157,7 @@ impl Worker {
     }
 
     /// Goes on from what is there.
-    pub fn settle(&mut self, found: Items) {
+    pub fn reconcile(&mut self, found: Items) {
         self.items = found.clone();
         self.base = found;
         self.attempts.clear();
@@ -341,7 +341,7 @@ impl Worker {
 fn send(client: &mut Client, operation: &str, body: &Value, stop: &(dyn Fn() -> bool + Sync)) -> bool {
     loop {
         match client.call(operation, body) {
-            Ok(Answer { status: 200, .. }) => return true,
+            Ok(RawResponse { status: 200, .. }) => return true,
             Ok(answer) if answer.status >= 500 && !stop() => std::thread::sleep(Duration::from_millis(20)),
             Ok(answer) if answer.status >= 500 => return false,
             Ok(answer) => panic!("{operation} was refused: {}", answer.body),

@@ -133,7 +133,7 @@ impl Draft {
         })
     }
 
-    /// Heads, inverses, counters and the like are made in the commit. Where nobody would make them, nothing is written.
+    /// Heads, inverses, counters and the like are made in the commit. Where the database would not make them, nothing is written.
     fn check_effects(&self, handle: Handle<'_>, model: &Model, entity: &Entity) -> Result<(), Error> {
         if handle.applied || matches!(self.what, What::Check(_)) || !has_effects(model, entity) {
             return Ok(());

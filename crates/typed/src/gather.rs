@@ -1,6 +1,6 @@
 //! Rows of several entities, sorted out.
 
-use crate::{Error, FromRow, Rows};
+use crate::{AccessRows, Error, FromRow};
 
 /// A sum of entities whose rows can be sorted out into a struct with a field for each.
 pub trait Collection: FromRow {
@@ -11,7 +11,7 @@ pub trait Collection: FromRow {
     fn gather(self, into: &mut Self::Gathered);
 }
 
-impl<T: Collection, How> Rows<'_, T, How> {
+impl<T: Collection, How> AccessRows<'_, T, How> {
     /// All rows, sorted out by entity. Within a list they keep their order.
     pub async fn gather(self) -> Result<T::Gathered, Error> {
         let mut stream = self.stream();

@@ -1,4 +1,4 @@
-//! Writes that may find that it is too late, or that somebody else was first.
+//! Writes that may find that it is too late, or that another write came first.
 
 use crate::Error;
 

@@ -1,12 +1,13 @@
 //! What code made from a model file stands on: rows and keys as structs, conditions, updates, pages and transactions
 //! over any [`Database`].
 //!
-//! Nobody writes against this crate by hand: `trestle::model!` generates thin shells over it, and the functions here
+//! This crate is not used by hand: `trestle::model!` generates thin shells over it, and the functions here
 //! do the work once for all entities. Everything is checked with `trestle-model`, so that the client derives the
 //! same keys as a database that knows the model.
 //!
 //! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`].
 
+mod access_rows;
 mod attribute;
 mod batch;
 mod bookmark;
@@ -24,13 +25,13 @@ mod page;
 mod pause;
 mod request;
 mod row;
-mod rows;
 mod send;
 mod stream;
 mod transaction;
 mod value;
 mod write;
 
+pub use access_rows::{AccessRows, Queried, Scanned};
 pub use attribute::{Attribute, If};
 pub use bookmark::Bookmark;
 pub use client::Client;
@@ -44,7 +45,6 @@ pub use handle::Handle;
 pub use held::Held;
 pub use page::Page;
 pub use row::{FromRow, Row, read, read_from};
-pub use rows::{Queried, Rows, Scanned};
 pub use stream::RowStream;
 pub use transaction::{Part, Transaction};
 pub use trestle_api::Wait;

@@ -12,7 +12,7 @@ const FIRST: Duration = Duration::from_millis(1);
 /// The longest.
 const LONGEST: Duration = Duration::from_millis(64);
 
-/// Waits after so many attempts that met somebody else's transaction, which takes as long as a commit does.
+/// Waits after so many attempts that met another transaction, which takes as long as a commit does.
 pub(crate) fn after(attempts: usize) -> Pause {
     let doublings = u32::try_from(attempts).unwrap_or(u32::MAX).min(6);
     Pause {

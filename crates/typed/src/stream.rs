@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use trestle_api::{Answer, Request, Response};
+use trestle_api::{Request, Response, ResponseFuture};
 use trestle_item::{IntoItems, Item};
 use trestle_model::Index;
 
@@ -22,7 +22,7 @@ pub struct RowStream<'d, T> {
     access: &'static str,
     /// What to ask for next; `None` after the last page.
     request: Option<Request>,
-    answer: Option<Answer<'d>>,
+    answer: Option<ResponseFuture<'d>>,
     page: IntoItems,
     error: Option<Error>,
     /// The key of the last row that was read.

@@ -148,7 +148,7 @@ async fn commit(
             Ok(_) => return Ok(()),
             Err(error) => error,
         };
-        // What fails among further writes is for whoever made them to explain.
+        // What fails among further writes is for the caller that added them to explain.
         let (reasons, others) = match error.reasons().split_at_checked(drafts.len()) {
             Some(split) if error.kind() == ErrorKind::TransactionCanceled => split,
             _ => return Err(error.into()),

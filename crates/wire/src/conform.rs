@@ -14,7 +14,7 @@ pub(crate) struct Mismatch(pub(crate) String);
 
 /// Whether a value is a structure's member or stands in a list or map. DynamoDB words the two differently.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValueRole {
     Member,
     Element,
 }
@@ -32,14 +32,14 @@ fn members(object: &mut Object<String, Value>, structure: &Structure) -> Result<
     object.retain(|name, value| !value.is_null() && structure.member(name).is_some());
     for member in structure.members {
         if let Some(value) = object.get_mut(member.name) {
-            fit(value, &member.shape, Place::Member)?;
+            fit(value, &member.shape, ValueRole::Member)?;
         }
     }
     Ok(())
 }
 
 /// The depth of this recursion is the depth of the tree, which the JSON parser limits.
-fn fit(value: &mut Value, shape: &Shape, place: Place) -> Result<(), Mismatch> {
+fn fit(value: &mut Value, shape: &Shape, role: ValueRole) -> Result<(), Mismatch> {
     match shape {
         Shape::Text(text) => fit_text(value, text),
         Shape::Integer(_) => fit_whole(value, "Integer", i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -56,7 +56,7 @@ fn fit(value: &mut Value, shape: &Shape, place: Place) -> Result<(), Mismatch> {
                 .iter_mut()
                 .try_for_each(|element| fit_element(element, &list.of)),
             Value::Object(_) => Err(unexpected_structure()),
-            _ => Err(scalar_for_collection(place)),
+            _ => Err(scalar_for_collection(role)),
         },
         Shape::Map(map) => match value {
             Value::Object(entries) => entries
@@ -66,12 +66,12 @@ fn fit(value: &mut Value, shape: &Shape, place: Place) -> Result<(), Mismatch> {
                 "java.util.Map<java.lang.String, {}>",
                 java(&map.of)
             ))),
-            _ => Err(scalar_for_collection(place)),
+            _ => Err(scalar_for_collection(role)),
         },
         Shape::Structure(structure) => match value {
             Value::Object(object) => members(object, structure),
             Value::Array(_) => Err(unrecognised(&format!("class {}", java(shape)))),
-            _ if place == Place::Element => Err(mismatch("Unexpected value type in payload")),
+            _ if role == ValueRole::Element => Err(mismatch("Unexpected value type in payload")),
             _ => Err(mismatch("Unexpected field type")),
         },
     }
@@ -87,7 +87,7 @@ fn fit_element(value: &mut Value, shape: &Shape) -> Result<(), Mismatch> {
         }
         return Ok(());
     }
-    fit(value, shape, Place::Element)
+    fit(value, shape, ValueRole::Element)
 }
 
 fn fit_text(value: &mut Value, text: &Text) -> Result<(), Mismatch> {
@@ -162,11 +162,11 @@ fn no_conversion(value: &Value, package: &str, class: &str) -> Mismatch {
     Mismatch(format!("{token} cannot be converted to {class}"))
 }
 
-fn scalar_for_collection(place: Place) -> Mismatch {
-    match place {
-        Place::Member => mismatch("Unexpected field type"),
+fn scalar_for_collection(role: ValueRole) -> Mismatch {
+    match role {
+        ValueRole::Member => mismatch("Unexpected field type"),
         // DynamoDB lets its own type error out here.
-        Place::Element => mismatch(
+        ValueRole::Element => mismatch(
             "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class \
              java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class \
              are in module java.base of loader 'bootstrap')",

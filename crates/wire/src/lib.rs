@@ -1,7 +1,7 @@
 //! DynamoDB's JSON, target names, error types and checksums: bytes to and from [`trestle_api`], nothing else.
 //!
 //! A request is read twice at most. [`decode`] first lets serde read it straight into the operation's type; if
-//! that works and the values are within bounds, nobody looks again. Otherwise the body is read into a tree, and the
+//! that works and the values are within bounds, it is not read again. Otherwise the body is read into a tree, and the
 //! table in `shapes.rs` tells what is wrong with it, in DynamoDB's words and DynamoDB's order:
 //!
 //! 1. wrong JSON types: `SerializationException` (`conform.rs`),

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfLayerWhere};
 use klayers::{App, Error, Files, LayerArn, LayerStore, PackageIndex, Release};
 use tokio::sync::Barrier;
-use trestle::api::{Answer, Request};
+use trestle::api::{Request, ResponseFuture};
 use trestle::{Database, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
 
 pub(crate) const REGION: &str = "eu-west-1";
@@ -259,7 +259,7 @@ impl Watched {
 }
 
 impl Database for Watched {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         let is_read = matches!(
             request,
             Request::GetItem(_) | Request::BatchGetItem(_) | Request::Query(_) | Request::Scan(_)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use manhunt::model::*;
 use manhunt::{Error, SearchFilter};
-use trestle::api::{Answer, Request};
+use trestle::api::{Request, ResponseFuture};
 use trestle::typed::Timestamp;
 use trestle::{Database, Embedded, Options};
 
@@ -108,7 +108,7 @@ impl Noted {
 }
 
 impl Database for Noted {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.requests.lock().unwrap().push(request.clone());
         self.embedded.execute(request)
     }

@@ -1,4 +1,4 @@
-//! Throughput: how it is billed, bounded and described. Trestle keeps these settings and throttles nobody.
+//! Throughput: how it is billed, bounded and described. Trestle keeps these settings and never throttles.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

@@ -12,7 +12,7 @@ use trestle_item::Item;
 struct Echo;
 
 impl Database for Echo {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(async move {
             match request {
                 Request::GetItem(get) if get.table_name == "missing" => Err(Error::resource_not_found()),

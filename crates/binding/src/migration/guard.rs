@@ -59,8 +59,8 @@ impl Hook for Guard {
     fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
         let verdict = self.models.change(changes, rows)?;
         for (at, change) in changes.iter().enumerate() {
-            if let Some(row) = verdict.row(at).of(change.new) {
-                let checked = self.check(change.table, row);
+            if let Some(row) = verdict.row(at).clone().apply(change.new.cloned()) {
+                let checked = self.check(change.table, &row);
                 checked.map_err(|error| Refused { at: Some(at), error })?;
             }
         }

@@ -59,7 +59,8 @@ pub(crate) fn follow(
 ) -> Result<(), Failure> {
     Database::of_server(&flags.server, START_ONE)?.describe(&route.table)?;
     let remote = flags.server.remote()?;
-    let tail = Tail::new(Arc::new(remote), typer, route).map_err(Failure::usage)?;
+    let now = SystemClock::new().now();
+    let tail = Tail::new(Arc::new(remote), typer, route, now).map_err(Failure::usage)?;
     runtime::on_this_thread()?.block_on(async {
         tokio::select! {
             () = termination() => Ok(()),

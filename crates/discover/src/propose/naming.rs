@@ -1,4 +1,4 @@
-//! Names of entities: a tag, somebody's word for it, or the literals of its key.
+//! Names of entities: a tag, a given name, or the literals of its key.
 
 use std::collections::BTreeSet;
 

@@ -6,13 +6,13 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 
 use super::streams::{Stream, Streams};
-use super::walk::{LatestStart, Progress, ShardPosition, ShardWalk, Step};
+use super::walk::{LatestStart, ShardPosition, ShardProgress, ShardWalk, WalkStep};
 use crate::live::Live;
 use crate::rows::Checkpoint;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
 /// A route and where it is.
-pub(crate) struct Follower {
+pub(crate) struct RouteFollower {
     pub(crate) live: Arc<Live>,
     /// Changes before this time are not for the route.
     pub(super) from: Timestamp,
@@ -23,7 +23,7 @@ pub(crate) struct Follower {
 
 /// A shard has its turn only when everything in its parent is done, durably: after a crash, the parent might be read again
 /// and its changes delivered after later ones.
-impl Progress for Live {
+impl ShardProgress for Live {
     fn is_finished(&self, shard: &ShardName, _: Option<&ShardPosition>) -> bool {
         self.has_finished(shard)
     }
@@ -38,7 +38,7 @@ impl Progress for Live {
     }
 }
 
-impl Follower {
+impl RouteFollower {
     pub(crate) fn new(live: Arc<Live>, checkpoint: Checkpoint, begins_latest: bool) -> Self {
         Self {
             live,
@@ -61,7 +61,7 @@ impl Follower {
         {
             self.begin_latest(&start).await?;
         }
-        while let Step::Finished(stream) = self.walk.step(streams, &*self.live) {
+        while let WalkStep::Finished(stream) = self.walk.step(streams, &*self.live) {
             self.leave(stream).await?;
         }
         Ok(())

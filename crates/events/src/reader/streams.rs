@@ -37,11 +37,11 @@ impl Streams {
         self.is_stale = true;
     }
 
-    /// The first stream behind `past`.
-    pub(super) fn after(&self, past: Option<&str>) -> Option<&Stream> {
+    /// The first stream after `finished`.
+    pub(super) fn after(&self, finished: Option<&str>) -> Option<&Stream> {
         self.known
             .iter()
-            .find(|stream| past.is_none_or(|past| &*stream.label > past))
+            .find(|stream| finished.is_none_or(|finished| &*stream.label > finished))
     }
 
     pub(super) fn get(&self, label: &str) -> Option<&Stream> {

@@ -9,9 +9,9 @@ use tokio::sync::{Notify, oneshot};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 
-use super::pages::{Page, Pages};
+use super::page_reader::{PageReader, ShardPage};
 use super::streams::Streams;
-use super::walk::{ShardWalk, Stand, stands};
+use super::walk::{ReadPoint, ShardWalk, read_points};
 use super::{Command, Source};
 use crate::live::{Live, Unread};
 
@@ -32,11 +32,11 @@ pub(crate) struct Behind {
     /// How far it has read.
     pub(super) walk: ShardWalk,
     /// The iterators of its positions, as far as they are known.
-    pub(super) pages: Pages,
+    pub(super) pages: PageReader,
 }
 
 /// Counts for all routes of a table; those at the same position share what is read there.
-pub(crate) struct Survey {
+pub(crate) struct LagSurvey {
     source: Source,
     table: Arc<str>,
     reader: WeakUnboundedSender<Command>,
@@ -44,7 +44,7 @@ pub(crate) struct Survey {
     bell: Arc<Notify>,
     streams: Streams,
     counts: Vec<Count>,
-    pages: Pages,
+    pages: PageReader,
 }
 
 /// What has been counted for a route.
@@ -55,7 +55,7 @@ struct Count {
     begun: Timestamp,
 }
 
-impl Survey {
+impl LagSurvey {
     pub(crate) fn new(
         source: Source,
         table: Arc<str>,
@@ -71,7 +71,7 @@ impl Survey {
             bell,
             streams,
             counts: Vec::new(),
-            pages: Pages::default(),
+            pages: PageReader::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Survey {
         self.counts = counts;
     }
 
-    /// Reads a page at every position where a count stands.
+    /// Reads a page at every position where a count read_points.
     async fn turn(&mut self) -> Result<(), Error> {
         let is_needed = |count: &Count| count.walk.has_ended_shard() || count.walk.is_at_end();
         let is_needed = self.counts.iter().any(is_needed);
@@ -146,10 +146,10 @@ impl Survey {
             count.walk.advance(&self.streams);
             count.unread.is_complete = true;
         }
-        let stands = stands(self.counts.iter().map(|count| &count.walk));
-        self.pages.retain(&stands);
-        for (stand, at) in stands {
-            self.read(&stand, &at).await?;
+        let read_points = read_points(self.counts.iter().map(|count| &count.walk));
+        self.pages.retain(&read_points);
+        for (point, at) in read_points {
+            self.read(&point, &at).await?;
         }
         for count in &self.counts {
             count.live.set_unread(Some(count.unread));
@@ -157,19 +157,19 @@ impl Survey {
         Ok(())
     }
 
-    async fn read(&mut self, stand: &Stand, at: &[usize]) -> Result<(), Error> {
+    async fn read(&mut self, point: &ReadPoint, at: &[usize]) -> Result<(), Error> {
         let database = &*self.source.database;
-        let (counted, next) = match self.pages.read(database, &self.streams, stand).await? {
-            Page::Read { records, next } => (records.len(), next),
-            Page::Expired(position) => (0, position),
-            Page::Trimmed(error) | Page::Gone(error) => return Err(error),
+        let (counted, next) = match self.pages.read(database, &self.streams, point).await? {
+            ShardPage::Read { records, next } => (records.len(), next),
+            ShardPage::Expired(position) => (0, position),
+            ShardPage::Trimmed(error) | ShardPage::Gone(error) => return Err(error),
         };
-        let is_at_the_end = counted == 0 && next == stand.1;
+        let is_at_the_end = counted == 0 && next == point.1;
         for at in at {
             if let Some(count) = self.counts.get_mut(*at) {
                 count.unread.counted += counted as u64;
                 count.unread.is_complete &= is_at_the_end;
-                count.walk.move_to(&stand.0, next.clone());
+                count.walk.move_to(&point.0, next.clone());
             }
         }
         Ok(())

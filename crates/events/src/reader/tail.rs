@@ -6,9 +6,9 @@ use trestle_api::{Database, Error, Record};
 use trestle_env::Timestamp;
 use trestle_pattern::Template;
 
-use super::pages::{Page, Pages};
+use super::page_reader::{PageReader, ShardPage};
 use super::streams::Streams;
-use super::walk::{LatestStart, ShardPosition, ShardWalk, Stand};
+use super::walk::{LatestStart, ReadPoint, ShardPosition, ShardWalk};
 use crate::matcher::{Matcher, Typed};
 use crate::record;
 use crate::tracker::ShardName;
@@ -27,19 +27,27 @@ pub struct Tail {
     template: Option<Arc<Template>>,
     /// Changes before this time are not shown.
     from: Timestamp,
-    /// It has not looked yet, and begins behind the newest record.
+    /// When it was made.
+    begun: Timestamp,
+    /// It has not looked yet, and begins after the newest record.
     begins_latest: bool,
     streams: Streams,
     walk: ShardWalk,
-    pages: Pages,
+    pages: PageReader,
     has_stream: bool,
     /// What was read and not given yet: a read that fails must not lose what was read before it.
     taken: Vec<Delivery>,
 }
 
 impl Tail {
-    /// Shows what the route would take; or says what is wrong with the route.
-    pub fn new(database: Arc<dyn Database>, typer: Arc<dyn Typer>, route: &Route) -> Result<Self, String> {
+    /// Shows what the route would take; or says what is wrong with the route. `now` is the time of the database, as far
+    /// as it is known.
+    pub fn new(
+        database: Arc<dyn Database>,
+        typer: Arc<dyn Typer>,
+        route: &Route,
+        now: Timestamp,
+    ) -> Result<Self, String> {
         let template = route.input.as_deref().map(Template::parse).transpose();
         let mut streams = Streams::default();
         streams.look_again();
@@ -56,10 +64,11 @@ impl Tail {
                 StartingPosition::At(from) => from,
                 StartingPosition::Latest | StartingPosition::TrimHorizon => Timestamp::EPOCH,
             },
+            begun: now,
             begins_latest: route.starting_position == StartingPosition::Latest,
             streams,
             walk: ShardWalk::default(),
-            pages: Pages::default(),
+            pages: PageReader::default(),
             has_stream: false,
             taken: Vec::new(),
         })
@@ -75,23 +84,29 @@ impl Tail {
     /// what is written after it is shown. After an error it can be called again, and nothing is lost.
     pub async fn next(&mut self) -> Result<Vec<Delivery>, Error> {
         self.advance().await?;
-        for stand in self.walk.open() {
-            self.read(&stand).await?;
+        for point in self.walk.open() {
+            self.read(&point).await?;
         }
         Ok(std::mem::take(&mut self.taken))
     }
 
     /// Reads a page, keeps what is for the route, and goes on after it.
-    async fn read(&mut self, stand: &Stand) -> Result<(), Error> {
-        let shard = &stand.0;
-        let next = match self.pages.read(&*self.database, &self.streams, stand).await? {
-            Page::Read { records, next } => {
+    async fn read(&mut self, point: &ReadPoint) -> Result<(), Error> {
+        let shard = &point.0;
+        let next = match self.pages.read(&*self.database, &self.streams, point).await? {
+            ShardPage::Read { records, next } => {
                 self.take(shard, records);
                 next
             }
-            Page::Expired(position) => position,
-            Page::Trimmed(_) => ShardPosition::TrimHorizon,
-            Page::Gone(_) => {
+            ShardPage::Expired(position) => {
+                if point.1 == ShardPosition::Latest {
+                    // It is read from the trim horizon, where there are also changes from before this began.
+                    self.from = self.from.max(self.begun);
+                }
+                position
+            }
+            ShardPage::Trimmed(_) => ShardPosition::TrimHorizon,
+            ShardPage::Gone(_) => {
                 self.streams.look_again();
                 ShardPosition::End
             }

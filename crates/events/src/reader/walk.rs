@@ -1,6 +1,6 @@
 //! The walk through the streams and shards of a table: a stream before the next, parents before their children.
 //!
-//! It asks no database: [`Streams`] says which shards there are, [`Progress`] which of them are finished. The delivering
+//! It asks no database: [`Streams`] says which shards there are, [`ShardProgress`] which of them are finished. The delivering
 //! reader, the survey of lag and the tail all walk with it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use super::streams::{Shard, Stream, Streams};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
-/// Where a reader stands in a shard.
+/// Where a reader read_points in a shard.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ShardPosition {
     /// At the oldest record that is left.
@@ -24,10 +24,10 @@ pub(crate) enum ShardPosition {
 }
 
 /// A shard and the position in it.
-pub(super) type Stand = (Arc<ShardName>, ShardPosition);
+pub(super) type ReadPoint = (Arc<ShardName>, ShardPosition);
 
 /// What a walk must know of its reader.
-pub(super) trait Progress {
+pub(super) trait ShardProgress {
     /// Whether everything in a shard is done, so that its children may be read.
     fn is_finished(&self, shard: &ShardName, position: Option<&ShardPosition>) -> bool;
 
@@ -38,7 +38,7 @@ pub(super) trait Progress {
 /// A reader without checkpoints: a shard is finished when it has been read, and begins at its oldest record.
 pub(super) struct WithoutCheckpoints;
 
-impl Progress for WithoutCheckpoints {
+impl ShardProgress for WithoutCheckpoints {
     fn is_finished(&self, _: &ShardName, position: Option<&ShardPosition>) -> bool {
         position == Some(&ShardPosition::End)
     }
@@ -61,7 +61,7 @@ pub(crate) struct ShardWalk {
 }
 
 /// What a step came to.
-pub(super) enum Step<'s> {
+pub(super) enum WalkStep<'s> {
     /// There is no stream to read.
     NoStream,
     /// The open shards can be read.
@@ -153,7 +153,7 @@ impl ShardWalk {
     }
 
     /// The positions in open shards, in a fixed order.
-    pub(super) fn open(&self) -> Vec<Stand> {
+    pub(super) fn open(&self) -> Vec<ReadPoint> {
         let open = self
             .positions
             .iter()
@@ -175,22 +175,22 @@ impl ShardWalk {
     }
 
     /// Opens the shards whose turn has come in the first stream that is not finished.
-    pub(super) fn step<'s>(&mut self, streams: &'s Streams, progress: &impl Progress) -> Step<'s> {
+    pub(super) fn step<'s>(&mut self, streams: &'s Streams, progress: &impl ShardProgress) -> WalkStep<'s> {
         let Some(stream) = streams.after(self.finished.as_deref()) else {
             self.stream = None;
             self.positions.clear();
-            return Step::NoStream;
+            return WalkStep::NoStream;
         };
         self.enter(stream, progress);
         let is_finished = |shard: &Shard| progress.is_finished(&shard.name, self.positions.get(&shard.name));
         if stream.is_closed && stream.shards.iter().all(is_finished) {
-            return Step::Finished(stream);
+            return WalkStep::Finished(stream);
         }
-        Step::Reading
+        WalkStep::Reading
     }
 
     /// Opens the shards of a stream whose parents are finished.
-    fn enter(&mut self, stream: &Stream, progress: &impl Progress) {
+    fn enter(&mut self, stream: &Stream, progress: &impl ShardProgress) {
         self.has_ended_shard = false;
         self.stream = Some(Arc::clone(&stream.label));
         // A stream whose records have all been trimmed is gone, finished or not.
@@ -215,24 +215,24 @@ impl ShardWalk {
     pub(super) fn advance(&mut self, streams: &Streams) -> bool {
         loop {
             match self.step(streams, &WithoutCheckpoints) {
-                Step::NoStream => return false,
-                Step::Reading => return true,
-                Step::Finished(stream) => self.leave(stream),
+                WalkStep::NoStream => return false,
+                WalkStep::Reading => return true,
+                WalkStep::Finished(stream) => self.leave(stream),
             }
         }
     }
 }
 
-/// The positions in open shards of several walks, with the numbers of the walks that stand there: walks at the same
+/// The positions in open shards of several walks, with the numbers of the walks that point there: walks at the same
 /// position share the page that is read.
-pub(super) fn stands<'w>(walks: impl Iterator<Item = &'w ShardWalk>) -> BTreeMap<Stand, Vec<usize>> {
-    let mut stands: BTreeMap<Stand, Vec<usize>> = BTreeMap::new();
+pub(super) fn read_points<'w>(walks: impl Iterator<Item = &'w ShardWalk>) -> BTreeMap<ReadPoint, Vec<usize>> {
+    let mut read_points: BTreeMap<ReadPoint, Vec<usize>> = BTreeMap::new();
     for (number, walk) in walks.enumerate() {
-        for stand in walk.open() {
-            stands.entry(stand).or_default().push(number);
+        for point in walk.open() {
+            read_points.entry(point).or_default().push(number);
         }
     }
-    stands
+    read_points
 }
 
 #[cfg(test)]

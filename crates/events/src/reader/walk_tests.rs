@@ -19,7 +19,7 @@ struct Checkpoints {
     finished: RefCell<HashSet<Arc<ShardName>>>,
 }
 
-impl Progress for Checkpoints {
+impl ShardProgress for Checkpoints {
     fn is_finished(&self, shard: &ShardName, _: Option<&ShardPosition>) -> bool {
         self.finished.borrow().iter().any(|finished| **finished == *shard)
     }
@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// The next position in a shard, a record at a time; `None` at the end of an open shard.
-    fn next(&self, (shard, position): &Stand) -> Option<ShardPosition> {
+    fn next(&self, (shard, position): &ReadPoint) -> Option<ShardPosition> {
         let read: u64 = match position {
             ShardPosition::TrimHorizon => 0,
             ShardPosition::After(sequence) => sequence.as_str().parse().unwrap(),
@@ -182,11 +182,11 @@ fn a_reader_without_checkpoints_reads_every_record_once_and_parents_first() {
             let ended = seen.ended.clone();
             seen.look(&table, &walk, |shard| ended.iter().any(|other| **other == *shard));
             let mut is_idle = true;
-            for stand in walk.open() {
-                if let Some(next) = table.next(&stand) {
+            for point in walk.open() {
+                if let Some(next) = table.next(&point) {
                     is_idle = false;
-                    seen.moved(&stand.0, &next);
-                    walk.move_to(&stand.0, next);
+                    seen.moved(&point.0, &next);
+                    walk.move_to(&point.0, next);
                 }
             }
             if is_idle && round >= 80 {
@@ -208,7 +208,7 @@ fn a_reader_with_checkpoints_waits_until_what_comes_before_is_finished() {
             if round < 80 {
                 change(&mut table);
             }
-            while let Step::Finished(stream) = walk.step(&table.streams, &checkpoints) {
+            while let WalkStep::Finished(stream) = walk.step(&table.streams, &checkpoints) {
                 for shard in &stream.shards {
                     assert!(
                         checkpoints.is_finished(&shard.name, None),
@@ -219,11 +219,11 @@ fn a_reader_with_checkpoints_waits_until_what_comes_before_is_finished() {
             }
             seen.look(&table, &walk, |shard| checkpoints.is_finished(shard, None));
             let mut is_idle = true;
-            for stand in walk.open() {
-                if let Some(next) = table.next(&stand) {
+            for point in walk.open() {
+                if let Some(next) = table.next(&point) {
                     is_idle = false;
-                    seen.moved(&stand.0, &next);
-                    walk.move_to(&stand.0, next);
+                    seen.moved(&point.0, &next);
+                    walk.move_to(&point.0, next);
                 }
             }
             // Deliveries finish some time after they were read.
@@ -263,10 +263,10 @@ fn a_reader_of_what_comes_skips_what_is_there_and_misses_nothing_after_it() {
                 change(&mut table);
             }
             walk.advance(&table.streams);
-            for stand in walk.open() {
-                if let Some(next) = table.next(&stand) {
-                    seen.moved(&stand.0, &next);
-                    walk.move_to(&stand.0, next);
+            for point in walk.open() {
+                if let Some(next) = table.next(&point) {
+                    seen.moved(&point.0, &next);
+                    walk.move_to(&point.0, next);
                 }
             }
         }

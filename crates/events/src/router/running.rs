@@ -13,7 +13,7 @@ use trestle_env::{Clock, Timestamp};
 use super::{ApplyError, ReaderHandle, Setup};
 use crate::live::{Live, Parts};
 use crate::parked::{Entry, Parked, key_name};
-use crate::reader::{Command, Follower};
+use crate::reader::{Command, RouteFollower};
 use crate::rows::{Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
@@ -92,7 +92,7 @@ impl Running {
         self.route.name.clone()
     }
 
-    /// Ends the route's work; when this returns, its target hears nothing more and its places are stored.
+    /// Ends the route's work; when this returns, its target gets nothing more and its checkpoints are stored.
     pub(super) async fn stop(self, readers: &HashMap<String, ReaderHandle>) {
         let Work::On(live) = self.work else { return };
         if let Some(reader) = readers.get(&self.route.table) {
@@ -124,7 +124,7 @@ pub(super) async fn start(
     reader_bell: &Arc<Notify>,
     route: Route,
     door: Door,
-) -> Result<(Running, Follower), ApplyError> {
+) -> Result<(Running, RouteFollower), ApplyError> {
     let name = route.name.clone();
     let checkpoints = CheckpointRows::new(Arc::clone(rows), &name, route.table.as_str().into());
     rows.add_route(&name, &route.table).await?;
@@ -155,11 +155,11 @@ pub(super) async fn start(
         .map(|inbox| setup.runtime.spawn(lane::run(Arc::clone(&live), inbox)))
         .collect();
     tasks.push(setup.runtime.spawn(retry::run(Arc::clone(&live))));
-    // Where places are part of a transaction, the lane stores them.
+    // Where checkpoints are part of a transaction, the lane stores them.
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
     }
-    let follower = Follower::new(Arc::clone(&live), checkpoint, begins_latest);
+    let follower = RouteFollower::new(Arc::clone(&live), checkpoint, begins_latest);
     let running = Running {
         route,
         work: Work::On(live),
@@ -169,7 +169,7 @@ pub(super) async fn start(
     Ok((running, follower))
 }
 
-/// Where a new route begins, durably; and whether that is behind the newest record.
+/// Where a new route begins, durably; and whether that is after the newest record.
 async fn begin(
     checkpoints: &CheckpointRows,
     route: &Route,
@@ -207,7 +207,7 @@ async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
     }
 }
 
-/// Forgets a route that is gone. What was parked becomes dead letters: nobody else will try it.
+/// Forgets a route that is gone. What was parked becomes dead letters, because no route will try it again.
 pub(super) async fn forget(
     rows: &Arc<RouterTable>,
     clock: &dyn Clock,
@@ -230,7 +230,7 @@ pub(super) async fn forget(
     rows.remove_route(name).await
 }
 
-/// Forgets a route's places in a table.
+/// Removes a route's checkpoints in a table.
 pub(super) async fn move_away(rows: &Arc<RouterTable>, name: &str, table: &str) -> Result<(), Error> {
     CheckpointRows::new(Arc::clone(rows), name, table.into())
         .forget()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trestle_api::{Answer, Database, Error, Put, Request, Scan, TransactWriteItem};
+use trestle_api::{Database, Error, Put, Request, ResponseFuture, Scan, TransactWriteItem};
 use trestle_engine::Engine;
 use trestle_events::{Backoff, Batch, Door, Enlist, Enlistment, Outcome, Route};
 use trestle_item::{AttributeValue, Item, Number};
@@ -73,7 +73,7 @@ impl Shaky {
 }
 
 impl Database for Shaky {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         let is_write = matches!(
             request,
             Request::TransactWriteItems(_) | Request::BatchWriteItem(_)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use trestle_env::Clock;
 use trestle_events::{
     Backoff, Change, ChangeEvent, Maintenance, ModelTyper, Outcome, Route, StartingPosition, Tail, Typer,
 };
@@ -153,7 +154,7 @@ fn whoever_looks_sees_moves_only_if_they_ask() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let seen = |route: &Route| {
         let typer = Arc::clone(&world.typer);
-        let mut tail = Tail::new(Arc::new(world.engine.clone()), typer, route).unwrap();
+        let mut tail = Tail::new(Arc::new(world.engine.clone()), typer, route, world.clock.now()).unwrap();
         let seen = runtime.block_on(tail.next()).unwrap();
         let changes: Vec<Arc<Change>> = seen.iter().map(|delivery| Arc::clone(&delivery.change)).collect();
         told(&changes)

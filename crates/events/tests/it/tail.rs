@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::{DescribeStream, ListTables};
 use trestle_engine::Options;
-use trestle_env::Timestamp;
+use trestle_env::{Clock, Timestamp};
 use trestle_events::{Delivery, ModelTyper, Route, StartingPosition, Tail};
 
 use crate::support::{START, World, route};
@@ -18,7 +18,7 @@ impl Looking {
     fn at(world: &World, route: &Route) -> Self {
         let typer = Arc::new(ModelTyper::default());
         let mut looking = Self {
-            tail: Tail::new(Arc::new(world.engine.clone()), typer, route).unwrap(),
+            tail: Tail::new(Arc::new(world.engine.clone()), typer, route, world.clock.now()).unwrap(),
             runtime: tokio::runtime::Builder::new_current_thread().build().unwrap(),
         };
         if route.starting_position == StartingPosition::Latest {
@@ -89,6 +89,20 @@ fn it_shows_what_the_route_would_take_as_its_target_would_get_it() {
     assert_eq!((one.change.changed.join(" "), one.attempt), ("n".to_owned(), 1));
     let tables = world.engine.run(ListTables::default()).unwrap();
     assert_eq!(tables.table_names, ["T", "fence"], "nothing is stored");
+}
+
+#[test]
+fn what_is_written_while_it_does_not_look_is_shown_though_its_iterator_has_expired() {
+    let world = World::new();
+    world.put("a", 1);
+    world.clock.set(START.plus(std::time::Duration::from_secs(60)));
+    let mut latest = Looking::at(&world, &from(StartingPosition::Latest));
+    world.put("a", 2);
+    world.clock.set(START.plus(std::time::Duration::from_secs(3600)));
+    assert_eq!(latest.seen(), "a2", "neither lost, nor what was there before");
+    world.put("a", 3);
+    world.clock.set(START.plus(std::time::Duration::from_secs(7200)));
+    assert_eq!(latest.seen(), "a3");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use trestle_item::Item;
 
 use super::Stopped;
 use super::ledger::Ledger;
-use super::pairs::related;
+use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
 use crate::access::{AccessPattern, Bound};
@@ -102,7 +102,7 @@ pub(super) fn take(
         );
         return Ok(());
     }
-    let at = ledger.find(from, from.key_from(&identity)?)?;
+    let at = ledger.find(from, key_of_other(row.entity, from, &identity)?)?;
     let theirs = step.copy.attributes.iter().map(|pair| (&pair.theirs, &pair.ours));
     match (ledger.row(at), stored) {
         (Some(original), _) => copy_from(&original, item, theirs),

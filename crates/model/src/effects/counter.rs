@@ -7,7 +7,7 @@ use trestle_item::{AttributeValue, Item, Number};
 use super::Stopped;
 use super::ledger::{At, Ledger};
 use super::members::joined;
-use super::pairs::related;
+use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::{Row, identified};
 use crate::attribute::{plain, said};
@@ -46,7 +46,7 @@ impl Step {
     }
 
     /// `None` for a row that does not count.
-    fn count(&self, other: &Entity, item: &Item) -> Result<Option<Count>, Refusal> {
+    fn count(&self, entity: &Entity, other: &Entity, item: &Item) -> Result<Option<Count>, Refusal> {
         if !self.applies_to(item) {
             return Ok(None);
         }
@@ -54,7 +54,7 @@ impl Step {
             return Ok(None);
         };
         Ok(Some(Count {
-            key: other.key_from(&identity)?,
+            key: key_of_other(entity, other, &identity)?,
             identity,
             amount: self.amount(item),
         }))
@@ -139,9 +139,9 @@ fn count_rows(
         return Ok(());
     };
     // What could never be counted was not.
-    let before = old.and_then(|old| step.count(other, old).ok().flatten());
+    let before = old.and_then(|old| step.count(row.entity, other, old).ok().flatten());
     let after = match new {
-        Some(new) => step.count(other, new)?,
+        Some(new) => step.count(row.entity, other, new)?,
         None => None,
     };
     let same = match (&before, &after) {
@@ -278,10 +278,10 @@ pub(super) fn count_events(
     let Some((new, event)) = new.and_then(|new| Some((new, event(attributes, new)?))) else {
         return Ok(());
     };
-    let Some(count) = step.count(other, new)? else {
+    let Some(count) = step.count(counted.entity, other, new)? else {
         return Ok(());
     };
-    let before = old.and_then(|old| step.count(other, old).ok().flatten());
+    let before = old.and_then(|old| step.count(counted.entity, other, old).ok().flatten());
     let known = before.is_some_and(|before| before.key == count.key);
     if known && old.and_then(|old| self::event(attributes, old)).as_ref() == Some(&event) {
         return Ok(());

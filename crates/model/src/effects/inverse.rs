@@ -8,7 +8,7 @@ use trestle_item::{AttributeValue, Item};
 use super::Stopped;
 use super::ledger::Ledger;
 use super::members::{joined, without};
-use super::pairs::related;
+use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
 use crate::effect::{Effect, Inverse, InverseForm, Pair};
@@ -217,7 +217,7 @@ pub(super) fn join(
     own: &str,
 ) -> Result<(), Stopped> {
     let identity = identity(other, theirs);
-    let at = ledger.find(other, other.key_from(&identity)?)?;
+    let at = ledger.find(other, key_of_other(entity, other, &identity)?)?;
     let row = ledger.row(at);
     if let Some((name, members)) = step.form.with_member(row.as_deref(), own) {
         let before = row
@@ -346,7 +346,7 @@ pub(super) fn mirror(
     let before = row.old.and_then(|old| related(other, with, old));
     let before = before.and_then(|identity| other.key_from(&identity).ok());
     let after = match new.and_then(|new| related(other, with, new)) {
-        Some(identity) => Some(other.key_from(&identity)?),
+        Some(identity) => Some(key_of_other(row.entity, other, &identity)?),
         None => None,
     };
     if let Some(gone) = before.filter(|before| after.as_ref() != Some(before)) {

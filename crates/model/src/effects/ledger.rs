@@ -15,6 +15,7 @@ use trestle_item::{AttributeValue, Item, key};
 
 use super::Stopped;
 use super::orphans::{OrphanCount, Orphans};
+use crate::attribute::said;
 use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
 use crate::refusal::Refusal;
@@ -186,6 +187,37 @@ impl<'m, 'r> Ledger<'m, 'r> {
         self.model.recognise_in(table, row).ok().flatten()
     }
 
+    /// The name of a row's entity, for a message; that of its table if it is none.
+    pub(super) fn entity_at(&self, at: At) -> String {
+        let Some(entry) = self.entries.get(at) else {
+            return String::new();
+        };
+        let row = entry.current.as_deref().or(entry.settled.as_deref());
+        let entity = row.and_then(|row| self.entity_of(entry.table, row));
+        let table = || self.model.tables.get(entry.table).map(|table| table.name.clone());
+        entity
+            .map(|entity| entity.name.clone())
+            .or_else(table)
+            .unwrap_or_default()
+    }
+
+    /// What becomes of a row, for a message: `create the row of entity team with id "a"`.
+    pub(super) fn consequence(&self, at: At) -> String {
+        let Some(entry) = self.entries.get(at) else {
+            return String::new();
+        };
+        let verb = match (&entry.settled, &entry.current) {
+            (None, Some(_)) => "create",
+            (Some(_), None) => "remove",
+            _ => "change",
+        };
+        let row = entry.current.as_deref().or(entry.settled.as_deref());
+        let entity = row.and_then(|row| self.entity_of(entry.table, row));
+        let identity = entity.and_then(|entity| entity.identify(&entry.key));
+        let with = said(identity.as_ref().unwrap_or(&entry.key));
+        format!("{verb} the row of entity {} with {with}", self.entity_at(at))
+    }
+
     /// A row as it will be.
     pub(super) fn row(&self, at: At) -> Option<Arc<Item>> {
         self.entries.get(at).and_then(|entry| entry.current.clone())
@@ -248,7 +280,10 @@ impl<'m, 'r> Ledger<'m, 'r> {
         };
         self.settled += 1;
         if self.settled > SETTLED_MAX {
-            return Err(Refusal::TooMuchFollows { rows: SETTLED_MAX });
+            return Err(Refusal::TooMuchFollows {
+                entity: self.entity_at(self.cause),
+                rows: SETTLED_MAX,
+            });
         }
         if let Some(entry) = self.entries.get_mut(at) {
             entry.waits = false;

@@ -17,11 +17,11 @@ use crate::refusal::Refusal;
 /// A row of the request that the model knows.
 pub(super) struct Root<'m> {
     /// The position of its change.
-    position: usize,
+    pub(super) position: usize,
     /// The position of its table.
     at: usize,
-    table: &'m Table,
-    entity: Option<&'m Entity>,
+    pub(super) table: &'m Table,
+    pub(super) entity: Option<&'m Entity>,
     is_followed: bool,
 }
 

@@ -23,9 +23,12 @@ pub(super) struct Row<'a> {
 /// Settles rows until none waits.
 pub(super) fn settle_all(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
     while let Some(waiting) = ledger.next()? {
-        let follows = ledger.cause() != waiting.at;
+        let at = waiting.at;
+        let cause = ledger.cause();
         settle(ledger, waiting).map_err(|stopped| match stopped {
-            Stopped::Refused(refusal) if follows => Stopped::Refused(Refusal::Following {
+            Stopped::Refused(refusal) if at != cause => Stopped::Refused(Refusal::Following {
+                written: ledger.entity_at(cause),
+                consequence: ledger.consequence(at),
                 cause: Box::new(refusal),
             }),
             stopped => stopped,

@@ -4,6 +4,7 @@ use trestle_item::Item;
 
 use super::Stopped;
 use super::ledger::{At, Ledger};
+use super::pairs::key_of_other;
 use super::plan::Parts;
 use super::settle::Row;
 use crate::attribute::plain;
@@ -29,10 +30,17 @@ impl Step {
 
     /// The key of the value's row; `None` for a row that lacks the value.
     pub(super) fn key(&self, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
+        self.key_for(keeper, keeper, item)
+    }
+
+    /// The same; a refusal says that a row of `written` needs it.
+    fn key_for(&self, written: &Entity, keeper: &Entity, item: &Item) -> Result<Option<Item>, Refusal> {
         if !self.unique.attributes.iter().all(|name| item.contains_key(name)) {
             return Ok(None);
         }
-        keeper.key_from(item).map(Some)
+        let values = self.unique.attributes.iter();
+        let values = values.filter_map(|name| Some((name.clone(), item.get(name)?.clone())));
+        key_of_other(written, keeper, &values.collect()).map(Some)
     }
 }
 
@@ -47,7 +55,7 @@ pub(super) fn run(
     };
     let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
     let after = match new {
-        Some(new) => step.key(keeper, new)?,
+        Some(new) => step.key_for(row.entity, keeper, new)?,
         None => None,
     };
     if let Some(released) = before.filter(|before| after.as_ref() != Some(before)) {

@@ -287,18 +287,14 @@ impl Database {
             .map(|(place, _)| place.clone())
             .collect();
         for (at, (write, place)) in writes.into_iter().zip(&places).enumerate() {
-            let row = match verdict.row(at).clone() {
-                Becomes::AsWritten => write.new,
-                Becomes::Item(item) => {
-                    assert_ne!(
-                        Some(&item),
-                        write.new.as_ref(),
-                        "a row that stays as it is written"
-                    );
-                    Some(item)
-                }
-                Becomes::Removed => None,
-            };
+            let becomes = verdict.row(at).clone();
+            let is_as_written = becomes == Becomes::AsWritten;
+            let row = becomes.apply(write.new.clone());
+            assert_eq!(
+                is_as_written,
+                row == write.new,
+                "a row that stays as it is written"
+            );
             match row {
                 Some(row) => {
                     assert_eq!(self.place(&write.table, &row), *place, "a row keeps its key");

@@ -10,6 +10,7 @@ mod large;
 mod manhunt;
 mod mistakes;
 mod properties;
+mod refusals;
 mod relayout;
 mod rows;
 mod schema;

@@ -1,5 +1,5 @@
 //! Queues on the embedded engine and a clock that only the test moves: random work against a naive oracle, waiting,
-//! restarts, dead letters, and messages as part of somebody's transaction.
+//! restarts, dead letters, and messages as part of another transaction.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod damaged_rows;
 mod dead_letters;
 mod enlisting;
 mod messages;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_api::{Answer, Database, DescribeTable, Request};
+use trestle_api::{Database, DescribeTable, Request, ResponseFuture};
 use trestle_engine::{Engine, Options};
 use trestle_env::{Timestamp, VirtualClock};
 use trestle_queue::{Message, QueueAttributes, Queues, Receive, Settings};
@@ -15,7 +15,7 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 struct Slow(Engine);
 
 impl Database for Slow {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(async move {
             for _ in 0..3 {
                 tokio::task::yield_now().await;
@@ -70,7 +70,7 @@ impl Fixture {
             .unwrap();
     }
 
-    /// The same database seen by somebody who knows nothing of it yet.
+    /// The same database with new queues, which have read nothing of it yet.
     pub(crate) fn forget(&mut self) {
         self.queues = Queues::new(
             Arc::new(self.engine.clone()),

@@ -19,7 +19,7 @@ fn poll(fixture: &Fixture, seconds: u64) -> JoinHandle<Vec<Message>> {
 }
 
 /// Lets the other tasks run until they wait.
-async fn settle() {
+async fn advance() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
@@ -29,7 +29,7 @@ async fn settle() {
 async fn a_message_wakes_one_of_those_who_wait() {
     let fixture = Fixture::with_queue(&[]).await;
     let (first, second) = (poll(&fixture, 20), poll(&fixture, 20));
-    settle().await;
+    advance().await;
     fixture.queues.send("work", "a").await.unwrap();
     fixture.queues.send("work", "b").await.unwrap();
     let mut got = bodies(&first.await.unwrap());
@@ -42,9 +42,9 @@ async fn a_message_wakes_one_of_those_who_wait() {
 async fn a_wait_ends_empty_when_its_time_is_over() {
     let fixture = Fixture::with_queue(&[]).await;
     let waiting = poll(&fixture, 20);
-    settle().await;
+    advance().await;
     fixture.advance(19);
-    settle().await;
+    advance().await;
     assert!(!waiting.is_finished());
     fixture.advance(1);
     assert!(waiting.await.unwrap().is_empty());
@@ -54,13 +54,13 @@ async fn a_wait_ends_empty_when_its_time_is_over() {
 async fn a_delayed_message_that_becomes_visible_wakes_a_waiter() {
     let fixture = Fixture::with_queue(&[]).await;
     let waiting = poll(&fixture, 20);
-    settle().await;
+    advance().await;
     let delayed = NewMessage {
         delay: Some(Duration::from_secs(5)),
         ..NewMessage::from("later")
     };
     fixture.queues.send("work", delayed).await.unwrap();
-    settle().await;
+    advance().await;
     assert!(!waiting.is_finished());
     fixture.advance(5);
     assert_eq!(bodies(&waiting.await.unwrap()), ["later"]);
@@ -72,7 +72,7 @@ async fn a_message_given_back_wakes_a_waiter() {
     fixture.queues.send("work", "a").await.unwrap();
     let got = fixture.receive("work", 1).await.pop().unwrap();
     let waiting = poll(&fixture, 20);
-    settle().await;
+    advance().await;
     fixture
         .queues
         .change_visibility("work", &got.receipt_handle, Duration::ZERO)
@@ -86,7 +86,7 @@ async fn the_queue_says_how_long_to_wait_unless_told() {
     let fixture = Fixture::with_queue(&[("ReceiveMessageWaitTimeSeconds", "10")]).await;
     let queues = fixture.queues.clone();
     let waiting = tokio::spawn(async move { queues.receive("work", Receive::default()).await.unwrap() });
-    settle().await;
+    advance().await;
     assert!(!waiting.is_finished());
     fixture.queues.send("work", "a").await.unwrap();
     assert_eq!(bodies(&waiting.await.unwrap()), ["a"]);
@@ -105,7 +105,7 @@ async fn whoever_waits_is_told_when_the_queue_is_deleted_or_everything_closes() 
         queues.receive("other", receive).await
     });
     let waiting = poll(&fixture, 20);
-    settle().await;
+    advance().await;
     fixture.queues.delete_queue("other").await.unwrap();
     assert!(on_other.await.unwrap().is_err());
     assert!(!waiting.is_finished());
@@ -117,7 +117,7 @@ async fn whoever_waits_is_told_when_the_queue_is_deleted_or_everything_closes() 
 async fn a_waiter_that_goes_away_takes_no_message_with_it() {
     let fixture = Fixture::with_queue(&[]).await;
     let (gone, stays) = (poll(&fixture, 20), poll(&fixture, 20));
-    settle().await;
+    advance().await;
     gone.abort();
     fixture.queues.send("work", "a").await.unwrap();
     assert_eq!(bodies(&stays.await.unwrap()), ["a"]);

@@ -64,7 +64,7 @@ pub(crate) fn render(routes: &[RouteStatus]) -> String {
     page.0
 }
 
-/// Of a route that is switched off, nobody knows how far it is behind.
+/// The lag of a route that is switched off is not known.
 fn at_work(status: &RouteStatus, lag: f64) -> Option<f64> {
     (status.state != RouteState::Disabled).then_some(lag)
 }

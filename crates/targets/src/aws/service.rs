@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use trestle_env::Clock;
 use trestle_events::Outcome;
-use trestle_http_client::{Answer, Client, Outgoing, Prepared, Repeat, request};
+use trestle_http_client::{Client, HttpResponse, Outgoing, Prepared, Repeat, request};
 use trestle_sigv4::Signer;
 
 /// How an operation is named on the wire.
@@ -86,7 +86,7 @@ const ABOUT_ENTRIES: &[&str] = &[
     "Validation",
 ];
 
-fn trouble(answer: &Answer) -> Trouble {
+fn trouble(answer: &HttpResponse) -> Trouble {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let member = |names: [&str; 2]| {
         let found = names.into_iter().find_map(|name| body.get(name)?.as_str());

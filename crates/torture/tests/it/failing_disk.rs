@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use trestle_torture::http::Answer;
+use trestle_torture::http::RawResponse;
 use trestle_torture::server::{Server, serve};
 use trestle_torture::workload::{self, TABLE, Weight};
 use trestle_torture::{audit, native};
@@ -155,12 +155,12 @@ impl Drop for StopWhenDropped<'_> {
 }
 
 /// Writes something new each time: a put that changes nothing needs no disk.
-fn put_probe(server: &Server) -> Answer {
+fn put_probe(server: &Server) -> RawResponse {
     let item = json!({"pk": {"S": "probe"}, "v": {"N": fastrand::u64(..).to_string()}});
     server.call("PutItem", &json!({"TableName": TABLE, "Item": item}))
 }
 
-fn get_probe(server: &Server) -> Answer {
+fn get_probe(server: &Server) -> RawResponse {
     server.call(
         "GetItem",
         &json!({"TableName": TABLE, "Key": {"pk": {"S": "probe"}}}),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use trestle_torture::http::{Answer, Client};
+use trestle_torture::http::{Client, RawResponse};
 use trestle_torture::linearizability::{Action, Operation, is_linearizable};
 use trestle_torture::server::Server;
 use trestle_torture::workload::succeed;
@@ -175,7 +175,7 @@ fn act(
     }
 }
 
-fn done(answer: &Answer, action: Action) -> Action {
+fn done(answer: &RawResponse, action: Action) -> Action {
     assert_eq!(answer.status, 200, "{}", answer.body);
     action
 }

@@ -55,7 +55,7 @@ fn one_version_is_the_latest_and_the_head_is_it_whenever_the_server_is_killed() 
         let mut client = server.connect();
         let found = check(&mut client, &packages);
         println!("killed: round {round}, {found} versions");
-        settle(&mut client, &mut packages);
+        reconcile(&mut client, &mut packages);
         server.kill();
         audit::verify(dir.path()).unwrap();
     }
@@ -175,7 +175,7 @@ fn check_version(package: &str, row: &Value, newest: u64) {
 }
 
 /// Requests without an answer were carried out, or never will be.
-fn settle(client: &mut Client, packages: &mut Packages) {
+fn reconcile(client: &mut Client, packages: &mut Packages) {
     for (name, package) in packages {
         let rows = rows(client, name);
         let versions = rows.iter().filter(|row| text(row, "sk") != "lyrVrsn0#");

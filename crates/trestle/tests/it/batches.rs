@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use crate::models::reindexer::*;
 use crate::support::{Counted, embedded};
-use trestle::api::{Answer, BatchGetItem, BatchWriteItem, Request, Response};
+use trestle::api::{BatchGetItem, BatchWriteItem, Request, Response, ResponseFuture};
 use trestle::typed::Error;
 use trestle::{Database, Embedded, Wait};
 
@@ -88,7 +88,7 @@ impl Slow {
 }
 
 impl Database for Slow {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         let willing = self.is_willing();
         match request {
             Request::BatchWriteItem(mut batch) => {

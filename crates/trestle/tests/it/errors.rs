@@ -4,7 +4,7 @@ use crate::manhunt::{ARIAN, contact, search, seed};
 use crate::models::manhunt::*;
 use crate::models::members::{Members, NewMember};
 use crate::support::embedded;
-use trestle::api::{Answer, PutItem, Request};
+use trestle::api::{PutItem, Request, ResponseFuture};
 use trestle::typed::Error;
 use trestle::{Database, Item, Wait};
 
@@ -44,7 +44,8 @@ fn what_the_databases_model_refuses_is_invalid() {
     assert!(matches!(error, Error::Invalid(_)), "{error}");
     assert_eq!(
         error.to_string(),
-        "Entity contact: attribute domainId may not change"
+        "Entity contact: attribute domainId may not change; it is the string \"6f7ad1b\", and was given as the string \"db3280c\"; \
+         leave it as it is"
     );
 }
 
@@ -127,7 +128,7 @@ fn applying_a_model_to_a_database_that_contradicts_it_says_why() {
 struct Nobody;
 
 impl Database for Nobody {
-    fn execute(&self, _: Request) -> Answer<'_> {
+    fn execute(&self, _: Request) -> ResponseFuture<'_> {
         Box::pin(std::future::ready(Err(trestle::Error::throughput_exceeded())))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trestle::api::{Answer, Request};
+use trestle::api::{Request, ResponseFuture};
 use trestle::typed::{self, Timestamp};
 use trestle::{Database, Embedded, Options};
 
@@ -34,7 +34,7 @@ impl Counted {
 }
 
 impl Database for Counted {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.requests.fetch_add(1, Ordering::SeqCst);
         self.embedded.execute(request)
     }

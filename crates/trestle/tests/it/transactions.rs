@@ -5,7 +5,7 @@ use crate::models::manhunt::*;
 use crate::models::members::{Members, NewMember};
 use crate::support::{Counted, embedded, plain};
 use std::time::{Duration, Instant};
-use trestle::api::{Answer, CancellationCode, CancellationReason, Request};
+use trestle::api::{CancellationCode, CancellationReason, Request, ResponseFuture};
 use trestle::typed::Error;
 use trestle::{Database, Embedded, Wait};
 
@@ -149,7 +149,7 @@ struct Held {
 }
 
 impl Database for Held {
-    fn execute(&self, request: Request) -> Answer<'_> {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
         if Instant::now() >= self.until {
             return self.embedded.execute(request);
         }

@@ -26,8 +26,8 @@ fn build(version: &str, promoted: &str) -> Build {
 
 fn builds<D: Database>(db: &Warehouse<D>) {
     for (version, promoted) in [
-        ("1.0.0", "2020-01-01T00:00:00Z"),
-        ("2.0.0", "2020-02-01T00:00:00Z"),
+        ("1.0.0", "2020-01-01T00:00:00.000Z"),
+        ("2.0.0", "2020-02-01T00:00:00.000Z"),
     ] {
         db.put(&build(version, promoted)).wait().unwrap();
     }

@@ -175,7 +175,7 @@ fn item(row: u64, note: u64) -> Item {
         ("number", AttributeValue::from(number)),
         ("product", text(product)),
         ("status", text("open".to_owned())),
-        ("placed", text(format!("2026-11-15T12:00:{:02}Z", row % 60))),
+        ("placed", text(format!("2026-11-15T12:00:{:02}.000Z", row % 60))),
         ("note", text(format!("{note:0NOTE_BYTES$}"))),
     ])
 }

@@ -45,7 +45,7 @@ impl Model {
 /// A refusal of a row that follows says what it is about already: no row was written from which it could follow.
 fn plain(stopped: Stopped) -> Stopped {
     match stopped {
-        Stopped::Refused(Refusal::Following { cause }) => Stopped::Refused(*cause),
+        Stopped::Refused(Refusal::Following { cause, .. }) => Stopped::Refused(*cause),
         stopped => stopped,
     }
 }

@@ -101,7 +101,8 @@ fn a_missing_original_is_refused_unless_a_row_can_do_without() {
     let refused = database.put("rows", "kind=book title=b writer=9").unwrap_err();
     assert_eq!(
         refused,
-        "Entity book: copy author finds no row of entity author with id \"9\"; write that one first"
+        "Entity book: copy author finds no row of entity author with id \"9\"; write that row first, or in the same \
+         transaction"
     );
     let text = MODEL.replace(
         "authorName = \"string\"",

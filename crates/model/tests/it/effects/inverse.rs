@@ -224,7 +224,7 @@ fn what_cannot_be_kept_is_refused_with_its_reason() {
     let refused = database.put("persons", "id=p groups@=g").unwrap_err();
     assert_eq!(
         refused,
-        "What follows from the write is refused: Entity group needs the attribute title"
+        "Entity person: the write would create the row of entity group with id \"g\": Entity group needs the attribute title, which is missing; write that row first, or in the same transaction"
     );
     assert!(database.rows.is_empty());
     database.put("groups", "id=g title=t").unwrap();
@@ -239,5 +239,5 @@ fn more_than_a_commit_holds_is_refused() {
     let refused = database
         .put("persons", &format!("id=p groups@={}", groups.join(",")))
         .unwrap_err();
-    assert!(refused.contains("More than 10000 rows follow"), "{refused}");
+    assert!(refused.contains("more than 10000 rows follow"), "{refused}");
 }

@@ -3,7 +3,7 @@
 use super::version::Version;
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
-use trestle_torture::http::{Answer, Client};
+use trestle_torture::http::{Client, RawResponse};
 
 /// What a database may say to a write that does not fit the rows of the moment.
 const REFUSALS: [&str; 5] = [
@@ -145,7 +145,7 @@ impl Writer {
 }
 
 /// Whether a write was carried out. A refusal is fine; anything else is a fault.
-fn is_carried_out(operation: &str, body: &Value, answer: &Answer) -> bool {
+fn is_carried_out(operation: &str, body: &Value, answer: &RawResponse) -> bool {
     let refused = REFUSALS.contains(&answer.error());
     assert!(
         answer.status == 200 || refused,

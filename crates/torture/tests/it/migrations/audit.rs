@@ -30,7 +30,7 @@ pub(super) fn check(
         }
     }
     for writer in &mut *writers {
-        writer.settle(&rows)?;
+        writer.reconcile(&rows)?;
     }
     check_owners(&rows, writers)?;
     check_counters(&rows, shared)?;

@@ -57,7 +57,7 @@ impl Knowledge {
     }
 
     /// A layout is known to be in effect.
-    pub(super) fn settle(&mut self, in_effect: Layout, other: Understood) {
+    pub(super) fn reconcile(&mut self, in_effect: Layout, other: Understood) {
         if self.in_effect != Some(in_effect) {
             self.turn += 1;
         }

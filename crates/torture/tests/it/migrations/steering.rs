@@ -73,7 +73,7 @@ impl Steering<'_> {
             Some("dual" | "sweeping" | "verifying" | "verified" | "rolling-back") => Understood::Perhaps,
             _ => Understood::No,
         };
-        self.shared.knowledge.write().unwrap().settle(in_effect, other);
+        self.shared.knowledge.write().unwrap().reconcile(in_effect, other);
         Some(status)
     }
 
@@ -154,7 +154,7 @@ impl Steering<'_> {
             .knowledge
             .write()
             .unwrap()
-            .settle(from.other(), former);
+            .reconcile(from.other(), former);
         Some(())
     }
 
@@ -169,7 +169,7 @@ impl Steering<'_> {
         drop(knowledge);
         self.tell(&["rollback"])?;
         let mut knowledge = self.shared.knowledge.write().unwrap();
-        knowledge.settle(from.other(), Understood::Perhaps);
+        knowledge.reconcile(from.other(), Understood::Perhaps);
         Some(())
     }
 

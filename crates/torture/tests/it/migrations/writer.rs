@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trestle_torture::http::{Answer, Client};
+use trestle_torture::http::{Client, RawResponse};
 
 /// Contents of rows.
 pub(super) type Rows = BTreeMap<Id, Value>;
@@ -95,7 +95,7 @@ pub(super) struct Writer {
 /// What became of a request.
 enum Outcome {
     Done,
-    Refused(Answer),
+    Refused(RawResponse),
     /// Nobody knows, and the server is gone.
     Gone,
 }
@@ -124,7 +124,7 @@ impl Writer {
 
     /// Checks that its rows are as the answers say, with or without the request that was not answered, and goes on from
     /// there.
-    pub(super) fn settle(&mut self, all: &Rows) -> Result<(), String> {
+    pub(super) fn reconcile(&mut self, all: &Rows) -> Result<(), String> {
         let own = all.iter().filter(|(id, _)| self.is_own(id));
         let found: Rows = own.map(|(id, row)| (id.clone(), without_status(row))).collect();
         let (acknowledged, open) = (self.rows.clone(), self.open.take());

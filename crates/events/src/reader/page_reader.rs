@@ -8,12 +8,12 @@ use trestle_api::{
 };
 
 use super::streams::Streams;
-use super::walk::{ShardPosition, Stand};
+use super::walk::{ReadPoint, ShardPosition};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
 /// What reading at a position came to.
-pub(super) enum Page {
+pub(super) enum ShardPage {
     /// The records after the position, which may be none, and the position after them.
     Read {
         records: Vec<Record>,
@@ -29,14 +29,14 @@ pub(super) enum Page {
 
 /// The iterators of the positions that are being read.
 #[derive(Default)]
-pub(super) struct Pages {
-    iterators: HashMap<Stand, String>,
+pub(super) struct PageReader {
+    iterators: HashMap<ReadPoint, String>,
 }
 
-impl Pages {
+impl PageReader {
     /// Drops the iterators of positions that are not read any more.
-    pub(super) fn retain(&mut self, stands: &BTreeMap<Stand, Vec<usize>>) {
-        self.iterators.retain(|stand, _| stands.contains_key(stand));
+    pub(super) fn retain(&mut self, read_points: &BTreeMap<ReadPoint, Vec<usize>>) {
+        self.iterators.retain(|point, _| read_points.contains_key(point));
     }
 
     /// The iterators of some positions, for another reader of the same records.
@@ -47,7 +47,7 @@ impl Pages {
             .filter(|((shard, position), _)| is_wanted(shard, position));
         Self {
             iterators: wanted
-                .map(|(stand, iterator)| (stand.clone(), iterator.clone()))
+                .map(|(point, iterator)| (point.clone(), iterator.clone()))
                 .collect(),
         }
     }
@@ -66,12 +66,12 @@ impl Pages {
         &mut self,
         database: &dyn Database,
         streams: &Streams,
-        stand: &Stand,
+        point: &ReadPoint,
     ) -> Result<String, Error> {
-        if let Some(iterator) = self.iterators.get(stand) {
+        if let Some(iterator) = self.iterators.get(point) {
             return Ok(iterator.clone());
         }
-        let (shard, position) = stand;
+        let (shard, position) = point;
         let request = iterator_request(streams, shard, position)?;
         let answer = database.get_shard_iterator(request).await?;
         let iterator = answer.shard_iterator.ok_or_else(|| {
@@ -80,7 +80,7 @@ impl Pages {
                 shard.shard, shard.stream
             ))
         })?;
-        self.iterators.insert(stand.clone(), iterator.clone());
+        self.iterators.insert(point.clone(), iterator.clone());
         Ok(iterator)
     }
 
@@ -89,10 +89,10 @@ impl Pages {
         &mut self,
         database: &dyn Database,
         streams: &Streams,
-        stand: &Stand,
-    ) -> Result<Page, Error> {
-        let found = self.find(database, streams, stand).await;
-        self.iterators.remove(stand);
+        point: &ReadPoint,
+    ) -> Result<ShardPage, Error> {
+        let found = self.find(database, streams, point).await;
+        self.iterators.remove(point);
         let answer = match found {
             Ok(shard_iterator) => {
                 let request = GetRecords {
@@ -103,7 +103,7 @@ impl Pages {
             }
             Err(error) => Err(error),
         };
-        let (shard, position) = stand;
+        let (shard, position) = point;
         let page = match answer {
             Ok(page) => page,
             Err(error) => return failed(error, position),
@@ -119,7 +119,7 @@ impl Pages {
         if let Some(iterator) = page.next_shard_iterator {
             self.iterators.insert((Arc::clone(shard), next.clone()), iterator);
         }
-        Ok(Page::Read {
+        Ok(ShardPage::Read {
             records: page.records,
             next,
         })
@@ -127,15 +127,15 @@ impl Pages {
 }
 
 /// What a failed read means for a reader at `position`.
-fn failed(error: Error, position: &ShardPosition) -> Result<Page, Error> {
+fn failed(error: Error, position: &ShardPosition) -> Result<ShardPage, Error> {
     match error.kind() {
-        ErrorKind::ExpiredIterator => Ok(Page::Expired(match position {
+        ErrorKind::ExpiredIterator => Ok(ShardPage::Expired(match position {
             // Nothing was read since the first look: what was written since then is found from the trim horizon.
             ShardPosition::Latest => ShardPosition::TrimHorizon,
             position => position.clone(),
         })),
-        ErrorKind::TrimmedDataAccess => Ok(Page::Trimmed(error)),
-        ErrorKind::ResourceNotFound => Ok(Page::Gone(error)),
+        ErrorKind::TrimmedDataAccess => Ok(ShardPage::Trimmed(error)),
+        ErrorKind::ResourceNotFound => Ok(ShardPage::Gone(error)),
         _ => Err(error),
     }
 }
@@ -152,7 +152,7 @@ fn iterator_request(
     };
     let arn = streams.arn(&shard.stream).ok_or_else(|| {
         Error::internal(format!(
-            "a reader stands in the shard {} of the stream {}, which is not among the table's streams",
+            "a reader read_points in the shard {} of the stream {}, which is not among the table's streams",
             shard.shard, shard.stream
         ))
     })?;

@@ -11,7 +11,7 @@ use crate::handle::Handle;
 use crate::request::Placeholders;
 use crate::{Bookmark, Error, FromRow, Page, RowStream};
 
-/// How many rows a page has if nobody says.
+/// How many rows a page has unless the caller or the model says.
 const PAGE_SIZE: u32 = 100;
 
 /// Marks access patterns that read one partition.
@@ -25,7 +25,7 @@ pub enum Scanned {}
 /// The rows that an access pattern finds: all of them, page by page, or as a stream.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is read until rows are asked for"]
-pub struct Rows<'d, T, How = Queried> {
+pub struct AccessRows<'d, T, How = Queried> {
     handle: Handle<'d>,
     access: &'static str,
     parameters: Item,
@@ -36,10 +36,10 @@ pub struct Rows<'d, T, How = Queried> {
     types: PhantomData<fn() -> (T, How)>,
 }
 
-impl<'d, T: FromRow, How> Rows<'d, T, How> {
+impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
     /// The rows of an access pattern.
     pub fn new(handle: Handle<'d>, access: &'static str, parameters: Item) -> Self {
-        Rows {
+        AccessRows {
             handle,
             access,
             parameters,
@@ -206,7 +206,7 @@ impl<'d, T: FromRow, How> Rows<'d, T, How> {
     }
 }
 
-impl<T: FromRow> Rows<'_, T, Scanned> {
+impl<T: FromRow> AccessRows<'_, T, Scanned> {
     /// Only one of `of` parts of about the same size, counted from 0, so that several workers share the reading.
     pub fn segment(mut self, segment: u32, of: u32) -> Self {
         self.segment = Some((segment, of));

@@ -1,8 +1,8 @@
 //! Answers, and the headers that every one of them carries.
 
-use crate::answer_body::{AnswerBody, Chunks};
 use crate::compress;
 use crate::cors;
+use crate::reply_body::{Chunks, ReplyBody};
 use crate::settings::CorsOrigins;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -21,7 +21,7 @@ const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
 
 /// An answer before it gets its headers.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     status: StatusCode,
     content_type: Option<HeaderValue>,
     body: Content,
@@ -40,45 +40,45 @@ enum Content {
     Stream(Chunks),
 }
 
-impl Answer {
+impl Reply {
     pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
-        Answer::new(status, Some(AMZ_JSON), body)
+        Reply::new(status, Some(AMZ_JSON), body)
     }
 
     pub(crate) fn admin(status: StatusCode, body: impl Into<Bytes>) -> Self {
-        Answer::new(status, Some(PLAIN_JSON), body)
+        Reply::new(status, Some(PLAIN_JSON), body)
     }
 
     pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Self {
-        Answer::new(status, Some(TEXT), body)
+        Reply::new(status, Some(TEXT), body)
     }
 
     pub(crate) fn metrics(body: String) -> Self {
-        Answer::new(StatusCode::OK, Some(METRICS), body)
+        Reply::new(StatusCode::OK, Some(METRICS), body)
     }
 
     pub(crate) fn preflight() -> Self {
-        Answer {
+        Reply {
             preflight: true,
-            ..Answer::new(StatusCode::OK, None, Bytes::new())
+            ..Reply::new(StatusCode::OK, None, Bytes::new())
         }
     }
 
     /// Bytes for a file, sent while they are made.
     pub(crate) fn download(chunks: Chunks) -> Self {
-        Answer {
+        Reply {
             body: Content::Stream(chunks),
-            ..Answer::new(StatusCode::OK, Some(BINARY), Bytes::new())
+            ..Reply::new(StatusCode::OK, Some(BINARY), Bytes::new())
         }
     }
 
     /// What DynamoDB says to anything that is not even shaped like one of its requests.
     pub(crate) fn not_an_operation() -> Self {
-        Answer::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
+        Reply::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
     }
 
     fn new(status: StatusCode, content_type: Option<HeaderValue>, body: impl Into<Bytes>) -> Self {
-        Answer {
+        Reply {
             status,
             content_type,
             body: Content::Whole(body.into()),
@@ -90,7 +90,7 @@ impl Answer {
 
     /// Adds the code that an error of SQS has in its older protocol.
     pub(crate) fn with_query_error(self, code: &str) -> Self {
-        Answer {
+        Reply {
             query_error: HeaderValue::from_str(code).ok(),
             ..self
         }
@@ -98,7 +98,7 @@ impl Answer {
 
     /// Closes the connection after this answer.
     pub(crate) fn closing(self) -> Self {
-        Answer { close: true, ..self }
+        Reply { close: true, ..self }
     }
 
     /// A client that sent `application/json` gets the same back.
@@ -110,7 +110,7 @@ impl Answer {
         if !asked.starts_with(PLAIN_JSON.as_bytes()) {
             return self;
         }
-        Answer {
+        Reply {
             content_type: Some(PLAIN_JSON),
             ..self
         }
@@ -126,13 +126,13 @@ impl Answer {
         request: &HeaderMap,
         id: &str,
         cors: &CorsOrigins,
-    ) -> Response<AnswerBody> {
+    ) -> Response<ReplyBody> {
         let mut response = match self.body {
             Content::Whole(body) => whole(request, body),
-            Content::Stream(chunks) => Response::new(AnswerBody::stream(chunks)),
+            Content::Stream(chunks) => Response::new(ReplyBody::stream(chunks)),
         };
         *response.status_mut() = self.status;
-        let is_whole = matches!(response.body(), AnswerBody::Whole(_));
+        let is_whole = matches!(response.body(), ReplyBody::Whole(_));
         let headers = response.headers_mut();
         headers.insert(header::SERVER, SERVER);
         if let Ok(id) = HeaderValue::from_str(id) {
@@ -156,12 +156,12 @@ impl Answer {
     }
 }
 
-fn whole(request: &HeaderMap, body: Bytes) -> Response<AnswerBody> {
+fn whole(request: &HeaderMap, body: Bytes) -> Response<ReplyBody> {
     let compressed = compress::deflate(request, &body);
     let encoded = compressed.is_some();
     let body = compressed.unwrap_or(body);
     let checksum = trestle_wire::crc32(&body);
-    let mut response = Response::new(AnswerBody::whole(body));
+    let mut response = Response::new(ReplyBody::whole(body));
     let headers = response.headers_mut();
     headers.insert(CRC32, HeaderValue::from(checksum));
     if encoded {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::Receiver;
 pub(crate) type Chunks = Receiver<io::Result<Bytes>>;
 
 /// What hyper sends.
-pub(crate) enum AnswerBody {
+pub(crate) enum ReplyBody {
     Whole(Full<Bytes>),
     Stream {
         chunks: Chunks,
@@ -23,20 +23,20 @@ pub(crate) enum AnswerBody {
     },
 }
 
-impl AnswerBody {
+impl ReplyBody {
     pub(crate) fn whole(bytes: Bytes) -> Self {
-        AnswerBody::Whole(Full::new(bytes))
+        ReplyBody::Whole(Full::new(bytes))
     }
 
     pub(crate) fn stream(chunks: Chunks) -> Self {
-        AnswerBody::Stream { chunks, held: None }
+        ReplyBody::Stream { chunks, held: None }
     }
 
     /// Keeps `guard` until a streamed answer is over; one that is all there needs no guard any more.
     pub(crate) fn holding(self, guard: impl Any + Send) -> Self {
         match self {
-            AnswerBody::Whole(_) => self,
-            AnswerBody::Stream { chunks, .. } => AnswerBody::Stream {
+            ReplyBody::Whole(_) => self,
+            ReplyBody::Stream { chunks, .. } => ReplyBody::Stream {
                 chunks,
                 held: Some(Box::new(guard)),
             },
@@ -44,7 +44,7 @@ impl AnswerBody {
     }
 }
 
-impl Body for AnswerBody {
+impl Body for ReplyBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -53,8 +53,8 @@ impl Body for AnswerBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match self.get_mut() {
-            AnswerBody::Whole(body) => Pin::new(body).poll_frame(context).map_err(|never| match never {}),
-            AnswerBody::Stream { chunks, held } => chunks.poll_recv(context).map(|chunk| {
+            ReplyBody::Whole(body) => Pin::new(body).poll_frame(context).map_err(|never| match never {}),
+            ReplyBody::Stream { chunks, held } => chunks.poll_recv(context).map(|chunk| {
                 if chunk.is_none() {
                     held.take();
                 }
@@ -65,15 +65,15 @@ impl Body for AnswerBody {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            AnswerBody::Whole(body) => body.is_end_stream(),
-            AnswerBody::Stream { .. } => false,
+            ReplyBody::Whole(body) => body.is_end_stream(),
+            ReplyBody::Stream { .. } => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            AnswerBody::Whole(body) => body.size_hint(),
-            AnswerBody::Stream { .. } => SizeHint::default(),
+            ReplyBody::Whole(body) => body.size_hint(),
+            ReplyBody::Stream { .. } => SizeHint::default(),
         }
     }
 }

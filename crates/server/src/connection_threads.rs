@@ -17,77 +17,84 @@ use tokio::sync::Notify;
 const CUT_WITHIN: Duration = Duration::from_secs(1);
 
 /// The threads that serve connections.
-pub(crate) struct Lanes {
-    lanes: Vec<Lane>,
+pub(crate) struct ConnectionThreads {
+    threads: Vec<ConnectionThread>,
 }
 
-struct Lane {
+struct ConnectionThread {
     handle: Handle,
     thread: JoinHandle<()>,
-    guests: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
     stop: Arc<Notify>,
 }
 
-/// A place on a lane, free again when it is dropped.
-pub(crate) struct Place(Arc<AtomicUsize>);
+/// A connection that is counted on its thread until it is dropped.
+pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Lanes {
+impl ConnectionThreads {
     /// As many as there are processors.
     pub(crate) fn start() -> io::Result<Self> {
         let count = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let lanes = (0..count).map(Lane::start).collect::<io::Result<_>>()?;
-        Ok(Lanes { lanes })
+        let threads = (0..count)
+            .map(ConnectionThread::start)
+            .collect::<io::Result<_>>()?;
+        Ok(ConnectionThreads { threads })
     }
 
-    /// Runs a connection to its end on the lane with the fewest of them.
-    pub(crate) fn run<C: Future<Output = ()> + Send + 'static>(&self, connection: impl FnOnce(Place) -> C) {
+    /// Runs a connection to its end on the thread with the fewest of them.
+    pub(crate) fn run<C: Future<Output = ()> + Send + 'static>(
+        &self,
+        connection: impl FnOnce(ConnectionSlot) -> C,
+    ) {
         let quietest = self
-            .lanes
+            .threads
             .iter()
-            .min_by_key(|lane| lane.guests.load(Ordering::Relaxed));
-        if let Some(lane) = quietest {
-            lane.guests.fetch_add(1, Ordering::Relaxed);
-            lane.handle.spawn(connection(Place(Arc::clone(&lane.guests))));
+            .min_by_key(|thread| thread.connections.load(Ordering::Relaxed));
+        if let Some(thread) = quietest {
+            thread.connections.fetch_add(1, Ordering::Relaxed);
+            thread
+                .handle
+                .spawn(connection(ConnectionSlot(Arc::clone(&thread.connections))));
         }
     }
 }
 
 /// Ends the threads, and with them whatever still runs there.
-impl Drop for Lanes {
+impl Drop for ConnectionThreads {
     fn drop(&mut self) {
-        for lane in &self.lanes {
-            lane.stop.notify_one();
+        for thread in &self.threads {
+            thread.stop.notify_one();
         }
-        for lane in self.lanes.drain(..) {
-            if lane.thread.join().is_err() {
+        for thread in self.threads.drain(..) {
+            if thread.thread.join().is_err() {
                 tracing::error!("a thread that served connections panicked");
             }
         }
     }
 }
 
-impl Lane {
+impl ConnectionThread {
     fn start(number: usize) -> io::Result<Self> {
         let stop = Arc::new(Notify::new());
         let stopping = Arc::clone(&stop);
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let thread = std::thread::Builder::new()
-            .name(format!("trestle-lane-{number}"))
+            .name(format!("trestle-conn-{number}"))
             .spawn(move || {
                 runtime.block_on(stopping.notified());
                 runtime.shutdown_timeout(CUT_WITHIN);
             })?;
-        Ok(Lane {
+        Ok(ConnectionThread {
             handle,
             thread,
-            guests: Arc::default(),
+            connections: Arc::default(),
             stop,
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

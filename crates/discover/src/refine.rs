@@ -32,7 +32,7 @@ pub(crate) struct Subject<'s> {
 
 /// What is left when everything is proved.
 #[derive(Debug, Default)]
-pub(crate) struct Settled {
+pub(crate) struct Refined {
     pub(crate) drafts: Vec<Draft>,
     /// Positions of drafts that only the tag tells apart.
     pub(crate) same_shape: Vec<(usize, usize)>,
@@ -51,7 +51,7 @@ struct Claim {
 }
 
 /// Makes claims that hold together.
-pub(crate) fn settle(subject: &Subject<'_>, groups: Vec<Group>) -> Settled {
+pub(crate) fn refine(subject: &Subject<'_>, groups: Vec<Group>) -> Refined {
     let mut work = Work {
         subject,
         claims: Vec::new(),
@@ -69,11 +69,11 @@ pub(crate) fn settle(subject: &Subject<'_>, groups: Vec<Group>) -> Settled {
 }
 
 /// One claim for all rows that promises nothing but the key.
-pub(crate) fn modest(subject: &Subject<'_>, rows: Vec<usize>) -> Settled {
+pub(crate) fn modest(subject: &Subject<'_>, rows: Vec<usize>) -> Refined {
     let group = Group { tag: None, rows };
     let mut draft = subject.build(&group, Level::Whole, false);
     draft.name = "e0".to_owned();
-    Settled {
+    Refined {
         drafts: vec![draft],
         same_shape: Vec::new(),
     }
@@ -210,7 +210,7 @@ impl Work<'_> {
         }
     }
 
-    fn finish(mut self) -> Settled {
+    fn finish(mut self) -> Refined {
         self.claims
             .sort_by_key(|claim| std::cmp::Reverse(claim.group.rows.len()));
         let position = |id: usize| self.claims.iter().position(|claim| claim.id == id);
@@ -228,7 +228,7 @@ impl Work<'_> {
                 draft
             })
             .collect();
-        Settled { drafts, same_shape }
+        Refined { drafts, same_shape }
     }
 }
 
