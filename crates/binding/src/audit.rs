@@ -11,8 +11,8 @@ use trestle_engine::{Met, View};
 use trestle_env::Timestamp;
 use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
-use trestle_model::Model;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
+use trestle_model::{COUNTS_TABLE, Model};
 
 use crate::clearing::Leftovers;
 
@@ -116,6 +116,8 @@ struct Walk<'v> {
 impl<'v> Walk<'v> {
     fn of(view: &'v View, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
         let tables = model.tables().iter().map(trestle_model::Table::table_name);
+        // Of what a model counts, a part may be counted apart.
+        let tables = tables.chain([COUNTS_TABLE]);
         let tables: Vec<&str> = tables.filter(|table| view.has_table(table)).collect();
         let mut parts = Vec::new();
         for table in &tables {

@@ -12,6 +12,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod amend;
 mod backup;
 mod batch_reads;
 mod concurrency;

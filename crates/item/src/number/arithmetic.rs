@@ -92,3 +92,23 @@ fn sum(upper: &Number, lower: &Number) -> Result<Number, NumberError> {
         Number::build(lower.negative, lower_coefficient - upper_scaled, exponent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_have_the_sums_of_their_residues() {
+        const PRIME: u64 = (1 << 61) - 1;
+        let number = |text: &str| text.parse::<Number>().unwrap();
+        let sum = |one: u64, two: u64| (u128::from(one) + u128::from(two)) % u128::from(PRIME);
+        for (one, two) in [("1", "2"), ("19.99", "-0.01"), ("-5", "3"), ("1e20", "2.5e-3"), ("7", "-7"), ("0", "-1e125")] {
+            let (one, two) = (number(one), number(two));
+            let both = one.checked_add(&two).unwrap();
+            let residues = sum(one.residue(PRIME), two.residue(PRIME));
+            assert_eq!(u128::from(both.residue(PRIME)), residues, "{one} + {two}");
+        }
+        assert_eq!(number("123").residue(PRIME), 123);
+        assert_eq!(number("0.1").residue(PRIME) as u128 * 10 % u128::from(PRIME), 1);
+    }
+}

@@ -14,6 +14,7 @@ mod head;
 mod inquiry;
 mod memo;
 mod mend;
+mod orphan;
 mod relation;
 mod single;
 mod sums;

@@ -25,7 +25,7 @@ pub(crate) struct Step {
     /// Position of the entity that counts.
     pub(super) entity: usize,
     /// Whether its row can be made of its identity alone.
-    stands_alone: bool,
+    pub(super) stands_alone: bool,
 }
 
 /// What one row counts, and where.
@@ -217,7 +217,7 @@ pub(super) fn leave(ledger: &mut Ledger<'_, '_>, row: &Row<'_>) -> Result<(), St
     Ok(())
 }
 
-fn add_to_orphan(
+pub(super) fn add_to_orphan(
     ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     attribute: &str,

@@ -153,7 +153,13 @@ pub(super) enum Cure {
         step: usize,
         identity: Item,
         error: Number,
-        existed: bool,
+        fill: bool,
+    },
+    /// Nothing is counted apart for a row that is there.
+    Orphan {
+        entity: usize,
+        attribute: String,
+        identity: Item,
     },
     /// The event of a row is seen.
     Event { entity: usize, step: usize, key: Item },

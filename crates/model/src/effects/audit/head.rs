@@ -15,8 +15,6 @@ use trestle_hook::Rows;
 
 /// A row of a group, and the head of the group.
 pub(super) struct Standing {
-    /// The head's key.
-    pub(super) key: Item,
     pub(super) head: Option<Arc<Item>>,
     /// Whether the head stands for this row.
     pub(super) is_head: bool,
@@ -25,7 +23,6 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// `None` for a row that cannot have a head.
     pub(super) fn of(
         model: &Model,
         relation: &Relation<'_>,
@@ -33,20 +30,16 @@ impl Standing {
         looked: &Looked<'_>,
         memo: &mut Memo,
         rows: &dyn Rows,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Self, Error> {
         let row = &*looked.row;
-        let Ok(key) = relation.other.key_from(row) else {
-            return Ok(None);
-        };
-        let head = memo.get(model, relation.other, &key, rows)?;
-        Ok(Some(Standing {
+        let head = memo.find(model, relation.other, |name| row.get(name), rows)?;
+        Ok(Standing {
             is_head: head
                 .as_ref()
                 .is_some_and(|head| stands_for(relation.of, head, row)),
             takes_part: takes_part(step, row),
-            key,
             head,
-        }))
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use trestle_item::{Item, Number, key};
 use super::finding::{Cure, Finding, FindingKind as Kind, Findings, about};
 use super::head::Standing;
 use super::memo::Memo;
+use super::orphan::Orphan;
 use super::relation::{Relation, Step};
 use super::single::said;
 use super::sums::Fact;
@@ -14,6 +15,7 @@ use super::{Audit, Looked, Suspects};
 use crate::effect::Once;
 use crate::effects::counter;
 use crate::effects::inverse::{Form, identity};
+use crate::effects::orphans::COUNTS_TABLE;
 use crate::effects::pairs::related;
 use trestle_api::Error;
 use trestle_hook::Rows;
@@ -63,6 +65,9 @@ impl<'a> Inquiry<'a> {
     /// Looks at a row again.
     pub fn look(&mut self, table_name: &str, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
         let audit = self.audit;
+        if table_name == COUNTS_TABLE {
+            return self.orphan(row, rows);
+        }
         let recognised = audit.model.table(table_name).and_then(|table| {
             let entity = audit.model.recognise_in(table, row).ok().flatten()?;
             Some(Looked::new(table, entity, row))
@@ -81,12 +86,39 @@ impl<'a> Inquiry<'a> {
         for (at, relation) in audit.relations.wanting(looked.entity) {
             let Step::Head(step) = relation.step else { continue };
             let standing = Standing::of(audit.model, relation, step, &looked, &mut self.memo, rows)?;
-            if standing.is_some_and(|standing| standing.is_head && standing.takes_part) {
+            if standing.is_head && standing.takes_part {
                 self.scratch.clear();
                 looked.key_bytes(&mut self.scratch);
                 take(&mut Fact::new(at, true, &mut self.scratch));
             }
         }
+        Ok(())
+    }
+
+    /// What was counted for a row that is not there.
+    fn orphan(&mut self, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
+        let Some(orphan) = Orphan::of(self.audit, row) else {
+            return Ok(());
+        };
+        let identity = &orphan.count.identity;
+        let parent = self.memo.find(
+            self.audit.model,
+            orphan.relation.other,
+            |name| identity.get(name),
+            rows,
+        )?;
+        if parent.is_some() {
+            return Ok(());
+        }
+        let (suspects, cases) = (self.suspects, &mut self.cases);
+        orphan.fact(&mut self.scratch, &mut |fact| {
+            if suspects.buckets.contains(&(fact.relation, fact.bucket())) {
+                let case = cases.entry((fact.relation, fact.group().to_vec())).or_default();
+                case.had += 1;
+                case.counted = Some(orphan.count.count);
+                case.identity.clone_from(&orphan.count.identity);
+            }
+        });
         Ok(())
     }
 
@@ -356,11 +388,6 @@ impl Judgement<'_> {
         let Ok(key) = self.relation.other.key_from(&case.identity) else {
             return;
         };
-        let existed = case.had > 0;
-        // A counting row that a client removed takes its count along, until rows are filled in.
-        if !existed && !self.audit.options.fill {
-            return;
-        }
         let counted = case.counted.unwrap_or(Number::ZERO);
         let error = sum.and_then(|sum| sum.checked_sub(&counted).ok());
         if error.is_some_and(|error| error.is_zero()) {
@@ -377,7 +404,7 @@ impl Judgement<'_> {
             step: self.relation.at,
             identity: case.identity,
             error,
-            existed,
+            fill: self.audit.options.fill,
         });
         self.findings.add(finding.cured_by(cure));
     }

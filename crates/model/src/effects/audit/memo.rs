@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use trestle_item::{Item, key};
+use trestle_item::{AttributeValue, Item, key};
 
-use super::key_bytes;
+use super::relation::rendered;
 use crate::entity::Entity;
 use crate::model::Model;
 use trestle_api::Error;
 use trestle_hook::Rows;
 
-const SLOTS: usize = 1 << 10;
+const SLOTS: usize = 1 << 14;
 
 struct Slot {
     table: usize,
@@ -32,16 +32,18 @@ impl Memo {
         }
     }
 
-    /// The row of an entity with this key.
-    pub(super) fn get(
+    /// The row of an entity whose key is made of attributes that are found like this; `None` also if no key can be made.
+    pub(super) fn find<'v>(
         &mut self,
         model: &Model,
         entity: &Entity,
-        key: &Item,
+        attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
         rows: &dyn Rows,
     ) -> Result<Option<Arc<Item>>, Error> {
         self.scratch.clear();
-        key_bytes(key.values(), &mut self.scratch);
+        if !rendered(entity, &attribute, &mut self.scratch) {
+            return Ok(None);
+        }
         let Some(slot) = self.slots.get_mut(key::hash(&self.scratch) as usize % SLOTS) else {
             return Ok(None);
         };
@@ -51,9 +53,9 @@ impl Memo {
         {
             return Ok(known.row.clone());
         }
-        let row = match model.tables.get(entity.table) {
-            Some(table) => rows.get(&table.table_name, key)?,
-            None => None,
+        let row = match (model.tables.get(entity.table), entity.key_where(&attribute)) {
+            (Some(table), Ok(key)) => rows.get(&table.table_name, &key)?,
+            _ => None,
         };
         *slot = Some(Slot {
             table: entity.table,

@@ -97,6 +97,14 @@ fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
             Some((of, step)) => mend_mirror(ledger, of, step, row.as_ref(), mirror, *fill),
             None => Ok(()),
         },
+        Cure::Orphan {
+            entity: of,
+            attribute,
+            identity,
+        } => match entity(of) {
+            Some(of) => clear_orphan(ledger, of, attribute, identity),
+            None => Ok(()),
+        },
         Cure::Count { entity: of, step, .. }
         | Cure::Event { entity: of, step, .. }
         | Cure::Events { entity: of, step, .. } => {
@@ -391,11 +399,11 @@ fn mend_counter(
             Cure::Count {
                 identity,
                 error,
-                existed,
+                fill,
                 ..
             },
             Once::Row,
-        ) => add_error(ledger, other, step, identity, error, *existed),
+        ) => add_error(ledger, other, step, identity, error, *fill),
         (Cure::Event { key, .. }, Once::Event { attributes, seen }) => {
             let at = ledger.find(of, key.clone())?;
             match whole(ledger, of, at) {
@@ -425,21 +433,36 @@ fn mend_counter(
     }
 }
 
+/// Adds the error of a sum where the count is now: in its row, or apart if the row is not there. Where rows are filled in,
+/// a row that can be made of its identity is made.
 fn add_error(
     ledger: &mut Ledger<'_, '_>,
     other: &Entity,
     step: &counter::Step,
     identity: &Item,
     error: &Number,
-    existed: bool,
+    fill: bool,
 ) -> Result<(), Stopped> {
     let at = ledger.find(other, other.key_from(identity)?)?;
     let row = ledger.row(at);
-    if existed && row.is_none() {
-        return Ok(());
+    if row.is_none() && !(fill && step.stands_alone) {
+        return counter::add_to_orphan(ledger, other, &step.counter.attribute, identity, error);
     }
     let mut item = row.map_or_else(|| identity.clone(), Arc::unwrap_or_clone);
     step.add(other, &mut item, error)?;
     ledger.put(other, at, item);
+    Ok(())
+}
+
+fn clear_orphan(
+    ledger: &mut Ledger<'_, '_>,
+    other: &Entity,
+    attribute: &str,
+    identity: &Item,
+) -> Result<(), Stopped> {
+    let at = ledger.find(other, other.key_from(identity)?)?;
+    if ledger.row(at).is_some() {
+        ledger.orphan_count(other, attribute, identity)?.count = Number::ZERO;
+    }
     Ok(())
 }

@@ -36,6 +36,8 @@ pub(super) struct Relations<'m> {
     pub(super) all: Vec<Relation<'m>>,
     wanting: Vec<Vec<usize>>,
     having: Vec<Vec<usize>>,
+    /// For each relation, the first that counts in the same attribute: their sums are one.
+    first: Vec<usize>,
 }
 
 impl<'m> Relations<'m> {
@@ -45,6 +47,7 @@ impl<'m> Relations<'m> {
             all: Vec::new(),
             wanting: none(),
             having: none(),
+            first: Vec::new(),
         };
         for of in &model.entities {
             for (at, position, step) in steps(model, of) {
@@ -61,6 +64,8 @@ impl<'m> Relations<'m> {
             return;
         }
         let at = self.all.len();
+        let first = self.all.iter().position(|known| known.counts_with(&relation));
+        self.first.push(first.unwrap_or(at));
         for (sides, entity) in [
             (&mut self.wanting, relation.of),
             (&mut self.having, relation.other),
@@ -87,6 +92,19 @@ impl<'m> Relations<'m> {
         side.filter_map(|at| Some((*at, self.all.get(*at)?)))
     }
 
+    /// The relation that counts in an attribute of an entity, by their names.
+    pub(super) fn counting(&self, entity: &str, attribute: &str) -> Option<(usize, &Relation<'m>)> {
+        let mut all = self.all.iter().enumerate();
+        all.find(|(_, relation)| match relation.step {
+            Step::Counter(step) => {
+                step.counter.once == Once::Row
+                    && relation.other.name == entity
+                    && step.counter.attribute == attribute
+            }
+            _ => false,
+        })
+    }
+
     /// Hands over what a row wants and has. What it wants of heads is not known from the row alone.
     pub(super) fn facts(
         &self,
@@ -95,10 +113,14 @@ impl<'m> Relations<'m> {
         take: &mut dyn FnMut(&mut Fact<'_>),
     ) {
         for (at, relation) in self.wanting(looked.entity) {
-            relation.wanted(at, looked, bytes, take);
+            let first = self.first.get(at).copied().unwrap_or(at);
+            relation.wanted(first, looked, bytes, take);
         }
         for (at, relation) in self.having(looked.entity) {
-            relation.had(at, looked, bytes, take);
+            // What several relations count in one attribute is there once.
+            if self.first.get(at) == Some(&at) {
+                relation.had(at, looked, bytes, take);
+            }
         }
     }
 }
@@ -128,6 +150,17 @@ impl Relation<'_> {
             Step::Counter(step) => ("counter ", step.counter.name.as_str()),
         };
         format!("{kind}{name} of {}", self.of.name)
+    }
+
+    /// Whether both count rows in the same attribute.
+    fn counts_with(&self, other: &Relation<'_>) -> bool {
+        let (Step::Counter(one), Step::Counter(two)) = (&self.step, &other.step) else {
+            return false;
+        };
+        self.other.position == other.other.position
+            && one.counter.attribute == two.counter.attribute
+            && one.counter.once == Once::Row
+            && two.counter.once == Once::Row
     }
 
     /// Whether it is the same relation, declared on the other side.

@@ -4,12 +4,11 @@ use trestle_item::{AttributeValue, Item, Number};
 
 use super::finding::{Cure, Finding, FindingKind as Kind, Findings, about};
 use super::memo::Memo;
-use super::relation::{Relation, Step};
+use super::relation::{Relation, Step, paired};
 use super::{Audit, Looked};
 use crate::attribute::{plain, shown};
 use crate::effect::{Amount, Once};
 use crate::effects::counter;
-use crate::effects::pairs::related;
 use crate::entity::Role;
 use trestle_api::Error;
 use trestle_hook::Rows;
@@ -100,17 +99,15 @@ impl Single<'_, '_> {
             return Ok(true);
         };
         for step in plan.copies.iter().filter(|step| step.copy.in_step.is_some()) {
-            let from = model.entities.get(step.from);
-            let Some((from, identity)) =
-                from.and_then(|from| Some((from, related(from, &step.copy.with, &looked.row)?)))
-            else {
+            let Some(from) = model.entities.get(step.from) else {
                 continue;
             };
-            let Ok(key) = from.key_from(&identity) else {
-                continue;
-            };
+            let (with, row) = (&step.copy.with, &*looked.row);
             // The copies of an original that is gone stay.
-            let Some(original) = self.memo.get(model, from, &key, rows)? else {
+            let Some(original) = self
+                .memo
+                .find(model, from, |name| paired(with, row, name), rows)?
+            else {
                 continue;
             };
             let mut pairs = step.copy.attributes.iter();
@@ -145,16 +142,18 @@ impl Single<'_, '_> {
         let Some(event) = counter::event(attributes, row).filter(|_| step.applies_to(row)) else {
             return Ok(());
         };
-        let identity = related(relation.other, &step.counter.with, row);
-        let Some(key) = identity.and_then(|identity| relation.other.key_from(&identity).ok()) else {
-            return Ok(());
-        };
-        let parent = self.memo.get(self.audit.model, relation.other, &key, rows)?;
+        let (with, model) = (&step.counter.with, self.audit.model);
+        let parent = self
+            .memo
+            .find(model, relation.other, |name| paired(with, row, name), rows)?;
         let is_seen = parent.as_ref().map(|parent| has_member(parent, seen, &event));
         if is_seen.unwrap_or(!self.audit.options.fill) {
             return Ok(());
         }
-        let finding = about(self.audit.model, Kind::CounterEvents, relation.other, key);
+        let Ok(key) = relation.other.key_where(|name| paired(with, row, name)) else {
+            return Ok(());
+        };
+        let finding = about(model, Kind::CounterEvents, relation.other, key);
         let finding = finding.of(relation.effect());
         let finding = finding.saying(format!("{seen} lacks {event:?}"), format!("{seen} has {event:?}"));
         self.findings.add(finding.cured_by(Cure::Event {

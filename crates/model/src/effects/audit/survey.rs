@@ -7,11 +7,13 @@ use trestle_item::Item;
 use super::finding::{Cure, FindingKind as Kind, Findings, about};
 use super::head::{Standing, is_made_by, is_promoted};
 use super::memo::Memo;
+use super::orphan::Orphan;
 use super::relation::{Relation, Step, rendered};
 use super::single::{Single, said};
 use super::sums::{Fact, Sums};
 use super::{Audit, Looked, key_bytes};
 use crate::effects::head;
+use crate::effects::orphans::COUNTS_TABLE;
 use crate::model::Table;
 use trestle_api::Error;
 use trestle_hook::Rows;
@@ -75,11 +77,14 @@ impl<'a> Survey<'a> {
 
     /// Looks at a row of a table of the database. `rows` are those of the same moment.
     pub fn look(&mut self, table_name: &str, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
-        self.rows += 1;
         let audit = self.audit;
+        if table_name == COUNTS_TABLE {
+            return self.orphan(row, rows);
+        }
         let Some(table) = audit.model.table(table_name) else {
             return Ok(());
         };
+        self.rows += 1;
         let entity = match audit.model.recognise_in(table, row) {
             Ok(Some(entity)) => entity,
             Ok(None) => return Ok(()),
@@ -112,6 +117,37 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
+    /// What was counted for a row that is not there.
+    fn orphan(&mut self, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
+        let orphan = Orphan::of(self.audit, row);
+        let Some(orphan) = orphan else { return Ok(()) };
+        let identity = &orphan.count.identity;
+        let parent = self.memo.find(
+            self.audit.model,
+            orphan.relation.other,
+            |name| identity.get(name),
+            rows,
+        )?;
+        if parent.is_none() {
+            orphan.fact(&mut self.scratch, &mut |fact| self.sums.add(fact));
+            return Ok(());
+        }
+        let finding = about(self.audit.model, Kind::Counter, orphan.relation.other, orphan.key);
+        let finding = finding.of(orphan.relation.effect()).saying(
+            format!(
+                "{} counted apart, as if the row were not there",
+                orphan.count.count
+            ),
+            "nothing counted apart",
+        );
+        self.findings.add(finding.cured_by(Cure::Orphan {
+            entity: orphan.relation.other.position,
+            attribute: orphan.count.attribute,
+            identity: orphan.count.identity,
+        }));
+        Ok(())
+    }
+
     fn unrecognised(&mut self, table: &Table, row: &Item, why: &str) {
         let key = crate::effects::ledger::key_in(table, row);
         let finding = super::Finding {
@@ -140,7 +176,6 @@ impl<'a> Survey<'a> {
     ) -> Result<(), Error> {
         let audit = self.audit;
         let standing = Standing::of(audit.model, relation, step, looked, &mut self.memo, rows)?;
-        let Some(standing) = standing else { return Ok(()) };
         let row = &*looked.row;
         let competes = standing.takes_part && !step.expires(row, audit.now);
         match &standing.head {
@@ -220,8 +255,12 @@ impl<'a> Survey<'a> {
         standing: &Standing,
         looked: &Looked<'_>,
     ) {
+        // A row that cannot have a head does not fit its entity.
+        let Ok(head) = relation.other.key_from(&looked.row) else {
+            return;
+        };
         let mut bytes = Vec::new();
-        key_bytes(standing.key.values(), &mut bytes);
+        key_bytes(head.values(), &mut bytes);
         if standing.head.is_some() && self.audit.options.set_back.contains(&bytes) {
             return;
         }
@@ -237,7 +276,7 @@ impl<'a> Survey<'a> {
                 self.groups.insert(
                     id,
                     Newest {
-                        head: standing.key.clone(),
+                        head,
                         row: looked.row.clone().into_owned(),
                         behind: standing.head.is_some(),
                     },
