@@ -129,7 +129,11 @@ fn a_parent_that_needs_nothing_is_made_again() {
     let gone = Write::Delete("rows", "tag=t");
     let come = page("b");
     let database = both_orders(&database, &[gone, Write::Put("rows", &come)]).unwrap();
-    assert_eq!(shown(&database, "tag=t").unwrap(), "pages:=2 tag=t", "both pages are there");
+    assert_eq!(
+        shown(&database, "tag=t").unwrap(),
+        "pages:=2 tag=t",
+        "both pages are there"
+    );
 }
 
 #[test]
