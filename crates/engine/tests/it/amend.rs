@@ -39,7 +39,10 @@ fn an_amendment_sees_the_rows_of_its_commit_and_writes_index_rows_changes_and_co
     let started: Vec<_> = (0..20)
         .map(|_| fixture.engine.amend(|rows, _| add_one(rows)))
         .collect();
-    let told: Vec<i64> = started.into_iter().map(|amendment| amendment.wait().unwrap()).collect();
+    let told: Vec<i64> = started
+        .into_iter()
+        .map(|amendment| amendment.wait().unwrap())
+        .collect();
     assert_eq!(told, (2..22).collect::<Vec<i64>>());
     let row = get(&fixture.engine, "T", key()).unwrap();
     assert_eq!(number(&row, "count"), 21);
@@ -51,15 +54,17 @@ fn an_amendment_sees_the_rows_of_its_commit_and_writes_index_rows_changes_and_co
 #[test]
 fn a_refused_amendment_leaves_nothing_behind() {
     let fixture = fixture();
-    let refused = fixture.engine.amend(|rows, _| -> Result<(Vec<Companion>, ()), Error> {
-        let (mut companions, _) = add_one(rows)?;
-        companions.push(Companion {
-            table: "missing".to_owned(),
-            key: key(),
-            item: None,
+    let refused = fixture
+        .engine
+        .amend(|rows, _| -> Result<(Vec<Companion>, ()), Error> {
+            let (mut companions, _) = add_one(rows)?;
+            companions.push(Companion {
+                table: "missing".to_owned(),
+                key: key(),
+                item: None,
+            });
+            Ok((companions, ()))
         });
-        Ok((companions, ()))
-    });
     assert!(refused.wait().is_err());
     let row = get(&fixture.engine, "T", key()).unwrap();
     assert_eq!(number(&row, "count"), 1);

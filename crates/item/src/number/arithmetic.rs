@@ -102,7 +102,14 @@ mod tests {
         const PRIME: u64 = (1 << 61) - 1;
         let number = |text: &str| text.parse::<Number>().unwrap();
         let sum = |one: u64, two: u64| (u128::from(one) + u128::from(two)) % u128::from(PRIME);
-        for (one, two) in [("1", "2"), ("19.99", "-0.01"), ("-5", "3"), ("1e20", "2.5e-3"), ("7", "-7"), ("0", "-1e125")] {
+        for (one, two) in [
+            ("1", "2"),
+            ("19.99", "-0.01"),
+            ("-5", "3"),
+            ("1e20", "2.5e-3"),
+            ("7", "-7"),
+            ("0", "-1e125"),
+        ] {
             let (one, two) = (number(one), number(two));
             let both = one.checked_add(&two).unwrap();
             let residues = sum(one.residue(PRIME), two.residue(PRIME));

@@ -28,6 +28,7 @@ impl Single<'_, '_> {
         for (_, relation) in self.audit.relations.wanting(looked.entity) {
             if let Step::Counter(step) = relation.step
                 && let Once::Event { attributes, seen } = &step.counter.once
+                && self.audit.options.fill
             {
                 self.event(relation, step, (attributes, seen), looked, rows)?;
             }
@@ -129,7 +130,8 @@ impl Single<'_, '_> {
         Ok(true)
     }
 
-    /// The event of a row has been seen. Where the counting row is gone, so is what it has seen.
+    /// The event of a row has been seen. Asked only where rows are filled in: a counting row that a client removes and
+    /// writes again has seen nothing.
     fn event(
         &mut self,
         relation: &Relation<'_>,
@@ -146,8 +148,7 @@ impl Single<'_, '_> {
         let parent = self
             .memo
             .find(model, relation.other, |name| paired(with, row, name), rows)?;
-        let is_seen = parent.as_ref().map(|parent| has_member(parent, seen, &event));
-        if is_seen.unwrap_or(!self.audit.options.fill) {
+        if parent.is_some_and(|parent| has_member(&parent, seen, &event)) {
             return Ok(());
         }
         let Ok(key) = relation.other.key_where(|name| paired(with, row, name)) else {
