@@ -17,7 +17,7 @@ use crate::write_item::within_size;
 /// How many rows may follow one from another.
 const DEPTH_MAX: usize = 8;
 /// How many rows may follow from one request: they commit with it, and every other write waits meanwhile.
-const COMPANIONS_MAX: usize = 1000;
+const COMPANIONS_MAX: usize = 10_000;
 
 /// The change of one row.
 pub(crate) struct RowChange {

@@ -14,14 +14,17 @@ use trestle_hook::{By, Companion, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, key};
 
 use super::Stopped;
-use super::orphans::{OrphanCount, Orphans};
+use super::copy_note::CopyNote;
+use super::orphans::{self, OrphanCount};
+use super::own_rows::OwnRows;
 use crate::attribute::said;
 use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
 use crate::refusal::Refusal;
 
-/// The most rows that are settled for one write. A model whose effects feed each other without end meets it.
-const SETTLED_MAX: usize = 10_000;
+/// The most rows that are settled for one write besides its own. A model whose effects feed each other without end meets
+/// it.
+pub(super) const SETTLED_MAX: usize = 10_000;
 
 /// A row in the ledger.
 pub(super) type At = usize;
@@ -38,9 +41,12 @@ pub(super) struct Ledger<'m, 'r> {
     places: HashMap<(usize, Vec<u8>), At>,
     waiting: VecDeque<At>,
     settled: usize,
+    /// How many rows are of the request.
+    roots: usize,
     /// The root whose consequences are being worked out.
     cause: At,
-    orphans: Orphans,
+    orphans: OwnRows<OrphanCount>,
+    notes: OwnRows<CopyNote>,
 }
 
 struct Entry {
@@ -80,8 +86,10 @@ impl<'m, 'r> Ledger<'m, 'r> {
             places: HashMap::new(),
             waiting: VecDeque::new(),
             settled: 0,
+            roots: 0,
             cause: 0,
-            orphans: Orphans::default(),
+            orphans: OwnRows::default(),
+            notes: OwnRows::default(),
         }
     }
 
@@ -100,6 +108,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.is_root = true;
             entry.cause = at;
+            self.roots += 1;
         }
     }
 
@@ -280,7 +289,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             return Ok(None);
         };
         self.settled += 1;
-        if self.settled > SETTLED_MAX {
+        if self.settled > SETTLED_MAX + self.roots {
             return Err(Refusal::TooMuchFollows {
                 entity: self.entity_at(self.cause),
                 rows: SETTLED_MAX,
@@ -331,7 +340,30 @@ impl<'m, 'r> Ledger<'m, 'r> {
         attribute: &str,
         row: &Item,
     ) -> Result<&mut OrphanCount, Stopped> {
-        self.orphans.count(self.model, self.rows, entity, attribute, row)
+        orphans::count(&mut self.orphans, self.model, self.rows, entity, attribute, row)
+    }
+
+    /// Notes that copies are to follow. Every write gives the note another stamp.
+    pub(super) fn note(&mut self, note: CopyNote) -> Result<(), Stopped> {
+        let now = self.now.as_millis();
+        let (note, is_first) = self.notes.row(note, self.rows)?;
+        if is_first {
+            note.stamp = now.max(note.stamp + 1);
+        }
+        Ok(())
+    }
+
+    /// Whether a query finds a row, in storage or among those of this write.
+    pub(super) fn finds_any(&self, table: usize, query: RowQuery) -> Result<bool, Stopped> {
+        let mut entries = self.entries.iter();
+        let is_here = entries.any(|entry| {
+            entry.table == table && entry.current.as_ref().is_some_and(|row| finds(&query, row))
+        });
+        let first = RowQuery {
+            limit: Some(1),
+            ..query
+        };
+        Ok(is_here || !self.rows.query(&first).map_err(Stopped::Rows)?.is_empty())
     }
 
     /// What follows from the first rows, the roots: every other row that is not as it was.
@@ -352,7 +384,10 @@ impl<'m, 'r> Ledger<'m, 'r> {
                 item: current,
             })
         });
-        companions.chain(self.orphans.companions()).collect()
+        companions
+            .chain(self.orphans.companions())
+            .chain(self.notes.companions())
+            .collect()
     }
 }
 
