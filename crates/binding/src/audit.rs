@@ -14,6 +14,8 @@ use trestle_item::Item;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
 use trestle_model::{COUNTS_TABLE, Model};
 
+use crate::clearing::Leftovers;
+
 /// Between two signs of progress.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Tables with fewer rows are walked on one thread.
@@ -29,6 +31,8 @@ pub(crate) struct Audited {
     pub(crate) rows: u64,
     /// Rows that a migration has yet to move.
     pub(crate) to_move: u64,
+    /// Rows of effects that were dropped.
+    pub(crate) to_clear: u64,
     pub(crate) findings: Findings,
 }
 
@@ -38,14 +42,16 @@ pub(crate) fn audit(
     model: &Model,
     now: Timestamp,
     options: AuditOptions,
+    leftovers: Vec<Leftovers>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Audited, Error> {
     let audit = Audit::new(model, now, options);
-    let walk = Walk::of(view, model);
+    let walk = Walk::of(view, model, leftovers);
     let survey = walk.pass(&|| audit.survey(), progress)?.finish();
     let mut audited = Audited {
         rows: survey.rows,
         to_move: walk.to_move.load(Ordering::Relaxed),
+        to_clear: walk.to_clear.load(Ordering::Relaxed),
         findings: survey.findings,
     };
     for suspects in &survey.suspects {
@@ -62,7 +68,7 @@ pub(crate) fn heads_set_back(view: &View, model: &Model, now: Timestamp) -> Resu
         ..AuditOptions::default()
     };
     let audit = Audit::new(model, now, options);
-    let surveyed = Walk::of(view, model)
+    let surveyed = Walk::of(view, model, Vec::new())
         .pass(&|| audit.survey(), &mut |_| {})?
         .finish();
     let heads = surveyed.findings.kept.iter();
@@ -99,13 +105,16 @@ impl Pass for Inquiry<'_> {
 /// The rows of a model's tables, in parts.
 struct Walk<'v> {
     view: &'v View,
+    model: &'v Model,
+    leftovers: Vec<Leftovers>,
     parts: Vec<(String, (u32, u32))>,
     threads: usize,
     to_move: AtomicU64,
+    to_clear: AtomicU64,
 }
 
 impl<'v> Walk<'v> {
-    fn of(view: &'v View, model: &Model) -> Self {
+    fn of(view: &'v View, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
         let tables = model.tables().iter().map(trestle_model::Table::table_name);
         // Of what a model counts, a part may be counted apart.
         let tables = tables.chain([COUNTS_TABLE]);
@@ -122,6 +131,8 @@ impl<'v> Walk<'v> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Walk {
             view,
+            model,
+            leftovers,
             threads: if parts.len() > tables.len() {
                 cores.clamp(1, THREADS_MAX)
             } else {
@@ -129,6 +140,7 @@ impl<'v> Walk<'v> {
             },
             parts,
             to_move: AtomicU64::new(0),
+            to_clear: AtomicU64::new(0),
         }
     }
 
@@ -138,6 +150,7 @@ impl<'v> Walk<'v> {
         progress: &mut dyn FnMut(u64),
     ) -> Result<P, Error> {
         self.to_move.store(0, Ordering::Relaxed);
+        self.to_clear.store(0, Ordering::Relaxed);
         let (next, rows) = (AtomicUsize::new(0), AtomicU64::new(0));
         if self.threads == 1 {
             let mut pass = make();
@@ -174,6 +187,11 @@ impl<'v> Walk<'v> {
         })
     }
 
+    fn is_left_behind(&self, table: &str, row: &Item) -> bool {
+        let mut leftovers = self.leftovers.iter();
+        leftovers.any(|leftovers| leftovers.has(self.model, table, row))
+    }
+
     /// Takes parts until none is left.
     fn work<P: Pass>(&self, pass: &mut P, next: &AtomicUsize, rows: &AtomicU64) -> Result<(), Error> {
         let source = ViewRows(self.view);
@@ -181,6 +199,10 @@ impl<'v> Walk<'v> {
             self.view.walk(table, *part, |met| {
                 rows.fetch_add(1, Ordering::Relaxed);
                 match met {
+                    Met::Row(row) if self.is_left_behind(table, &row) => {
+                        self.to_clear.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    }
                     Met::Row(row) => pass.look(table, &row, &source),
                     Met::ToMove(row) => {
                         self.to_move.fetch_add(1, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 mod apply;
 mod begin;
+mod clear;
 mod held;
 mod repair;
 mod steer;
@@ -17,12 +18,13 @@ use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_model::{Model, Problem, Severity};
 
+use crate::clearing;
 use crate::counts;
 use crate::migration::{self, MigrationState};
 use crate::report::ModelSummary;
 use crate::stored;
 use held::loaded;
-pub(crate) use held::{Held, together};
+pub(crate) use held::{Held, read, together};
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
@@ -184,13 +186,7 @@ impl Binding {
     /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
     /// things right. [`Binding::enforce`] does, and so does applying a model.
     pub fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
-        let versions = stored::all(&engine)?;
-        let mut migrations = migration::all(&engine)?;
-        let held = stored::newest(versions.clone()).into_iter().map(|stored| {
-            let migration = migrations.remove(&stored.name);
-            Held::load(stored).with_migration(migration, &versions)
-        });
-        let held = held.collect();
+        let held = held::read(engine.documents()?)?;
         Ok(Binding {
             engine,
             clock,
@@ -247,6 +243,7 @@ impl Binding {
         let gone = versions.filter(|stored| stored.name == name);
         let mut gone: Vec<_> = gone.map(|stored| (stored.document(), None)).collect();
         gone.push((migration::Document::name(name), None));
+        gone.push((clearing::Document::name(name), None));
         // Whoever clears up may have more than one to clear up.
         let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
         self.engine.install(gone, hook)?;

@@ -89,6 +89,8 @@ pub struct ModelFacts {
 pub struct ToDo {
     /// Rows that a migration has yet to move.
     pub rows_to_move: u64,
+    /// Rows of effects that were dropped, which are removed in the background.
+    pub rows_to_clear: u64,
     /// Facts that `trestle model apply --fill` has yet to make.
     pub facts_to_fill: u64,
 }
@@ -132,6 +134,13 @@ impl fmt::Display for ModelFacts {
         }
         if self.to_do.rows_to_move > 0 {
             write!(f, "; to do: {} rows to move", self.to_do.rows_to_move)?;
+        }
+        if self.to_do.rows_to_clear > 0 {
+            write!(
+                f,
+                "; to do: {} rows of dropped effects to remove",
+                self.to_do.rows_to_clear
+            )?;
         }
         if self.to_do.facts_to_fill > 0 {
             write!(

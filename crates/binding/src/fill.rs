@@ -11,8 +11,9 @@ use trestle_api::Error;
 use trestle_engine::Engine;
 use trestle_item::codec;
 use trestle_model::Model;
-use trestle_model::audit::AuditOptions;
+use trestle_model::audit::{AuditOptions, Finding};
 
+use crate::clearing::Leftovers;
 use crate::repair::Repair;
 use crate::report::Misfit;
 use crate::rows::add;
@@ -23,6 +24,7 @@ pub(crate) fn fill(
     engine: &Engine,
     model: &Arc<Model>,
     options: AuditOptions,
+    leftovers: Vec<Leftovers>,
     watcher: &mut dyn Watcher,
 ) -> Result<BTreeMap<String, Vec<Misfit>>, Error> {
     let repair = Repair {
@@ -32,10 +34,15 @@ pub(crate) fn fill(
             fill: true,
             ..options
         },
+        leftovers,
         doing: "filling in rows",
     };
+    Ok(misfits(repair.run(watcher)?.left))
+}
+
+/// Findings as rows that do not fit, by table and reason.
+pub(crate) fn misfits(mut left: Vec<(Finding, String)>) -> BTreeMap<String, Vec<Misfit>> {
     let mut misfits: BTreeMap<String, BTreeMap<String, Misfit>> = BTreeMap::new();
-    let mut left = repair.run(watcher)?.left;
     // A row that cannot be written at all lacks other things, too.
     left.sort_by_key(|(finding, _)| finding.can_be_mended());
     let mut named = HashSet::new();
@@ -52,7 +59,7 @@ pub(crate) fn fill(
         add(of_table, reason, &finding.there, &finding.key);
     }
     let misfits = misfits.into_iter();
-    Ok(misfits
+    misfits
         .map(|(table, reasons)| (table, reasons.into_values().collect()))
-        .collect())
+        .collect()
 }

@@ -9,6 +9,7 @@
 mod audit;
 mod binding;
 mod call;
+mod clearing;
 mod counts;
 mod facts;
 mod fill;

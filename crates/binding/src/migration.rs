@@ -15,7 +15,7 @@ mod status;
 mod survey;
 mod sweeper;
 
-pub(crate) use document::{Document, all, read};
+pub(crate) use document::{Document, read};
 pub(crate) use figures::Meter;
 pub(crate) use guard::Guard;
 pub(crate) use moving::{Moving, TableFormer};

@@ -180,6 +180,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Error {
             };
             Error::taken(message, taken)
         }
+        Refusal::Defect { .. } => Error::internal(message),
         _ => Error::validation(message),
     }
 }

@@ -9,6 +9,7 @@ use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use crate::audit::{Audited, audit};
+use crate::clearing::Leftovers;
 use crate::models::stopped;
 use crate::watcher::Watcher;
 
@@ -23,6 +24,8 @@ pub(crate) struct Repair<'r> {
     pub(crate) engine: &'r Engine,
     pub(crate) model: &'r Arc<Model>,
     pub(crate) options: AuditOptions,
+    /// Rows that are being removed.
+    pub(crate) leftovers: Vec<Leftovers>,
     /// What it does, for whoever watches.
     pub(crate) doing: &'static str,
 }
@@ -59,7 +62,8 @@ impl Repair<'_> {
     pub(crate) fn look(&self, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
         let (view, now) = (self.engine.view(), self.engine.clock().now());
         let name = self.model.name();
-        audit(&view, self.model, now, self.options.clone(), &mut |rows| {
+        let (options, leftovers) = (self.options.clone(), self.leftovers.clone());
+        audit(&view, self.model, now, options, leftovers, &mut |rows| {
             watcher.rows("checking rows", name, rows);
         })
     }

@@ -1,12 +1,14 @@
 //! Rows that were there before the model: which fit, which lack something, and which do not fit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trestle_api::{Database, Error, Scan};
 use trestle_item::Item;
 use trestle_model::{Derived, Model, Refusal, Relayout, Table};
 
 use crate::call::call;
+use crate::clearing::Leftovers;
 use crate::report::{Misfit, TableRows};
 use crate::watcher::Watcher;
 
@@ -58,6 +60,10 @@ pub(crate) struct Inspection<'m> {
     now_ms: u64,
     /// What moves between the version before and this one, if that is known.
     relayout: Option<&'m Relayout>,
+    /// The version before.
+    before: Option<&'m Model>,
+    /// Rows of effects that this version does not have.
+    leftovers: Vec<Leftovers>,
     found: TableRows,
     misfits: BTreeMap<String, Misfit>,
 }
@@ -69,6 +75,8 @@ impl<'m> Inspection<'m> {
             table,
             now_ms,
             relayout: None,
+            before: None,
+            leftovers: Vec::new(),
             found: TableRows {
                 table: table.table_name().to_owned(),
                 ..TableRows::default()
@@ -80,6 +88,15 @@ impl<'m> Inspection<'m> {
     /// Tells rows of the version before from rows that are only wrong.
     pub(crate) fn knowing(self, relayout: Option<&'m Relayout>) -> Self {
         Inspection { relayout, ..self }
+    }
+
+    /// Knows the version before: index keys that it derived are derived anew, and rows that it leaves behind go.
+    pub(crate) fn after(self, before: Option<&'m Arc<Model>>, leftovers: Vec<Leftovers>) -> Self {
+        Inspection {
+            before: before.map(|before| &**before),
+            leftovers,
+            ..self
+        }
     }
 
     /// Looks at every row.
@@ -135,7 +152,12 @@ impl<'m> Inspection<'m> {
             return self.misfit(FORMER.to_owned(), &"its key is of the version before", row);
         }
         self.found.looked_at += 1;
-        match self.model.derive(self.table.table_name(), None, row, self.now_ms) {
+        let mut leftovers = self.leftovers.iter();
+        if leftovers.any(|leftovers| leftovers.has(self.model, name, row)) {
+            return;
+        }
+        match self.model.derive(name, None, row, self.now_ms) {
+            Err(Refusal::Mismatch { .. }) if self.has_former_index_keys(row) => self.found.to_fill_in += 1,
             Ok(derived) => {
                 self.found.to_fill_in += u64::from(derived.is_some_and(|derived| lacks(&derived, row)))
             }
@@ -146,6 +168,16 @@ impl<'m> Inspection<'m> {
                 &key_of(self.table, row),
             ),
         }
+    }
+}
+
+impl Inspection<'_> {
+    /// Whether only index keys differ, and they are those that the version before derived.
+    fn has_former_index_keys(&self, row: &Item) -> bool {
+        let name = self.table.table_name();
+        let derives = |model: &Model, old: Option<&Item>| model.derive(name, old, row, self.now_ms).is_ok();
+        let fitted = self.before.is_some_and(|before| derives(before, None));
+        fitted && derives(self.model, Some(row))
     }
 }
 

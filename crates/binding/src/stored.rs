@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trestle_api::Error;
 use trestle_engine::Engine;
@@ -49,16 +50,7 @@ pub(crate) fn all(engine: &Engine) -> Result<Vec<Stored>, Error> {
 pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<Vec<Stored>, Error> {
     let documents = documents.into_iter();
     let models = documents.filter(|(name, _)| name.starts_with(PREFIX));
-    models
-        .map(|(name, bytes)| {
-            serde_json::from_slice(&bytes).map_err(|error| {
-                Error::internal(format!(
-                    "the stored document {name} cannot be read: {error}; the data directory is damaged, or was written \
-                     by a newer version of Trestle"
-                ))
-            })
-        })
-        .collect()
+    models.map(|(name, bytes)| parse(&name, &bytes)).collect()
 }
 
 /// The newest version of each model, in the order of names.
@@ -71,4 +63,14 @@ pub(crate) fn newest(all: Vec<Stored>) -> Vec<Stored> {
         }
     }
     newest.into_values().collect()
+}
+
+/// What a stored document says.
+pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Error::internal(format!(
+            "the stored document {name} cannot be read: {error}; the data directory is damaged, or was written by a newer \
+             version of Trestle"
+        ))
+    })
 }

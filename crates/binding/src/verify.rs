@@ -9,9 +9,8 @@ use trestle_env::Timestamp;
 use trestle_model::audit::AuditOptions;
 
 use crate::audit::audit;
-use crate::binding::{Held, together};
+use crate::binding::{Held, read, together};
 use crate::facts::{ModelFacts, WrongFact};
-use crate::{migration, stored};
 
 /// What is verified besides storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,14 +75,7 @@ fn models(
     now: Timestamp,
     watcher: &mut dyn VerifyWatcher,
 ) -> Result<Vec<ModelFacts>, Error> {
-    let documents = view.documents()?;
-    let versions = stored::read(documents.clone())?;
-    let mut migrations = migration::read(documents)?;
-    let held = stored::newest(versions.clone()).into_iter().map(|stored| {
-        let migration = migrations.remove(&stored.name);
-        Held::load(stored).with_migration(migration, &versions)
-    });
-    let held: Vec<Held> = held.collect();
+    let held = read(view.documents()?)?;
     let loading: Vec<Held> = held.iter().filter(|held| held.model.is_ok()).cloned().collect();
     let hook = together(&loading).map_err(|error| error.to_string());
     if let Ok(hook) = &hook {
@@ -96,11 +88,19 @@ fn models(
             (_, Err(error)) => facts.not_audited = Some(error.to_string()),
             (Err(why), Ok(_)) => facts.not_audited = Some(why.clone()),
             (Ok(_), Ok(model)) => {
-                let audited = audit(view, model, now, AuditOptions::default(), &mut |rows| {
-                    watcher.progress("rows of models", rows);
-                })?;
+                let audited = audit(
+                    view,
+                    model,
+                    now,
+                    AuditOptions::default(),
+                    held.leftovers(),
+                    &mut |rows| {
+                        watcher.progress("rows of models", rows);
+                    },
+                )?;
                 facts.rows = audited.rows;
                 facts.to_do.rows_to_move = audited.to_move;
+                facts.to_do.rows_to_clear = audited.to_clear;
                 facts.found(&audited.findings, held.stored.filled_in);
                 if held.stored.filled_in {
                     for finding in &audited.findings.kept {

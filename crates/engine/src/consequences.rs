@@ -8,7 +8,7 @@ use trestle_hook::{Becomes, By, Change, Companion, Edits, Refused};
 use trestle_item::Item;
 
 use crate::capacity::{Consumed, write_units};
-use crate::catalog::Table;
+use crate::catalog::{Index, Table};
 use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction, Written};
@@ -103,14 +103,21 @@ impl RowChange {
             return Err(defect(&self.table, "a row that is removed was edited"));
         };
         let mut names = edits.set.iter().map(|(name, _)| name).chain(&edits.remove);
-        let keeps_key = !names.any(|name| self.table.key.contains(name));
+        let changes_key = names.any(|name| self.table.key.contains(name));
+        // The rest of the item was checked when it was written.
+        let is_set = |index: &&Arc<Index>| edits.set.iter().any(|(name, _)| index.key.contains(name));
+        let indexes: Vec<&Arc<Index>> = self.table.indexes.iter().filter(is_set).collect();
         let mut item = Arc::unwrap_or_clone(image).into_shared_item();
         edits.apply(Arc::make_mut(&mut item));
-        self.new = Some(if keeps_key {
-            checked_besides_key(&self.table, item)?
-        } else {
-            checked(&self.table, &self.key, item)?
-        });
+        if changes_key {
+            self.new = Some(checked(&self.table, &self.key, item)?);
+            return Ok(());
+        }
+        let image = within_limits(item)?;
+        for index in indexes {
+            index.key.check_index_key(&index.name, &image)?;
+        }
+        self.new = Some(image);
         Ok(())
     }
 }
@@ -277,15 +284,17 @@ pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<A
     if table.key.item_key_in(&item)? != *key {
         return Err(defect(table, "a row was given the key of another"));
     }
-    checked_besides_key(table, item)
+    let image = within_limits(item)?;
+    table.check_index_keys(&image)?;
+    Ok(image)
 }
 
-fn checked_besides_key(table: &Table, item: Arc<Item>) -> Result<Arc<Image>, Error> {
+/// An item, unless it is too large or too deep.
+fn within_limits(item: Arc<Item>) -> Result<Arc<Image>, Error> {
     let image = within_size(Image::shared(item))?;
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));
     }
-    table.check_index_keys(&image)?;
     Ok(image)
 }
 

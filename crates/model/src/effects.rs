@@ -86,9 +86,9 @@ impl Model {
         };
         match changed {
             Err(Blamed {
-                why: Stopped::Refused(_),
+                why: Stopped::Refused(refusal),
                 ..
-            }) if by == By::TimeToLive => Ok(Verdict::default()),
+            }) if by == By::TimeToLive && !refusal.is_defect() => Ok(Verdict::default()),
             result => result,
         }
     }

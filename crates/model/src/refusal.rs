@@ -203,6 +203,13 @@ pub enum Refusal {
         /// What it would have to be.
         only: String,
     },
+    /// A fault of ours: something is missing that a proved model has.
+    Defect {
+        /// What.
+        what: &'static str,
+        /// Where in the code.
+        place: String,
+    },
     /// The model has no such table.
     NoTable {
         /// The table.
@@ -475,6 +482,10 @@ impl fmt::Display for Refusal {
                 f,
                 "Entity {entity}: attribute {attribute} is {value}, and the layout before only has a place for rows where \
                  it is {only}"
+            ),
+            Self::Defect { what, place } => write!(
+                f,
+                "The write was refused by a fault of the database, not of the request: {what} ({place})"
             ),
             Self::NoTable { table } => write!(f, "The model has no table {table}"),
         }

@@ -115,7 +115,7 @@ fn start(place: &Path) -> Child {
 
 /// Opens the database that the process left, and gives the latest version of every package in every region.
 async fn check_all(place: &Path) -> Vec<String> {
-    let embedded = Embedded::open(&place.join("table"), Options::default()).unwrap();
+    let embedded = Embedded::open(place.join("table"), Options::default()).unwrap();
     let layers = Arc::new(Bucket::directory(&place.join("layers")).unwrap());
     let db = Klayers::apply_to(&embedded).unwrap().shared();
     let app = App::new(db, layers.clone(), Arc::new(CsvIndex::default()));

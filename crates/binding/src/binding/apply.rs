@@ -7,10 +7,11 @@ use trestle_model::audit::AuditOptions;
 
 use super::work::Work;
 use super::{BindError, Binding, Held, loaded, together};
-use crate::audit::heads_set_back;
+use crate::audit::{audit, heads_set_back};
+use crate::clearing::Clearing;
 use crate::counts;
 use crate::fill;
-use crate::report::{Outcome, Report, Step, TableRows};
+use crate::report::{Outcome, Report, Step};
 use crate::rows::Inspection;
 use crate::step;
 use crate::stored::Stored;
@@ -54,21 +55,29 @@ impl Binding {
         let Some(model) = loaded.model else {
             return Err(BindError::Unsound(loaded.problems));
         };
+        // What an earlier version left behind goes first: two versions are easier to tell apart than three.
+        self.clear_all(model.name())?;
         let held = self.held.lock().clone();
         let (before, others): (Vec<Held>, Vec<Held>) = held
             .into_iter()
             .partition(|held| held.stored.name == model.name());
+        let before = before.into_iter().next();
+        let clearing = before.as_ref().and_then(|held| {
+            let former = held.model.as_ref().ok()?;
+            Clearing::between(&held.stored, former, &model)
+        });
         // Whatever stands in the way of the other models would stand in the way of this one, too.
         together(&others)?;
         Ok(Work {
             text: text.to_owned(),
             report: Report::new(model.name()),
             model: Arc::new(model),
-            before: before.into_iter().next(),
+            before,
             others,
             options,
             waiting: Vec::new(),
             relayout: None,
+            clearing,
             set_back: HashSet::new(),
         })
     }
@@ -88,10 +97,34 @@ impl Binding {
                 continue;
             }
             step::wait(&self.engine, &name)?;
-            let inspection = Inspection::new(&work.model, table, now_ms).knowing(work.relayout.as_ref());
+            let before = work.before.as_ref().and_then(|held| held.model.as_ref().ok());
+            let inspection = Inspection::new(&work.model, table, now_ms)
+                .knowing(work.relayout.as_ref())
+                .after(before, work.leftovers());
             let rows = inspection.run(&self.engine, watcher)?;
             work.found(rows, "--fill fills them in");
         }
+        if !work.waiting.is_empty() && !work.has_misfits() {
+            self.look_against_one_another(work, watcher)?;
+        }
+        Ok(())
+    }
+
+    /// Rows that fit by themselves may not fit together: two may share a value that is to be unique.
+    fn look_against_one_another(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+        let (view, now) = (self.engine.view(), self.clock.now());
+        let options = AuditOptions {
+            fill: true,
+            ..AuditOptions::default()
+        };
+        let name = work.model.name();
+        let audited = audit(&view, &work.model, now, options, work.leftovers(), &mut |rows| {
+            watcher.rows("checking rows against one another", name, rows);
+        })?;
+        let findings = audited.findings.kept.into_iter();
+        let unfit = findings.filter(|finding| !finding.can_be_mended());
+        let unfit = unfit.map(|finding| (finding, String::new())).collect();
+        work.report_misfits(fill::misfits(unfit));
         Ok(())
     }
 
@@ -135,19 +168,23 @@ impl Binding {
 
     /// Stores a version and lets it take effect.
     fn install(&self, work: &mut Work, stored: Stored) -> Result<(), BindError> {
-        let document = stored.to_document()?;
+        let mut documents = vec![stored.to_document()?];
+        if let Some(clearing) = &work.clearing {
+            documents.push(clearing.document.to_document()?);
+        }
         work.report.version = Some(stored.version);
         let new = Held {
             stored,
             model: Ok(Arc::clone(&work.model)),
             migration: work.before.as_ref().and_then(|held| held.migration.clone()),
+            clearing: work.clearing.clone(),
         };
         let mut held = work.others.clone();
         held.push(new.clone());
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
         counts::ensure(&self.engine, loaded(&held))?;
-        self.engine.install(vec![document], Some(Arc::new(hook)))?;
+        self.engine.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;
         Ok(())
@@ -161,23 +198,14 @@ impl Binding {
             heads_made: heads_made.unwrap_or_default(),
             set_back: std::mem::take(&mut work.set_back),
         };
-        for (table, misfits) in fill::fill(&self.engine, &work.model, options, watcher)? {
-            let rows = &mut work.report.rows;
-            match rows.iter_mut().find(|rows| rows.table == table) {
-                Some(found) => found.misfits = misfits,
-                None => rows.push(TableRows {
-                    table,
-                    misfits,
-                    ..TableRows::default()
-                }),
-            }
-        }
+        let misfits = fill::fill(&self.engine, &work.model, options, work.leftovers(), watcher)?;
+        work.report_misfits(misfits);
         Ok(())
     }
 
     /// Remembers that rows from before are whole now.
     fn filled(&self, work: &mut Work) -> Result<(), BindError> {
-        if work.report.rows.iter().any(|rows| !rows.misfits.is_empty()) {
+        if work.has_misfits() {
             work.report.outcome = Outcome::Incomplete;
             return Ok(());
         }

@@ -316,6 +316,7 @@ impl Binding {
             stored,
             model: Ok(Arc::clone(&way.work.model)),
             migration: Some(Migration::new(document, Some(Ok(Arc::new(moving))))),
+            clearing: None,
         })?;
         way.plan.report.outcome = Outcome::Applied;
         way.plan.report.version = Some(version);

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_model::{Hindrance, Model, Problem, Relayout};
 
 use super::BindError;
-use crate::migration::{Document, Meter, MigrationState, MigrationStatus, Moving, Pace};
+use crate::clearing::{self, Clearing, Leftovers};
+use crate::migration::{self, Document, Meter, MigrationState, MigrationStatus, Moving, Pace};
 use crate::models::Models;
-use crate::stored::Stored;
+use crate::stored::{self, Stored};
 
 /// A stored model, and what it says, if it loads.
 #[derive(Clone, Debug)]
@@ -16,7 +18,25 @@ pub(crate) struct Held {
     pub(crate) stored: Stored,
     pub(crate) model: Result<Arc<Model>, Vec<Problem>>,
     /// The last migration of its rows, or the one that is planned.
-    pub(super) migration: Option<Migration>,
+    pub(crate) migration: Option<Migration>,
+    /// Rows that an earlier version left behind and that are being removed.
+    pub(crate) clearing: Option<Clearing>,
+}
+
+/// The models among stored documents, with what is under way for each.
+pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<Vec<Held>, Error> {
+    let versions = stored::read(documents.clone())?;
+    let mut clearings = clearing::read(&documents, &versions)?;
+    let mut migrations = migration::read(documents)?;
+    let newest = stored::newest(versions.clone()).into_iter();
+    let held = newest.map(|stored| {
+        let (migration, clearing) = (migrations.remove(&stored.name), clearings.remove(&stored.name));
+        Held {
+            clearing,
+            ..Held::load(stored).with_migration(migration, &versions)
+        }
+    });
+    Ok(held.collect())
 }
 
 /// The models that load.
@@ -44,6 +64,7 @@ impl Held {
             stored,
             model,
             migration: None,
+            clearing: None,
         }
     }
 
@@ -63,6 +84,12 @@ impl Held {
             version: self.stored.version,
             problems: problems.clone(),
         })
+    }
+
+    /// What tells rows of effects that the model no longer has.
+    pub(crate) fn leftovers(&self) -> Vec<Leftovers> {
+        let clearing = self.clearing.iter();
+        clearing.map(|clearing| clearing.leftovers.clone()).collect()
     }
 
     /// The version in effect changes only when all rows are in their places.

@@ -68,6 +68,7 @@ impl Binding {
             engine: &self.engine,
             model,
             options: AuditOptions::default(),
+            leftovers: held.leftovers(),
             doing: "mending rows",
         };
         let repaired = if dry_run || !held.stored.filled_in {
@@ -84,6 +85,7 @@ impl Binding {
         };
         report.facts.rows = repaired.first.rows;
         report.facts.to_do.rows_to_move = repaired.first.to_move;
+        report.facts.to_do.rows_to_clear = repaired.first.to_clear;
         report
             .facts
             .found(&repaired.first.findings, held.stored.filled_in);

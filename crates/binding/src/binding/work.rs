@@ -1,6 +1,6 @@
 //! A model on its way into the database: what stands in its way, what has to be done, and what is as well to know.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use trestle_api::Error;
@@ -8,8 +8,9 @@ use trestle_engine::Engine;
 use trestle_model::{Effect, Entity, Head, Model, Relayout};
 
 use super::{ApplyOptions, BindError, Held};
+use crate::clearing::{Clearing, Leftovers};
 use crate::plan::plan;
-use crate::report::{Obstacle, Outcome, Report, Step, TableRows};
+use crate::report::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 
 /// A model on its way into the database.
 pub(super) struct Work {
@@ -24,6 +25,8 @@ pub(super) struct Work {
     pub(super) report: Report,
     /// What moves between the version before and this one, if anything does and it can.
     pub(super) relayout: Option<Relayout>,
+    /// Rows of effects that this version does not have.
+    pub(super) clearing: Option<Clearing>,
     /// Heads that stay where they are when rows are filled in.
     pub(super) set_back: HashSet<Vec<u8>>,
 }
@@ -96,6 +99,32 @@ impl Work {
                     "table {} is no longer in the model; it stays as it is, and nothing is enforced there",
                     table.table_name()
                 ));
+            }
+        }
+    }
+
+    /// What tells rows that this version leaves behind.
+    pub(super) fn leftovers(&self) -> Vec<Leftovers> {
+        let clearing = self.clearing.iter();
+        clearing.map(|clearing| clearing.leftovers.clone()).collect()
+    }
+
+    /// Whether a row was found that does not fit.
+    pub(super) fn has_misfits(&self) -> bool {
+        self.report.rows.iter().any(|rows| !rows.misfits.is_empty())
+    }
+
+    /// Takes in rows that do not fit, by table.
+    pub(super) fn report_misfits(&mut self, misfits: BTreeMap<String, Vec<Misfit>>) {
+        for (table, misfits) in misfits {
+            let rows = &mut self.report.rows;
+            match rows.iter_mut().find(|rows| rows.table == table) {
+                Some(found) => found.misfits = misfits,
+                None => rows.push(TableRows {
+                    table,
+                    misfits,
+                    ..TableRows::default()
+                }),
             }
         }
     }
@@ -180,8 +209,7 @@ impl Work {
                 .extend(tables.map(|table| Step::FillIn { table }));
         }
         self.say_what_follows();
-        let misfits = self.report.rows.iter().any(|rows| !rows.misfits.is_empty());
-        self.report.outcome = if misfits || !self.report.obstacles.is_empty() {
+        self.report.outcome = if self.has_misfits() || !self.report.obstacles.is_empty() {
             Outcome::Refused
         } else if self.report.steps.is_empty() {
             Outcome::NothingToDo

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trestle_api::Error;
-use trestle_engine::Engine;
 use trestle_env::Timestamp;
 
 use super::{MigrationState, Rate, StuckRows, TableProgress};
+use crate::stored;
 
 const PREFIX: &str = "migration/";
 
@@ -126,25 +126,12 @@ impl Document {
     }
 }
 
-/// The migrations of all models, by their names.
-pub(crate) fn all(engine: &Engine) -> Result<BTreeMap<String, Document>, Error> {
-    read(engine.documents()?)
-}
-
-/// The migrations among stored documents.
+/// The migrations among stored documents, by model.
 pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<BTreeMap<String, Document>, Error> {
     let documents = documents.into_iter();
     let migrations =
         documents.filter_map(|(name, bytes)| Some((name.strip_prefix(PREFIX)?.to_owned(), bytes)));
     migrations
-        .map(|(model, bytes)| {
-            let document = serde_json::from_slice(&bytes).map_err(|error| {
-                Error::internal(format!(
-                    "the stored document {PREFIX}{model} cannot be read: {error}; the data directory is damaged, or was \
-                     written by a newer version of Trestle"
-                ))
-            })?;
-            Ok((model, document))
-        })
+        .map(|(model, bytes)| Ok((model.clone(), stored::parse(&Document::name(&model), &bytes)?)))
         .collect()
 }

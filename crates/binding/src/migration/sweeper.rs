@@ -63,6 +63,13 @@ fn run(binding: &Binding, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus
                 None => next = None,
             }
         }
+        for model in binding.to_clear() {
+            match binding.clear_page(&model) {
+                Ok(_) => next = None,
+                // The next turn tries again.
+                Err(error) => tracing::warn!(%error, "rows of dropped effects of model {model} stay for now"),
+            }
+        }
         if let Some(next) = next {
             sleeper.sleep_until(next, NAP);
         }

@@ -61,6 +61,8 @@ pub(crate) const DRY: ApplyOptions = ApplyOptions {
     ..PLAIN
 };
 
+pub(crate) const DRY_FILL: ApplyOptions = ApplyOptions { fill: true, ..DRY };
+
 impl Models {
     pub(crate) fn try_apply(&self, text: &str, options: ApplyOptions) -> Report {
         self.binding.apply(text, options, &mut Nobody).unwrap()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trestle_discover::TableFacts;
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Attribute, AttributeKind, Entity, Model, Table};
+use trestle_model::{Attribute, AttributeKind, Entity, Model, Precision, Table};
 
 use crate::chance::Chance;
 
@@ -72,7 +72,13 @@ fn value(attribute: &Attribute, chance: &mut Chance) -> AttributeValue {
         AttributeKind::Boolean => AttributeValue::Bool(chance.below(2) == 0),
         AttributeKind::Binary => AttributeValue::B(vec![7, 8]),
         AttributeKind::EpochSeconds => (1_577_734_334 + number).into(),
-        AttributeKind::Timestamp => format!("2019-12-{:02}T19:32:14Z", chance.below(28) + 1).into(),
+        AttributeKind::Timestamp => {
+            let fraction = match attribute.precision {
+                Some(Precision::Millis) => ".500",
+                _ => "",
+            };
+            format!("2019-12-{:02}T19:32:14{fraction}Z", chance.below(28) + 1).into()
+        }
         AttributeKind::List => AttributeValue::L(vec!["x".into()]),
         AttributeKind::Map | AttributeKind::Any => AttributeValue::M(Item::from([("x", "y")])),
         AttributeKind::StringSet => AttributeValue::string_set(vec!["x".to_owned()]).unwrap(),

@@ -222,3 +222,29 @@ fn rows_that_fit_no_entity_are_listed_and_may_stay() {
         proposal.notes
     );
 }
+
+/// Whole seconds in a key stay whole seconds; times of several precisions in a key are texts.
+#[test]
+fn a_time_in_a_key_has_the_precision_that_all_rows_have() {
+    let log = |times: [&str; 4]| {
+        let rows = times.into_iter().enumerate().map(|(number, at)| {
+            row(&[
+                ("pk", "log".to_owned()),
+                ("sk", format!("entry#{number}")),
+                ("at", at.to_owned()),
+                ("GSI1PK", "all".to_owned()),
+                ("GSI1SK", at.to_owned()),
+            ])
+        });
+        trestle_discover::infer(&facts("log", &["GSI1"]), rows.collect::<Vec<_>>()).text
+    };
+    let day = |day: &str, fraction: &str| format!("2024-02-0{day}T00:00:00{fraction}Z");
+    let [one, two, three, four] = ["1", "2", "3", "4"].map(|number| day(number, ""));
+    let even = log([&one, &two, &three, &four]);
+    assert!(
+        even.contains("at = { type = \"timestamp\", precision = \"s\" }"),
+        "{even}"
+    );
+    let mixed = log([&one, &two, &three, &day("4", ".500")]);
+    assert!(mixed.contains("at = \"string\""), "{mixed}");
+}

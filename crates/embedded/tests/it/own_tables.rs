@@ -112,3 +112,56 @@ fn other_tables_are_written_as_ever() {
     put(&db, "one", json!({"kind": "team", "team": "_trestle"}));
     assert_eq!(rows(&db, "one").len(), 1);
 }
+
+#[tokio::test]
+async fn messages_go_with_a_transaction_and_nothing_else_is_written_with_them() {
+    let db = World::new().open();
+    crate::support::apply(&db, &crate::support::model("one"));
+    db.queues()
+        .create("mail", &QueueAttributes::default(), &Default::default())
+        .await
+        .unwrap();
+    let part = |table_name: &str, item| TransactWriteItem {
+        put: Some(Box::new(Put {
+            table_name: table_name.to_owned(),
+            item,
+            ..Put::default()
+        })),
+        ..TransactWriteItem::default()
+    };
+    let team = || part("one", crate::support::plain(json!({"kind": "team", "team": "a"})));
+    let enlisted = db.queues().enlist("mail", vec!["hello".into()]).await.unwrap();
+    let transaction = |more: Option<TransactWriteItem>| TransactWriteItems {
+        transact_items: enlisted
+            .writes
+            .iter()
+            .cloned()
+            .chain([team()])
+            .chain(more)
+            .collect(),
+        ..TransactWriteItems::default()
+    };
+    let refused = db.run(transaction(None)).unwrap_err();
+    assert_eq!(
+        refused.message(),
+        REFUSAL,
+        "a client's own handle does not send messages"
+    );
+    let refused = enlisted
+        .transact_write_items(transaction(Some(part(TABLE, row()))))
+        .await;
+    assert_eq!(refused.unwrap_err().message(), REFUSAL);
+    let put = PutItem {
+        table_name: "one".to_owned(),
+        item: row(),
+        ..PutItem::default()
+    };
+    assert!(
+        enlisted.put_item(put).await.is_err(),
+        "it is for transactions alone"
+    );
+    assert!(rows(&db, "one").is_empty());
+    enlisted.transact_write_items(transaction(None)).await.unwrap();
+    enlisted.committed();
+    assert_eq!(db.queues().counts("mail").await.unwrap().visible, 1);
+}

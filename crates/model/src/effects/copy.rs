@@ -82,9 +82,7 @@ pub(super) fn take(
     row: &Row<'_>,
     item: &mut Item,
 ) -> Result<(), Stopped> {
-    let Some(from) = ledger.model.entities.get(step.from) else {
-        return Ok(());
-    };
+    let from = ledger.model.known_entity(step.from)?;
     let Some(identity) = related(from, &step.copy.with, item) else {
         return Ok(());
     };
@@ -134,10 +132,10 @@ pub(super) fn check_given(
         let stored = row.old.and_then(|old| old.get(&pair.ours));
         value.is_some() && value != item.get(&pair.ours) && value != stored
     });
-    let (Some(pair), Some(from)) = (other, model.entities.get(step.from)) else {
-        return Ok(());
-    };
-    let identity = related(from, &step.copy.with, item).unwrap_or_default();
+    let Some(pair) = other else { return Ok(()) };
+    let from = model.known_entity(step.from)?;
+    let identity = related(from, &step.copy.with, item);
+    let identity = identity.ok_or_else(|| Refusal::defect("a row has a copy and refers to no original"))?;
     let value = |item: &Item| item.get(&pair.ours).map_or("missing".to_owned(), shown);
     Err(Refusal::Given(Box::new(Given {
         entity: row.entity.name.clone(),
@@ -191,9 +189,7 @@ pub(super) fn lead(
     if is_same {
         return Ok(());
     }
-    let Some(entity) = ledger.model.entities.get(follower.entity) else {
-        return Ok(());
-    };
+    let entity = ledger.model.known_entity(follower.entity)?;
     for at in copies(ledger, follower, entity, row, new)? {
         let Some(stored) = ledger.row(at) else { continue };
         let referred = related(row.entity, &follower.copy.with, &stored);

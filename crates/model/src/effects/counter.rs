@@ -135,9 +135,7 @@ fn count_rows(
     new: Option<&Item>,
 ) -> Result<(), Stopped> {
     let old = row.old;
-    let Some(other) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let other = ledger.model.known_entity(step.entity)?;
     // What could never be counted was not.
     let before = old.and_then(|old| step.count(row.entity, other, old).ok().flatten());
     let after = match new {
@@ -272,9 +270,7 @@ pub(super) fn count_events(
     new: Option<&Item>,
 ) -> Result<(), Stopped> {
     let old = counted.old;
-    let Some(other) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let other = ledger.model.known_entity(step.entity)?;
     let Some((new, event)) = new.and_then(|new| Some((new, event(attributes, new)?))) else {
         return Ok(());
     };

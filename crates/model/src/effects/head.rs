@@ -198,9 +198,7 @@ pub(super) fn stand(
     row: &Row<'_>,
     item: Option<&mut Arc<Item>>,
 ) -> Result<Option<(Standing, bool)>, Stopped> {
-    let Some(of_head) = ledger.model.entities.get(step.entity) else {
-        return Ok(None);
-    };
+    let of_head = ledger.model.known_entity(step.entity)?;
     let Some(any) = item.as_deref().map(|item| &**item).or(row.old) else {
         return Ok(None);
     };
@@ -318,9 +316,7 @@ pub(super) fn follow(
     row: &Row<'_>,
     new: Option<&Item>,
 ) -> Result<(), Stopped> {
-    let Some(of_head) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let of_head = ledger.model.known_entity(step.entity)?;
     let at = standing.head;
     let head = ledger.row(at);
     match (standing.place, new, head) {
@@ -379,9 +375,7 @@ fn fall_back(
     at: At,
     head: &Item,
 ) -> Result<(), Stopped> {
-    let Some(of_head) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let of_head = ledger.model.known_entity(step.entity)?;
     let found = match &step.group {
         Some(group) => newest_of_group(ledger, step, group, row, head)?,
         None => remembered_row(ledger, step, row.entity, head)?,
@@ -437,9 +431,7 @@ pub(super) fn remembered_row(
     entity: &Entity,
     head: &Item,
 ) -> Result<Successor, Stopped> {
-    let Some(of_head) = ledger.model.entities.get(step.entity) else {
-        return Ok(Successor::Unknown);
-    };
+    let of_head = ledger.model.known_entity(step.entity)?;
     let key = entity.key_where(|name| {
         let mut previous = step.head.previous.iter();
         match previous.find(|remembered| remembered.of == name) {

@@ -180,9 +180,7 @@ pub(super) fn run(
     row: &Row<'_>,
     new: Option<&Item>,
 ) -> Result<(), Stopped> {
-    let Some(other) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let other = ledger.model.known_entity(step.entity)?;
     match &step.form {
         Form::Identities { of, own, .. } => {
             let (before, after) = (identities(row.old, of), identities(new, of));

@@ -20,7 +20,7 @@ pub(super) fn write(
     };
     let model = ledger.model;
     let Some(entity) = model.entity(of) else {
-        return Ok(());
+        return Err(Refusal::defect("a head or a unique row follows an entity that the model lacks").into());
     };
     let plan = model.plan_of(entity);
     let (old, new) = (change.old.map(|old| &**old), change.new.map(|new| &**new));

@@ -174,9 +174,9 @@ impl<'m, 'r> Ledger<'m, 'r> {
         if let Some(at) = self.places.get(&(entity.table, bytes(&key))) {
             return Ok(*at);
         }
-        let stored = match self.model.tables.get(entity.table) {
-            Some(table) => self.rows.get(&table.table_name, &key).map_err(Stopped::Rows)?,
-            None => None,
+        let stored = match self.model.known_table(entity.table) {
+            Ok(table) => self.rows.get(&table.table_name, &key).map_err(Stopped::Rows)?,
+            Err(defect) => return Err(defect.into()),
         };
         Ok(self.enter(entity.table, key, stored))
     }
@@ -251,6 +251,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
 
     pub(super) fn write(&mut self, at: At, item: Option<Item>) {
         let Some(entry) = self.entries.get_mut(at) else {
+            debug_assert!(false, "no row {at} in the ledger");
             return;
         };
         if entry.current.as_deref() == item.as_ref() {
@@ -303,9 +304,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
 
     /// The rows that a query finds, as they will be; in no order.
     pub(super) fn query(&mut self, table: usize, query: &RowQuery) -> Result<Vec<At>, Stopped> {
-        let Some(known) = self.model.tables.get(table) else {
-            return Ok(Vec::new());
-        };
+        let known = self.model.known_table(table)?;
         let whole = holds_whole_rows(known, query.index.as_deref());
         for row in self.rows.query(query).map_err(Stopped::Rows)? {
             let key = key_in(known, &row);

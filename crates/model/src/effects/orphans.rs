@@ -39,12 +39,16 @@ impl OrphanCount {
     /// The key in [`COUNTS_TABLE`]. Two different rows, entities, attributes or models never have the same.
     #[must_use]
     pub fn key(&self) -> Item {
+        Item::from_iter([(COUNTS_KEY, AttributeValue::S(self.key_text()))])
+    }
+
+    fn key_text(&self) -> String {
         let names = [&self.model, &self.entity, &self.attribute];
         let mut parts: Vec<String> = names.into_iter().map(|name| escaped(name)).collect();
         for (name, value) in &self.identity {
             parts.push(format!("{}={}", escaped(name), escaped(&identifying(value))));
         }
-        Item::from_iter([(COUNTS_KEY, AttributeValue::S(parts.join("#")))])
+        parts.join("#")
     }
 
     /// The row in [`COUNTS_TABLE`].
@@ -123,7 +127,7 @@ impl Orphans {
             count: Number::default(),
         };
         let key = orphan.key();
-        let text = key.get(COUNTS_KEY).map(plain).unwrap_or_default();
+        let text = orphan.key_text();
         if text.len() > KEY_MAX {
             return Err(too_long(&orphan).into());
         }
@@ -131,8 +135,11 @@ impl Orphans {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::btree_map::Entry::Vacant(new) => {
                 let stored = rows.get(COUNTS_TABLE, &key).map_err(Stopped::Rows)?;
-                let count = stored.as_deref().and_then(|row| row.get("count")?.as_n());
-                orphan.count = count.copied().unwrap_or_default();
+                if let Some(stored) = &stored {
+                    let count = stored.get("count").and_then(AttributeValue::as_n);
+                    let count = count.ok_or_else(|| Refusal::defect("an orphan count is no number"))?;
+                    orphan.count = *count;
+                }
                 new.insert((stored, orphan))
             }
         };

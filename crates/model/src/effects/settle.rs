@@ -59,9 +59,7 @@ enum Work {
 /// Finds out what a row is, and goes on if it is of the model, or was.
 fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(), Stopped> {
     let model = ledger.model;
-    let Some(table) = model.tables.get(waiting.table) else {
-        return Ok(());
-    };
+    let table = model.known_table(waiting.table)?;
     let (old, new) = (waiting.old, waiting.new);
     let is = match &new {
         Some(new) => model.recognise_in(table, new)?,
@@ -241,7 +239,8 @@ pub(super) fn fill_identity(entity: &Entity, item: &mut Item) {
     if entity.identity.iter().all(|name| item.contains_key(name)) {
         return;
     }
-    for (name, value) in entity.identify(item).unwrap_or_default() {
+    // A row whose key is still to be made says it all itself, or is refused when it is derived.
+    for (name, value) in entity.identify(item).into_iter().flatten() {
         if !item.contains_key(&name) {
             item.insert(name, value);
         }

@@ -50,15 +50,14 @@ pub(super) fn run(
     row: &Row<'_>,
     new: Option<&Item>,
 ) -> Result<(), Stopped> {
-    let Some(keeper) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let keeper = ledger.model.known_entity(step.entity)?;
     let before = row.old.and_then(|old| step.key(keeper, old).ok().flatten());
     let after = match new {
         Some(new) => step.key_for(row.entity, keeper, new)?,
         None => None,
     };
-    if let Some(released) = before.filter(|before| after.as_ref() != Some(before)) {
+    let is_unchanged = before == after;
+    if let Some(released) = before.filter(|_| !is_unchanged) {
         let at = ledger.find(keeper, released)?;
         let owned = row.old.zip(ledger.row(at));
         if owned.is_some_and(|(old, kept)| owns(row.entity, old, &kept)) {
@@ -73,7 +72,11 @@ pub(super) fn run(
         && !owns(row.entity, new, &kept)
         && !is_given_up(ledger, step, keeper, row.entity, &kept)?
     {
-        return Err(taken(step, row.entity, new, &kept).into());
+        // A row that shared the value before the model can still be written; only its value cannot be claimed.
+        return match is_unchanged {
+            true => Ok(()),
+            false => Err(taken(step, row.entity, new, &kept).into()),
+        };
     }
     claim(ledger, keeper, at, new);
     Ok(())

@@ -22,16 +22,14 @@ pub(in crate::effects) fn point(
     old: Option<&Item>,
     new: &Item,
 ) -> Result<(), Stopped> {
-    let Some(of_head) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let of_head = ledger.model.known_entity(step.entity)?;
     let current = ledger.row(of);
     if old == Some(new) && current.as_deref() != old {
         // The client leaves the head as it was, and other rows of the request change it.
         return Ok(());
     }
     let mut given = new.clone();
-    for (name, value) in of_head.identify(new).unwrap_or_default() {
+    for (name, value) in of_head.identify(new).into_iter().flatten() {
         given.insert(name, value);
     }
     let at = target(ledger, step, entity, of_head, old, &given)?;
