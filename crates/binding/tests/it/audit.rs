@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use trestle_api::{DeleteItem, PutItem};
 use trestle_binding::{
-    Nobody, Outcome, RepairOptions, RepairReport, Verified, VerifyOptions, VerifyWatcher, WrongFact, verify,
+    Nobody, Outcome, Rate, RepairOptions, RepairReport, StartOptions, Verified, VerifyOptions, VerifyWatcher,
+    WrongFact, verify,
 };
 use trestle_engine::{Disagreement, Watcher};
 use trestle_item::{AttributeValue, Number};
@@ -629,4 +630,33 @@ fn several_counters_may_count_in_one_attribute() {
     raw(&models, || set(&models, "shop", "s", json!({"count": 1})));
     assert!(repair(&models).is_clean());
     assert_eq!(number(&models, "shop", "s", "count"), 2);
+}
+
+#[test]
+fn what_a_migration_has_yet_to_move_is_to_do_and_its_rows_are_proved_meanwhile() {
+    let models = filled();
+    let moved = EVERYTHING
+        .replace("doc#{name}", "document/{name}")
+        .replace("pk = \"order\"", "pk = \"orders\"");
+    let paused = StartOptions {
+        rate: Rate::UNLIMITED,
+        finish: false,
+        paused: true,
+        delete_indexes: false,
+    };
+    let started = models.binding.start_migration(&moved, paused, &mut Nobody);
+    started.unwrap();
+    let (before, found) = verified(&models);
+    assert_eq!((before.disagreements(), found), (0, Vec::new()));
+    assert_eq!(
+        before.models[0].to_do.rows_to_move,
+        4 + 2 + 4,
+        "documents, their heads and orders"
+    );
+    put(&models, json!({"kind": "doc", "name": "a", "version": 4}));
+    raw(&models, || set(&models, "shop", "s", json!({"count": 9})));
+    assert_eq!(verified(&models).0.wrong_facts, 1);
+    assert!(repair(&models).is_clean());
+    clean(&models, "repaired on the way");
+    assert_eq!(number(&models, "shop", "s", "count"), 3);
 }
