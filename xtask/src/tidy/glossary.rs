@@ -11,17 +11,10 @@ const RETIRED: &str = "Retired names of types:";
 
 /// Names of types and the crates in which they are still to be renamed.
 const STILL_TO_DO: &[(&str, &str)] = &[
-    ("Answer", "bench"),
-    ("Answer", "engine"),
-    ("Place", "bench"),
     ("Place", "cli"),
-    ("Place", "engine"),
     ("Place", "model"),
-    ("Rows", "bench"),
     ("Rows", "cli"),
-    ("Rows", "store"),
     ("Walk", "binding"),
-    ("Walk", "engine"),
 ];
 
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
