@@ -20,7 +20,6 @@ const STILL_TO_DO: &[(&str, &str)] = &[
     ("Rows", "bench"),
     ("Rows", "cli"),
     ("Rows", "store"),
-    ("Walk", "binding"),
     ("Walk", "engine"),
 ];
 
