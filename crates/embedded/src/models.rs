@@ -25,15 +25,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::Error;
-use trestle_engine::Engine;
-use trestle_env::{Clock, iso_8601_millis};
-use trestle_model::Model;
-
 use trestle_binding::ModelSummary;
 use trestle_binding::clearing;
 use trestle_binding::held::{self, Held, loaded, together};
 use trestle_binding::stored::{self, Stored};
 use trestle_binding::{BindError, migration};
+use trestle_engine::Engine;
+use trestle_env::{Clock, iso_8601_millis};
+use trestle_model::Model;
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};

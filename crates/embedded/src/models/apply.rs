@@ -3,6 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use trestle_binding::clearing::Clearing;
+use trestle_binding::rows::Inspection;
+use trestle_binding::stored::Stored;
+use trestle_binding::{Outcome, Report, Step};
 use trestle_model::audit::AuditOptions;
 
 use super::audit::{audit, heads_set_back};
@@ -13,10 +17,6 @@ use super::step;
 use super::watcher::Watcher;
 use super::work::Work;
 use super::{BindError, Held, Models, loaded, together};
-use trestle_binding::clearing::Clearing;
-use trestle_binding::rows::Inspection;
-use trestle_binding::stored::Stored;
-use trestle_binding::{Outcome, Report, Step};
 
 /// How to apply a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,14 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use trestle_api::Error;
+use trestle_binding::clearing::Leftovers;
 use trestle_engine::{Met, View};
 use trestle_env::Timestamp;
 use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
 use trestle_model::{COUNTS_TABLE, Model};
-
-use trestle_binding::clearing::Leftovers;
 
 /// Between two signs of progress.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trestle_binding::held::{Migration, together};
+use trestle_binding::migration::{
+    Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, TableProgress,
+};
+use trestle_binding::stored::Stored;
+use trestle_binding::{Outcome, Step};
 use trestle_model::{Hindrance, Model, Relayout};
 
 use super::step;
@@ -10,12 +16,6 @@ use super::survey::Survey;
 use super::watcher::Watcher;
 use super::work::Work;
 use super::{ApplyOptions, BindError, Held, Models};
-use trestle_binding::held::{Migration, together};
-use trestle_binding::migration::{
-    Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, TableProgress,
-};
-use trestle_binding::stored::Stored;
-use trestle_binding::{Outcome, Step};
 
 /// For rows that do not move and lack something.
 const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`, of a version that has all that is new \

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use trestle_binding::clearing::{Clearing, Document};
+use trestle_binding::rows::key_of;
 use trestle_hook::Companion;
 
 use super::sweep::with_walked;
 use super::{BindError, Held, Models};
-use trestle_binding::clearing::{Clearing, Document};
-use trestle_binding::rows::key_of;
 
 /// Rows that are looked at in one go.
 const PAGE: usize = 500;

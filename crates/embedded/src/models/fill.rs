@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_binding::Misfit;
+use trestle_binding::clearing::Leftovers;
+use trestle_binding::rows::add;
 use trestle_engine::Engine;
 use trestle_item::codec;
 use trestle_model::Model;
@@ -15,9 +18,6 @@ use trestle_model::audit::{AuditOptions, Finding};
 
 use super::mending::Repair;
 use super::watcher::Watcher;
-use trestle_binding::Misfit;
-use trestle_binding::clearing::Leftovers;
-use trestle_binding::rows::add;
 
 /// Fills in the rows of a model. Those that could not be are returned, by table.
 pub(crate) fn fill(

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trestle_api::{Error, ErrorKind};
+use trestle_binding::clearing::Leftovers;
+use trestle_binding::stopped;
 use trestle_engine::Engine;
 use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use super::audit::{Audited, audit};
 use super::watcher::Watcher;
-use trestle_binding::clearing::Leftovers;
-use trestle_binding::stopped;
 
 /// How many mends are under way together, so that they share commits.
 const TOGETHER: usize = 128;

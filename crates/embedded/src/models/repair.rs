@@ -1,11 +1,11 @@
 //! `repair`: derived rows are brought back in line while clients go on.
 
+use trestle_binding::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, WrongFact};
 use trestle_model::audit::AuditOptions;
 
 use super::mending::{Repair, Repaired};
 use super::watcher::Watcher;
 use super::{BindError, Held, Models, no_model};
-use trestle_binding::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, WrongFact};
 
 /// How to repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use trestle_api::{
     IndexStatus, ProvisionedThroughput, TableDescription, TableStatus, TimeToLiveSpecification, UpdateTable,
     UpdateTimeToLive,
 };
+use trestle_binding::Step;
+use trestle_binding::schema;
 use trestle_model::{Model, Table};
 
 use super::call::call;
 use super::describe::describe;
-use trestle_binding::Step;
-use trestle_binding::schema;
 
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_api::{Error, GetItem};
+use trestle_binding::TableRows;
+use trestle_binding::rows::{Inspection, key_of, reason};
 use trestle_engine::Engine;
 use trestle_expr::KeySelection;
 use trestle_item::Item;
 use trestle_model::{AccessPattern, KeySchema, Model, Operation, Relayout, Table};
 
 use super::watcher::Watcher;
-use trestle_binding::TableRows;
-use trestle_binding::rows::{Inspection, key_of, reason};
 
 /// Two rows for one place.
 const TAKEN: &str = "the place it belongs in is taken by another row: remove one of the two";

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind};
+use trestle_binding::held::Migration;
+use trestle_binding::migration::{Document, Meter, MigrationState, Pace};
 use trestle_engine::{Moved, walked};
 use trestle_env::Timestamp;
 
 use super::{BindError, Models};
-use trestle_binding::held::Migration;
-use trestle_binding::migration::{Document, Meter, MigrationState, Pace};
 
 /// The place is stored after so many pages, or so much time, whichever is first. What was done twice after a crash does
 /// no harm.

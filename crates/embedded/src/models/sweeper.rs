@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use trestle_binding::MigrationStatus;
 use trestle_env::{Clock, Sleeper, Timestamp};
 
 use super::sweep::Swept;
 use super::{BindError, Models};
-use trestle_binding::MigrationStatus;
 
 /// How long to sleep at most: a bell rings when there is something to do.
 const NAP: Duration = Duration::from_secs(1);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use trestle_api::Error;
+use trestle_binding::held::{Held, read, together};
+use trestle_binding::{ModelFacts, WrongFact};
 use trestle_engine::{Summary, View, Watcher};
 use trestle_env::Timestamp;
 use trestle_model::audit::AuditOptions;
 
 use super::audit::audit;
-use trestle_binding::held::{Held, read, together};
-use trestle_binding::{ModelFacts, WrongFact};
 
 /// What is verified besides storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use trestle_api::Error;
+use trestle_binding::clearing::{Clearing, Leftovers};
+use trestle_binding::plan::plan;
+use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 use trestle_engine::Engine;
 use trestle_model::{Effect, Entity, Head, Model, Relayout};
 
 use super::{ApplyOptions, BindError, Held, describe};
-use trestle_binding::clearing::{Clearing, Leftovers};
-use trestle_binding::plan::plan;
-use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 
 /// A model on its way into the database.
 pub(super) struct Work {
