@@ -14,19 +14,19 @@ use crate::stored::{self, Stored};
 const PREFIX: &str = "clearing/";
 
 /// What is left to remove, as it is kept beside the data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Document {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
     /// The model.
-    pub(crate) model: String,
+    pub model: String,
     /// The version that had the effects.
-    pub(crate) version: u64,
+    pub version: u64,
     /// How far the removal has come in each table.
-    pub(crate) tables: Vec<TableProgress>,
+    pub tables: Vec<TableProgress>,
 }
 
 impl Document {
     /// The removal of everything that a version left behind.
-    pub(crate) fn of(stored: &Stored, former: &Model) -> Self {
+    pub fn of(stored: &Stored, former: &Model) -> Self {
         let tables = former.tables().iter();
         Document {
             model: stored.name.clone(),
@@ -38,12 +38,12 @@ impl Document {
     }
 
     /// The name of a model's document.
-    pub(crate) fn name(model: &str) -> String {
+    pub fn name(model: &str) -> String {
         format!("{PREFIX}{model}")
     }
 
     /// To be stored.
-    pub(crate) fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
+    pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((Self::name(&self.model), Some(bytes)))
     }
@@ -51,14 +51,16 @@ impl Document {
 
 /// Rows that the version before left behind, and how far their removal has come.
 #[derive(Clone, Debug)]
-pub(crate) struct Clearing {
-    pub(crate) document: Document,
-    pub(crate) leftovers: Leftovers,
+pub struct Clearing {
+    /// How far it has come.
+    pub document: Document,
+    /// Tells which rows go.
+    pub leftovers: Leftovers,
 }
 
 impl Clearing {
     /// The removal that is necessary when a version follows another; `None` where nothing is left behind.
-    pub(crate) fn between(stored: &Stored, former: &Arc<Model>, present: &Model) -> Option<Self> {
+    pub fn between(stored: &Stored, former: &Arc<Model>, present: &Model) -> Option<Self> {
         former.leaves_rows_behind(present).then(|| Clearing {
             document: Document::of(stored, former),
             leftovers: Leftovers(Arc::clone(former)),
@@ -68,16 +70,18 @@ impl Clearing {
 
 /// Tells rows that a version left behind from all others.
 #[derive(Clone, Debug)]
-pub(crate) struct Leftovers(pub(crate) Arc<Model>);
+pub struct Leftovers(pub Arc<Model>);
 
 impl Leftovers {
-    pub(crate) fn has(&self, present: &Model, table: &str, row: &Item) -> bool {
+    /// Whether a row was left behind.
+    #[must_use]
+    pub fn has(&self, present: &Model, table: &str, row: &Item) -> bool {
         self.0.left_behind(present, table, row)
     }
 }
 
 /// The removals among stored documents, by model.
-pub(crate) fn read(
+pub fn read(
     documents: &[(String, Vec<u8>)],
     versions: &[Stored],
 ) -> Result<BTreeMap<String, Clearing>, Error> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trestle_model::audit::{Finding, FindingKind, Findings};
 
 /// How many facts a report names.
-pub(crate) const FACTS_NAMED: usize = 1000;
+pub const FACTS_NAMED: usize = 1000;
 
 /// A derived fact that disagrees with its rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +102,9 @@ impl ModelFacts {
         self.wrong.values().sum()
     }
 
-    pub(crate) fn new(model: &str, version: u64) -> Self {
+    /// Nothing was looked at yet.
+    #[must_use]
+    pub fn new(model: &str, version: u64) -> Self {
         ModelFacts {
             model: model.to_owned(),
             version,
@@ -111,7 +113,7 @@ impl ModelFacts {
     }
 
     /// Takes in what was found: as faults, or as what is to be filled in.
-    pub(crate) fn found(&mut self, findings: &Findings, filled_in: bool) {
+    pub fn found(&mut self, findings: &Findings, filled_in: bool) {
         if filled_in {
             self.wrong.clone_from(&findings.counts);
         } else {
@@ -154,7 +156,7 @@ impl fmt::Display for ModelFacts {
 }
 
 /// Kinds with their numbers.
-pub(crate) fn kinds(counts: &BTreeMap<FindingKind, u64>) -> String {
+fn kinds(counts: &BTreeMap<FindingKind, u64>) -> String {
     let counts: Vec<String> = counts
         .iter()
         .map(|(kind, count)| format!("{} {count}", kind.name()))

@@ -1,39 +1,30 @@
-//! A model bound to the embedded engine: the commit hook, the stored models, apply and diff.
+//! What models mean to a database, as pure parts: nothing here opens, reads or writes one.
 //!
-//! [`Binding::open`] loads the models that are stored with the data and lets the engine enforce them;
-//! [`Binding::apply`] makes the database what a model says. What it did, would do or could not do is a [`Report`].
-//!
-//! A version with other keys is a migration: [`Binding::start_migration`] lets it take effect at once, and a [`Sweeper`]
-//! moves the rows while they are read and written.
+//! [`ModelHook`] lets several models take part in commits. [`migration`] has the two layouts of a migration and its states,
+//! [`stored`] the documents that are kept beside the data, [`held`] what they say together. [`plan`] compares tables with a
+//! model, [`rows`] holds rows against it. `crates/embedded` drives an engine with all of this; what it did, would do or could
+//! not do is a [`Report`].
 
-mod audit;
-mod binding;
-mod call;
-mod clearing;
-mod counts;
+pub mod clearing;
+pub mod held;
+pub mod migration;
+pub mod plan;
+pub mod rows;
+pub mod schema;
+pub mod stored;
+
+mod bind_error;
 mod facts;
-mod fill;
-mod migration;
-mod models;
-mod plan;
-mod repair;
+mod model_hook;
 mod report;
 mod request;
-mod rows;
-mod schema;
-mod step;
-mod stored;
-mod verify;
-mod watcher;
 
-pub use binding::{ApplyOptions, BindError, Binding, PlanOptions, RepairOptions, Standing, StartOptions};
-pub use facts::{ModelFacts, ModelRepair, RepairReport, ToDo, WrongFact};
+pub use bind_error::BindError;
+pub use facts::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, ToDo, WrongFact};
 pub use migration::{
     MigrationPlan, MigrationState, MigrationStatus, PlannedKey, PlannedMove, Rate, RateError, StuckRow,
-    StuckRows, Sweeper, TableProgress, TableStatus,
+    StuckRows, TableProgress, TableStatus,
 };
-pub use models::Models;
+pub use model_hook::{ModelHook, stopped};
 pub use report::{Misfit, ModelSummary, Obstacle, Outcome, Report, Step, TableRows};
 pub use request::request;
-pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};
-pub use watcher::{Nobody, Watcher};

@@ -1,6 +1,6 @@
 //! A new layout of keys on its way: what is known about it, where it stands, and how its rows are found meanwhile.
 //!
-//! Whoever moves it on is [`Binding`](crate::Binding); here is what it works with.
+//! `crates/embedded` moves it on; here is what it works with.
 
 mod document;
 mod figures;
@@ -12,18 +12,15 @@ mod progress;
 mod rate;
 mod state;
 mod status;
-mod survey;
-mod sweeper;
 
-pub(crate) use document::{Document, read};
-pub(crate) use figures::Meter;
-pub(crate) use guard::Guard;
-pub(crate) use moving::{Moving, TableFormer};
-pub(crate) use pace::Pace;
+pub use document::{Document, read};
+pub use figures::Meter;
+pub use guard::Guard;
+pub use moving::Moving;
+pub(crate) use moving::TableFormer;
+pub use pace::Pace;
 pub use plan::{MigrationPlan, PlannedKey, PlannedMove};
 pub use progress::{StuckRow, StuckRows, TableProgress};
 pub use rate::{Rate, RateError};
 pub use state::MigrationState;
 pub use status::{MigrationStatus, TableStatus};
-pub(crate) use survey::Survey;
-pub use sweeper::Sweeper;

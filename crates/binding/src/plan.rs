@@ -1,65 +1,59 @@
 //! Compares the model's tables with those of the database: which steps lead there, and what stands in the way.
 
+use std::collections::BTreeMap;
+
 use trestle_api::{
-    AttributeDefinition, Database, DescribeTable, DescribeTimeToLive, Error, ErrorKind, KeySchemaElement,
-    KeyType, Projection, ProjectionType, TableDescription, TimeToLiveDescription,
+    AttributeDefinition, KeySchemaElement, KeyType, Projection, ProjectionType, TableDescription,
+    TimeToLiveDescription,
 };
 use trestle_model::{Index, Model, Table};
 
-use crate::call::call;
 use crate::report::{Obstacle, Step};
 use crate::schema;
 
 /// The way from the tables that are there to those of the model.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) obstacles: Vec<Obstacle>,
-    pub(crate) notes: Vec<String>,
+pub struct Plan {
+    /// The steps, in their order.
+    pub steps: Vec<Step>,
+    /// What no step changes.
+    pub obstacles: Vec<Obstacle>,
+    /// What is as well to know.
+    pub notes: Vec<String>,
     /// Tables of the model that are there already, and may have rows.
-    pub(crate) existing: Vec<String>,
+    pub existing: Vec<String>,
 }
 
-/// Plans for all tables of a model.
-pub(crate) fn plan(database: &dyn Database, model: &Model, delete_indexes: bool) -> Result<Plan, Error> {
+/// A table as it is in the database.
+#[derive(Clone, Debug)]
+pub struct TableThere {
+    /// Its key, its indexes and its stream.
+    pub description: TableDescription,
+    /// Whether its rows expire, and by which attribute.
+    pub time_to_live: TimeToLiveDescription,
+}
+
+/// Plans for all tables of a model. `there` has those that are in the database, by name.
+#[must_use]
+pub fn plan(model: &Model, there: &BTreeMap<String, TableThere>, delete_indexes: bool) -> Plan {
     let mut plan = Plan::default();
     for table in model.tables() {
         let name = table.table_name();
-        match describe(database, name)? {
+        match there.get(name) {
             None => plan.create(table),
             Some(found) => {
-                let ttl = time_to_live(database, name)?;
                 plan.existing.push(name.to_owned());
                 let mut comparison = Comparison {
                     plan: &mut plan,
                     table,
-                    found: &found,
+                    found: &found.description,
                     delete_indexes,
                 };
-                comparison.compare(&ttl);
+                comparison.compare(&found.time_to_live);
             }
         }
     }
-    Ok(plan)
-}
-
-/// The table, if it is there.
-pub(crate) fn describe(database: &dyn Database, name: &str) -> Result<Option<TableDescription>, Error> {
-    let asked = DescribeTable {
-        table_name: name.to_owned(),
-    };
-    match call(database, asked) {
-        Ok(answer) => Ok(Some(*answer.table)),
-        Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn time_to_live(database: &dyn Database, name: &str) -> Result<TimeToLiveDescription, Error> {
-    let asked = DescribeTimeToLive {
-        table_name: name.to_owned(),
-    };
-    Ok(call(database, asked)?.time_to_live_description)
+    plan
 }
 
 impl Plan {

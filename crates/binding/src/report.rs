@@ -141,7 +141,7 @@ pub struct Misfit {
 
 impl Report {
     /// Nothing is known yet.
-    pub(crate) fn new(model: &str) -> Self {
+    pub fn new(model: &str) -> Self {
         Report {
             model: model.to_owned(),
             outcome: Outcome::NothingToDo,

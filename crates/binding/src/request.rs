@@ -57,7 +57,7 @@ pub fn request(bound: &Bound) -> Request {
 }
 
 /// A query with nothing but its conditions.
-pub(crate) fn conditions(key_condition: &KeyCondition, filter: Option<&Condition>) -> Query {
+fn conditions(key_condition: &KeyCondition, filter: Option<&Condition>) -> Query {
     let mut key = key_condition.print();
     let mut filter_text = None;
     if let Some(filter) = filter {

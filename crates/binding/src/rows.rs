@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trestle_api::{Database, Error, Scan};
 use trestle_item::Item;
 use trestle_model::{Derived, Model, Refusal, Relayout, Table};
 
-use crate::call::call;
 use crate::clearing::Leftovers;
 use crate::report::{Misfit, TableRows};
-use crate::watcher::Watcher;
 
 /// Why a model cannot simply be applied to rows of another layout.
 const FORMER: &str = "the keys are of the version before: needs a migration, `trestle migrate plan FILE`, which moves \
@@ -19,42 +16,15 @@ const FORMER: &str = "the keys are of the version before: needs a migration, `tr
 /// How many keys of misfits are shown for each reason.
 const KEYS_SHOWN: usize = 10;
 
-/// Hands every row of a table to `each`, page by page.
-pub(crate) fn scan(
-    database: &dyn Database,
-    table: &str,
-    mut each: impl FnMut(&Item) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut from = None;
-    loop {
-        let page = call(
-            database,
-            Scan {
-                table_name: table.to_owned(),
-                exclusive_start_key: from,
-                consistent_read: Some(true),
-                ..Scan::default()
-            },
-        )?;
-        for item in page.items.into_iter().flatten() {
-            each(&item)?;
-        }
-        from = page.last_evaluated_key;
-        if from.is_none() {
-            return Ok(());
-        }
-    }
-}
-
 /// The table key of a row.
-pub(crate) fn key_of(table: &Table, row: &Item) -> Item {
+pub fn key_of(table: &Table, row: &Item) -> Item {
     let names = table.key().attributes().map(|attribute| &attribute.name);
     let values = names.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
     values.collect()
 }
 
 /// Holds rows of one table against the model.
-pub(crate) struct Inspection<'m> {
+pub struct Inspection<'m> {
     model: &'m Model,
     table: &'m Table,
     now_ms: u64,
@@ -69,7 +39,8 @@ pub(crate) struct Inspection<'m> {
 }
 
 impl<'m> Inspection<'m> {
-    pub(crate) fn new(model: &'m Model, table: &'m Table, now_ms: u64) -> Self {
+    /// Nothing was looked at yet.
+    pub fn new(model: &'m Model, table: &'m Table, now_ms: u64) -> Self {
         Inspection {
             model,
             table,
@@ -86,12 +57,12 @@ impl<'m> Inspection<'m> {
     }
 
     /// Tells rows of the version before from rows that are only wrong.
-    pub(crate) fn knowing(self, relayout: Option<&'m Relayout>) -> Self {
+    pub fn knowing(self, relayout: Option<&'m Relayout>) -> Self {
         Inspection { relayout, ..self }
     }
 
     /// Knows the version before: index keys that it derived are derived anew, and rows that it leaves behind go.
-    pub(crate) fn after(self, before: Option<&'m Arc<Model>>, leftovers: Vec<Leftovers>) -> Self {
+    pub fn after(self, before: Option<&'m Arc<Model>>, leftovers: Vec<Leftovers>) -> Self {
         Inspection {
             before: before.map(|before| &**before),
             leftovers,
@@ -99,51 +70,37 @@ impl<'m> Inspection<'m> {
         }
     }
 
-    /// Looks at every row.
-    pub(crate) fn run(
-        mut self,
-        database: &dyn Database,
-        watcher: &mut dyn Watcher,
-    ) -> Result<TableRows, Error> {
-        let name = self.table.table_name();
-        scan(database, name, |row| {
-            self.look_at(row);
-            watcher.rows("checking rows", name, self.found.looked_at);
-            Ok(())
-        })?;
-        Ok(self.finish())
-    }
-
     /// What was found.
-    pub(crate) fn finish(mut self) -> TableRows {
+    #[must_use]
+    pub fn finish(mut self) -> TableRows {
         self.found.misfits = self.misfits.into_values().collect();
         self.found
     }
 
     /// Rows looked at up to now.
-    pub(crate) fn looked_at(&self) -> u64 {
+    pub fn looked_at(&self) -> u64 {
         self.found.looked_at
     }
 
     /// Counts a row that is where it belongs.
-    pub(crate) fn stays(&mut self) {
+    pub fn stays(&mut self) {
         self.found.looked_at += 1;
     }
 
     /// Counts a row that moves, and fits where it goes.
-    pub(crate) fn moves(&mut self) {
+    pub fn moves(&mut self) {
         self.found.looked_at += 1;
         self.found.to_move += 1;
     }
 
     /// Counts a row that does not fit.
-    pub(crate) fn misfit(&mut self, reason: String, example: &dyn std::fmt::Display, row: &Item) {
+    pub fn misfit(&mut self, reason: String, example: &dyn std::fmt::Display, row: &Item) {
         self.found.looked_at += 1;
         add(&mut self.misfits, reason, example, &key_of(self.table, row));
     }
 
     /// Holds a row against the model.
-    pub(crate) fn look_at(&mut self, row: &Item) {
+    pub fn look_at(&mut self, row: &Item) {
         let name = self.table.table_name();
         if self
             .relayout
@@ -182,14 +139,14 @@ impl Inspection<'_> {
 }
 
 /// Whether a row lacks something. The time of the last write is not what the row lacks if it has one.
-pub(crate) fn lacks(derived: &Derived<'_>, row: &Item) -> bool {
+pub fn lacks(derived: &Derived<'_>, row: &Item) -> bool {
     let updated = derived.entity.updated();
     let mut set = derived.set.iter();
     !derived.remove.is_empty() || set.any(|(name, _)| Some(*name) != updated || !row.contains_key(name))
 }
 
 /// Adds a row to those that do not fit for the same reason.
-pub(crate) fn add(
+pub fn add(
     misfits: &mut BTreeMap<String, Misfit>,
     reason: String,
     example: &dyn std::fmt::Display,
@@ -207,7 +164,7 @@ pub(crate) fn add(
 }
 
 /// The reason without what differs from row to row.
-pub(crate) fn reason(refusal: &Refusal) -> String {
+pub fn reason(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Unrecognised { .. } | Refusal::UnknownTag { .. } => {
             "no entity of the model: add the entity, or say `open = true` for the table".to_owned()

@@ -9,7 +9,7 @@ use trestle_expr::KeyAttribute;
 use trestle_model::{Index, KeySchema, StreamView, Table};
 
 /// The request that creates the table with all its indexes and its stream.
-pub(crate) fn create_table(table: &Table) -> CreateTable {
+pub fn create_table(table: &Table) -> CreateTable {
     let (local, global): (Vec<&Index>, Vec<&Index>) = table.indexes().iter().partition(|index| index.local);
     let local: Vec<_> = local.into_iter().map(local_index).collect();
     let global: Vec<_> = global
@@ -29,9 +29,7 @@ pub(crate) fn create_table(table: &Table) -> CreateTable {
 }
 
 /// The types of key attributes.
-pub(crate) fn definitions<'k>(
-    attributes: impl IntoIterator<Item = &'k KeyAttribute>,
-) -> Vec<AttributeDefinition> {
+pub fn definitions<'k>(attributes: impl IntoIterator<Item = &'k KeyAttribute>) -> Vec<AttributeDefinition> {
     attributes
         .into_iter()
         .map(|attribute| AttributeDefinition {
@@ -42,7 +40,7 @@ pub(crate) fn definitions<'k>(
 }
 
 /// Hash attributes, then range attributes.
-pub(crate) fn key_schema(key: &KeySchema) -> Vec<KeySchemaElement> {
+pub fn key_schema(key: &KeySchema) -> Vec<KeySchemaElement> {
     let element = |attribute: &KeyAttribute, key_type| KeySchemaElement {
         attribute_name: attribute.name.clone(),
         key_type,
@@ -56,7 +54,7 @@ pub(crate) fn key_schema(key: &KeySchema) -> Vec<KeySchemaElement> {
 }
 
 /// What the index carries.
-pub(crate) fn projection(index: &Index) -> Projection {
+pub fn projection(index: &Index) -> Projection {
     let (kind, attributes) = match &index.projection {
         trestle_model::Projection::All => (ProjectionType::All, None),
         trestle_model::Projection::Keys => (ProjectionType::KeysOnly, None),
@@ -69,7 +67,7 @@ pub(crate) fn projection(index: &Index) -> Projection {
 }
 
 /// A global index; `throughput` for a table that reserves units.
-pub(crate) fn global_index(index: &Index, throughput: Option<ProvisionedThroughput>) -> GlobalSecondaryIndex {
+pub fn global_index(index: &Index, throughput: Option<ProvisionedThroughput>) -> GlobalSecondaryIndex {
     GlobalSecondaryIndex {
         index_name: index.name.clone(),
         key_schema: key_schema(&index.key),
@@ -88,7 +86,7 @@ fn local_index(index: &Index) -> LocalSecondaryIndex {
 }
 
 /// A stream that shows this.
-pub(crate) fn stream(view: StreamView) -> StreamSpecification {
+pub fn stream(view: StreamView) -> StreamSpecification {
     StreamSpecification {
         stream_enabled: true,
         stream_view_type: Some(match view {

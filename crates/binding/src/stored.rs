@@ -5,56 +5,50 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trestle_api::Error;
-use trestle_engine::Engine;
 use trestle_env::Timestamp;
 
 const PREFIX: &str = "model/";
 
 /// One version of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stored {
+pub struct Stored {
     /// The model's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Counted from 1.
-    pub(crate) version: u64,
+    pub version: u64,
     /// When it was applied.
-    pub(crate) applied: Timestamp,
+    pub applied: Timestamp,
     /// Whether rows from before have all that follows from them.
-    pub(crate) filled_in: bool,
+    pub filled_in: bool,
     /// Entities whose heads were made under an earlier version: they are not moved when rows are filled in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) heads_made: Vec<String>,
+    pub heads_made: Vec<String>,
     /// The model file.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Stored {
     /// The name of its document. Versions are padded, so that documents are in their order.
-    pub(crate) fn document(&self) -> String {
+    pub fn document(&self) -> String {
         format!("{PREFIX}{}/{:08}", self.name, self.version)
     }
 
     /// Its document, to be stored.
-    pub(crate) fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
+    pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((self.document(), Some(bytes)))
     }
 }
 
-/// Every stored version of every model, in the order of names and versions.
-pub(crate) fn all(engine: &Engine) -> Result<Vec<Stored>, Error> {
-    read(engine.documents()?)
-}
-
-/// Every version of every model among stored documents.
-pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<Vec<Stored>, Error> {
+/// Every version of every model among stored documents, in the order of names and versions.
+pub fn read(documents: Vec<(String, Vec<u8>)>) -> Result<Vec<Stored>, Error> {
     let documents = documents.into_iter();
     let models = documents.filter(|(name, _)| name.starts_with(PREFIX));
     models.map(|(name, bytes)| parse(&name, &bytes)).collect()
 }
 
 /// The newest version of each model, in the order of names.
-pub(crate) fn newest(all: Vec<Stored>) -> Vec<Stored> {
+pub fn newest(all: Vec<Stored>) -> Vec<Stored> {
     let mut newest: BTreeMap<String, Stored> = BTreeMap::new();
     for stored in all {
         let known = newest.get(&stored.name);
@@ -66,7 +60,7 @@ pub(crate) fn newest(all: Vec<Stored>) -> Vec<Stored> {
 }
 
 /// What a stored document says.
-pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
+pub fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|error| {
         Error::internal(format!(
             "the stored document {name} cannot be read: {error}; the data directory is damaged, or was written by a newer \

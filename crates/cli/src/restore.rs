@@ -5,7 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::{logging, verify};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-use trestle_binding::VerifyOptions;
+use trestle_embedded::VerifyOptions;
 use trestle_engine::{ArchiveError, RestoreError, restore as restore_directory};
 
 /// Makes the directory, then verifies it.

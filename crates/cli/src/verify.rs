@@ -6,9 +6,8 @@ use crate::logging;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use trestle_binding::{
-    ModelFacts, ToDo, Verified, VerifyOptions, VerifyWatcher, WrongFact, verify as verify_view,
-};
+use trestle_binding::{ModelFacts, ToDo, WrongFact};
+use trestle_embedded::{Verified, VerifyOptions, VerifyWatcher, verify as verify_view};
 use trestle_engine::{Disagreement, StoreSettings, View, Watcher};
 use trestle_env::{Clock, SystemClock};
 use trestle_store::{ErrorKind, StoreError};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
-use trestle_binding::Binding;
 use trestle_engine::{ArchiveError, BackupTotals, CloseError, Completion};
 use trestle_env::{Clock, Signal};
 use trestle_events::WeakRouter;
 use trestle_queue::{Queues, Settings as QueueSettings};
 
 use crate::internal::Internal;
+use crate::models::Models;
 use crate::opened::Opened;
 use crate::{Options, own_tables};
 
@@ -67,7 +67,7 @@ impl Embedded {
 
     /// The models that are stored with the data: apply, compare, list and remove them, and migrate to other keys.
     #[must_use]
-    pub fn models(&self) -> &Binding {
+    pub fn models(&self) -> &Models {
         &self.opened().models
     }
 

@@ -20,6 +20,7 @@
 mod embedded;
 mod internal;
 mod migration_log;
+mod models;
 mod open;
 mod opened;
 mod options;
@@ -27,6 +28,10 @@ mod own_tables;
 mod routes;
 
 pub use embedded::Embedded;
+pub use models::{
+    ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Verified,
+    VerifyOptions, VerifyWatcher, Watcher, verify,
+};
 pub use open::OpenError;
 pub use options::{Background, Options};
 pub use routes::{RouteSetup, RoutesAtWork};

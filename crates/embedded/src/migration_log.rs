@@ -1,9 +1,11 @@
 //! What the log says about migrations.
 
-use trestle_binding::{Binding, MigrationStatus};
+use trestle_binding::MigrationStatus;
+
+use crate::models::Models;
 
 /// Tells which migrations go on.
-pub(crate) fn under_way(models: &Binding) {
+pub(crate) fn under_way(models: &Models) {
     let migrations = models.migrations().into_iter();
     migrations
         .filter(|status| status.state.is_under_way())

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use trestle_binding::{BindError, Binding};
+use trestle_binding::BindError;
 use trestle_engine::Engine;
 use trestle_env::{Clock, SystemClock};
 use trestle_store::{FjallStore, MemoryStore, Store, StoreError};
 
+use crate::models::Models;
 use crate::opened::Opened;
 use crate::{Background, Embedded, Options};
 
@@ -117,6 +118,6 @@ fn store_in(directory: &Path, options: &Options) -> Result<Arc<dyn Store>, Store
 /// Engine and models, without background work. Nothing is enforced yet.
 fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: &Options) -> Result<Opened, OpenError> {
     let engine = Engine::load(store, Arc::clone(&clock), options.engine.clone())?;
-    let models = Arc::new(Binding::read(engine.clone(), clock)?);
+    let models = Arc::new(Models::read(engine.clone(), clock)?);
     Ok(Opened::new(engine, models))
 }

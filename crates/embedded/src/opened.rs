@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use trestle_binding::{Binding, Sweeper};
 use trestle_engine::{CloseError, Engine, Upkeep};
 
 use crate::migration_log;
+use crate::models::{Models, Sweeper};
 use crate::{Background, OpenError};
 
 /// An engine with its models, and what works in the background. Fields are dropped in this order: the sweeper ends, then
 /// the janitor, then the committer.
 pub(crate) struct Opened {
     sweeper: Mutex<Option<Sweeper>>,
-    pub(crate) models: Arc<Binding>,
+    pub(crate) models: Arc<Models>,
     pub(crate) engine: Engine,
 }
 
 impl Opened {
-    pub(crate) fn new(engine: Engine, models: Arc<Binding>) -> Self {
+    pub(crate) fn new(engine: Engine, models: Arc<Models>) -> Self {
         Self {
             sweeper: Mutex::new(None),
             models,

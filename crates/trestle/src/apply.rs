@@ -1,7 +1,8 @@
 //! Applying the model of a typed client to a database in this process.
 
-use trestle_binding::{ApplyOptions, BindError, Nobody, Report};
+use trestle_binding::{BindError, Report};
 use trestle_embedded::Embedded;
+use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_typed::Model;
 
 /// Why a model was not applied.

@@ -40,13 +40,15 @@
 //!
 //! The guide is `docs/migrations.md`; everything else that can be asked is at [`Embedded::models`].
 
-use trestle_binding::{BindError, Nobody};
+use trestle_binding::BindError;
 use trestle_embedded::Embedded;
+use trestle_embedded::Nobody;
 use trestle_typed::Model;
 
 use crate::{ApplyError, apply};
 
-pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, PlanOptions, Rate, StartOptions};
+pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, Rate};
+pub use trestle_embedded::{PlanOptions, StartOptions};
 
 /// Why a program's version of a model is not in effect.
 #[derive(Debug, thiserror::Error)]

@@ -18,6 +18,7 @@
 //! ```
 
 pub use trestle_binding::{
-    ApplyOptions, BindError, Binding, Misfit, ModelSummary, Nobody, Obstacle, Outcome, Report, Step,
-    StuckRow, StuckRows, TableProgress, TableRows, TableStatus, Watcher,
+    BindError, Misfit, ModelSummary, Obstacle, Outcome, Report, Step, StuckRow, StuckRows, TableProgress,
+    TableRows, TableStatus,
 };
+pub use trestle_embedded::{ApplyOptions, Models, Nobody, Watcher};

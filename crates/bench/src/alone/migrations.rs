@@ -18,7 +18,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::Scan;
-use trestle_binding::{ApplyOptions, MigrationState, MigrationStatus, Nobody, Rate, StartOptions};
+use trestle_binding::{MigrationState, MigrationStatus, Rate};
+use trestle_embedded::{ApplyOptions, Nobody, StartOptions};
 use trestle_embedded::{Background, Durability, Embedded, Options};
 
 /// Time to merge what was written, before the next measurement.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::{Put, PutItem, Request, TransactWriteItem, TransactWriteItems, Update, UpdateItem};
-use trestle_binding::{ApplyOptions, Nobody};
+use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_embedded::{Embedded, Options};
 use trestle_item::{AttributeValue, Item};
 

@@ -12,49 +12,49 @@ use crate::stored;
 const PREFIX: &str = "migration/";
 
 /// Everything that has to be known after a restart. The texts of versions that took effect are documents of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Document {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
     /// The model.
-    pub(crate) model: String,
+    pub model: String,
     /// Where it stands.
-    pub(crate) state: MigrationState,
+    pub state: MigrationState,
     /// The version that rows come from.
-    pub(crate) from: u64,
+    pub from: u64,
     /// The version that rows go to.
-    pub(crate) to: u64,
+    pub to: u64,
     /// The version that is as the one which rows come from, once it is rolled back.
-    pub(crate) back: Option<u64>,
+    pub back: Option<u64>,
     /// The text of the version that rows go to, as long as it is not stored as one.
-    pub(crate) text: Option<String>,
+    pub text: Option<String>,
     /// How fast rows move.
-    pub(crate) rate: Rate,
+    pub rate: Rate,
     /// Whether the sweep stands still because somebody asked for it.
-    pub(crate) paused: bool,
+    pub paused: bool,
     /// Whether it is done as soon as it is verified.
-    pub(crate) finishes: bool,
+    pub finishes: bool,
     /// Whether this pass moves nothing and only looks.
-    pub(crate) looks_only: bool,
+    pub looks_only: bool,
     /// How far this pass is.
-    pub(crate) tables: Vec<TableProgress>,
+    pub tables: Vec<TableProgress>,
     /// Rows that this pass could not move.
-    pub(crate) stuck: StuckRows,
+    pub stuck: StuckRows,
     /// Former rows that a pass which only looks has found.
-    pub(crate) found: u64,
+    pub found: u64,
     /// Reads that looked into former places, as of the last time this was stored.
-    pub(crate) double_reads: u64,
+    pub double_reads: u64,
     /// What went wrong last, if it has not gone well since.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
     /// When it was planned.
-    pub(crate) planned: Timestamp,
+    pub planned: Timestamp,
     /// When the new version took effect.
-    pub(crate) started: Option<Timestamp>,
+    pub started: Option<Timestamp>,
     /// When its state changed last.
-    pub(crate) changed: Timestamp,
+    pub changed: Timestamp,
 }
 
 impl Document {
     /// A plan: nothing has changed.
-    pub(crate) fn planned(model: &str, (from, to): (u64, u64), text: &str, now: Timestamp) -> Self {
+    pub fn planned(model: &str, (from, to): (u64, u64), text: &str, now: Timestamp) -> Self {
         Document {
             model: model.to_owned(),
             state: MigrationState::Planned,
@@ -78,27 +78,27 @@ impl Document {
     }
 
     /// Whether there is something to sweep now.
-    pub(crate) fn has_work(&self) -> bool {
+    pub fn has_work(&self) -> bool {
         self.state.may_hold_rows() && !self.paused
     }
 
     /// Whether a pass is through, and rows are left that could not move.
-    pub(crate) fn is_held_up(&self) -> bool {
+    pub fn is_held_up(&self) -> bool {
         self.has_work() && self.stuck.rows > 0 && self.is_through()
     }
 
     /// Whether this pass is through with all tables.
-    pub(crate) fn is_through(&self) -> bool {
+    pub fn is_through(&self) -> bool {
         self.tables.iter().all(|table| table.finished)
     }
 
     /// Enters another state.
-    pub(crate) fn enter(&mut self, state: MigrationState, now: Timestamp) {
+    pub fn enter(&mut self, state: MigrationState, now: Timestamp) {
         (self.state, self.changed) = (state, now);
     }
 
     /// Begins a pass over all tables: one that moves rows, or one that only looks whether any is left.
-    pub(crate) fn begin_pass(&mut self, looks_only: bool, now: Timestamp) {
+    pub fn begin_pass(&mut self, looks_only: bool, now: Timestamp) {
         self.looks_only = looks_only;
         self.found = 0;
         if !looks_only {
@@ -115,19 +115,19 @@ impl Document {
     }
 
     /// The name of a model's document.
-    pub(crate) fn name(model: &str) -> String {
+    pub fn name(model: &str) -> String {
         format!("{PREFIX}{model}")
     }
 
     /// To be stored.
-    pub(crate) fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
+    pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((Self::name(&self.model), Some(bytes)))
     }
 }
 
 /// The migrations among stored documents, by model.
-pub(crate) fn read(documents: Vec<(String, Vec<u8>)>) -> Result<BTreeMap<String, Document>, Error> {
+pub fn read(documents: Vec<(String, Vec<u8>)>) -> Result<BTreeMap<String, Document>, Error> {
     let documents = documents.into_iter();
     let migrations =
         documents.filter_map(|(name, bytes)| Some((name.strip_prefix(PREFIX)?.to_owned(), bytes)));

@@ -8,7 +8,7 @@ use super::{Document, TableProgress};
 
 /// Where a pass was when measuring began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     since: Timestamp,
     looked_at: u64,
     walked: f64,
@@ -16,16 +16,16 @@ pub(crate) struct Meter {
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Speed {
+pub struct Speed {
     /// Rows looked at in a second.
-    pub(crate) rows_per_second: Option<f64>,
+    pub rows_per_second: Option<f64>,
     /// Until this pass is through.
-    pub(crate) left: Option<Duration>,
+    pub left: Option<Duration>,
 }
 
 impl Meter {
     /// Begins to measure.
-    pub(crate) fn start(document: &Document, now: Timestamp) -> Self {
+    pub fn start(document: &Document, now: Timestamp) -> Self {
         Meter {
             since: now,
             looked_at: looked_at(document),
@@ -34,7 +34,7 @@ impl Meter {
     }
 
     /// What has been measured up to now.
-    pub(crate) fn speed(&self, document: &Document, now: Timestamp) -> Speed {
+    pub fn speed(&self, document: &Document, now: Timestamp) -> Speed {
         let elapsed = now.since(self.since).as_secs_f64();
         let (rows, part) = (
             looked_at(document).saturating_sub(self.looked_at),
@@ -56,7 +56,7 @@ fn looked_at(document: &Document) -> u64 {
 }
 
 /// How much of all tables this pass has walked, from 0 to 1, each by the rows it has.
-pub(crate) fn walked(document: &Document) -> f64 {
+pub(super) fn walked(document: &Document) -> f64 {
     let weight = |table: &TableProgress| table.rows.max(1) as f64;
     let all: f64 = document.tables.iter().map(weight).sum();
     if all == 0.0 {
@@ -80,11 +80,7 @@ mod tests {
         ];
         let meter = Meter::start(&document, now);
         assert_eq!(meter.speed(&document, now), Speed::default());
-        document.tables[0].page(
-            200,
-            200,
-            Some(vec![0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa]),
-        );
+        document.tables[0].page(200, 200, Some((vec![0xaa], 2.0 / 3.0)));
         assert!((walked(&document) - 0.5).abs() < 1e-6);
         let speed = meter.speed(&document, Timestamp::from_secs(110));
         assert_eq!(speed.rows_per_second, Some(20.0));

@@ -8,18 +8,20 @@ use trestle_hook::{Change, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
 use trestle_model::Relayout;
 
-use crate::models::Models;
+use crate::model_hook::ModelHook;
 
 /// The models in effect, and what is about to move.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    models: Models,
+pub struct Guard {
+    hook: ModelHook,
     relayout: Relayout,
 }
 
 impl Guard {
-    pub(crate) fn new(models: Models, relayout: Relayout) -> Self {
-        Guard { models, relayout }
+    /// Guards the models in effect while rows are about to move.
+    #[must_use]
+    pub fn new(hook: ModelHook, relayout: Relayout) -> Self {
+        Guard { hook, relayout }
     }
 
     fn check(&self, table: &str, row: &Item) -> Result<(), Error> {
@@ -41,23 +43,23 @@ impl Guard {
 
 impl Hook for Guard {
     fn covers(&self, table: &str) -> bool {
-        self.models.covers(table)
+        self.hook.covers(table)
     }
 
     fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
-        self.models.former(table)
+        self.hook.former(table)
     }
 
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
-        self.models.key(table, given)
+        self.hook.key(table, given)
     }
 
     fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
-        self.models.place(table, item, now)
+        self.hook.place(table, item, now)
     }
 
     fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
-        let verdict = self.models.change(changes, rows)?;
+        let verdict = self.hook.change(changes, rows)?;
         for (at, change) in changes.iter().enumerate() {
             if let Some(row) = verdict.row(at).clone().apply(change.new.cloned()) {
                 let checked = self.check(change.table, &row);

@@ -10,11 +10,11 @@ use trestle_hook::{Belongs, Former, Sources};
 use trestle_item::Item;
 use trestle_model::{Model, Relayout};
 
-use crate::models::refused;
+use crate::model_hook::refused;
 
 /// What moves between two versions of a model, and how often former places were looked into.
 #[derive(Debug)]
-pub(crate) struct Moving {
+pub struct Moving {
     relayout: Relayout,
     /// The version that rows come from.
     former: Arc<Model>,
@@ -22,7 +22,9 @@ pub(crate) struct Moving {
 }
 
 impl Moving {
-    pub(crate) fn new(relayout: Relayout, former: Arc<Model>, double_reads: u64) -> Self {
+    /// What moves from the version `former`; `double_reads` were counted before.
+    #[must_use]
+    pub fn new(relayout: Relayout, former: Arc<Model>, double_reads: u64) -> Self {
         Moving {
             relayout,
             former,
@@ -30,17 +32,21 @@ impl Moving {
         }
     }
 
-    pub(crate) fn relayout(&self) -> &Relayout {
+    /// What moves.
+    #[must_use]
+    pub fn relayout(&self) -> &Relayout {
         &self.relayout
     }
 
-    pub(crate) fn double_reads(&self) -> u64 {
+    /// How often former places were looked into.
+    #[must_use]
+    pub fn double_reads(&self) -> u64 {
         self.double_reads.load(Ordering::Relaxed)
     }
 
     /// The own key of the row that `given` identifies. Clients that were not told of the present version may give a key
     /// of the former one, or what identified the row there.
-    pub(crate) fn key(&self, present: &Model, table: &str, given: &Item) -> Result<Item, Error> {
+    pub fn key(&self, present: &Model, table: &str, given: &Item) -> Result<Item, Error> {
         let renewed = |key: &Item| self.relayout.renew_key(table, key);
         if self.relayout.is_former(table, given) {
             return renewed(given).map_err(|refusal| refused(&refusal));
@@ -54,13 +60,7 @@ impl Moving {
     }
 
     /// A put's item with its own key, whichever version the client knows.
-    pub(crate) fn place(
-        &self,
-        present: &Model,
-        table: &str,
-        item: Item,
-        now: Timestamp,
-    ) -> Result<Item, Error> {
+    pub fn place(&self, present: &Model, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
         let now = now.as_millis();
         if self.relayout.is_former(table, &item) {
             let renewed = self.relayout.renew_given(table, item);

@@ -15,18 +15,18 @@ const PARTS_PER_SECOND: u32 = 40;
 
 /// When the next page is due.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     due: Timestamp,
 }
 
 impl Pace {
     /// When the next page is due.
-    pub(crate) fn due(self) -> Timestamp {
+    pub fn due(self) -> Timestamp {
         self.due
     }
 
     /// How many rows the next page may have.
-    pub(crate) fn rows(rate: Rate) -> usize {
+    pub fn rows(rate: Rate) -> usize {
         let rows = rate
             .limit()
             .map_or(ROWS_AT_ONCE, |rows| rows.get() / PARTS_PER_SECOND);
@@ -34,7 +34,7 @@ impl Pace {
     }
 
     /// A page was done: the next one is due when this one's share of the rate has passed.
-    pub(crate) fn page(&mut self, rate: Rate, looked_at: u64, moved: u64, now: Timestamp) {
+    pub fn page(&mut self, rate: Rate, looked_at: u64, moved: u64, now: Timestamp) {
         let Some(limit) = rate.limit() else {
             self.due = now;
             return;
@@ -46,12 +46,12 @@ impl Pace {
     }
 
     /// Waits before anything else is tried.
-    pub(crate) fn wait(&mut self, pause: Duration, now: Timestamp) {
+    pub fn wait(&mut self, pause: Duration, now: Timestamp) {
         self.due = now.plus(pause);
     }
 
     /// Somebody wants it to go on now.
-    pub(crate) fn hurry(&mut self) {
+    pub fn hurry(&mut self) {
         self.due = Timestamp::EPOCH;
     }
 }

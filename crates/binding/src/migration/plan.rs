@@ -52,7 +52,9 @@ pub struct PlannedKey {
 }
 
 impl PlannedMove {
-    pub(crate) fn of(moved: &Move<'_>, rows: u64) -> Self {
+    /// What moves, and how many rows.
+    #[must_use]
+    pub fn of(moved: &Move<'_>, rows: u64) -> Self {
         let keys = moved.keys.iter().map(|key| PlannedKey {
             attribute: key.attribute.to_owned(),
             before: key.before.to_owned(),

@@ -1,13 +1,13 @@
 //! How far a pass over the rows is, and which rows cannot move.
 
 use serde::{Deserialize, Serialize};
-use trestle_engine::{Stuck, walked};
+use trestle_item::Item;
 
 /// How many rows that cannot move are shown.
 const STUCK_SHOWN: usize = 20;
 
 /// How far a pass over one table is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableProgress {
     /// The table.
     pub table: String,
@@ -21,13 +21,16 @@ pub struct TableProgress {
     pub moved: u64,
     /// Where this pass goes on.
     pub position: Option<Vec<u8>>,
+    /// How much of the table lies before that position, from 0 to 1.
+    #[serde(default)]
+    pub before_position: f64,
     /// Whether this pass is through with the table.
     pub finished: bool,
 }
 
 impl TableProgress {
     /// Nothing was looked at yet.
-    pub(crate) fn new(table: &str, rows: u64, to_move: u64) -> Self {
+    pub fn new(table: &str, rows: u64, to_move: u64) -> Self {
         TableProgress {
             table: table.to_owned(),
             rows,
@@ -39,24 +42,28 @@ impl TableProgress {
     /// How much of the table this pass has walked, from 0 to 1.
     #[must_use]
     pub fn walked(&self) -> f64 {
-        match &self.position {
+        match self.position {
             _ if self.finished => 1.0,
-            Some(position) => walked(position),
+            Some(_) => self.before_position,
             None => 0.0,
         }
     }
 
     /// Another pass begins.
-    pub(crate) fn restart(&mut self) {
-        (self.position, self.finished, self.looked_at) = (None, false, 0);
+    pub fn restart(&mut self) {
+        (self.position, self.before_position) = (None, 0.0);
+        (self.finished, self.looked_at) = (false, 0);
     }
 
-    /// A page more was looked at.
-    pub(crate) fn page(&mut self, looked_at: u64, moved: u64, next: Option<Vec<u8>>) {
+    /// A page more was looked at. `next` is where the next one begins, and how much of the table lies before it.
+    pub fn page(&mut self, looked_at: u64, moved: u64, next: Option<(Vec<u8>, f64)>) {
         self.looked_at += looked_at;
         self.moved += moved;
         self.finished = next.is_none();
-        self.position = next;
+        (self.position, self.before_position) = match next {
+            Some((position, before)) => (Some(position), before),
+            None => (None, 0.0),
+        };
     }
 }
 
@@ -81,14 +88,17 @@ pub struct StuckRow {
 }
 
 impl StuckRows {
-    /// Takes in the rows of a page.
-    pub(crate) fn add(&mut self, table: &str, stuck: &[Stuck]) {
-        self.rows += stuck.len() as u64;
-        let room = STUCK_SHOWN.saturating_sub(self.shown.len());
-        self.shown.extend(stuck.iter().take(room).map(|stuck| StuckRow {
-            table: table.to_owned(),
-            key: serde_json::to_value(&stuck.key).unwrap_or_default(),
-            reason: stuck.reason.clone(),
-        }));
+    /// Takes in the rows of a page: their keys, and why each cannot move.
+    pub fn add<'r>(&mut self, table: &str, stuck: impl IntoIterator<Item = (&'r Item, &'r str)>) {
+        for (key, reason) in stuck {
+            self.rows += 1;
+            if self.shown.len() < STUCK_SHOWN {
+                self.shown.push(StuckRow {
+                    table: table.to_owned(),
+                    key: serde_json::to_value(key).unwrap_or_default(),
+                    reason: reason.to_owned(),
+                });
+            }
+        }
     }
 }

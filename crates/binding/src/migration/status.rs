@@ -75,7 +75,9 @@ pub struct TableStatus {
 }
 
 impl MigrationStatus {
-    pub(crate) fn of(document: &Document, meter: Option<Meter>, double_reads: u64, now: Timestamp) -> Self {
+    /// How a migration is doing, from what is stored and what was measured.
+    #[must_use]
+    pub fn of(document: &Document, meter: Option<Meter>, double_reads: u64, now: Timestamp) -> Self {
         let is_at_work = document.has_work() && !document.is_held_up();
         let speed = meter
             .filter(|_| is_at_work)

@@ -16,7 +16,7 @@ impl fmt::Display for Report {
 
 impl Report {
     /// What was found: obstacles, rows, and what is as well to know.
-    pub(crate) fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for obstacle in &self.obstacles {
             writeln!(f, "{obstacle}")?;
         }

@@ -3,7 +3,8 @@
 use super::call::refused;
 use crate::model::keeper::{Keeper, Log};
 use serde_json::json;
-use trestle_binding::{BindError, MigrationPlan, MigrationStatus, PlanOptions, Rate, StartOptions, Watcher};
+use trestle_binding::{BindError, MigrationPlan, MigrationStatus, Rate};
+use trestle_embedded::{PlanOptions, StartOptions, Watcher};
 use trestle_model::Problem;
 use trestle_server::{MigrationCall, MigrationFigures, MigrationKeeper, ModelAnswer};
 

@@ -8,7 +8,7 @@ use crate::model::place::PlaceFlags;
 use crate::model::progress::Progress;
 use crate::model::waiting;
 use crate::open;
-use trestle_binding::Binding;
+use trestle_embedded::Models;
 use trestle_server::{MigrationCall, ModelAnswer};
 
 const PATH: &str = "/_trestle/migrations";
@@ -31,7 +31,7 @@ impl Place {
     }
 
     /// The models of the directory, if it is one: nobody else moves rows there.
-    pub(super) fn binding(&self) -> Option<&Binding> {
+    pub(super) fn models(&self) -> Option<&Models> {
         match self {
             Place::Directory(keeper) => Some(keeper.models()),
             Place::Server { .. } => None,

@@ -6,7 +6,8 @@ use super::{StatusFlags, answered, show};
 use crate::exit::{Code, Failure};
 use crate::runtime;
 use std::io::{self, IsTerminal, Write};
-use trestle_binding::{Binding, MigrationStatus};
+use trestle_binding::MigrationStatus;
+use trestle_embedded::Models;
 use trestle_server::MigrationCall;
 
 /// `trestle migrate status`.
@@ -32,12 +33,12 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
 
 /// What follows a start: in a directory nobody else moves the rows; a server does by itself.
 pub(super) fn go_on(place: &Place, model: &str, watch: bool, json: bool) -> Result<(), Failure> {
-    let last = match place.binding() {
-        Some(binding) => swept(binding, model)?,
+    let last = match place.models() {
+        Some(models) => swept(models, model)?,
         None if watch => followed(place, model)?,
         None => asked(place, model)?,
     };
-    if !watch && place.binding().is_none() {
+    if !watch && place.models().is_none() {
         if json {
             show::status(&last, json);
         }
@@ -54,13 +55,13 @@ pub(super) fn go_on(place: &Place, model: &str, watch: bool, json: bool) -> Resu
 }
 
 /// Moves the rows of a directory.
-fn swept(binding: &Binding, model: &str) -> Result<MigrationStatus, Failure> {
+fn swept(models: &Models, model: &str) -> Result<MigrationStatus, Failure> {
     let mut bar = Bar::new();
     let mut watch = |status: &MigrationStatus| {
         bar.show(status);
         true
     };
-    let last = binding.sweep(Some(model), &mut watch);
+    let last = models.sweep(Some(model), &mut watch);
     bar.clear();
     last.map_err(Failure::failed)
 }

@@ -1,8 +1,9 @@
 //! Whoever is asked about models in this process: the server's admin call, and commands on a directory.
 
 use crate::migrate::refused;
-use trestle_binding::{ApplyOptions, BindError, Binding, RepairOptions, Report, Step, Watcher};
+use trestle_binding::{BindError, Report, Step};
 use trestle_embedded::Embedded;
+use trestle_embedded::{ApplyOptions, Models, RepairOptions, Watcher};
 use trestle_model::Problem;
 use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
 
@@ -11,7 +12,7 @@ use trestle_server::{ModelAnswer, ModelCall, ModelKeeper};
 pub(crate) struct Keeper(pub(crate) Embedded);
 
 impl Keeper {
-    pub(crate) fn models(&self) -> &Binding {
+    pub(crate) fn models(&self) -> &Models {
         self.0.models()
     }
 

@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
-use trestle_binding::{Step, Watcher};
+use trestle_binding::Step;
+use trestle_embedded::Watcher;
 
 /// Between two signs of progress on a terminal.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -3,7 +3,8 @@
 use crate::exit::{Code, Failure};
 use crate::model::keeper::Log;
 use std::path::{Path, PathBuf};
-use trestle_binding::{ApplyOptions, BindError, Binding, Report, Standing};
+use trestle_binding::{BindError, Report};
+use trestle_embedded::{ApplyOptions, Models, Standing};
 use trestle_embedded::{Embedded, OpenError};
 
 /// Applies what was given, then lets the database work with all stored models.
@@ -29,7 +30,7 @@ pub(super) fn begin(db: &Embedded, files: &[PathBuf]) -> Result<(), Failure> {
 
 /// Applies a file that brings something new. A version that is there already stays as it is: a server that is started again with
 /// the file it was first started with does not undo what was applied since.
-fn apply(models: &Binding, file: &Path) -> Result<(), Failure> {
+fn apply(models: &Models, file: &Path) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))?;
     let standing = models.standing(&text).map_err(Failure::failed)?;

@@ -116,13 +116,13 @@ impl Routes {
     /// The routes of all models and of a route file; or what is wrong with them. Changes are typed by these models from
     /// here on.
     fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, String> {
-        let binding = self.models.models();
-        let names = binding.list().into_iter().map(|summary| summary.name);
-        let stored = |name: String| Some((binding.text(&name).ok()?, binding.model(&name).ok()?));
-        let models: Vec<(String, Arc<Model>)> = names.filter_map(stored).collect();
+        let stored = self.models.models();
+        let names = stored.list().into_iter().map(|summary| summary.name);
+        let sound = |name: String| Some((stored.text(&name).ok()?, stored.model(&name).ok()?));
+        let models: Vec<(String, Arc<Model>)> = names.filter_map(sound).collect();
         // What was written before a migration is typed by the version of then.
         self.typer
-            .set(binding.versions().map_err(|error| error.to_string())?);
+            .set(stored.versions().map_err(|error| error.to_string())?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
         let mut routes = Vec::new();
         for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {

@@ -4,6 +4,7 @@
 
 mod expiry_while_closed;
 mod lifetime;
+mod models;
 mod own_tables;
 mod repair;
 mod routes;

@@ -3,7 +3,8 @@
 use crate::support::{World, apply, model, put, rows, until};
 use serde_json::json;
 use std::time::Duration;
-use trestle_binding::{ApplyOptions, BindError, Nobody, Outcome};
+use trestle_binding::{BindError, Outcome};
+use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_embedded::{Embedded, OpenError, Options};
 use trestle_engine::Engine;
 use trestle_env::Clock;

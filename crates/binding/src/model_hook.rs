@@ -1,0 +1,186 @@
+//! The hook: several models, each asked about its own tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trestle_api::{Error, Taken};
+use trestle_env::Timestamp;
+use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
+use trestle_item::Item;
+use trestle_model::{Model, Refusal, Stopped};
+
+use crate::migration::{Moving, TableFormer};
+
+/// ModelHook that are enforced together. *Invariant*: no table is in two of them.
+#[derive(Clone, Debug, Default)]
+pub struct ModelHook {
+    by_table: HashMap<String, Arc<Model>>,
+    /// Tables whose rows move to other keys, and whether any may still have to.
+    moving: HashMap<String, (Arc<Moving>, bool)>,
+}
+
+/// A table that two models claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    pub table: String,
+    /// The model that has it.
+    pub by: String,
+}
+
+impl ModelHook {
+    /// Takes in another model, unless it claims a table that is another's.
+    pub fn add(&mut self, model: &Arc<Model>) -> Result<(), Claimed> {
+        for table in model.tables() {
+            if let Some(other) = self.by_table.get(table.table_name()) {
+                return Err(Claimed {
+                    table: table.table_name().to_owned(),
+                    by: other.name().to_owned(),
+                });
+            }
+        }
+        for table in model.tables() {
+            self.by_table
+                .insert(table.table_name().to_owned(), Arc::clone(model));
+        }
+        Ok(())
+    }
+
+    /// Rows of a model that was taken in move: keys of two layouts are understood in its tables.
+    pub fn move_rows(&mut self, moving: &Arc<Moving>, may_hold_rows: bool) {
+        for table in moving.relayout().tables() {
+            self.moving
+                .insert(table.to_owned(), (Arc::clone(moving), may_hold_rows));
+        }
+    }
+
+    /// The model of a table.
+    #[must_use]
+    pub fn of_table(&self, table: &str) -> Option<&Arc<Model>> {
+        self.by_table.get(table)
+    }
+}
+
+impl Hook for ModelHook {
+    fn covers(&self, table: &str) -> bool {
+        self.by_table.contains_key(table)
+    }
+
+    fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
+        let (moving, may_hold_rows) = self.moving.get(table)?;
+        Some(Arc::new(TableFormer {
+            moving: Arc::clone(moving),
+            table: table.to_owned(),
+            may_hold_rows: *may_hold_rows,
+        }))
+    }
+
+    fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
+        match (self.of_table(table), self.moving.get(table)) {
+            (Some(model), Some((moving, _))) => moving.key(model, table, given),
+            (Some(model), None) => model.key_of(table, given).map_err(|refusal| refused(&refusal)),
+            (None, _) => Ok(given.clone()),
+        }
+    }
+
+    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+        match (self.of_table(table), self.moving.get(table)) {
+            (Some(model), Some((moving, _))) => moving.place(model, table, item, now),
+            (Some(model), None) => {
+                let placed = model.place(table, item, now.as_millis());
+                placed.map_err(|refusal| refused(&refusal))
+            }
+            (None, _) => Ok(item),
+        }
+    }
+
+    fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        match changes {
+            [one] => match self.of_table(one.table) {
+                Some(model) => asked(model, changes, rows),
+                None => Ok(Verdict::default()),
+            },
+            several => self.each_asked(several, rows),
+        }
+    }
+}
+
+impl ModelHook {
+    /// What the models make of several changes: each is asked about those of its own tables.
+    fn each_asked(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+        let mut verdict = Verdict {
+            rows: vec![Becomes::AsWritten; changes.len()],
+            ..Verdict::default()
+        };
+        for (model, positions) in self.by_model(changes) {
+            let own: Vec<Change<'_>> = positions
+                .iter()
+                .filter_map(|at| changes.get(*at).copied())
+                .collect();
+            let of_model = asked(model, &own, rows).map_err(|refused| Refused {
+                at: refused.at.and_then(|at| positions.get(at).copied()),
+                error: refused.error,
+            })?;
+            for (at, becomes) in positions.into_iter().zip(of_model.rows) {
+                if let Some(slot) = verdict.rows.get_mut(at) {
+                    *slot = becomes;
+                }
+            }
+            verdict.companions.extend(of_model.companions);
+        }
+        Ok(verdict)
+    }
+
+    /// The models of several changes, each with the positions of its own.
+    fn by_model(&self, changes: &[Change<'_>]) -> Vec<(&Arc<Model>, Vec<usize>)> {
+        let mut by_model: Vec<(&Arc<Model>, Vec<usize>)> = Vec::new();
+        for (at, change) in changes.iter().enumerate() {
+            let Some(model) = self.of_table(change.table) else {
+                continue;
+            };
+            match by_model.iter_mut().find(|(known, _)| Arc::ptr_eq(known, model)) {
+                Some((_, positions)) => positions.push(at),
+                None => by_model.push((model, vec![at])),
+            }
+        }
+        by_model
+    }
+}
+
+/// What a model makes of the changes of a request in its tables.
+fn asked(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
+    model.change(changes, rows).map_err(|blamed| Refused {
+        at: Some(blamed.at),
+        error: stopped(blamed.why),
+    })
+}
+
+/// Why a model does not let something happen, as a client sees it.
+pub fn stopped(stopped: Stopped) -> Error {
+    match stopped {
+        Stopped::Refused(refusal) => refused(&refusal),
+        Stopped::Rows(error) => error,
+    }
+}
+
+/// A refusal as a client sees it.
+pub(crate) fn refused(refusal: &Refusal) -> Error {
+    let message = refusal.to_string();
+    match refusal.cause() {
+        Refusal::Taken {
+            entity,
+            attributes,
+            value,
+            owner,
+        } => {
+            let taken = Taken {
+                entity: entity.clone(),
+                attributes: attributes.clone(),
+                value: value.clone(),
+                owner: owner.clone(),
+            };
+            Error::taken(message, taken)
+        }
+        Refusal::Defect { .. } => Error::internal(message),
+        _ => Error::validation(message),
+    }
+}

@@ -1,0 +1,160 @@
+//! The models of one database: those that are stored with it, enforced by its commits.
+
+mod apply;
+mod audit;
+mod begin;
+mod call;
+mod clear;
+mod counts;
+mod describe;
+mod fill;
+mod inspect;
+mod mending;
+mod repair;
+mod steer;
+mod step;
+mod survey;
+mod sweep;
+mod sweeper;
+mod verify;
+mod versions;
+mod watcher;
+mod work;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_api::Error;
+use trestle_binding::ModelSummary;
+use trestle_binding::clearing;
+use trestle_binding::held::{self, Held, loaded, together};
+use trestle_binding::stored::{self, Stored};
+use trestle_binding::{BindError, migration};
+use trestle_engine::Engine;
+use trestle_env::{Clock, iso_8601_millis};
+use trestle_model::Model;
+
+pub use apply::ApplyOptions;
+pub use begin::{PlanOptions, StartOptions};
+pub use repair::RepairOptions;
+pub(crate) use sweeper::Sweeper;
+pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};
+pub use versions::Standing;
+pub use watcher::{Nobody, Watcher};
+
+/// The models of one database. Shared by reference; one model is applied at a time.
+#[derive(Debug)]
+pub struct Models {
+    engine: Engine,
+    clock: Arc<dyn Clock>,
+    held: Mutex<Vec<Held>>,
+    /// Held while a model is applied or removed, so that the list can be read meanwhile.
+    applying: Mutex<()>,
+}
+
+impl Models {
+    /// Lets the engine enforce all stored models from now on.
+    pub(crate) fn enforce(&self) -> Result<(), BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let held = self.held.lock().clone();
+        let hook = together(&held)?;
+        counts::ensure(&self.engine, loaded(&held))?;
+        Ok(self.engine.install(Vec::new(), Some(Arc::new(hook)))?)
+    }
+
+    /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
+    /// things right. [`Models::enforce`] does, and so does applying a model.
+    pub(crate) fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
+        let held = held::read(engine.documents()?)?;
+        Ok(Models {
+            engine,
+            clock,
+            held: Mutex::new(held),
+            applying: Mutex::new(()),
+        })
+    }
+
+    /// The clock that everything here follows.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The stored models.
+    pub fn list(&self) -> Vec<ModelSummary> {
+        let held = self.held.lock();
+        held.iter().map(summary).collect()
+    }
+
+    /// The text of a stored model.
+    pub fn text(&self, name: &str) -> Result<String, BindError> {
+        let held = self.held.lock();
+        let found = held.iter().find(|held| held.stored.name == name);
+        match found {
+            Some(found) => Ok(found.stored.text.clone()),
+            None => Err(no_model(&held, name)),
+        }
+    }
+
+    /// A stored model.
+    pub fn model(&self, name: &str) -> Result<Arc<Model>, BindError> {
+        let held = self.held.lock();
+        match held.iter().find(|held| held.stored.name == name) {
+            Some(found) => found.model().map(Arc::clone),
+            None => Err(no_model(&held, name)),
+        }
+    }
+
+    /// Forgets a model and all its versions. Its tables and rows stay as they are, and nothing is enforced any more.
+    pub fn remove(&self, name: &str) -> Result<(), BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let held = self.held.lock().clone();
+        let rest: Vec<Held> = held
+            .iter()
+            .filter(|held| held.stored.name != name)
+            .cloned()
+            .collect();
+        let Some(found) = held.iter().find(|held| held.stored.name == name) else {
+            return Err(no_model(&held, name));
+        };
+        found.refuse_while_rows_move()?;
+        let versions = self.stored_versions()?.into_iter();
+        let gone = versions.filter(|stored| stored.name == name);
+        let mut gone: Vec<_> = gone.map(|stored| (stored.document(), None)).collect();
+        gone.push((migration::Document::name(name), None));
+        gone.push((clearing::Document::name(name), None));
+        // Whoever clears up may have more than one to clear up.
+        let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
+        self.engine.install(gone, hook)?;
+        *self.held.lock() = rest;
+        Ok(())
+    }
+}
+
+impl Models {
+    /// Every stored version of every model, in the order of names and versions.
+    fn stored_versions(&self) -> Result<Vec<Stored>, Error> {
+        stored::read(self.engine.documents()?)
+    }
+}
+
+fn no_model(held: &[Held], name: &str) -> BindError {
+    BindError::NoModel {
+        name: name.to_owned(),
+        known: held.iter().map(|held| held.stored.name.clone()).collect(),
+    }
+}
+
+fn summary(held: &Held) -> ModelSummary {
+    let model = held.model.as_ref().ok();
+    let tables = model.iter().flat_map(|model| model.tables());
+    ModelSummary {
+        name: held.stored.name.clone(),
+        version: held.stored.version,
+        applied: format!("{}Z", iso_8601_millis(held.stored.applied)),
+        loads: model.is_some(),
+        filled_in: held.stored.filled_in,
+        tables: tables.map(|table| table.table_name().to_owned()).collect(),
+        entities: model.map_or(0, |model| model.entities().len()),
+    }
+}

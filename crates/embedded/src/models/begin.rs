@@ -1,0 +1,421 @@
+//! A migration's beginning: planned, started, or turned around.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trestle_binding::held::{Migration, together};
+use trestle_binding::migration::{
+    Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, TableProgress,
+};
+use trestle_binding::stored::Stored;
+use trestle_binding::{Outcome, Step};
+use trestle_model::{Hindrance, Model, Relayout};
+
+use super::step;
+use super::survey::Survey;
+use super::watcher::Watcher;
+use super::work::Work;
+use super::{ApplyOptions, BindError, Held, Models};
+
+/// For rows that do not move and lack something.
+const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`, of a version that has all that is new \
+                          but the keys of the version in effect";
+
+/// How to plan a migration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Do not keep the plan.
+    pub dry_run: bool,
+    /// Delete global indexes that the model does not have, and build anew those that differ.
+    pub delete_indexes: bool,
+}
+
+/// How to start a migration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StartOptions {
+    /// How fast rows move.
+    pub rate: Rate,
+    /// Whether it is done as soon as it is verified.
+    pub finish: bool,
+    /// Whether the sweep waits until it is resumed; rows that are written move all the same.
+    pub paused: bool,
+    /// Delete global indexes that the model does not have, and build anew those that differ.
+    pub delete_indexes: bool,
+}
+
+/// A way between two versions: out to a new one, or back to the one before.
+struct Way {
+    work: Work,
+    relayout: Result<Relayout, Vec<Hindrance>>,
+    /// The way that rows have come, if this is the way back.
+    come: Option<Arc<Moving>>,
+    /// The version that rows come from.
+    former: Arc<Model>,
+    /// How many rows of each entity move, by entity.
+    moves: BTreeMap<String, u64>,
+    plan: MigrationPlan,
+}
+
+impl Models {
+    /// Looks at the versions, the tables and every row, and says what a migration to the model in `text` would do or what
+    /// stands in its way. The plan is kept, so that it can be started by the model's name.
+    pub fn plan_migration(
+        &self,
+        text: &str,
+        options: PlanOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<MigrationPlan, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let mut way = self.way_out(text, options.delete_indexes)?;
+        self.survey(&mut way, watcher)?;
+        if !way.plan.is_refused() && !options.dry_run {
+            self.keep_plan(&way)?;
+        }
+        Ok(way.plan)
+    }
+
+    /// Lets the new version take effect at once: rows are found in both places, and those that are written move. A
+    /// [`Sweeper`](super::sweeper::Sweeper) moves the rest. Everything is looked at again first, as
+    /// [`plan_migration`](Models::plan_migration) does.
+    pub fn start_migration(
+        &self,
+        text: &str,
+        options: StartOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<MigrationPlan, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let mut way = self.way_out(text, options.delete_indexes)?;
+        self.guarded(&mut way, |way| {
+            self.survey(way, watcher)?;
+            match way.plan.is_refused() {
+                true => Ok(()),
+                false => self.set_out(way, options, watcher),
+            }
+        })?;
+        Ok(way.plan)
+    }
+
+    /// The model that a kept plan leads to.
+    pub fn planned_model(&self, name: Option<&str>) -> Result<String, BindError> {
+        let migration = self.migration(name)?;
+        let planned = migration.document.text.clone();
+        planned.ok_or_else(|| BindError::NotNow {
+            model: migration.document.model.clone(),
+            state: migration.document.state,
+            cannot: "it cannot be started",
+            next: migration.status(self.clock.now()).next,
+        })
+    }
+
+    /// Goes back to the version before: it takes effect at once, as a version of its own, and rows move back. A plan that
+    /// was not started is forgotten. Refused if there are rows that the version before cannot hold.
+    pub fn roll_back_migration(
+        &self,
+        name: Option<&str>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<MigrationPlan>, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let migration = self.migration(name)?;
+        match migration.document.state {
+            MigrationState::Planned => {
+                self.forget_plan(migration)?;
+                return Ok(None);
+            }
+            MigrationState::RollingBack => return Err(migration.on_the_move()),
+            state @ (MigrationState::Done | MigrationState::RolledBack) => {
+                return Err(BindError::NotNow {
+                    model: migration.document.model,
+                    state,
+                    cannot: "it cannot be rolled back",
+                    next: "plan a migration to the version you want: `trestle migrate plan FILE`".to_owned(),
+                });
+            }
+            MigrationState::Dual
+            | MigrationState::Sweeping
+            | MigrationState::Verifying
+            | MigrationState::Verified => {}
+        }
+        let mut way = self.way_back(&migration)?;
+        self.guarded(&mut way, |way| {
+            self.survey(way, watcher)?;
+            match way.plan.is_refused() {
+                true => Ok(()),
+                false => self.turn_round(way, migration, watcher),
+            }
+        })?;
+        Ok(Some(way.plan))
+    }
+
+    /// Does the work while nothing is written that could not move. If the version in effect is still the same
+    /// afterwards, so is the usual hook.
+    fn guarded(
+        &self,
+        way: &mut Way,
+        work: impl FnOnce(&mut Way) -> Result<(), BindError>,
+    ) -> Result<(), BindError> {
+        if let Ok(relayout) = &way.relayout {
+            let guard = Guard::new(together(&self.held.lock())?, relayout.clone());
+            self.engine.install(Vec::new(), Some(Arc::new(guard)))?;
+        }
+        let worked = work(way);
+        if worked.is_err() || way.plan.is_refused() {
+            let hook = together(&self.held.lock())?;
+            self.engine.install(Vec::new(), Some(Arc::new(hook)))?;
+        }
+        worked
+    }
+
+    fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Way, BindError> {
+        let options = ApplyOptions {
+            delete_indexes,
+            ..ApplyOptions::default()
+        };
+        let work = self.prepare(text, options)?;
+        let Some(before) = &work.before else {
+            return Err(super::no_model(&work.others, work.model.name()));
+        };
+        before.refuse_while_rows_move()?;
+        let former = Arc::clone(before.model()?);
+        let relayout = Relayout::between(&former, &work.model);
+        if relayout.as_ref().is_ok_and(Relayout::is_empty) {
+            return Err(BindError::NothingMoves {
+                model: before.stored.name.clone(),
+                version: before.stored.version,
+            });
+        }
+        Ok(Way::new(work, relayout, former, None))
+    }
+
+    fn way_back(&self, migration: &Migration) -> Result<Way, BindError> {
+        let document = &migration.document;
+        let versions = self.stored_versions()?.into_iter();
+        let mut before =
+            versions.filter(|stored| stored.name == document.model && stored.version == document.from);
+        let text = before.next().map(|stored| stored.text).unwrap_or_default();
+        let work = self.prepare(&text, ApplyOptions::default())?;
+        let former = self.model(&document.model)?;
+        let Some(moving) = migration.moving()? else {
+            return Err(migration.on_the_move());
+        };
+        let relayout = moving.relayout().reversed();
+        Ok(Way::new(work, relayout, former, Some(Arc::clone(moving))))
+    }
+
+    /// Compares tables, then looks at every row.
+    fn survey(&self, way: &mut Way, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+        let work = &mut way.work;
+        let existing = work.compare_tables(&self.engine)?;
+        if let Ok(relayout) = &way.relayout {
+            let model = Arc::clone(&work.model);
+            let now_ms = self.clock.now().as_millis();
+            for table in existing.iter().filter_map(|name| model.table(name)) {
+                if work.is_blocked(table.table_name()) {
+                    continue;
+                }
+                step::wait(&self.engine, table.table_name())?;
+                let come = way.come.as_ref().map(|moving| moving.relayout());
+                let survey = Survey::new(&self.engine, relayout, &model, table, now_ms);
+                let found = survey.of_way_back(come).run(watcher)?;
+                for (entity, rows) in found.moves {
+                    *way.moves.entry(entity).or_default() += rows;
+                }
+                way.plan.slow_reads.extend(found.slow);
+                work.found(found.rows, FILL_FIRST);
+            }
+        }
+        way.conclude();
+        Ok(())
+    }
+
+    fn keep_plan(&self, way: &Way) -> Result<(), BindError> {
+        let Some(before) = &way.work.before else {
+            return Ok(());
+        };
+        let version = before.stored.version;
+        let now = self.clock.now();
+        let document = Document::planned(&before.stored.name, (version, version + 1), &way.work.text, now);
+        self.store_migration(Migration::new(document, None))
+    }
+
+    fn forget_plan(&self, mut migration: Migration) -> Result<(), BindError> {
+        migration.document.text = None;
+        migration
+            .document
+            .enter(MigrationState::RolledBack, self.clock.now());
+        self.store_migration(migration)
+    }
+
+    /// Takes the steps; with the model's, the new version is in effect.
+    fn set_out(
+        &self,
+        way: &mut Way,
+        options: StartOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), BindError> {
+        let version = self.take_steps(way, watcher)?;
+        let now = self.clock.now();
+        let Some(before) = &way.work.before else {
+            return Ok(());
+        };
+        let mut document = Document::planned(&before.stored.name, (before.stored.version, version), "", now);
+        document.text = None;
+        document.rate = options.rate;
+        document.finishes = options.finish;
+        document.paused = options.paused;
+        document.started = Some(now);
+        document.tables = way.tables();
+        document.enter(MigrationState::Dual, now);
+        self.take_effect(way, document, version)
+    }
+
+    fn turn_round(
+        &self,
+        way: &mut Way,
+        migration: Migration,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), BindError> {
+        let version = self.take_steps(way, watcher)?;
+        let mut document = migration.document.clone();
+        document.double_reads = migration.status(self.clock.now()).double_reads;
+        document.back = Some(version);
+        document.paused = false;
+        document.error = None;
+        document.tables = way.tables();
+        document.enter(MigrationState::RollingBack, self.clock.now());
+        document.begin_pass(false, self.clock.now());
+        self.take_effect(way, document, version)
+    }
+
+    /// Takes the steps that are a matter of tables; the version that the model gets.
+    fn take_steps(&self, way: &Way, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
+        let mut version = 0;
+        for step in &way.work.report.steps {
+            watcher.step(step);
+            match step {
+                Step::StoreModel { version: next } => version = *next,
+                step => step::take(&self.engine, &way.work.model, step)?,
+            }
+        }
+        Ok(version)
+    }
+
+    /// Version, migration and both layouts: one commit.
+    fn take_effect(&self, way: &mut Way, document: Document, version: u64) -> Result<(), BindError> {
+        let Ok(relayout) = &way.relayout else {
+            return Ok(());
+        };
+        let moving = Moving::new(relayout.clone(), Arc::clone(&way.former), document.double_reads);
+        let stored = Stored {
+            name: document.model.clone(),
+            version,
+            applied: self.clock.now(),
+            filled_in: way.work.waiting.is_empty(),
+            heads_made: way.work.heads_made(),
+            text: way.work.text.clone(),
+        };
+        self.store_both(Held {
+            stored,
+            model: Ok(Arc::clone(&way.work.model)),
+            migration: Some(Migration::new(document, Some(Ok(Arc::new(moving))))),
+            clearing: None,
+        })?;
+        way.plan.report.outcome = Outcome::Applied;
+        way.plan.report.version = Some(version);
+        self.clock.signal().ring();
+        Ok(())
+    }
+}
+
+impl Way {
+    fn new(
+        work: Work,
+        relayout: Result<Relayout, Vec<Hindrance>>,
+        former: Arc<Model>,
+        come: Option<Arc<Moving>>,
+    ) -> Self {
+        let plan = MigrationPlan {
+            report: work.report.clone(),
+            back: come.is_some(),
+            moves: Vec::new(),
+            hindrances: Vec::new(),
+            slow_reads: Vec::new(),
+            can_be_rolled_back: false,
+        };
+        Way {
+            work,
+            relayout,
+            come,
+            former,
+            moves: BTreeMap::new(),
+            plan,
+        }
+    }
+
+    /// The tables in which rows move, and what was found there.
+    fn tables(&self) -> Vec<TableProgress> {
+        let relayout = self.relayout.iter();
+        let tables = relayout.flat_map(Relayout::tables);
+        let progress = tables.map(|table| {
+            let mut rows = self.work.report.rows.iter();
+            let found = rows.find(|rows| rows.table == table);
+            let (rows, to_move) = found.map_or((0, 0), |rows| (rows.looked_at, rows.to_move));
+            TableProgress::new(table, rows, to_move)
+        });
+        progress.collect()
+    }
+
+    /// What remains to be done, and whether it can be.
+    fn conclude(&mut self) {
+        self.work.conclude();
+        let plan = &mut self.plan;
+        match &self.relayout {
+            Ok(relayout) => {
+                let rows = |entity: &str| self.moves.get(entity).copied().unwrap_or_default();
+                let moves = relayout.moves();
+                plan.moves = moves
+                    .map(|moved| PlannedMove::of(&moved, rows(moved.entity)))
+                    .collect();
+                if self.come.is_none() {
+                    let (is_possible, note) = way_back(relayout);
+                    plan.can_be_rolled_back = is_possible;
+                    self.work.report.notes.push(note);
+                }
+            }
+            Err(hindrances) => plan.hindrances.clone_from(hindrances),
+        }
+        for pattern in &plan.slow_reads {
+            self.work.report.notes.push(format!(
+                "access pattern {pattern} looks at the whole table while rows move: its parameters do not say where they \
+                 lay before"
+            ));
+        }
+        if !plan.hindrances.is_empty() {
+            self.work.report.outcome = Outcome::Refused;
+        }
+        let rows = self.work.report.rows.iter().filter(|rows| rows.to_move > 0);
+        let moves: Vec<Step> = rows
+            .map(|rows| Step::MoveRows {
+                table: rows.table.clone(),
+                rows: rows.to_move,
+            })
+            .collect();
+        self.work.report.steps.extend(moves);
+        self.plan.report = self.work.report.clone();
+    }
+}
+
+/// Whether a migration can be rolled back, in words.
+fn way_back(relayout: &Relayout) -> (bool, String) {
+    match relayout.reversed() {
+        Ok(_) => (
+            true,
+            "it can be rolled back until it is finished, unless rows are written that the version before cannot hold"
+                .to_owned(),
+        ),
+        Err(hindrances) => {
+            let why = hindrances.iter().map(|hindrance| hindrance.message.as_str());
+            let why: Vec<&str> = why.collect();
+            (false, format!("it cannot be rolled back: {}", why.join("; ")))
+        }
+    }
+}

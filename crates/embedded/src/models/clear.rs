@@ -1,0 +1,116 @@
+//! Removing the rows of effects that were dropped: a page at a time, each looked at again in the commit that removes it.
+
+use std::sync::Arc;
+
+use trestle_binding::clearing::{Clearing, Document};
+use trestle_binding::rows::key_of;
+use trestle_hook::Companion;
+
+use super::sweep::with_walked;
+use super::{BindError, Held, Models};
+
+/// Rows that are looked at in one go.
+const PAGE: usize = 500;
+/// The position is stored after so many pages. What is done twice after a crash does no harm.
+const PAGES_BETWEEN: u64 = 32;
+
+impl Models {
+    /// The models that have rows to remove.
+    pub(crate) fn to_clear(&self) -> Vec<String> {
+        let held = self.held.lock();
+        let clearing = held.iter().filter(|held| held.clearing.is_some());
+        clearing.map(|held| held.stored.name.clone()).collect()
+    }
+
+    /// Looks at a page of a model's rows. Says whether there is more to do.
+    pub(crate) fn clear_page(&self, model: &str) -> Result<bool, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        self.clear_next(model)
+    }
+
+    /// Removes everything that an earlier version of a model left behind, before the next version takes effect.
+    pub(super) fn clear_all(&self, model: &str) -> Result<(), BindError> {
+        while self.clear_next(model)? {}
+        Ok(())
+    }
+
+    fn clear_next(&self, model: &str) -> Result<bool, BindError> {
+        let held = self.held.lock().clone();
+        let mut held = held.into_iter();
+        let held = held.find(|held| held.stored.name == model && held.clearing.is_some());
+        let Some((held, clearing)) = held.and_then(|held| Some((held.clone(), held.clearing?))) else {
+            return Ok(false);
+        };
+        let mut document = clearing.document.clone();
+        match document.tables.iter_mut().find(|table| !table.finished) {
+            Some(table) => {
+                let name = table.table.clone();
+                let next = self.clear_rows(&held, &clearing, &name, table.position.as_deref())?;
+                table.page(PAGE as u64, 0, next.map(with_walked));
+            }
+            None => {
+                self.engine.store_documents(vec![(Document::name(model), None)])?;
+                self.hold_clearing(model, None);
+                return Ok(false);
+            }
+        }
+        let pages: u64 = document
+            .tables
+            .iter()
+            .map(|table| table.looked_at / PAGE as u64)
+            .sum();
+        if pages.is_multiple_of(PAGES_BETWEEN) {
+            self.engine.store_documents(vec![document.to_document()?])?;
+        }
+        self.hold_clearing(model, Some(Clearing { document, ..clearing }));
+        Ok(true)
+    }
+
+    /// Removes the rows of one page that were left behind; where the next page begins.
+    fn clear_rows(
+        &self,
+        held: &Held,
+        clearing: &Clearing,
+        table: &str,
+        from: Option<&[u8]>,
+    ) -> Result<Option<Vec<u8>>, BindError> {
+        let present = held.model()?;
+        let former = &clearing.leftovers.0;
+        let Some(known) = former.table(table).filter(|_| present.table(table).is_some()) else {
+            return Ok(None);
+        };
+        let page = self.engine.lying(table, from, PAGE)?;
+        let left = page
+            .rows
+            .iter()
+            .filter(|row| clearing.leftovers.has(present, table, row));
+        let keys: Vec<_> = left.map(|row| key_of(known, row)).collect();
+        if !keys.is_empty() {
+            let (leftovers, present) = (clearing.leftovers.clone(), Arc::clone(present));
+            let table = table.to_owned();
+            let amendment = self.engine.amend(move |rows, _| {
+                let mut removed = Vec::new();
+                for key in keys {
+                    let row = rows.get(&table, &key)?;
+                    if row.is_some_and(|row| leftovers.has(&present, &table, &row)) {
+                        removed.push(Companion {
+                            table: table.clone(),
+                            key,
+                            item: None,
+                        });
+                    }
+                }
+                Ok((removed, ()))
+            });
+            amendment.wait()?;
+        }
+        Ok(page.next)
+    }
+
+    fn hold_clearing(&self, model: &str, clearing: Option<Clearing>) {
+        let mut held = self.held.lock();
+        if let Some(held) = held.iter_mut().find(|held| held.stored.name == model) {
+            held.clearing = clearing;
+        }
+    }
+}

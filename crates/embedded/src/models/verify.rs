@@ -1,0 +1,115 @@
+//! Whether everything agrees: storage, and everything that is derived by the stored models.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use trestle_api::Error;
+use trestle_binding::held::{Held, read, together};
+use trestle_binding::{ModelFacts, WrongFact};
+use trestle_engine::{Summary, View, Watcher};
+use trestle_env::Timestamp;
+use trestle_model::audit::AuditOptions;
+
+use super::audit::audit;
+
+/// What is verified besides storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// Whether the rows of the stored models are audited.
+    pub models: bool,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { models: true }
+    }
+}
+
+/// Hears of a verification while it runs.
+pub trait VerifyWatcher: Watcher {
+    /// A derived fact disagrees with its rows.
+    fn wrong(&mut self, fact: &WrongFact);
+}
+
+/// What was verified, and what was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Storage.
+    pub storage: Summary,
+    /// The stored models.
+    pub models: Vec<ModelFacts>,
+    /// Derived facts that disagree with their rows.
+    pub wrong_facts: u64,
+}
+
+impl Verified {
+    /// Everything that disagrees.
+    #[must_use]
+    pub fn disagreements(&self) -> u64 {
+        self.storage.disagreements + self.wrong_facts
+    }
+}
+
+/// Verifies everything that a view holds. Fails only when the store cannot be read.
+pub fn verify(
+    view: &mut View,
+    now: Timestamp,
+    options: VerifyOptions,
+    watcher: &mut dyn VerifyWatcher,
+) -> Result<Verified, Error> {
+    let storage = view.verify(&mut *watcher);
+    let storage = storage.map_err(|error| Error::internal(error.to_string()))?;
+    let mut verified = Verified {
+        storage,
+        ..Verified::default()
+    };
+    if options.models && view.damage().is_none() {
+        verified.models = models(view, now, watcher)?;
+    }
+    verified.wrong_facts = verified.models.iter().map(ModelFacts::disagreements).sum();
+    Ok(verified)
+}
+
+fn models(
+    view: &mut View,
+    now: Timestamp,
+    watcher: &mut dyn VerifyWatcher,
+) -> Result<Vec<ModelFacts>, Error> {
+    let held = read(view.documents()?)?;
+    let loading: Vec<Held> = held.iter().filter(|held| held.model.is_ok()).cloned().collect();
+    let hook = together(&loading).map_err(|error| error.to_string());
+    if let Ok(hook) = &hook {
+        view.install(Arc::new(hook.clone()));
+    }
+    let mut models = Vec::new();
+    for held in &held {
+        let mut facts = ModelFacts::new(&held.stored.name, held.stored.version);
+        match (&hook, held.model()) {
+            (_, Err(error)) => facts.not_audited = Some(error.to_string()),
+            (Err(why), Ok(_)) => facts.not_audited = Some(why.clone()),
+            (Ok(_), Ok(model)) => {
+                let audited = audit(
+                    view,
+                    model,
+                    now,
+                    AuditOptions::default(),
+                    held.leftovers(),
+                    &mut |rows| {
+                        watcher.progress("rows of models", rows);
+                    },
+                )?;
+                facts.rows = audited.rows;
+                facts.to_do.rows_to_move = audited.to_move;
+                facts.to_do.rows_to_clear = audited.to_clear;
+                facts.found(&audited.findings, held.stored.filled_in);
+                if held.stored.filled_in {
+                    for finding in &audited.findings.kept {
+                        watcher.wrong(&WrongFact::from(finding));
+                    }
+                }
+            }
+        }
+        models.push(facts);
+    }
+    Ok(models)
+}

@@ -1,0 +1,246 @@
+//! A model on its way into the database: what stands in its way, what has to be done, and what is as well to know.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use trestle_api::Error;
+use trestle_binding::clearing::{Clearing, Leftovers};
+use trestle_binding::plan::plan;
+use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
+use trestle_engine::Engine;
+use trestle_model::{Effect, Entity, Head, Model, Relayout};
+
+use super::{ApplyOptions, BindError, Held, describe};
+
+/// A model on its way into the database.
+pub(super) struct Work {
+    pub(super) text: String,
+    pub(super) model: Arc<Model>,
+    /// Its newest version so far, and what that said, if it loads.
+    pub(super) before: Option<Held>,
+    pub(super) others: Vec<Held>,
+    pub(super) options: ApplyOptions,
+    /// Tables with rows that lack something, or from which something follows that was not made.
+    pub(super) waiting: Vec<String>,
+    pub(super) report: Report,
+    /// What moves between the version before and this one, if anything does and it can.
+    pub(super) relayout: Option<Relayout>,
+    /// Rows of effects that this version does not have.
+    pub(super) clearing: Option<Clearing>,
+    /// Heads that stay where they are when rows are filled in.
+    pub(super) set_back: HashSet<Vec<u8>>,
+}
+
+impl Work {
+    /// What was applied before stays in effect until its rows are in their places.
+    pub(super) fn refuse_while_rows_move(&self) -> Result<(), BindError> {
+        match &self.before {
+            Some(held) if self.is_changed() || self.options.fill => held.refuse_while_rows_move(),
+            _ => Ok(()),
+        }
+    }
+
+    /// What moves between the version before and this one, if anything does and it can.
+    pub(super) fn moves_from_before(&self) -> Option<Relayout> {
+        let before = self.before.as_ref().filter(|_| self.is_changed());
+        let before = before.and_then(|held| held.model.as_ref().ok())?;
+        let relayout = Relayout::between(before, &self.model).ok()?;
+        (!relayout.is_empty()).then_some(relayout)
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        self.before
+            .as_ref()
+            .is_none_or(|held| held.stored.text != self.text)
+    }
+
+    fn was_filled_in(&self) -> bool {
+        self.before.as_ref().is_some_and(|held| held.stored.filled_in)
+    }
+
+    /// Rows written under the same text fit already.
+    pub(super) fn needs_inspection(&self) -> bool {
+        self.is_changed() || (self.options.fill && !self.was_filled_in())
+    }
+
+    /// Compares the tables that are there with those of the model; the names of those that are there.
+    pub(super) fn compare_tables(&mut self, engine: &Engine) -> Result<Vec<String>, Error> {
+        let there = describe::tables(engine, &self.model)?;
+        let plan = plan(&self.model, &there, self.options.delete_indexes);
+        self.report.steps = plan.steps;
+        self.report.obstacles = plan.obstacles;
+        self.report.notes = plan.notes;
+        self.claims();
+        Ok(plan.existing)
+    }
+
+    /// Tables that another model has, and tables that the model had.
+    fn claims(&mut self) {
+        for other in self.others.iter().filter_map(|held| held.model.as_ref().ok()) {
+            for table in other.tables() {
+                if self.model.table(table.table_name()).is_some() {
+                    self.report.obstacles.push(Obstacle {
+                        table: table.table_name().to_owned(),
+                        what: "its model".to_owned(),
+                        there: format!("model {}", other.name()),
+                        wanted: format!("model {}", self.model.name()),
+                        way_out: format!(
+                            "a table has one model: give one of the two a `table_prefix`, or put the entities into one \
+                             model, or let go of the other (`trestle model remove {}`)",
+                            other.name()
+                        ),
+                    });
+                }
+            }
+        }
+        let before = self.before.as_ref().and_then(|held| held.model.as_ref().ok());
+        for table in before.iter().flat_map(|before| before.tables()) {
+            if self.model.table(table.table_name()).is_none() {
+                self.report.notes.push(format!(
+                    "table {} is no longer in the model; it stays as it is, and nothing is enforced there",
+                    table.table_name()
+                ));
+            }
+        }
+    }
+
+    /// What tells rows that this version leaves behind.
+    pub(super) fn leftovers(&self) -> Vec<Leftovers> {
+        let clearing = self.clearing.iter();
+        clearing.map(|clearing| clearing.leftovers.clone()).collect()
+    }
+
+    /// Whether a row was found that does not fit.
+    pub(super) fn has_misfits(&self) -> bool {
+        self.report.rows.iter().any(|rows| !rows.misfits.is_empty())
+    }
+
+    /// Takes in rows that do not fit, by table.
+    pub(super) fn report_misfits(&mut self, misfits: BTreeMap<String, Vec<Misfit>>) {
+        for (table, misfits) in misfits {
+            let rows = &mut self.report.rows;
+            match rows.iter_mut().find(|rows| rows.table == table) {
+                Some(found) => found.misfits = misfits,
+                None => rows.push(TableRows {
+                    table,
+                    misfits,
+                    ..TableRows::default()
+                }),
+            }
+        }
+    }
+
+    /// Takes in what was found in a table; `way_out` is for rows that lack something.
+    pub(super) fn found(&mut self, rows: TableRows, way_out: &str) {
+        if rows.looked_at == 0 {
+            return;
+        }
+        if rows.to_fill_in > 0 || self.has_new_effects(&rows.table) {
+            self.waiting.push(rows.table.clone());
+        }
+        if rows.to_fill_in > 0 && !self.options.fill {
+            self.report.obstacles.push(Obstacle {
+                table: rows.table.clone(),
+                what: "its rows".to_owned(),
+                there: format!(
+                    "{} of {} rows lack an index key, the tag, a default or an attribute that only the key has",
+                    rows.to_fill_in, rows.looked_at
+                ),
+                wanted: "whole rows".to_owned(),
+                way_out: way_out.to_owned(),
+            });
+        }
+        self.report.rows.push(rows);
+    }
+
+    fn entities_of<'m>(&'m self, table: &str) -> impl Iterator<Item = &'m Entity> {
+        let table = self.model.table(table);
+        table.into_iter().flat_map(|table| self.model.entities_of(table))
+    }
+
+    /// Whether something follows from rows that did not follow before.
+    fn has_new_effects(&self, table: &str) -> bool {
+        let before = self.before.as_ref().filter(|held| held.stored.filled_in);
+        let before = before.and_then(|held| held.model.as_ref().ok());
+        self.entities_of(table).any(|entity| {
+            let known = before.and_then(|before| before.entity(entity.name()));
+            let known = known.map(Entity::effects).unwrap_or_default();
+            let mut effects = entity.effects().iter();
+            effects.any(|effect| is_provable(effect) && !known.contains(effect))
+        })
+    }
+
+    /// The entities whose heads are made already, under an earlier version that said the same about them.
+    pub(super) fn heads_made(&self) -> Vec<String> {
+        let Some(held) = &self.before else {
+            return Vec::new();
+        };
+        let Ok(before) = &held.model else {
+            return Vec::new();
+        };
+        let is_made = |entity: &&Entity| {
+            held.stored.filled_in || held.stored.heads_made.contains(&entity.name().to_owned())
+        };
+        let same = |entity: &&Entity| {
+            let known = before.entity(entity.name());
+            head(entity).is_some() && known.and_then(head) == head(entity)
+        };
+        let made = self.model.entities().iter().filter(same).filter(is_made);
+        made.map(|entity| entity.name().to_owned()).collect()
+    }
+
+    /// Whether something about a table is in the way.
+    pub(super) fn is_blocked(&self, table: &str) -> bool {
+        let mut obstacles = self.report.obstacles.iter();
+        obstacles.any(|obstacle| obstacle.table == table)
+    }
+
+    /// What remains to be done, and whether it can be.
+    pub(super) fn conclude(&mut self) {
+        let before = self.before.as_ref().map(|held| held.stored.version);
+        self.report.version = before;
+        if self.is_changed() {
+            let version = before.unwrap_or(0) + 1;
+            self.report.steps.push(Step::StoreModel { version });
+        }
+        if self.options.fill {
+            let tables = self.waiting.iter().cloned();
+            self.report
+                .steps
+                .extend(tables.map(|table| Step::FillIn { table }));
+        }
+        self.say_what_follows();
+        self.report.outcome = if self.has_misfits() || !self.report.obstacles.is_empty() {
+            Outcome::Refused
+        } else if self.report.steps.is_empty() {
+            Outcome::NothingToDo
+        } else {
+            Outcome::Planned
+        };
+    }
+
+    fn say_what_follows(&mut self) {
+        let outstanding = !self.is_changed() && !self.was_filled_in();
+        if !self.options.fill && (outstanding || !self.waiting.is_empty()) {
+            self.report.notes.push(
+                "what follows from rows of before (heads, inverses, counts, unique values) is made with --fill, not by itself"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+/// A copy that is not in step is as it was.
+fn is_provable(effect: &Effect) -> bool {
+    match effect {
+        Effect::Copy(copy) => copy.in_step.is_some(),
+        _ => true,
+    }
+}
+
+fn head(entity: &Entity) -> Option<&Head> {
+    entity.effects().iter().find_map(|effect| match effect {
+        Effect::Head(head) => Some(head),
+        _ => None,
+    })
+}

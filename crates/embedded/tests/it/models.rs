@@ -1,0 +1,17 @@
+//! Models of an open database: what applying one changes, what it refuses, and what holds afterwards.
+
+mod audit;
+mod constraints;
+mod counts;
+mod effects;
+mod fill;
+mod heads;
+mod identities;
+mod migration;
+mod rows;
+mod stored;
+mod support;
+mod systems;
+mod tables;
+mod updates;
+mod writes;

@@ -1,0 +1,129 @@
+//! Kill -9 in every state: what was in effect is in effect again, and goes on by itself.
+
+use super::{FAST, Shop, former_key, own_row};
+use serde_json::json;
+use trestle_binding::MigrationState;
+use trestle_embedded::{Nobody, PlanOptions, StartOptions};
+
+#[test]
+fn a_plan_survives_and_changes_nothing() {
+    let shop = Shop::with_orders(3);
+    let planned =
+        shop.db()
+            .models()
+            .plan_migration(&super::new_layout(), PlanOptions::default(), &mut Nobody);
+    planned.unwrap();
+    let shop = shop.restarted();
+    assert_eq!(shop.state(), MigrationState::Planned);
+    assert_eq!(
+        shop.db().models().planned_model(Some("shop")).unwrap(),
+        super::new_layout()
+    );
+    assert_eq!(shop.former(), 3);
+    assert_eq!(shop.db().models().list()[0].version, 1);
+    shop.models.put("shop", super::order(4)).unwrap();
+    assert_eq!(shop.former(), 4, "the version before is in effect");
+}
+
+/// Reads and writes as in the midst of a migration.
+fn both_layouts_are_understood(shop: &Shop) {
+    let rows = shop.lying().len();
+    for number in 1..=rows as i64 {
+        assert_eq!(shop.order(number), Some(own_row(number)), "order {number}");
+        let by_old_key = shop.models.get("shop", former_key(number));
+        assert_eq!(
+            by_old_key,
+            Some(own_row(number)),
+            "order {number} by its former key"
+        );
+    }
+    assert_eq!(shop.models.rows("shop").len(), rows);
+}
+
+#[test]
+fn a_restart_in_any_state_goes_on_where_it_was() {
+    for state in [
+        MigrationState::Dual,
+        MigrationState::Sweeping,
+        MigrationState::Verifying,
+        MigrationState::Verified,
+    ] {
+        let shop = Shop::with_orders(300);
+        shop.start(FAST);
+        shop.sweep_until(state);
+        let shop = shop.restarted();
+        assert_eq!(shop.state(), state);
+        both_layouts_are_understood(&shop);
+        assert_eq!(shop.sweep().state, MigrationState::Verified, "after {state}");
+        assert_eq!(shop.former(), 0, "after {state}");
+        both_layouts_are_understood(&shop);
+        shop.db().models().finish_migration(None).unwrap();
+        let shop = shop.restarted();
+        assert_eq!(shop.state(), MigrationState::Done);
+        assert_eq!(shop.models.get("shop", former_key(1)), None, "its key is history");
+    }
+}
+
+#[test]
+fn a_restart_after_every_page_loses_and_repeats_nothing() {
+    let mut shop = Shop::with_orders(700);
+    shop.start(StartOptions { finish: true, ..FAST });
+    let mut restarts = 0;
+    while shop.state() != MigrationState::Done {
+        shop.pages(1);
+        shop = shop.restarted();
+        assert_eq!(shop.lying().len(), 700);
+        restarts += 1;
+        assert!(restarts < 50, "{}", shop.status());
+    }
+    assert_eq!(shop.former(), 0);
+    assert_eq!(shop.models.rows("shop").len(), 700);
+}
+
+#[test]
+fn a_pause_a_rate_and_the_wish_to_finish_survive() {
+    let shop = Shop::with_orders(3);
+    let rate = "77".parse().unwrap();
+    shop.start(StartOptions {
+        rate,
+        finish: true,
+        ..FAST
+    });
+    shop.db().models().pause_migration(None).unwrap();
+    let status = shop.restarted().status();
+    assert_eq!(
+        (status.rate, status.paused, status.finishes_by_itself),
+        (rate, true, true)
+    );
+}
+
+#[test]
+fn a_rollback_goes_on_after_a_restart() {
+    let shop = Shop::with_orders(600);
+    shop.start(FAST);
+    shop.pages(2);
+    shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+    let shop = shop.restarted();
+    assert_eq!(shop.state(), MigrationState::RollingBack);
+    shop.pages(1);
+    let shop = shop.restarted();
+    let row = shop
+        .models
+        .get("shop", json!({"pk": "shop/ann", "sk": "o/00000007"}));
+    assert_eq!(row.unwrap().get("sk"), Some(&"order#00000007".into()));
+    assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+    assert_eq!(shop.former(), 600);
+}
+
+#[test]
+fn how_often_former_places_were_read_is_remembered_across_states() {
+    let shop = Shop::with_orders(3);
+    shop.start(FAST);
+    for number in 1..=3 {
+        shop.order(number);
+    }
+    assert_eq!(shop.status().double_reads, 3);
+    shop.sweep();
+    let shop = shop.restarted();
+    assert_eq!(shop.status().double_reads, 3);
+}
