@@ -9,6 +9,7 @@ mod head;
 mod inverse;
 mod kept;
 mod ledger;
+mod lookup;
 mod members;
 mod order;
 mod orphans;
@@ -29,7 +30,7 @@ use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
-pub use catch_up::NotedCopies;
+pub use catch_up::{CopyPage, NotedCopies};
 pub use copy_note::{COPIES_KEY, COPIES_TABLE, CopyNote, CopyWalk};
 pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub use own_rows::OwnTable;

@@ -45,8 +45,8 @@ pub use effect::{
 };
 pub use effects::audit;
 pub use effects::{
-    Blamed, COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, CopyNote, CopyWalk, NotedCopies, OrphanCount,
-    OwnTable, Stopped,
+    Blamed, COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, CopyNote, CopyPage, CopyWalk, NotedCopies,
+    OrphanCount, OwnTable, Stopped,
 };
 pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};

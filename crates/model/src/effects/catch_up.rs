@@ -1,11 +1,13 @@
 //! Copies that follow in the background: how they are found, and what brings some of them in step.
 
+use std::sync::Arc;
+
 use trestle_env::Timestamp;
 use trestle_hook::{By, Companion, Rows};
 use trestle_item::Item;
 
 use super::copy::{self, Follower};
-use super::copy_note::CopyNote;
+use super::copy_note::{COPIES_TABLE, CopyNote};
 use super::ledger::{Ledger, key_in};
 use super::settle::{identified, settle_all};
 use super::{Stopped, plain};
@@ -55,7 +57,7 @@ impl NotedCopies<'_> {
 
     /// What finds the copies of this original; `None` if it lacks an attribute that is needed.
     pub fn finder(&self, original: &Item) -> Result<Option<Bound>, Refusal> {
-        let original = identified(self.from, std::sync::Arc::new(original.clone()));
+        let original = identified(self.from, Arc::new(original.clone()));
         copy::bound(&self.follower.finder, &original)
     }
 
@@ -65,14 +67,8 @@ impl NotedCopies<'_> {
         Ok(found.map(|row| key_in(table, row)).collect())
     }
 
-    /// The rows that must be written so that the copies in the rows with these keys are as the original is now, with
-    /// everything that follows. None where that is so, or where the original is gone: its copies stay.
-    pub fn catch_up(
-        &self,
-        keys: Vec<Item>,
-        rows: &dyn Rows,
-        now: Timestamp,
-    ) -> Result<Vec<Companion>, Stopped> {
+    /// What brings the copies in the rows with these keys in step.
+    fn catch_up(&self, keys: Vec<Item>, rows: &dyn Rows, now: Timestamp) -> Result<Vec<Companion>, Stopped> {
         let mut ledger = Ledger::new(self.model, rows, now, By::Companion);
         let original = ledger.find(self.from, self.key.clone())?;
         let Some(original) = ledger.row(original).map(|row| identified(self.from, row)) else {
@@ -86,5 +82,66 @@ impl NotedCopies<'_> {
         copy::bring(&mut ledger, self.follower, &original, copies)?;
         settle_all(&mut ledger).map_err(plain)?;
         Ok(ledger.companions(0))
+    }
+}
+
+/// A page of the rows that a note's finder found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyPage {
+    /// The keys of the rows.
+    pub keys: Vec<Item>,
+    /// The note's stamp when the walk began: see [`CopyNote::position`].
+    pub stamp: u64,
+    /// The layout of keys in which `next` has a meaning.
+    pub layout: String,
+    /// Where the next page begins; `None` at the end of the walk.
+    pub next: Option<Item>,
+}
+
+impl Model {
+    /// The rows that must be written so that the copies in the rows with these keys are as the original of a note is now,
+    /// with everything that follows. None where that is so, or where the original is gone: its copies stay.
+    pub fn catch_up(
+        &self,
+        note: &CopyNote,
+        keys: Vec<Item>,
+        rows: &dyn Rows,
+        now: Timestamp,
+    ) -> Result<Vec<Companion>, Stopped> {
+        match self.noted_copies(note) {
+            Some(noted) => noted.catch_up(keys, rows, now),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// As [`Model::catch_up`] for one page, together with the note as it is after the page. None where the note is gone.
+    pub fn catch_up_page(
+        &self,
+        note: &CopyNote,
+        page: CopyPage,
+        rows: &dyn Rows,
+        now: Timestamp,
+    ) -> Result<Vec<Companion>, Stopped> {
+        let key = note.key();
+        let Some(stored) = rows.get(COPIES_TABLE, &key).map_err(Stopped::Rows)? else {
+            return Ok(Vec::new());
+        };
+        let mut companions = self.catch_up(note, page.keys, rows, now)?;
+        // Copies that change originals may have renewed the note itself.
+        let renewed = companions
+            .iter()
+            .position(|companion| companion.table == COPIES_TABLE && companion.key == key);
+        let newest = renewed
+            .and_then(|at| companions.swap_remove(at).item)
+            .unwrap_or(stored);
+        let newest = CopyNote::from_item(&newest);
+        let newest = newest.ok_or_else(|| Refusal::defect("a copy note cannot be read"))?;
+        let after = newest.after_page(page.stamp, &page.layout, page.next);
+        companions.push(Companion {
+            table: COPIES_TABLE.to_owned(),
+            key,
+            item: after.map(|note| Arc::new(note.to_item())),
+        });
+        Ok(companions)
     }
 }

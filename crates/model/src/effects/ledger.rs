@@ -15,6 +15,7 @@ use trestle_item::{AttributeValue, Item, key};
 
 use super::Stopped;
 use super::copy_note::CopyNote;
+use super::lookup::Lookup;
 use super::orphans::{self, OrphanCount};
 use super::own_rows::OwnRows;
 use crate::attribute::said;
@@ -25,6 +26,9 @@ use crate::refusal::Refusal;
 /// The most rows that are settled for one write besides its own. A model whose effects feed each other without end meets
 /// it.
 pub(super) const SETTLED_MAX: usize = 10_000;
+
+/// With so many rows, a query looks at all of them; with more, it looks them up.
+const SCANNED_MAX: usize = 64;
 
 /// A row in the ledger.
 pub(super) type At = usize;
@@ -39,6 +43,7 @@ pub(super) struct Ledger<'m, 'r> {
     entries: Vec<Entry>,
     /// By table and bytes of the key.
     places: HashMap<(usize, Vec<u8>), At>,
+    lookup: Lookup,
     waiting: VecDeque<At>,
     settled: usize,
     /// How many rows are of the request.
@@ -84,6 +89,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             rows,
             entries: Vec::new(),
             places: HashMap::new(),
+            lookup: Lookup::default(),
             waiting: VecDeque::new(),
             settled: 0,
             roots: 0,
@@ -118,6 +124,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             entry.is_own = item.is_some();
             entry.current = item;
             entry.is_given = true;
+            self.lookup.changed(at);
         }
     }
 
@@ -156,6 +163,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
     pub(super) fn prepare(&mut self, at: At, item: Arc<Item>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.current = Some(item);
+            self.lookup.changed(at);
         }
     }
 
@@ -175,6 +183,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             is_own: false,
             cause: self.cause,
         });
+        self.lookup.changed(at);
         at
     }
 
@@ -267,6 +276,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             return;
         }
         entry.current = item.map(Arc::new);
+        self.lookup.changed(at);
         self.wait(at);
     }
 
@@ -308,6 +318,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.settled.clone_from(&item);
             entry.current = item;
+            self.lookup.changed(at);
         }
     }
 
@@ -327,10 +338,25 @@ impl<'m, 'r> Ledger<'m, 'r> {
             };
             self.enter(table, key, stored);
         }
-        let found = self.entries.iter().enumerate().filter(|(_, entry)| {
-            entry.table == table && entry.current.as_ref().is_some_and(|row| finds(query, row))
-        });
-        Ok(found.map(|(at, _)| at).collect())
+        Ok(self.found(table, query))
+    }
+
+    /// The rows here that a query finds, as they will be.
+    fn found(&mut self, table: usize, query: &RowQuery) -> Vec<At> {
+        let entries = &self.entries;
+        let row = |at: At| {
+            let entry = entries.get(at).filter(|entry| entry.table == table)?;
+            entry.current.as_deref()
+        };
+        let candidates = match entries.len() > SCANNED_MAX {
+            true => self
+                .lookup
+                .candidates(table, query, |at, attribute| row(at)?.get(attribute)),
+            false => None,
+        };
+        let mut candidates = candidates.unwrap_or_else(|| (0..entries.len()).collect());
+        candidates.retain(|at| row(*at).is_some_and(|row| finds(query, row)));
+        candidates
     }
 
     /// What is counted for a row of an entity that is not there.
@@ -354,16 +380,16 @@ impl<'m, 'r> Ledger<'m, 'r> {
     }
 
     /// Whether a query finds a row, in storage or among those of this write.
-    pub(super) fn finds_any(&self, table: usize, query: RowQuery) -> Result<bool, Stopped> {
-        let mut entries = self.entries.iter();
-        let is_here = entries.any(|entry| {
-            entry.table == table && entry.current.as_ref().is_some_and(|row| finds(&query, row))
-        });
+    pub(super) fn finds_any(&mut self, table: usize, query: RowQuery) -> Result<bool, Stopped> {
+        if !self.found(table, &query).is_empty() {
+            return Ok(true);
+        }
         let first = RowQuery {
             limit: Some(1),
             ..query
         };
-        Ok(is_here || !self.rows.query(&first).map_err(Stopped::Rows)?.is_empty())
+        let stored = self.rows.query(&first).map_err(Stopped::Rows)?;
+        Ok(!stored.is_empty())
     }
 
     /// What follows from the first rows, the roots: every other row that is not as it was.

@@ -1,7 +1,7 @@
 //! Copies that follow in the background: a note commits with the original, and the copies come later.
 
 use trestle_model::audit::AuditOptions;
-use trestle_model::{Bound, COPIES_TABLE, CopyNote, Model};
+use trestle_model::{Bound, COPIES_TABLE, CopyNote, CopyPage, Model};
 
 use crate::database::{Database, Write, line};
 
@@ -64,7 +64,13 @@ fn catch_up(database: &mut Database, note: &CopyNote) {
     assert!(matches!(finder, Bound::Query { index: Some(index), .. } if index == "by_author"));
     let all: Vec<_> = database.all("rows").cloned().collect();
     let keys = noted.keys(all.iter()).unwrap();
-    let companions = noted.catch_up(keys, database, database.now()).unwrap();
+    let page = CopyPage {
+        keys,
+        stamp: note.stamp,
+        layout: "1".to_owned(),
+        next: None,
+    };
+    let companions = model.catch_up_page(note, page, database, database.now()).unwrap();
     database.store(companions);
 }
 
@@ -149,12 +155,8 @@ fn the_copies_of_an_original_that_is_gone_stay() {
     let noted = model.noted_copies(&note).unwrap();
     let all: Vec<_> = database.all("rows").cloned().collect();
     let keys = noted.keys(all.iter()).unwrap();
-    assert!(
-        noted
-            .catch_up(keys, &database, database.now())
-            .unwrap()
-            .is_empty()
-    );
+    let written = model.catch_up(&note, keys, &database, database.now());
+    assert!(written.unwrap().is_empty());
     database.put("rows", "kind=author id=1 name=S").unwrap();
     assert!(notes(&database).remove(0).stamp > note.stamp);
 }
