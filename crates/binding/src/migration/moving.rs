@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::KeySelection;
-use trestle_hook::{Belongs, Former, Sources};
+use trestle_hook::{Belongs, Edits, Former, Sources};
 use trestle_item::Item;
 use trestle_model::{Model, Relayout};
 
@@ -53,26 +53,28 @@ impl Moving {
         })
     }
 
-    /// A put's item with its own key, whichever version the client knows.
+    /// What gives a put's item its own key, whichever version the client knows.
     pub(crate) fn place(
         &self,
         present: &Model,
         table: &str,
-        item: Item,
+        item: &Item,
         now: Timestamp,
-    ) -> Result<Item, Error> {
+    ) -> Result<Edits, Error> {
         let now = now.as_millis();
-        if self.relayout.is_former(table, &item) {
-            let renewed = self.relayout.renew_given(table, item);
+        if self.relayout.is_former(table, item) {
+            let renewed = self.relayout.renew_given(table, item.clone());
             let placed = renewed.and_then(|item| present.place(table, item, now));
-            return placed.map_err(|refusal| refused(&refusal));
+            let edits = placed.map(|placed| Edits::between(item, &placed));
+            return edits.map_err(|refusal| refused(&refusal));
         }
-        present.place(table, item.clone(), now).or_else(|refusal| {
-            let former = self.former.place(table, item, now).ok();
+        present.place_edits(table, item, now).or_else(|refusal| {
+            let former = self.former.place(table, item.clone(), now).ok();
             let former = former.filter(|item| self.relayout.is_former(table, item));
             let own = former.and_then(|item| self.relayout.renew_given(table, item).ok());
             let own = own.and_then(|item| present.place(table, item, now).ok());
-            own.ok_or_else(|| refused(&refusal))
+            let edits = own.map(|own| Edits::between(item, &own));
+            edits.ok_or_else(|| refused(&refusal))
         })
     }
 }
