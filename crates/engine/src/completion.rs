@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use futures_channel::oneshot;
 use trestle_api::{Error, Response, Wait};
 
-type Answer = Result<Response, Error>;
+type OperationResult = Result<Response, Error>;
 
 /// An answer that may still be on its way. Wait for it on a thread, or await it in a task.
 ///
@@ -19,14 +19,14 @@ type Answer = Result<Response, Error>;
 #[must_use = "a write is acknowledged only when its completion has been waited for"]
 pub enum Completion {
     /// The answer is there.
-    Ready(Answer),
+    Ready(OperationResult),
     /// The committer will send it.
-    Waiting(oneshot::Receiver<Answer>),
+    Waiting(oneshot::Receiver<OperationResult>),
 }
 
 impl Completion {
     /// Blocks this thread until the answer is there.
-    pub fn wait(self) -> Answer {
+    pub fn wait(self) -> OperationResult {
         match self {
             Self::Ready(answer) => answer,
             Self::Waiting(answer) => answer.wait().unwrap_or_else(|_| Err(stopped())),
@@ -35,7 +35,7 @@ impl Completion {
 }
 
 impl IntoFuture for Completion {
-    type Output = Answer;
+    type Output = OperationResult;
     type IntoFuture = Awaited;
 
     fn into_future(self) -> Awaited {
@@ -50,15 +50,15 @@ impl IntoFuture for Completion {
 #[expect(clippy::large_enum_variant, reason = "as above")]
 pub enum Awaited {
     /// The answer is there, unless it was taken.
-    Ready(Option<Answer>),
+    Ready(Option<OperationResult>),
     /// The committer will send it.
-    Waiting(oneshot::Receiver<Answer>),
+    Waiting(oneshot::Receiver<OperationResult>),
 }
 
 impl Future for Awaited {
-    type Output = Answer;
+    type Output = OperationResult;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<OperationResult> {
         match self.get_mut() {
             Self::Ready(answer) => Poll::Ready(answer.take().unwrap_or_else(|| Err(stopped()))),
             Self::Waiting(answer) => Pin::new(answer)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::ops::Bound;
 
-use trestle_store::{Batch, Bytes, Direction, Rows, Snapshot, Space, StoreError};
+use trestle_store::{Batch, Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
 /// The version of what is staged. Whether it will ever be committed is not known: nothing found there can be kept.
 pub(crate) const STAGED: u64 = u64::MAX;
@@ -24,7 +24,13 @@ impl Snapshot for Overlay<'_> {
         }
     }
 
-    fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_> {
+    fn range(
+        &self,
+        space: Space,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        direction: Direction,
+    ) -> RowIterator<'_> {
         let mut staged = BTreeMap::new();
         for batch in self.staged {
             staged.extend(batch.range(space, start, end));
@@ -55,7 +61,7 @@ type Staged<'a> = (&'a Bytes, Option<&'a Bytes>);
 
 /// Stored and staged rows in one order.
 struct Merged<'a> {
-    stored: Peekable<Rows<'a>>,
+    stored: Peekable<RowIterator<'a>>,
     staged: Peekable<Box<dyn Iterator<Item = Staged<'a>> + Send + 'a>>,
     direction: Direction,
 }

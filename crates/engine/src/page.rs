@@ -3,7 +3,7 @@
 use trestle_api::Error;
 use trestle_expr::{Condition, KeySelection, Projection};
 use trestle_item::{Item, Items, StoredItem, size};
-use trestle_store::{Direction, Rows, Snapshot, Space};
+use trestle_store::{Direction, RowIterator, Snapshot, Space};
 
 use crate::capacity::Read;
 use crate::catalog::{Index, Table};
@@ -161,7 +161,7 @@ fn rows<'s>(
     snapshot: &'s dyn Snapshot,
     source: Source<'s>,
     request: &PageRequest<'_>,
-) -> Result<Rows<'s>, Error> {
+) -> Result<RowIterator<'s>, Error> {
     match source
         .table
         .former

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::{AttributeValue, key};
-use trestle_store::{Direction, Rows, Snapshot, Space};
+use trestle_store::{Direction, RowIterator, Snapshot, Space};
 
 use crate::layout::{self, IndexId, TableId};
 
@@ -55,7 +55,7 @@ impl Range {
         snapshot: &'s dyn Snapshot,
         space: Space,
         direction: Direction,
-    ) -> Rows<'s> {
+    ) -> RowIterator<'s> {
         snapshot.range(space, as_slice(&self.start), as_slice(&self.end), direction)
     }
 

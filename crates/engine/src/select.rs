@@ -241,7 +241,7 @@ pub(crate) struct Reading<'a> {
 }
 
 /// The answer to a Query or Scan.
-pub(crate) struct Answer {
+pub(crate) struct SelectedPage {
     pub(crate) items: Option<Items>,
     pub(crate) count: u32,
     pub(crate) scanned_count: u32,
@@ -251,7 +251,7 @@ pub(crate) struct Answer {
 
 impl Reading<'_> {
     /// Reads the page.
-    pub(crate) fn read(self, snapshot: &dyn Snapshot) -> Result<Answer, Error> {
+    pub(crate) fn read(self, snapshot: &dyn Snapshot) -> Result<SelectedPage, Error> {
         let source = Source {
             table: self.table,
             index: self.index.map(|index| &**index),
@@ -273,7 +273,7 @@ impl Reading<'_> {
             Some(index) => Consumed::index(index, units, page.fetched_units(read)),
             None => Consumed::table(units),
         };
-        Ok(Answer {
+        Ok(SelectedPage {
             consumed_capacity: consumed.report(self.table, self.capacity),
             items: (!self.shown.count_only).then_some(page.items),
             count: page.count as u32,

@@ -85,11 +85,11 @@ struct Inner {
     /// Held while routes come and go.
     state: Mutex<State>,
     /// The same routes for those who only look.
-    view: RwLock<BTreeMap<String, View>>,
+    view: RwLock<BTreeMap<String, RouterView>>,
 }
 
 /// A route, and what there is of it.
-type View = (Route, Work);
+type RouterView = (Route, Work);
 
 #[derive(Default)]
 struct State {
@@ -275,7 +275,7 @@ impl Router {
     #[must_use]
     pub fn status(&self) -> Vec<RouteStatus> {
         let view = self.inner.view.read();
-        let status = |(route, work): &View| match work {
+        let status = |(route, work): &RouterView| match work {
             Work::On(live) => live.status(),
             Work::Off(off) => off.status(route),
         };

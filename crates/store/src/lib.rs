@@ -28,7 +28,7 @@ pub use fjall_store::FjallStore;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use memory_store::MemoryStore;
 pub use settings::{Durability, OnDamage, Settings};
-pub use store::{Direction, Rows, Snapshot, Space, Stats, Store};
+pub use store::{Direction, RowIterator, Snapshot, Space, Stats, Store};
 
 /// What the store's calls return.
 pub type Result<T> = std::result::Result<T, StoreError>;

@@ -2,7 +2,7 @@
 
 use crate::batch::is_empty_range;
 use crate::per_space::PerSpace;
-use crate::{Batch, Bytes, Direction, Result, Rows, Snapshot, Space, Stats, Store, limits};
+use crate::{Batch, Bytes, Direction, Result, RowIterator, Snapshot, Space, Stats, Store, limits};
 use imbl::OrdMap;
 use parking_lot::RwLock;
 use std::ops::Bound;
@@ -82,7 +82,13 @@ impl Snapshot for State {
         Ok(self.spaces.of(space).get(key).cloned())
     }
 
-    fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_> {
+    fn range(
+        &self,
+        space: Space,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        direction: Direction,
+    ) -> RowIterator<'_> {
         // The map panics on bounds in the wrong order; here they mean no rows.
         if is_empty_range(start, end) {
             return Box::new(std::iter::empty());

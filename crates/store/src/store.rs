@@ -66,7 +66,7 @@ pub enum Direction {
 }
 
 /// The rows of a range, key and value, read as they are asked for. After an error the iterator is over.
-pub type Rows<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes)>> + Send + 'a>;
+pub type RowIterator<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes)>> + Send + 'a>;
 
 /// Five sorted maps that change together.
 pub trait Store: Send + Sync + fmt::Debug {
@@ -97,7 +97,13 @@ pub trait Snapshot: Send + Sync {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>>;
 
     /// The rows between two bounds. Bounds that exclude everything, or stand in the wrong order, give no rows.
-    fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_>;
+    fn range(
+        &self,
+        space: Space,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        direction: Direction,
+    ) -> RowIterator<'_>;
 
     /// Tells snapshots of one open store apart: one with a larger number has seen everything that one with a smaller
     /// number has.

@@ -10,18 +10,7 @@ const HEADING: &str = "## Glossary";
 const RETIRED: &str = "Retired names of types:";
 
 /// Names of types and the crates in which they are still to be renamed.
-const STILL_TO_DO: &[(&str, &str)] = &[
-    ("Answer", "bench"),
-    ("Answer", "engine"),
-    ("Place", "bench"),
-    ("Place", "cli"),
-    ("Place", "engine"),
-    ("Place", "model"),
-    ("Rows", "bench"),
-    ("Rows", "cli"),
-    ("Rows", "store"),
-    ("Walk", "engine"),
-];
+const STILL_TO_DO: &[(&str, &str)] = &[("Place", "cli"), ("Place", "model"), ("Rows", "cli")];
 
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let map = repository.text(MAP).unwrap_or_default();

@@ -15,7 +15,7 @@ use klayers::model::KlayersModel;
 use klayers::{App, LayerArn, LayerStore as _};
 use trestle::api::Scan;
 use trestle::migrate::{MigrationState, MigrationStatus, Rate, StartOptions};
-use trestle::models::{Binding, Nobody};
+use trestle::models::{Models, Nobody};
 use trestle::typed::Model as _;
 use trestle::{
     Background, Clock as _, Durability, Embedded, FjallStore, Item, MemoryStore, Options, Store,
@@ -198,7 +198,7 @@ impl Migrating {
         &self.world.app
     }
 
-    fn models(&self) -> &Binding {
+    fn models(&self) -> &Models {
         self.world.embedded.models()
     }
 

@@ -37,7 +37,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     for on_disk in [true, false] {
         let place = if on_disk { "on disk" } else { "in memory" };
         progress.doing(&format!("routes {place}: delivery"));
-        let latencies = deliveries(&Place::new(run, on_disk)?)?;
+        let latencies = deliveries(&DataDirectory::new(run, on_disk)?)?;
         let (p50, p99) = (latencies.micros_at(0.5), latencies.micros_at(0.99));
         progress.done(&format!(
             "from a write to its delivery, {place}: p50 {p50:.0} µs, p99 {p99:.0} µs"
@@ -69,7 +69,7 @@ fn throughput(
     for turn in 0..TURNS {
         for (routes, best) in &mut best {
             progress.doing(&format!("routes {place}: {routes}, turn {}", turn + 1));
-            let (rate, lag) = writes(run, &Place::new(run, on_disk)?, *routes)?;
+            let (rate, lag) = writes(run, &DataDirectory::new(run, on_disk)?, *routes)?;
             *best = best.max(rate);
             longest = longest.max(lag);
         }
@@ -100,9 +100,9 @@ fn throughput(
 }
 
 /// Where a database is, for as long as it is measured.
-struct Place(Option<tempfile::TempDir>);
+struct DataDirectory(Option<tempfile::TempDir>);
 
-impl Place {
+impl DataDirectory {
     fn new(run: &Run<'_>, on_disk: bool) -> Result<Self, BenchError> {
         let directory = on_disk.then(|| tempfile::tempdir_in(run.directory));
         let directory = directory.transpose().doing("cannot make a directory")?;
@@ -140,7 +140,7 @@ impl Target for Taken {
 }
 
 impl Routed {
-    fn start(place: &Place, routes: usize) -> Result<Self, BenchError> {
+    fn start(place: &DataDirectory, routes: usize) -> Result<Self, BenchError> {
         let db = match place.path() {
             Some(path) => Embedded::open(path, Options::default()),
             None => Embedded::in_memory(Options::default()),
@@ -189,7 +189,7 @@ impl Routed {
 }
 
 /// From the beginning of a write until its delivery, one at a time.
-fn deliveries(place: &Place) -> Result<Histogram, BenchError> {
+fn deliveries(place: &DataDirectory) -> Result<Histogram, BenchError> {
     let routed = Routed::start(place, 1)?;
     let mut latencies = Histogram::default();
     for n in 0..TIMED {
@@ -203,7 +203,7 @@ fn deliveries(place: &Place) -> Result<Histogram, BenchError> {
 }
 
 /// Writes per second, and how long it took from the last of them until all were delivered.
-fn writes(run: &Run<'_>, place: &Place, routes: usize) -> Result<(f64, Duration), BenchError> {
+fn writes(run: &Run<'_>, place: &DataDirectory, routes: usize) -> Result<(f64, Duration), BenchError> {
     let routed = Routed::start(place, routes)?;
     let (count, rate) = model::writes(&routed.db, put, 1, run.settings.measured)?;
     let lag = routed.catch_up(count * routes as u64)?;

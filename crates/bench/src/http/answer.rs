@@ -10,7 +10,7 @@ pub(crate) struct NotHttp;
 
 /// A complete answer at the beginning of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct BenchResponse {
     pub(crate) status: u16,
     /// Where the head ends and the body begins.
     head: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
     pub(crate) closes: bool,
 }
 
-impl Answer {
+impl BenchResponse {
     /// How many bytes the body took on the wire.
     pub(crate) fn body_bytes(&self) -> usize {
         self.end - self.head
@@ -46,7 +46,7 @@ impl Answer {
 }
 
 /// The answer that `bytes` begin with, or `None` while part of it is missing.
-pub(crate) fn read_answer(bytes: &[u8]) -> Result<Option<Answer>, NotHttp> {
+pub(crate) fn read_answer(bytes: &[u8]) -> Result<Option<BenchResponse>, NotHttp> {
     let Some(end_of_head) = memmem::find(bytes, b"\r\n\r\n") else {
         return Ok(None);
     };
@@ -77,7 +77,7 @@ pub(crate) fn read_answer(bytes: &[u8]) -> Result<Option<Answer>, NotHttp> {
         Some(length) => Some(head.saturating_add(length)),
         None => return Err(NotHttp),
     };
-    Ok(end.filter(|end| *end <= bytes.len()).map(|end| Answer {
+    Ok(end.filter(|end| *end <= bytes.len()).map(|end| BenchResponse {
         status,
         head,
         end,

@@ -4,7 +4,7 @@ use crate::dataset::COLLECTION;
 
 /// The rows of one operation: `first`, `first + stride`, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct RowChoice {
     pub(crate) first: u64,
     pub(crate) stride: u64,
 }
@@ -50,7 +50,7 @@ impl Choice {
     }
 
     /// The next rows for this connection, or `None` when all were chosen.
-    pub(crate) fn next(&mut self, connection: u64, connections: u64) -> Option<Rows> {
+    pub(crate) fn next(&mut self, connection: u64, connections: u64) -> Option<RowChoice> {
         match self {
             Choice::Anywhere {
                 rows,
@@ -61,13 +61,13 @@ impl Choice {
                 // With more connections than rows some would have none; they share the last one's.
                 let own = stride.saturating_sub(connection).div_ceil(connections).max(1);
                 let first = (random.u64(..own) * connections + connection).min(stride.saturating_sub(1));
-                Some(Rows { first, stride })
+                Some(RowChoice { first, stride })
             }
             Choice::Sparse {
                 collections,
                 distance,
                 random,
-            } => Some(Rows {
+            } => Some(RowChoice {
                 first: random.u64(..*collections) * *distance + random.u64(..COLLECTION),
                 stride: 1,
             }),
@@ -75,7 +75,7 @@ impl Choice {
                 let first = *next;
                 (first < *end).then(|| {
                     *next += *group;
-                    Rows { first, stride: 1 }
+                    RowChoice { first, stride: 1 }
                 })
             }
         }

@@ -1,8 +1,8 @@
 //! One connection with at most one request in flight.
 
-use super::choice::Rows;
+use super::choice::RowChoice;
 use crate::error::{BenchError, Doing};
-use crate::http::{Answer, read_answer};
+use crate::http::{BenchResponse, read_answer};
 use crate::workload::Script;
 use memchr::memmem;
 use mio::net::TcpStream;
@@ -32,7 +32,7 @@ pub(super) struct Connection {
     /// The step of the operation in flight; `None` between operations.
     step: Option<usize>,
     variant: usize,
-    rows: Rows,
+    rows: RowChoice,
     sent: usize,
     began: Instant,
     received: Vec<u8>,
@@ -50,7 +50,7 @@ impl Connection {
             random: fastrand::Rng::with_seed(number as u64),
             step: None,
             variant: 0,
-            rows: Rows { first: 0, stride: 0 },
+            rows: RowChoice { first: 0, stride: 0 },
             sent: 0,
             began: Instant::now(),
             received: vec![0; ROOM],
@@ -73,7 +73,7 @@ impl Connection {
         self.began
     }
 
-    pub(super) fn begin(&mut self, rows: Rows, now: Instant) -> Result<(), BenchError> {
+    pub(super) fn begin(&mut self, rows: RowChoice, now: Instant) -> Result<(), BenchError> {
         self.rows = rows;
         self.began = now;
         self.send(0)
@@ -187,7 +187,7 @@ impl Connection {
 }
 
 /// What is wrong with an answer.
-fn wrong(answer: &Answer, received: &[u8], expects: &str, sampled: bool) -> Option<String> {
+fn wrong(answer: &BenchResponse, received: &[u8], expects: &str, sampled: bool) -> Option<String> {
     if answer.status == 200 && !sampled {
         return None;
     }

@@ -54,7 +54,11 @@ pub(crate) fn misfits(mut left: Vec<(Finding, String)>) -> Result<BTreeMap<Strin
         let reason = if finding.can_be_mended() {
             reason
         } else {
-            format!("{} {}: {}", finding.entity, finding.kind.name(), finding.wanted)
+            let of = match finding.effect.as_str() {
+                "" => format!("entity {}", finding.entity),
+                effect => effect.to_owned(),
+            };
+            format!("{of}: {}", finding.wanted)
         };
         add(of_table, reason, &finding.there, &finding.key)?;
     }

@@ -19,6 +19,21 @@ const TOGETHER: usize = 128;
 /// After so many audits something undoes what is mended.
 const ROUNDS_MAX: u32 = 1000;
 
+/// A client may take away the row that a mend needs, each time: after so many audits in turn that mended nothing, it is
+/// left at that.
+const IDLE_ROUNDS_MAX: u32 = 10;
+
+/// What came of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mended {
+    /// Rows were written.
+    Rows,
+    /// Nothing was written: what was found had changed by the time it was to be mended, for better or worse.
+    Nothing,
+    /// There was nothing that can be mended.
+    NothingMore,
+}
+
 /// A repair of one model's rows.
 pub(crate) struct Repair<'r> {
     pub(crate) engine: &'r Engine,
@@ -44,6 +59,7 @@ impl Repair<'_> {
     /// Audits and mends until an audit finds nothing more that can be mended.
     pub(crate) fn run(&self, watcher: &mut dyn Watcher) -> Result<Repaired, Error> {
         let mut repaired = Repaired::default();
+        let mut idle = 0;
         for round in 0..ROUNDS_MAX {
             let audited = self.look(watcher)?;
             let findings = audited.findings.clone().in_order();
@@ -51,7 +67,12 @@ impl Repair<'_> {
                 repaired.first = audited;
             }
             repaired.left.clear();
-            if !self.mend_all(findings, &mut repaired, watcher)? {
+            idle = match self.mend_all(findings, &mut repaired, watcher)? {
+                Mended::Rows => 0,
+                Mended::Nothing => idle + 1,
+                Mended::NothingMore => break,
+            };
+            if idle == IDLE_ROUNDS_MAX {
                 break;
             }
         }
@@ -68,14 +89,14 @@ impl Repair<'_> {
         })
     }
 
-    /// Mends findings, and says whether that changed anything.
+    /// Mends findings, and says what came of it.
     fn mend_all(
         &self,
         findings: Vec<Finding>,
         repaired: &mut Repaired,
         watcher: &mut dyn Watcher,
-    ) -> Result<bool, Error> {
-        let (mut changed, mut done) = (false, 0);
+    ) -> Result<Mended, Error> {
+        let (mut outcome, mut done) = (Mended::NothingMore, 0);
         let mut findings = findings.into_iter().peekable();
         while findings.peek().is_some() {
             let started: Vec<_> = findings
@@ -98,9 +119,10 @@ impl Repair<'_> {
                     other => other,
                 };
                 match written {
+                    Some(Ok(0)) if outcome == Mended::NothingMore => outcome = Mended::Nothing,
                     Some(Ok(0)) => {}
                     Some(Ok(_)) => {
-                        changed = true;
+                        outcome = Mended::Rows;
                         *repaired.mended.entry(finding.kind).or_default() += 1;
                     }
                     Some(Err(error)) => {
@@ -116,7 +138,7 @@ impl Repair<'_> {
             }
             watcher.rows(self.doing, self.model.name(), done);
         }
-        Ok(changed)
+        Ok(outcome)
     }
 
     /// Starts one mend; it tells how many rows it writes.

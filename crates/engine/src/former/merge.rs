@@ -7,7 +7,7 @@ use std::ops::Bound;
 use trestle_api::Error;
 use trestle_hook::{Belongs, Former, FormerRange, Sources};
 use trestle_item::{Item, codec, key, size};
-use trestle_store::{Bytes, Direction, Rows, Snapshot, Space, StoreError};
+use trestle_store::{Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
 use super::find::{former_place, own_key};
@@ -24,7 +24,7 @@ pub(crate) fn rows<'s>(
     former: &'s dyn Former,
     source: Source<'s>,
     request: &PageRequest<'_>,
-) -> Result<Rows<'s>, Error> {
+) -> Result<RowIterator<'s>, Error> {
     let mut gathering = Gathering {
         snapshot,
         former,
@@ -39,7 +39,7 @@ pub(crate) fn rows<'s>(
         .rows(snapshot, source.space(), request.direction)
         .filter(move |row| !is_elsewhere(former, source, row));
     Ok(Box::new(Merged {
-        own: (Box::new(own) as Rows<'s>).peekable(),
+        own: (Box::new(own) as RowIterator<'s>).peekable(),
         renewed: gathering.candidates.into_rows().into_iter().peekable(),
         direction: request.direction,
     }))
@@ -301,7 +301,7 @@ fn whole_groups(index: &Index, range: &Range) -> Range {
 
 /// Rows in their own places and rows from former ones, in one order.
 struct Merged<'s> {
-    own: Peekable<Rows<'s>>,
+    own: Peekable<RowIterator<'s>>,
     renewed: Peekable<std::vec::IntoIter<(Bytes, Bytes)>>,
     direction: Direction,
 }

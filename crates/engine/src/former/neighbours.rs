@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use trestle_store::{Bytes, Direction, Rows, Snapshot, Space, StoreError};
+use trestle_store::{Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
 /// Table and hash: what the places of one partition begin with.
 const PARTITION_BYTES: usize = 12;
@@ -12,7 +12,7 @@ const PARTITION_BYTES: usize = 12;
 pub(super) struct Neighbours<'s> {
     snapshot: &'s dyn Snapshot,
     /// What lies behind the last place, if the rows wanted follow each other there.
-    behind: Option<Rows<'s>>,
+    behind: Option<RowIterator<'s>>,
     last: Vec<u8>,
     /// Whether there was a row, and rows behind it could be those wanted next. What was moved away leaves traces that take
     /// long to pass: nobody goes on from there.

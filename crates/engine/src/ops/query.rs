@@ -13,7 +13,7 @@ use trestle_store::{Direction, Snapshot};
 
 use crate::catalog::{Catalog, Index, Table};
 use crate::range::{self, Range};
-use crate::select::{self, Answer, Reading, Showing};
+use crate::select::{self, Reading, SelectedPage, Showing};
 use crate::shared::Shared;
 
 /// What a query asks: its expressions are parsed, and nothing is held against the table yet.
@@ -51,7 +51,7 @@ impl Asked<'_> {
         snapshot: &dyn Snapshot,
         catalog: &Catalog,
         now: Timestamp,
-    ) -> Result<Answer, Error> {
+    ) -> Result<SelectedPage, Error> {
         let table = catalog.table(self.table, now)?;
         let index = select::index(table, self.index, self.consistent, now)?;
         let key = index.map_or(&table.key, |index| &index.key);

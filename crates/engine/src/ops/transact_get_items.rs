@@ -65,10 +65,10 @@ fn read(
 }
 
 /// A table and an item's place in it.
-type Place = (Arc<Table>, ItemKey);
+type TableKey = (Arc<Table>, ItemKey);
 
 /// The tables and places of all items.
-fn place(catalog: &Catalog, now: Timestamp, request: &TransactGetItems) -> Result<Vec<Place>, Error> {
+fn place(catalog: &Catalog, now: Timestamp, request: &TransactGetItems) -> Result<Vec<TableKey>, Error> {
     let mut places = Vec::with_capacity(request.transact_items.len());
     let mut reasons = Vec::with_capacity(request.transact_items.len());
     let mut seen = HashSet::new();

@@ -48,7 +48,7 @@ fn page(
         Some(token) => Continuation::read(token, fingerprint)?,
         None => Continuation::default(),
     };
-    let walk = Walk {
+    let walk = StatementScan {
         table: &table,
         index,
         plan: &plan,
@@ -125,7 +125,7 @@ fn check_projected(
 }
 
 /// The way of a plan through a table or index.
-struct Walk<'a> {
+struct StatementScan<'a> {
     table: &'a Table,
     index: Option<&'a Arc<Index>>,
     plan: &'a Plan,
@@ -135,17 +135,17 @@ struct Walk<'a> {
 
 /// What a page came to.
 #[derive(Default)]
-struct Answer {
+struct StatementPage {
     items: Vec<Item>,
     next: Option<Continuation>,
     consumed: Consumed,
 }
 
-impl Walk<'_> {
+impl StatementScan<'_> {
     /// Reads stretches from `start` on, until one ends the page.
-    fn page(&self, snapshot: &dyn Snapshot, start: Continuation, read: Read) -> Result<Answer, Error> {
+    fn page(&self, snapshot: &dyn Snapshot, start: Continuation, read: Read) -> Result<StatementPage, Error> {
         let stretches = self.stretches()?;
-        let mut answer = Answer::default();
+        let mut answer = StatementPage::default();
         let mut last = start.last;
         let (mut scanned, mut bytes) = (0, 0);
         for (at, stretch) in stretches.iter().enumerate().skip(start.stretch) {

@@ -74,7 +74,7 @@ fn walk(
     Ok(tallies)
 }
 
-fn entries(snapshot: &dyn Snapshot) -> trestle_store::Rows<'_> {
+fn entries(snapshot: &dyn Snapshot) -> trestle_store::RowIterator<'_> {
     snapshot.range(
         Space::Expiry,
         Bound::Unbounded,

@@ -3,7 +3,7 @@
 use super::engine_error;
 use super::opened::Opened;
 use crate::batch::is_empty_range;
-use crate::{Bytes, Direction, ErrorKind, Result, Rows, Snapshot, Space, StoreError};
+use crate::{Bytes, Direction, ErrorKind, Result, RowIterator, Snapshot, Space, StoreError};
 use fjall::Readable;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -28,7 +28,13 @@ impl Snapshot for FjallSnapshot {
         Ok(found.map(Bytes::from_engine))
     }
 
-    fn range(&self, space: Space, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction) -> Rows<'_> {
+    fn range(
+        &self,
+        space: Space,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        direction: Direction,
+    ) -> RowIterator<'_> {
         if is_empty_range(start, end) {
             return Box::new(std::iter::empty());
         }
@@ -70,7 +76,7 @@ impl Snapshot for NoSnapshot {
         Err(self.error())
     }
 
-    fn range(&self, _: Space, _: Bound<&[u8]>, _: Bound<&[u8]>, _: Direction) -> Rows<'_> {
+    fn range(&self, _: Space, _: Bound<&[u8]>, _: Bound<&[u8]>, _: Direction) -> RowIterator<'_> {
         Box::new(std::iter::once_with(|| Err(self.error())))
     }
 

@@ -11,9 +11,12 @@ mod writer;
 use oracle::Rows;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use trestle_torture::audit::all;
 use trestle_torture::http::Client;
 use version::Version;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sets a flag when it goes, so that a check that fails does not leave threads behind that wait for it.
 struct Sets<'a>(&'a AtomicBool);
@@ -29,4 +32,19 @@ fn check(client: &mut Client, version: &Version) {
     let scan = json!({"TableName": version.table(), "ConsistentRead": true});
     let rows = all(client, "Scan", &scan);
     Rows::new(version, rows).check();
+}
+
+/// Rows of effects that were dropped go in the background.
+fn wait_until_cleared(client: &mut Client, version: &Version) {
+    let deadline = Instant::now() + PATIENCE;
+    for (effect, kind) in [("head", "doc.head"), ("unique", "doc.unique.body")] {
+        let scan = json!({
+            "TableName": version.table(), "ConsistentRead": true, "FilterExpression": "kind = :k",
+            "ExpressionAttributeValues": {":k": {"S": kind}},
+        });
+        while !version.has(effect) && !all(client, "Scan", &scan).is_empty() {
+            assert!(Instant::now() < deadline, "rows of {effect} stay");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use trestle_api::{DeleteItem, PutItem};
-use trestle_binding::{Outcome, RepairReport, WrongFact};
-use trestle_embedded::{Nobody, RepairOptions, Verified, VerifyOptions, VerifyWatcher, verify};
+use trestle_binding::{Outcome, Rate, RepairReport, WrongFact};
+use trestle_embedded::{Nobody, RepairOptions, StartOptions, Verified, VerifyOptions, VerifyWatcher, verify};
 use trestle_engine::{Disagreement, Watcher};
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{COUNTS_TABLE, OrphanCount};
@@ -618,4 +618,33 @@ fn several_counters_may_count_in_one_attribute() {
     raw(&models, || set(&models, "shop", "s", json!({"count": 1})));
     assert!(repair(&models).is_clean());
     assert_eq!(number(&models, "shop", "s", "count"), 2);
+}
+
+#[test]
+fn what_a_migration_has_yet_to_move_is_to_do_and_its_rows_are_proved_meanwhile() {
+    let models = filled();
+    let moved = EVERYTHING
+        .replace("doc#{name}", "document/{name}")
+        .replace("pk = \"order\"", "pk = \"orders\"");
+    let paused = StartOptions {
+        rate: Rate::UNLIMITED,
+        finish: false,
+        paused: true,
+        delete_indexes: false,
+    };
+    let started = models.db().models().start_migration(&moved, paused, &mut Nobody);
+    started.unwrap();
+    let (before, found) = verified(&models);
+    assert_eq!((before.disagreements(), found), (0, Vec::new()));
+    assert_eq!(
+        before.models[0].to_do.rows_to_move,
+        4 + 2 + 4,
+        "documents, their heads and orders"
+    );
+    put(&models, json!({"kind": "doc", "name": "a", "version": 4}));
+    raw(&models, || set(&models, "shop", "s", json!({"count": 9})));
+    assert_eq!(verified(&models).0.wrong_facts, 1);
+    assert!(repair(&models).is_clean());
+    clean(&models, "repaired on the way");
+    assert_eq!(number(&models, "shop", "s", "count"), 3);
 }

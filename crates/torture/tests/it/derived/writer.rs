@@ -103,6 +103,11 @@ impl Writer {
         json!({"S": format!("{letter}{}", self.random.u8(0..words))})
     }
 
+    /// So many bodies that most documents have one of their own, and some try to share one.
+    fn body(&mut self) -> Value {
+        json!({"S": format!("b{}", self.random.u16(0..2000))})
+    }
+
     /// What identifies a row of some entity, with its tag.
     fn identity(&mut self) -> Value {
         match self.random.u8(0..6) {
@@ -125,7 +130,7 @@ impl Writer {
         let all: Vec<(&str, Value)> = match kind {
             "doc" => vec![
                 ("rank", json!({"N": self.random.u8(0..30).to_string()})),
-                ("body", self.word('b', 60)),
+                ("body", self.body()),
             ],
             "order" => vec![("shop", self.word('s', 6)), ("event", self.word('e', 90))],
             "person" => vec![
