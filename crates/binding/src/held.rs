@@ -191,8 +191,8 @@ fn moving(document: &Document, versions: &[Stored]) -> Result<DualLayout, String
     };
     let (from, to) = (load(document.from)?, load(document.to)?);
     let hindered = |hindrances: Vec<Hindrance>| {
-        let first = hindrances.first().map(Hindrance::to_string);
-        first.unwrap_or_default()
+        let why: Vec<String> = hindrances.iter().map(Hindrance::to_string).collect();
+        why.join("; ")
     };
     let layout_change = LayoutChange::between(&from, &to).map_err(hindered)?;
     if document.state == MigrationState::RollingBack {

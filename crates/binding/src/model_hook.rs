@@ -111,11 +111,7 @@ impl ModelHook {
             rows: vec![Becomes::AsWritten; changes.len()],
             ..Verdict::default()
         };
-        for (model, positions) in self.by_model(changes) {
-            let own: Vec<Change<'_>> = positions
-                .iter()
-                .filter_map(|at| changes.get(*at).copied())
-                .collect();
+        for (model, positions, own) in self.by_model(changes) {
             let of_model = asked(model, &own, rows).map_err(|refused| Refused {
                 at: refused.at.and_then(|at| positions.get(at).copied()),
                 error: refused.error,
@@ -130,16 +126,20 @@ impl ModelHook {
         Ok(verdict)
     }
 
-    /// The models of several changes, each with the positions of its own.
-    fn by_model(&self, changes: &[Change<'_>]) -> Vec<(&Arc<Model>, Vec<usize>)> {
-        let mut by_model: Vec<(&Arc<Model>, Vec<usize>)> = Vec::new();
+    /// The models of several changes, each with its own and their positions.
+    fn by_model<'c>(&self, changes: &[Change<'c>]) -> Vec<(&Arc<Model>, Vec<usize>, Vec<Change<'c>>)> {
+        let mut by_model: Vec<(&Arc<Model>, Vec<usize>, Vec<Change<'c>>)> = Vec::new();
         for (at, change) in changes.iter().enumerate() {
             let Some(model) = self.of_table(change.table) else {
                 continue;
             };
-            match by_model.iter_mut().find(|(known, _)| Arc::ptr_eq(known, model)) {
-                Some((_, positions)) => positions.push(at),
-                None => by_model.push((model, vec![at])),
+            let mut known = by_model.iter_mut();
+            match known.find(|(known, ..)| Arc::ptr_eq(known, model)) {
+                Some((_, positions, own)) => {
+                    positions.push(at);
+                    own.push(*change);
+                }
+                None => by_model.push((model, vec![at], vec![*change])),
             }
         }
         by_model

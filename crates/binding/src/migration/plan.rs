@@ -92,7 +92,7 @@ impl fmt::Display for MigrationPlan {
         }
         self.report.findings(f)?;
         let Report { model, version, .. } = &self.report;
-        let version = version.unwrap_or_default();
+        let version = version.map_or_else(|| "not stored".to_owned(), |version| format!("version {version}"));
         match (self.report.outcome, self.back) {
             (Outcome::Refused, false) => write!(f, "model {model} cannot be migrated; nothing was changed"),
             (Outcome::Refused, true) => write!(f, "model {model} cannot be rolled back; nothing was changed"),
@@ -102,11 +102,11 @@ impl fmt::Display for MigrationPlan {
             ),
             (_, false) => write!(
                 f,
-                "model {model} is in effect, version {version}; its rows move: `trestle migrate status` tells how far they are"
+                "model {model} is in effect, {version}; its rows move: `trestle migrate status` tells how far they are"
             ),
             (_, true) => write!(
                 f,
-                "model {model} is in effect as it was before, version {version}; its rows move back"
+                "model {model} is in effect as it was before, {version}; its rows move back"
             ),
         }
     }

@@ -15,7 +15,7 @@ use super::fill;
 use super::inspect::inspect;
 use super::step;
 use super::watcher::Watcher;
-use super::work::Work;
+use super::work::{Work, planned_table};
 use super::{BindError, Held, Models, loaded, together};
 
 /// How to apply a model.
@@ -91,9 +91,7 @@ impl Models {
         }
         let now_ms = self.clock.now().as_millis();
         for name in existing {
-            let Some(table) = work.model.table(&name) else {
-                continue;
-            };
+            let table = planned_table(&work.model, &name)?;
             if work.is_blocked(&name) {
                 continue;
             }
@@ -125,7 +123,7 @@ impl Models {
         let findings = audited.findings.kept.into_iter();
         let unfit = findings.filter(|finding| !finding.can_be_mended());
         let unfit = unfit.map(|finding| (finding, String::new())).collect();
-        work.report_misfits(fill::misfits(unfit));
+        work.report_misfits(fill::misfits(unfit)?);
         Ok(())
     }
 
@@ -164,11 +162,11 @@ impl Models {
             heads_made: work.heads_made(),
             text: work.text.clone(),
         };
-        self.install(work, stored)
+        self.put_into_effect(work, stored)
     }
 
     /// Stores a version and lets it take effect.
-    fn install(&self, work: &mut Work, stored: Stored) -> Result<(), BindError> {
+    fn put_into_effect(&self, work: &mut Work, stored: Stored) -> Result<(), BindError> {
         let mut documents = vec![stored.to_document()?];
         if let Some(clearing) = &work.clearing {
             documents.push(clearing.document.to_document()?);
@@ -185,7 +183,7 @@ impl Models {
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
         counts::ensure(&self.engine, loaded(&held))?;
-        self.engine.install(documents, Some(Arc::new(hook)))?;
+        self.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;
         Ok(())
@@ -193,10 +191,10 @@ impl Models {
 
     /// Fills in the rows of the model: of all its tables, since what follows from rows of one may be in another.
     fn fill_in(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let heads_made = work.before.as_ref().map(|held| held.stored.heads_made.clone());
+        let heads_made = work.in_effect()?.stored.heads_made.clone();
         let options = AuditOptions {
             fill: true,
-            heads_made: heads_made.unwrap_or_default(),
+            heads_made,
             set_back: std::mem::take(&mut work.set_back),
         };
         let misfits = fill::fill(&self.engine, &work.model, options, work.leftovers(), watcher)?;
@@ -210,11 +208,10 @@ impl Models {
             work.report.outcome = Outcome::Incomplete;
             return Ok(());
         }
-        let Some(held) = &work.before else { return Ok(()) };
         let stored = Stored {
             filled_in: true,
-            ..held.stored.clone()
+            ..work.in_effect()?.stored.clone()
         };
-        self.install(work, stored)
+        self.put_into_effect(work, stored)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trestle_api::Error;
 use trestle_binding::held::{Migration, together};
 use trestle_binding::migration::{
     Document, DualLayout, Guard, MigrationPlan, MigrationState, PlannedMove, Rate, TableProgress,
@@ -14,7 +15,7 @@ use trestle_model::{Hindrance, LayoutChange, Model};
 use super::step;
 use super::survey::Survey;
 use super::watcher::Watcher;
-use super::work::Work;
+use super::work::{Work, planned_table};
 use super::{ApplyOptions, BindError, Held, Models};
 
 /// For rows that do not move and lack something.
@@ -155,12 +156,12 @@ impl Models {
     ) -> Result<(), BindError> {
         if let Ok(layout_change) = &way.layout_change {
             let guard = Guard::new(together(&self.held.lock())?, layout_change.clone());
-            self.engine.install(Vec::new(), Some(Arc::new(guard)))?;
+            self.install(Vec::new(), Some(Arc::new(guard)))?;
         }
         let worked = work(way);
         if worked.is_err() || way.plan.is_refused() {
             let hook = together(&self.held.lock())?;
-            self.engine.install(Vec::new(), Some(Arc::new(hook)))?;
+            self.install(Vec::new(), Some(Arc::new(hook)))?;
         }
         worked
     }
@@ -191,8 +192,11 @@ impl Models {
         let versions = self.stored_versions()?.into_iter();
         let mut before =
             versions.filter(|stored| stored.name == document.model && stored.version == document.from);
-        let text = before.next().map(|stored| stored.text).unwrap_or_default();
-        let work = self.prepare(&text, ApplyOptions::default())?;
+        let before = before.next().ok_or_else(|| BindError::StoredMigration {
+            model: document.model.clone(),
+            why: format!("version {} is not stored", document.from),
+        })?;
+        let work = self.prepare(&before.text, ApplyOptions::default())?;
         let former = self.model(&document.model)?;
         let Some(moving) = migration.moving()? else {
             return Err(migration.on_the_move());
@@ -213,7 +217,8 @@ impl Models {
         if let Ok(layout_change) = &way.layout_change {
             let model = Arc::clone(&work.model);
             let now_ms = self.clock.now().as_millis();
-            for table in existing.iter().filter_map(|name| model.table(name)) {
+            for name in &existing {
+                let table = planned_table(&model, name)?;
                 if work.is_blocked(table.table_name()) {
                     continue;
                 }
@@ -233,9 +238,7 @@ impl Models {
     }
 
     fn keep_plan(&self, way: &Transition) -> Result<(), BindError> {
-        let Some(before) = &way.work.before else {
-            return Ok(());
-        };
+        let before = way.work.in_effect()?;
         let version = before.stored.version;
         let now = self.clock.now();
         let document = Document::planned(&before.stored.name, (version, version + 1), &way.work.text, now);
@@ -259,9 +262,7 @@ impl Models {
     ) -> Result<(), BindError> {
         let version = self.take_steps(way, watcher)?;
         let now = self.clock.now();
-        let Some(before) = &way.work.before else {
-            return Ok(());
-        };
+        let before = way.work.in_effect()?;
         let mut document = Document::planned(&before.stored.name, (before.stored.version, version), "", now);
         document.text = None;
         document.rate = options.rate;
@@ -293,21 +294,22 @@ impl Models {
 
     /// Takes the steps that are a matter of tables; the version that the model gets.
     fn take_steps(&self, way: &Transition, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
-        let mut version = 0;
+        let mut version = None;
         for step in &way.work.report.steps {
             watcher.step(step);
             match step {
-                Step::StoreModel { version: next } => version = *next,
+                Step::StoreModel { version: next } => version = Some(*next),
                 step => step::take(&self.engine, &way.work.model, step)?,
             }
         }
+        let version = version.ok_or_else(|| Error::defect("a migration does not store its version"))?;
         Ok(version)
     }
 
     /// Version, migration and both layouts: one commit.
     fn take_effect(&self, way: &mut Transition, document: Document, version: u64) -> Result<(), BindError> {
         let Ok(layout_change) = &way.layout_change else {
-            return Ok(());
+            return Err(Error::defect("a migration that is hindered takes effect").into());
         };
         let moving = DualLayout::new(
             layout_change.clone(),
@@ -426,5 +428,32 @@ fn way_back(layout_change: &LayoutChange) -> (bool, String) {
             let why: Vec<&str> = why.collect();
             (false, format!("it cannot be rolled back: {}", why.join("; ")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Nobody;
+    use trestle_engine::{Engine, Options};
+
+    #[test]
+    fn a_way_back_to_a_version_that_is_not_stored_says_so() {
+        let engine = Engine::in_memory(Options::default()).unwrap();
+        let models = Models::read(engine.clone(), Arc::clone(engine.clock())).unwrap();
+        let text = "model = \"notes\"\n[table.notes]\nkey = [\"pk\"]\n[entity.note]\ntable = \"notes\"\nkey = { pk = \"n#{id}\" }\nattributes = { id = \"string\" }\n";
+        models.apply(text, ApplyOptions::default(), &mut Nobody).unwrap();
+        let moved = text.replace("n#", "note/");
+        models
+            .start_migration(&moved, StartOptions::default(), &mut Nobody)
+            .unwrap();
+        engine
+            .store_documents(vec![("model/notes/00000001".to_owned(), None)])
+            .unwrap();
+        let refused = models.roll_back_migration(None, &mut Nobody).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the stored migration of model notes cannot go on: version 1 is not stored"
+        );
     }
 }

@@ -100,22 +100,22 @@ impl<'m> Survey<'m> {
         let renewed = match self.layout_change.renew(name, row) {
             Ok(renewed) => renewed,
             Err(refusal) => {
-                self.inspection.misfit(reason(&refusal), &refusal, row);
-                return Ok(());
+                return self.inspection.misfit(reason(&refusal), &refusal, row);
             }
         };
         if let Err(error) = self.engine.could_hold(name, &renewed) {
-            self.inspection.misfit(error.message().to_owned(), &"", row);
-            return Ok(());
+            return self.inspection.misfit(error.message().to_owned(), &"", row);
         }
         self.inspection.moves();
         let entity = self.model.recognise(name, &renewed).ok().flatten();
-        let entity = entity.map(|entity| entity.name()).unwrap_or_default();
+        let entity = entity
+            .ok_or_else(|| Error::defect("a row that moves is of no entity"))?
+            .name();
         match self.moves.get_mut(entity) {
             Some(rows) => *rows += 1,
             None => {
                 self.moves.insert(entity.to_owned(), 1);
-                self.slow_reads(entity, &renewed);
+                self.slow_reads(entity, &renewed)?;
             }
         }
         Ok(())
@@ -127,13 +127,11 @@ impl<'m> Survey<'m> {
         if let Some(place) = self.layout_change.former_place(name, row)
             && let Some(other) = self.lying(place)?
             && let Ok(renewed) = self.layout_change.renew(name, &other)
-            && key_of(self.table, &renewed) == key_of(self.table, row)
+            && key_of(self.table, &renewed)? == key_of(self.table, row)?
         {
-            self.inspection.misfit(TAKEN.to_owned(), &"", &other);
-            return Ok(());
+            return self.inspection.misfit(TAKEN.to_owned(), &"", &other);
         }
-        self.inspection.look_at(row);
-        Ok(())
+        self.inspection.look_at(row)
     }
 
     fn lying(&self, place: Item) -> Result<Option<Item>, Error> {
@@ -147,7 +145,7 @@ impl<'m> Survey<'m> {
     }
 
     /// The access patterns that look everywhere for rows like this one while they move.
-    fn slow_reads(&mut self, entity: &str, renewed: &Item) {
+    fn slow_reads(&mut self, entity: &str, renewed: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         let returns = |pattern: &&AccessPattern| {
             pattern.table_name() == name && pattern.returns().iter().any(|returned| returned == entity)
@@ -155,12 +153,16 @@ impl<'m> Survey<'m> {
         for pattern in self.model.access_patterns().iter().filter(returns) {
             let index = pattern.index();
             let key = match index {
-                Some(index) => self.table.index(index).map(|index| &index.key),
-                None => Some(self.table.key()),
+                Some(index) => {
+                    let found = self.table.index(index);
+                    let missing = || Error::defect(format_args!("a pattern uses an unknown index {index}"));
+                    &found.ok_or_else(missing)?.key
+                }
+                None => self.table.key(),
             };
             let selection = match pattern.operation() {
                 Operation::GetItem => continue,
-                Operation::Query => key.and_then(|key| partition(key, renewed)),
+                Operation::Query => partition(key, renewed),
                 Operation::Scan => None,
             };
             if self
@@ -171,6 +173,7 @@ impl<'m> Survey<'m> {
                 self.slow.insert(pattern.name().to_owned());
             }
         }
+        Ok(())
     }
 }
 
