@@ -9,14 +9,14 @@ use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
 use trestle_model::{Model, Refusal, Stopped};
 
-use crate::migration::{Moving, TableFormer};
+use crate::migration::{DualLayout, TableFormer};
 
 /// ModelHook that are enforced together. *Invariant*: no table is in two of them.
 #[derive(Clone, Debug, Default)]
 pub struct ModelHook {
     by_table: HashMap<String, Arc<Model>>,
     /// Tables whose rows move to other keys, and whether any may still have to.
-    moving: HashMap<String, (Arc<Moving>, bool)>,
+    moving: HashMap<String, (Arc<DualLayout>, bool)>,
 }
 
 /// A table that two models claim.
@@ -46,8 +46,8 @@ impl ModelHook {
     }
 
     /// Rows of a model that was taken in move: keys of two layouts are understood in its tables.
-    pub fn move_rows(&mut self, moving: &Arc<Moving>, may_hold_rows: bool) {
-        for table in moving.relayout().tables() {
+    pub fn move_rows(&mut self, moving: &Arc<DualLayout>, may_hold_rows: bool) {
+        for table in moving.layout_change().tables() {
             self.moving
                 .insert(table.to_owned(), (Arc::clone(moving), may_hold_rows));
         }

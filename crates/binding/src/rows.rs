@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_item::Item;
-use trestle_model::{Derived, Model, Refusal, Relayout, Table};
+use trestle_model::{Derived, LayoutChange, Model, Refusal, Table};
 
 use crate::clearing::Leftovers;
 use crate::report::{Misfit, TableRows};
@@ -41,7 +41,7 @@ pub struct Inspection<'m> {
     table: &'m Table,
     now_ms: u64,
     /// What moves between the version before and this one, if that is known.
-    relayout: Option<&'m Relayout>,
+    layout_change: Option<&'m LayoutChange>,
     /// The version before.
     before: Option<&'m Model>,
     /// Rows of effects that this version does not have.
@@ -57,7 +57,7 @@ impl<'m> Inspection<'m> {
             model,
             table,
             now_ms,
-            relayout: None,
+            layout_change: None,
             before: None,
             leftovers: Vec::new(),
             found: TableRows {
@@ -69,8 +69,11 @@ impl<'m> Inspection<'m> {
     }
 
     /// Tells rows of the version before from rows that are only wrong.
-    pub fn knowing(self, relayout: Option<&'m Relayout>) -> Self {
-        Inspection { relayout, ..self }
+    pub fn knowing(self, layout_change: Option<&'m LayoutChange>) -> Self {
+        Inspection {
+            layout_change,
+            ..self
+        }
     }
 
     /// Knows the version before: index keys that it derived are derived anew, and rows that it leaves behind go.
@@ -120,8 +123,8 @@ impl<'m> Inspection<'m> {
     pub fn look_at(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         if self
-            .relayout
-            .is_some_and(|relayout| relayout.is_former(name, row))
+            .layout_change
+            .is_some_and(|layout_change| layout_change.is_former(name, row))
         {
             return self.misfit(FORMER.to_owned(), &"its key is of the version before", row);
         }

@@ -74,7 +74,7 @@ impl RowChange {
             return Ok(());
         }
         if self.old.is_some() {
-            transaction.settle(&self.table, &self.key)?;
+            transaction.move_to_own_key(&self.table, &self.key)?;
         }
         let written = match (&self.old, &self.new) {
             (Some(old), Some(new)) if old == new => Written::default(),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trestle_model::{Hindrance, Move};
+use trestle_model::{EntityMove, Hindrance};
 
 use crate::report::{Outcome, Report, Step};
 
@@ -54,7 +54,7 @@ pub struct PlannedKey {
 impl PlannedMove {
     /// What moves, and how many rows.
     #[must_use]
-    pub fn of(moved: &Move<'_>, rows: u64) -> Self {
+    pub fn of(moved: &EntityMove<'_>, rows: u64) -> Self {
         let keys = moved.keys.iter().map(|key| PlannedKey {
             attribute: key.attribute.to_owned(),
             before: key.before.to_owned(),

@@ -42,7 +42,7 @@ impl Models {
         let _one_at_a_time = self.applying.lock();
         let mut work = self.prepare(text, options)?;
         work.refuse_while_rows_move()?;
-        work.relayout = work.moves_from_before();
+        work.layout_change = work.moves_from_before();
         self.look(&mut work, watcher)?;
         work.conclude();
         if work.report.outcome == Outcome::Planned && !options.dry_run {
@@ -77,7 +77,7 @@ impl Models {
             others,
             options,
             waiting: Vec::new(),
-            relayout: None,
+            layout_change: None,
             clearing,
             set_back: HashSet::new(),
         })
@@ -98,7 +98,7 @@ impl Models {
             step::wait(&self.engine, &name)?;
             let before = work.before.as_ref().and_then(|held| held.model.as_ref().ok());
             let inspection = Inspection::new(&work.model, table, now_ms)
-                .knowing(work.relayout.as_ref())
+                .knowing(work.layout_change.as_ref())
                 .after(before, work.leftovers());
             let rows = inspect(inspection, &name, &self.engine, watcher)?;
             work.found(rows, "--fill fills them in");

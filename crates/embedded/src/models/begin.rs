@@ -6,11 +6,11 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_binding::held::{Migration, together};
 use trestle_binding::migration::{
-    Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, TableProgress,
+    Document, DualLayout, Guard, MigrationPlan, MigrationState, PlannedMove, Rate, TableProgress,
 };
 use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Step};
-use trestle_model::{Hindrance, Model, Relayout};
+use trestle_model::{Hindrance, LayoutChange, Model};
 
 use super::step;
 use super::survey::Survey;
@@ -45,11 +45,11 @@ pub struct StartOptions {
 }
 
 /// A way between two versions: out to a new one, or back to the one before.
-struct Way {
+struct Transition {
     work: Work,
-    relayout: Result<Relayout, Vec<Hindrance>>,
+    layout_change: Result<LayoutChange, Vec<Hindrance>>,
     /// The way that rows have come, if this is the way back.
-    come: Option<Arc<Moving>>,
+    come: Option<Arc<DualLayout>>,
     /// The version that rows come from.
     former: Arc<Model>,
     /// How many rows of each entity move, by entity.
@@ -151,11 +151,11 @@ impl Models {
     /// afterwards, so is the usual hook.
     fn guarded(
         &self,
-        way: &mut Way,
-        work: impl FnOnce(&mut Way) -> Result<(), BindError>,
+        way: &mut Transition,
+        work: impl FnOnce(&mut Transition) -> Result<(), BindError>,
     ) -> Result<(), BindError> {
-        if let Ok(relayout) = &way.relayout {
-            let guard = Guard::new(together(&self.held.lock())?, relayout.clone());
+        if let Ok(layout_change) = &way.layout_change {
+            let guard = Guard::new(together(&self.held.lock())?, layout_change.clone());
             self.install(Vec::new(), Some(Arc::new(guard)))?;
         }
         let worked = work(way);
@@ -166,7 +166,7 @@ impl Models {
         worked
     }
 
-    fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Way, BindError> {
+    fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Transition, BindError> {
         let options = ApplyOptions {
             delete_indexes,
             ..ApplyOptions::default()
@@ -177,17 +177,17 @@ impl Models {
         };
         before.refuse_while_rows_move()?;
         let former = Arc::clone(before.model()?);
-        let relayout = Relayout::between(&former, &work.model);
-        if relayout.as_ref().is_ok_and(Relayout::is_empty) {
+        let layout_change = LayoutChange::between(&former, &work.model);
+        if layout_change.as_ref().is_ok_and(LayoutChange::is_empty) {
             return Err(BindError::NothingMoves {
                 model: before.stored.name.clone(),
                 version: before.stored.version,
             });
         }
-        Ok(Way::new(work, relayout, former, None))
+        Ok(Transition::new(work, layout_change, former, None))
     }
 
-    fn way_back(&self, migration: &Migration) -> Result<Way, BindError> {
+    fn way_back(&self, migration: &Migration) -> Result<Transition, BindError> {
         let document = &migration.document;
         let versions = self.stored_versions()?.into_iter();
         let mut before =
@@ -201,15 +201,20 @@ impl Models {
         let Some(moving) = migration.moving()? else {
             return Err(migration.on_the_move());
         };
-        let relayout = moving.relayout().reversed();
-        Ok(Way::new(work, relayout, former, Some(Arc::clone(moving))))
+        let layout_change = moving.layout_change().reversed();
+        Ok(Transition::new(
+            work,
+            layout_change,
+            former,
+            Some(Arc::clone(moving)),
+        ))
     }
 
     /// Compares tables, then looks at every row.
-    fn survey(&self, way: &mut Way, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+    fn survey(&self, way: &mut Transition, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let work = &mut way.work;
         let existing = work.compare_tables(&self.engine)?;
-        if let Ok(relayout) = &way.relayout {
+        if let Ok(layout_change) = &way.layout_change {
             let model = Arc::clone(&work.model);
             let now_ms = self.clock.now().as_millis();
             for name in &existing {
@@ -218,8 +223,8 @@ impl Models {
                     continue;
                 }
                 step::wait(&self.engine, table.table_name())?;
-                let come = way.come.as_ref().map(|moving| moving.relayout());
-                let survey = Survey::new(&self.engine, relayout, &model, table, now_ms);
+                let come = way.come.as_ref().map(|moving| moving.layout_change());
+                let survey = Survey::new(&self.engine, layout_change, &model, table, now_ms);
                 let found = survey.of_way_back(come).run(watcher)?;
                 for (entity, rows) in found.moves {
                     *way.moves.entry(entity).or_default() += rows;
@@ -232,7 +237,7 @@ impl Models {
         Ok(())
     }
 
-    fn keep_plan(&self, way: &Way) -> Result<(), BindError> {
+    fn keep_plan(&self, way: &Transition) -> Result<(), BindError> {
         let before = way.work.in_effect()?;
         let version = before.stored.version;
         let now = self.clock.now();
@@ -251,7 +256,7 @@ impl Models {
     /// Takes the steps; with the model's, the new version is in effect.
     fn set_out(
         &self,
-        way: &mut Way,
+        way: &mut Transition,
         options: StartOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<(), BindError> {
@@ -271,7 +276,7 @@ impl Models {
 
     fn turn_round(
         &self,
-        way: &mut Way,
+        way: &mut Transition,
         migration: Migration,
         watcher: &mut dyn Watcher,
     ) -> Result<(), BindError> {
@@ -288,7 +293,7 @@ impl Models {
     }
 
     /// Takes the steps that are a matter of tables; the version that the model gets.
-    fn take_steps(&self, way: &Way, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
+    fn take_steps(&self, way: &Transition, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
         let mut version = None;
         for step in &way.work.report.steps {
             watcher.step(step);
@@ -302,11 +307,15 @@ impl Models {
     }
 
     /// Version, migration and both layouts: one commit.
-    fn take_effect(&self, way: &mut Way, document: Document, version: u64) -> Result<(), BindError> {
-        let Ok(relayout) = &way.relayout else {
+    fn take_effect(&self, way: &mut Transition, document: Document, version: u64) -> Result<(), BindError> {
+        let Ok(layout_change) = &way.layout_change else {
             return Err(Error::defect("a migration that is hindered takes effect").into());
         };
-        let moving = Moving::new(relayout.clone(), Arc::clone(&way.former), document.double_reads);
+        let moving = DualLayout::new(
+            layout_change.clone(),
+            Arc::clone(&way.former),
+            document.double_reads,
+        );
         let stored = Stored {
             name: document.model.clone(),
             version,
@@ -328,12 +337,12 @@ impl Models {
     }
 }
 
-impl Way {
+impl Transition {
     fn new(
         work: Work,
-        relayout: Result<Relayout, Vec<Hindrance>>,
+        layout_change: Result<LayoutChange, Vec<Hindrance>>,
         former: Arc<Model>,
-        come: Option<Arc<Moving>>,
+        come: Option<Arc<DualLayout>>,
     ) -> Self {
         let plan = MigrationPlan {
             report: work.report.clone(),
@@ -343,9 +352,9 @@ impl Way {
             slow_reads: Vec::new(),
             can_be_rolled_back: false,
         };
-        Way {
+        Transition {
             work,
-            relayout,
+            layout_change,
             come,
             former,
             moves: BTreeMap::new(),
@@ -355,8 +364,8 @@ impl Way {
 
     /// The tables in which rows move, and what was found there.
     fn tables(&self) -> Vec<TableProgress> {
-        let relayout = self.relayout.iter();
-        let tables = relayout.flat_map(Relayout::tables);
+        let layout_change = self.layout_change.iter();
+        let tables = layout_change.flat_map(LayoutChange::tables);
         let progress = tables.map(|table| {
             let mut rows = self.work.report.rows.iter();
             let found = rows.find(|rows| rows.table == table);
@@ -370,15 +379,15 @@ impl Way {
     fn conclude(&mut self) {
         self.work.conclude();
         let plan = &mut self.plan;
-        match &self.relayout {
-            Ok(relayout) => {
+        match &self.layout_change {
+            Ok(layout_change) => {
                 let rows = |entity: &str| self.moves.get(entity).copied().unwrap_or_default();
-                let moves = relayout.moves();
+                let moves = layout_change.moves();
                 plan.moves = moves
                     .map(|moved| PlannedMove::of(&moved, rows(moved.entity)))
                     .collect();
                 if self.come.is_none() {
-                    let (is_possible, note) = way_back(relayout);
+                    let (is_possible, note) = way_back(layout_change);
                     plan.can_be_rolled_back = is_possible;
                     self.work.report.notes.push(note);
                 }
@@ -407,8 +416,8 @@ impl Way {
 }
 
 /// Whether a migration can be rolled back, in words.
-fn way_back(relayout: &Relayout) -> (bool, String) {
-    match relayout.reversed() {
+fn way_back(layout_change: &LayoutChange) -> (bool, String) {
+    match layout_change.reversed() {
         Ok(_) => (
             true,
             "it can be rolled back until it is finished, unless rows are written that the version before cannot hold"

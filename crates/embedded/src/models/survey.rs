@@ -9,7 +9,7 @@ use trestle_binding::rows::{Inspection, key_of, reason};
 use trestle_engine::Engine;
 use trestle_expr::KeySelection;
 use trestle_item::Item;
-use trestle_model::{AccessPattern, KeySchema, Model, Operation, Relayout, Table};
+use trestle_model::{AccessPattern, KeySchema, LayoutChange, Model, Operation, Table};
 
 use super::watcher::Watcher;
 
@@ -22,9 +22,9 @@ const PAGE: usize = 500;
 /// Looks at the rows of one table.
 pub(crate) struct Survey<'m> {
     engine: &'m Engine,
-    relayout: &'m Relayout,
+    layout_change: &'m LayoutChange,
     /// The way that rows have come, if this is the way back.
-    come: Option<&'m Relayout>,
+    come: Option<&'m LayoutChange>,
     model: &'m Model,
     table: &'m Table,
     inspection: Inspection<'m>,
@@ -44,14 +44,14 @@ pub(crate) struct Surveyed {
 impl<'m> Survey<'m> {
     pub(crate) fn new(
         engine: &'m Engine,
-        relayout: &'m Relayout,
+        layout_change: &'m LayoutChange,
         model: &'m Model,
         table: &'m Table,
         now_ms: u64,
     ) -> Self {
         Survey {
             engine,
-            relayout,
+            layout_change,
             come: None,
             model,
             table,
@@ -62,7 +62,7 @@ impl<'m> Survey<'m> {
     }
 
     /// Looks for rows that have not left yet: they need not come back.
-    pub(crate) fn of_way_back(self, come: Option<&'m Relayout>) -> Self {
+    pub(crate) fn of_way_back(self, come: Option<&'m LayoutChange>) -> Self {
         Survey { come, ..self }
     }
 
@@ -94,10 +94,10 @@ impl<'m> Survey<'m> {
             self.inspection.stays();
             return Ok(());
         }
-        if !self.relayout.is_former(name, row) {
+        if !self.layout_change.is_former(name, row) {
             return self.stays(row);
         }
-        let renewed = match self.relayout.renew(name, row) {
+        let renewed = match self.layout_change.renew(name, row) {
             Ok(renewed) => renewed,
             Err(refusal) => {
                 return self.inspection.misfit(reason(&refusal), &refusal, row);
@@ -124,9 +124,9 @@ impl<'m> Survey<'m> {
     /// A row that is in its own place: nothing else may belong there.
     fn stays(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
-        if let Some(place) = self.relayout.former_place(name, row)
+        if let Some(place) = self.layout_change.former_place(name, row)
             && let Some(other) = self.lying(place)?
-            && let Ok(renewed) = self.relayout.renew(name, &other)
+            && let Ok(renewed) = self.layout_change.renew(name, &other)
             && key_of(self.table, &renewed)? == key_of(self.table, row)?
         {
             return self.inspection.misfit(TAKEN.to_owned(), &"", &other);
@@ -165,7 +165,11 @@ impl<'m> Survey<'m> {
                 Operation::Query => partition(key, renewed),
                 Operation::Scan => None,
             };
-            if self.relayout.sources(name, index, selection.as_ref()).everywhere {
+            if self
+                .layout_change
+                .sources(name, index, selection.as_ref())
+                .everywhere
+            {
                 self.slow.insert(pattern.name().to_owned());
             }
         }

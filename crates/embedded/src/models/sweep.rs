@@ -5,7 +5,7 @@ use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::held::Migration;
 use trestle_binding::migration::{Document, Meter, MigrationState, Pace};
-use trestle_engine::{Moved, walked};
+use trestle_engine::{MovedPage, walked};
 use trestle_env::Timestamp;
 
 use super::{BindError, Models, not_held};
@@ -114,18 +114,23 @@ impl Models {
         Ok(())
     }
 
-    fn move_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<Moved, BindError> {
+    fn move_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<MovedPage, BindError> {
         self.engine.look_ahead(table);
         or_gone(self.engine.move_rows(table, from, rows))
     }
 
     /// A page of a pass that only looks, and how many former rows it has.
-    fn look_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<(Moved, u64), BindError> {
+    fn look_page(
+        &self,
+        table: &str,
+        from: Option<&[u8]>,
+        rows: usize,
+    ) -> Result<(MovedPage, u64), BindError> {
         let page = or_gone(self.engine.rows_to_move(table, from, rows))?;
-        let moved = Moved {
+        let moved = MovedPage {
             looked_at: page.looked_at,
             next: page.next,
-            ..Moved::default()
+            ..MovedPage::default()
         };
         Ok((moved, page.keys.len() as u64))
     }

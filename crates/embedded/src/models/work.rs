@@ -8,7 +8,7 @@ use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 use trestle_engine::Engine;
-use trestle_model::{Effect, Entity, Head, Model, Relayout, Table};
+use trestle_model::{Effect, Entity, Head, LayoutChange, Model, Table};
 
 use super::{ApplyOptions, BindError, Held, describe};
 
@@ -24,7 +24,7 @@ pub(super) struct Work {
     pub(super) waiting: Vec<String>,
     pub(super) report: Report,
     /// What moves between the version before and this one, if anything does and it can.
-    pub(super) relayout: Option<Relayout>,
+    pub(super) layout_change: Option<LayoutChange>,
     /// Rows of effects that this version does not have.
     pub(super) clearing: Option<Clearing>,
     /// Heads that stay where they are when rows are filled in.
@@ -52,11 +52,11 @@ impl Work {
     }
 
     /// What moves between the version before and this one, if anything does and it can.
-    pub(super) fn moves_from_before(&self) -> Option<Relayout> {
+    pub(super) fn moves_from_before(&self) -> Option<LayoutChange> {
         let before = self.before.as_ref().filter(|_| self.is_changed());
         let before = before.and_then(|held| held.model.as_ref().ok())?;
-        let relayout = Relayout::between(before, &self.model).ok()?;
-        (!relayout.is_empty()).then_some(relayout)
+        let layout_change = LayoutChange::between(before, &self.model).ok()?;
+        (!layout_change.is_empty()).then_some(layout_change)
     }
 
     pub(super) fn is_changed(&self) -> bool {
