@@ -108,7 +108,8 @@ fn first_error(problems: &[Problem]) -> String {
     let first = errors
         .next()
         .map(|problem| format!("line {}: {}", problem.line, problem.message));
-    let first = first.unwrap_or_default();
+    debug_assert!(first.is_some(), "a model without errors loads");
+    let first = first.unwrap_or_else(|| "no error is named, which is a fault of Trestle".to_owned());
     match errors.count() {
         0 => first,
         more => format!("{first} (and {more} more)"),

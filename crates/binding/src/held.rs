@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
-use trestle_model::{Hindrance, Model, Problem, Relayout};
+use trestle_model::{Hindrance, LayoutChange, Model, Problem};
 
 use crate::bind_error::BindError;
 use crate::clearing::{self, Clearing, Leftovers};
-use crate::migration::{self, Document, Meter, MigrationState, MigrationStatus, Moving, Pace};
+use crate::migration::{self, Document, DualLayout, Meter, MigrationState, MigrationStatus, Pace};
 use crate::model_hook::ModelHook;
 use crate::stored::{self, Stored};
 
@@ -52,7 +52,7 @@ pub struct Migration {
     /// What is stored of it.
     pub document: Document,
     /// The two layouts, while both are understood; or why they cannot be.
-    pub moving: Option<Result<Arc<Moving>, String>>,
+    pub moving: Option<Result<Arc<DualLayout>, String>>,
     /// When the next page is due.
     pub pace: Pace,
     /// How fast this pass is.
@@ -123,7 +123,7 @@ impl Held {
 impl Migration {
     /// A migration of which memory knows nothing yet.
     #[must_use]
-    pub fn new(document: Document, moving: Option<Result<Arc<Moving>, String>>) -> Self {
+    pub fn new(document: Document, moving: Option<Result<Arc<DualLayout>, String>>) -> Self {
         Migration {
             document,
             moving,
@@ -134,7 +134,7 @@ impl Migration {
     }
 
     /// The two layouts, while both are understood.
-    pub fn moving(&self) -> Result<Option<&Arc<Moving>>, BindError> {
+    pub fn moving(&self) -> Result<Option<&Arc<DualLayout>>, BindError> {
         match &self.moving {
             None => Ok(None),
             Some(Ok(moving)) => Ok(Some(moving)),
@@ -181,7 +181,7 @@ impl Migration {
 }
 
 /// The two layouts of a stored migration.
-fn moving(document: &Document, versions: &[Stored]) -> Result<Moving, String> {
+fn moving(document: &Document, versions: &[Stored]) -> Result<DualLayout, String> {
     let load = |version: u64| {
         let mut versions = versions.iter();
         let stored = versions.find(|stored| stored.name == document.model && stored.version == version);
@@ -191,15 +191,15 @@ fn moving(document: &Document, versions: &[Stored]) -> Result<Moving, String> {
     };
     let (from, to) = (load(document.from)?, load(document.to)?);
     let hindered = |hindrances: Vec<Hindrance>| {
-        let first = hindrances.first().map(Hindrance::to_string);
-        first.unwrap_or_default()
+        let why: Vec<String> = hindrances.iter().map(Hindrance::to_string).collect();
+        why.join("; ")
     };
-    let relayout = Relayout::between(&from, &to).map_err(hindered)?;
+    let layout_change = LayoutChange::between(&from, &to).map_err(hindered)?;
     if document.state == MigrationState::RollingBack {
-        let back = relayout.reversed().map_err(hindered)?;
-        return Ok(Moving::new(back, to, document.double_reads));
+        let back = layout_change.reversed().map_err(hindered)?;
+        return Ok(DualLayout::new(back, to, document.double_reads));
     }
-    Ok(Moving::new(relayout, from, document.double_reads))
+    Ok(DualLayout::new(layout_change, from, document.double_reads))
 }
 
 /// All models as one hook, with the former places of rows that move.

@@ -3,9 +3,9 @@
 //! `crates/embedded` moves it on; here is what it works with.
 
 mod document;
+mod dual_layout;
 mod figures;
 mod guard;
-mod moving;
 mod pace;
 mod plan;
 mod progress;
@@ -14,10 +14,10 @@ mod state;
 mod status;
 
 pub use document::{Document, read};
+pub use dual_layout::DualLayout;
+pub(crate) use dual_layout::TableFormer;
 pub use figures::Meter;
 pub use guard::Guard;
-pub use moving::Moving;
-pub(crate) use moving::TableFormer;
 pub use pace::Pace;
 pub use plan::{MigrationPlan, PlannedKey, PlannedMove};
 pub use progress::{StuckRow, StuckRows, TableProgress};

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
-use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
+use trestle_hook::{Becomes, Change, Edits, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
 use trestle_model::{Model, Refusal, Stopped};
 
-use crate::migration::{Moving, TableFormer};
+use crate::migration::{DualLayout, TableFormer};
 
 /// ModelHook that are enforced together. *Invariant*: no table is in two of them.
 #[derive(Clone, Debug, Default)]
 pub struct ModelHook {
     by_table: HashMap<String, Arc<Model>>,
     /// Tables whose rows move to other keys, and whether any may still have to.
-    moving: HashMap<String, (Arc<Moving>, bool)>,
+    moving: HashMap<String, (Arc<DualLayout>, bool)>,
 }
 
 /// A table that two models claim.
@@ -46,8 +46,8 @@ impl ModelHook {
     }
 
     /// Rows of a model that was taken in move: keys of two layouts are understood in its tables.
-    pub fn move_rows(&mut self, moving: &Arc<Moving>, may_hold_rows: bool) {
-        for table in moving.relayout().tables() {
+    pub fn move_rows(&mut self, moving: &Arc<DualLayout>, may_hold_rows: bool) {
+        for table in moving.layout_change().tables() {
             self.moving
                 .insert(table.to_owned(), (Arc::clone(moving), may_hold_rows));
         }
@@ -82,14 +82,14 @@ impl Hook for ModelHook {
         }
     }
 
-    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         match (self.of_table(table), self.moving.get(table)) {
             (Some(model), Some((moving, _))) => moving.place(model, table, item, now),
             (Some(model), None) => {
-                let placed = model.place(table, item, now.as_millis());
-                placed.map_err(|refusal| refused(&refusal))
+                let edits = model.place_edits(table, item, now.as_millis());
+                edits.map_err(|refusal| refused(&refusal))
             }
-            (None, _) => Ok(item),
+            (None, _) => Ok(Edits::default()),
         }
     }
 
@@ -111,11 +111,7 @@ impl ModelHook {
             rows: vec![Becomes::AsWritten; changes.len()],
             ..Verdict::default()
         };
-        for (model, positions) in self.by_model(changes) {
-            let own: Vec<Change<'_>> = positions
-                .iter()
-                .filter_map(|at| changes.get(*at).copied())
-                .collect();
+        for (model, positions, own) in self.by_model(changes) {
             let of_model = asked(model, &own, rows).map_err(|refused| Refused {
                 at: refused.at.and_then(|at| positions.get(at).copied()),
                 error: refused.error,
@@ -130,16 +126,20 @@ impl ModelHook {
         Ok(verdict)
     }
 
-    /// The models of several changes, each with the positions of its own.
-    fn by_model(&self, changes: &[Change<'_>]) -> Vec<(&Arc<Model>, Vec<usize>)> {
-        let mut by_model: Vec<(&Arc<Model>, Vec<usize>)> = Vec::new();
+    /// The models of several changes, each with its own and their positions.
+    fn by_model<'c>(&self, changes: &[Change<'c>]) -> Vec<(&Arc<Model>, Vec<usize>, Vec<Change<'c>>)> {
+        let mut by_model: Vec<(&Arc<Model>, Vec<usize>, Vec<Change<'c>>)> = Vec::new();
         for (at, change) in changes.iter().enumerate() {
             let Some(model) = self.of_table(change.table) else {
                 continue;
             };
-            match by_model.iter_mut().find(|(known, _)| Arc::ptr_eq(known, model)) {
-                Some((_, positions)) => positions.push(at),
-                None => by_model.push((model, vec![at])),
+            let mut known = by_model.iter_mut();
+            match known.find(|(known, ..)| Arc::ptr_eq(known, model)) {
+                Some((_, positions, own)) => {
+                    positions.push(at);
+                    own.push(*change);
+                }
+                None => by_model.push((model, vec![at], vec![*change])),
             }
         }
         by_model

@@ -245,13 +245,10 @@ impl Comparison<'_> {
     }
 
     fn stream(&mut self) {
-        let Some(wanted) = self.table.stream().map(schema::stream) else {
+        let Some(view) = self.table.stream().map(schema::stream_view) else {
             return;
         };
-        let view = wanted
-            .stream_view_type
-            .map(|view| view.as_str())
-            .unwrap_or_default();
+        let view = view.as_str();
         let there = self
             .found
             .stream_specification
@@ -294,8 +291,10 @@ fn shown_key(key: &[KeySchemaElement], definitions: &[AttributeDefinition]) -> S
         let shown = attributes.map(|element| {
             let mut known = definitions.iter();
             let definition = known.find(|known| known.attribute_name == element.attribute_name);
-            let kind = definition.map(|definition| format!(" ({:?})", definition.attribute_type));
-            format!("{}{}", element.attribute_name, kind.unwrap_or_default())
+            match definition {
+                Some(known) => format!("{} ({:?})", known.attribute_name, known.attribute_type),
+                None => format!("{} (of no type)", element.attribute_name),
+            }
         });
         shown.collect::<Vec<_>>().join(" + ")
     };

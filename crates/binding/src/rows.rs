@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trestle_api::Error;
 use trestle_item::Item;
-use trestle_model::{Derived, Model, Refusal, Relayout, Table};
+use trestle_model::{Derived, LayoutChange, Model, Refusal, Table};
 
 use crate::clearing::Leftovers;
 use crate::report::{Misfit, TableRows};
@@ -16,11 +17,22 @@ const FORMER: &str = "the keys are of the version before: needs a migration, `tr
 /// How many keys of misfits are shown for each reason.
 const KEYS_SHOWN: usize = 10;
 
-/// The table key of a row.
-pub fn key_of(table: &Table, row: &Item) -> Item {
+/// The table key of a row. Every row has one.
+pub fn key_of(table: &Table, row: &Item) -> Result<Item, Error> {
     let names = table.key().attributes().map(|attribute| &attribute.name);
-    let values = names.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
+    let values = names.map(|name| match row.get(name) {
+        Some(value) => Ok((name.clone(), value.clone())),
+        None => Err(Error::defect(format_args!(
+            "a row of table {} has no key attribute {name}",
+            table.table_name()
+        ))),
+    });
     values.collect()
+}
+
+/// A key as DynamoDB's JSON, for reports.
+pub(crate) fn key_json(key: &Item) -> Result<serde_json::Value, Error> {
+    serde_json::to_value(key).map_err(|error| Error::defect(format_args!("a key is no JSON: {error}")))
 }
 
 /// Holds rows of one table against the model.
@@ -29,7 +41,7 @@ pub struct Inspection<'m> {
     table: &'m Table,
     now_ms: u64,
     /// What moves between the version before and this one, if that is known.
-    relayout: Option<&'m Relayout>,
+    layout_change: Option<&'m LayoutChange>,
     /// The version before.
     before: Option<&'m Model>,
     /// Rows of effects that this version does not have.
@@ -45,7 +57,7 @@ impl<'m> Inspection<'m> {
             model,
             table,
             now_ms,
-            relayout: None,
+            layout_change: None,
             before: None,
             leftovers: Vec::new(),
             found: TableRows {
@@ -57,8 +69,11 @@ impl<'m> Inspection<'m> {
     }
 
     /// Tells rows of the version before from rows that are only wrong.
-    pub fn knowing(self, relayout: Option<&'m Relayout>) -> Self {
-        Inspection { relayout, ..self }
+    pub fn knowing(self, layout_change: Option<&'m LayoutChange>) -> Self {
+        Inspection {
+            layout_change,
+            ..self
+        }
     }
 
     /// Knows the version before: index keys that it derived are derived anew, and rows that it leaves behind go.
@@ -94,37 +109,41 @@ impl<'m> Inspection<'m> {
     }
 
     /// Counts a row that does not fit.
-    pub fn misfit(&mut self, reason: String, example: &dyn std::fmt::Display, row: &Item) {
+    pub fn misfit(
+        &mut self,
+        reason: String,
+        example: &dyn std::fmt::Display,
+        row: &Item,
+    ) -> Result<(), Error> {
         self.found.looked_at += 1;
-        add(&mut self.misfits, reason, example, &key_of(self.table, row));
+        add(&mut self.misfits, reason, example, &key_of(self.table, row)?)
     }
 
     /// Holds a row against the model.
-    pub fn look_at(&mut self, row: &Item) {
+    pub fn look_at(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         if self
-            .relayout
-            .is_some_and(|relayout| relayout.is_former(name, row))
+            .layout_change
+            .is_some_and(|layout_change| layout_change.is_former(name, row))
         {
             return self.misfit(FORMER.to_owned(), &"its key is of the version before", row);
         }
         self.found.looked_at += 1;
         let mut leftovers = self.leftovers.iter();
         if leftovers.any(|leftovers| leftovers.has(self.model, name, row)) {
-            return;
+            return Ok(());
         }
         match self.model.derive(name, None, row, self.now_ms) {
             Err(Refusal::Mismatch { .. }) if self.has_former_index_keys(row) => self.found.to_fill_in += 1,
             Ok(derived) => {
                 self.found.to_fill_in += u64::from(derived.is_some_and(|derived| lacks(&derived, row)))
             }
-            Err(refusal) => add(
-                &mut self.misfits,
-                reason(&refusal),
-                &refusal,
-                &key_of(self.table, row),
-            ),
+            Err(refusal) => {
+                let key = key_of(self.table, row)?;
+                add(&mut self.misfits, reason(&refusal), &refusal, &key)?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -151,7 +170,7 @@ pub fn add(
     reason: String,
     example: &dyn std::fmt::Display,
     key: &Item,
-) {
+) -> Result<(), Error> {
     let misfit = misfits.entry(reason.clone()).or_insert_with(|| Misfit {
         reason,
         example: example.to_string(),
@@ -159,8 +178,9 @@ pub fn add(
     });
     misfit.rows += 1;
     if misfit.keys.len() < KEYS_SHOWN {
-        misfit.keys.push(serde_json::to_value(key).unwrap_or_default());
+        misfit.keys.push(key_json(key)?);
     }
+    Ok(())
 }
 
 /// The reason without what differs from row to row.

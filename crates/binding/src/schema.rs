@@ -89,11 +89,16 @@ fn local_index(index: &Index) -> LocalSecondaryIndex {
 pub fn stream(view: StreamView) -> StreamSpecification {
     StreamSpecification {
         stream_enabled: true,
-        stream_view_type: Some(match view {
-            StreamView::KeysOnly => StreamViewType::KeysOnly,
-            StreamView::NewImage => StreamViewType::NewImage,
-            StreamView::OldImage => StreamViewType::OldImage,
-            StreamView::NewAndOldImages => StreamViewType::NewAndOldImages,
-        }),
+        stream_view_type: Some(stream_view(view)),
+    }
+}
+
+/// What a stream shows.
+pub(crate) fn stream_view(view: StreamView) -> StreamViewType {
+    match view {
+        StreamView::KeysOnly => StreamViewType::KeysOnly,
+        StreamView::NewImage => StreamViewType::NewImage,
+        StreamView::OldImage => StreamViewType::OldImage,
+        StreamView::NewAndOldImages => StreamViewType::NewAndOldImages,
     }
 }

@@ -2,8 +2,8 @@
 
 mod bar;
 mod call;
+mod host;
 pub(crate) mod keeper;
-mod place;
 mod show;
 mod watch;
 
@@ -14,7 +14,7 @@ use crate::model::place::PlaceFlags;
 use crate::model::sound;
 pub(crate) use call::{refusal, refused};
 use clap::{Args, Subcommand};
-use place::Place;
+use host::MigrationHost;
 use std::path::PathBuf;
 use trestle_server::{MigrationCall, ModelAnswer};
 
@@ -162,7 +162,7 @@ fn plan(flags: &PlanFlags) -> Result<(), Failure> {
         dry_run: flags.dry_run,
         delete_indexes: flags.delete_indexes,
     };
-    let place = Place::open(&flags.place)?;
+    let place = MigrationHost::open(&flags.place)?;
     let model = show::plan(&answered(place.ask(call)?)?, flags.json)?;
     if !flags.dry_run && !flags.json {
         show::hint(&format!("the plan of model {model} is kept"));
@@ -178,7 +178,7 @@ fn start(flags: &StartFlags) -> Result<(), Failure> {
         paused: flags.paused,
         delete_indexes: flags.delete_indexes,
     };
-    let place = Place::open(&flags.place)?;
+    let place = MigrationHost::open(&flags.place)?;
     let model = show::plan(&answered(place.ask(call)?)?, flags.json)?;
     watch::go_on(&place, &model, flags.watch, flags.json)
 }
@@ -188,14 +188,14 @@ fn resume(flags: &ResumeFlags) -> Result<(), Failure> {
         name: flags.of.name.clone(),
         rate: flags.rate.clone(),
     };
-    let place = Place::open(&flags.of.place)?;
+    let place = MigrationHost::open(&flags.of.place)?;
     let status = show::understood_status(&answered(place.ask(call)?)?)?;
     watch::go_on(&place, &status.model, flags.watch, flags.of.json)
 }
 
 fn rollback(flags: &RollbackFlags) -> Result<(), Failure> {
     let name = flags.of.name.clone();
-    let place = Place::open(&flags.of.place)?;
+    let place = MigrationHost::open(&flags.of.place)?;
     let said = answered(place.ask(MigrationCall::Rollback { name })?)?;
     let Ok(status) = show::understood_status(&said) else {
         let model = show::plan(&said, flags.of.json)?;
@@ -207,7 +207,7 @@ fn rollback(flags: &RollbackFlags) -> Result<(), Failure> {
 }
 
 fn steer(flags: &NameFlags, call: MigrationCall) -> Result<(), Failure> {
-    let place = Place::open(&flags.place)?;
+    let place = MigrationHost::open(&flags.place)?;
     let status = show::understood_status(&answered(place.ask(call)?)?)?;
     show::status(&status, flags.json);
     Ok(())

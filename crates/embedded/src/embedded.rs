@@ -14,7 +14,7 @@ use trestle_queue::{Queues, Settings as QueueSettings};
 use crate::internal::Internal;
 use crate::models::Models;
 use crate::opened::Opened;
-use crate::{Options, own_tables};
+use crate::{Options, in_force, own_tables};
 
 /// An open database in this process, and everything that belongs to it. Cloning it is cheap and gives another handle to the
 /// same database.
@@ -53,8 +53,11 @@ impl Embedded {
 
     /// Starts a request. Reads are answered at once, writes when they are durable.
     pub fn start(&self, request: Request) -> Completion {
-        match own_tables::refuse_writes(&request) {
-            Ok(()) => self.opened().engine.start(request),
+        let opened = self.opened();
+        let allowed = own_tables::refuse_writes(&request)
+            .and_then(|()| in_force::refuse_writes(&opened.models, &request));
+        match allowed {
+            Ok(()) => opened.engine.start(request),
             Err(refused) => Completion::Ready(Err(refused)),
         }
     }

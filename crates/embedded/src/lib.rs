@@ -18,6 +18,7 @@
 //! The engine is never handed out, so there is one set of models, one set of queues and one router for each database.
 
 mod embedded;
+mod in_force;
 mod internal;
 mod migration_log;
 mod models;

@@ -23,6 +23,7 @@ mod watcher;
 mod work;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use trestle_api::Error;
@@ -33,6 +34,7 @@ use trestle_binding::stored::{self, Stored};
 use trestle_binding::{BindError, migration};
 use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
+use trestle_hook::Hook;
 use trestle_model::Model;
 
 pub use apply::ApplyOptions;
@@ -51,6 +53,8 @@ pub struct Models {
     held: Mutex<Vec<Held>>,
     /// Held while a model is applied or removed, so that the list can be read meanwhile.
     applying: Mutex<()>,
+    /// Whether the engine enforces all of them. Not so before the first time, nor while one does not load.
+    in_force: AtomicBool,
 }
 
 impl Models {
@@ -60,7 +64,29 @@ impl Models {
         let held = self.held.lock().clone();
         let hook = together(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
-        Ok(self.engine.install(Vec::new(), Some(Arc::new(hook)))?)
+        self.install(Vec::new(), Some(Arc::new(hook)))
+    }
+
+    /// Whether the engine enforces all stored models.
+    pub(crate) fn are_in_force(&self) -> bool {
+        self.in_force.load(Ordering::Acquire)
+    }
+
+    /// Why the stored models cannot be enforced, if they cannot.
+    pub(crate) fn why_not_in_force(&self) -> Option<BindError> {
+        together(&self.held.lock()).err()
+    }
+
+    /// Stores documents and lets a hook of all models take effect in the same commit; none if they cannot be enforced.
+    fn install(
+        &self,
+        documents: Vec<(String, Option<Vec<u8>>)>,
+        hook: Option<Arc<dyn Hook>>,
+    ) -> Result<(), BindError> {
+        let is_enforced = hook.is_some();
+        self.engine.install(documents, hook)?;
+        self.in_force.store(is_enforced, Ordering::Release);
+        Ok(())
     }
 
     /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
@@ -72,6 +98,7 @@ impl Models {
             clock,
             held: Mutex::new(held),
             applying: Mutex::new(()),
+            in_force: AtomicBool::new(false),
         })
     }
 
@@ -126,7 +153,7 @@ impl Models {
         gone.push((clearing::Document::name(name), None));
         // Whoever clears up may have more than one to clear up.
         let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
-        self.engine.install(gone, hook)?;
+        self.install(gone, hook)?;
         *self.held.lock() = rest;
         Ok(())
     }
@@ -144,6 +171,15 @@ fn no_model(held: &[Held], name: &str) -> BindError {
         name: name.to_owned(),
         known: held.iter().map(|held| held.stored.name.clone()).collect(),
     }
+}
+
+/// A model whose rows are worked on is not held. Models change in turns, so it cannot have been removed meanwhile.
+#[track_caller]
+fn not_held(model: &str) -> BindError {
+    Error::defect(format_args!(
+        "model {model} is not held while its rows are worked on"
+    ))
+    .into()
 }
 
 fn summary(held: &Held) -> ModelSummary {

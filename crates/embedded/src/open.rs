@@ -72,8 +72,8 @@ impl Embedded {
 
     /// Opens a database whose stored models may not load, so that they can be corrected or removed.
     ///
-    /// Where they all load, they are enforced. Otherwise nothing is enforced until they do, which is as soon as the last
-    /// unsound one is applied anew or removed. In both cases no row expires and no migration goes on before
+    /// Where they all load, they are enforced. Otherwise nothing is enforced and writes are refused until they do, which is as
+    /// soon as the last unsound one is applied anew or removed. In both cases no row expires and no migration goes on before
     /// [`Embedded::begin_work`].
     pub fn open_for_repair(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let store = store_in(directory.as_ref(), &options)?;

@@ -14,5 +14,5 @@ mod windows;
 
 pub(crate) use find::{find, find_in};
 pub(crate) use merge::rows;
-pub use sweep::{Lying, Moved, Remaining, Stuck, walked};
+pub use sweep::{Lying, MovedPage, Remaining, Stuck, walked};
 pub(crate) use windows::Windows;

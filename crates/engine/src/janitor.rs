@@ -4,14 +4,14 @@
 //! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs,
 //! splitting shards and forgetting tokens. Every change goes through the committer like a client's.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trestle_api::{Error, ListTablesOutput, Response};
-use trestle_env::Sleeper;
+use trestle_env::{Sleeper, Timestamp};
 
 use crate::commit::Committer;
 use crate::engine::CloseError;
@@ -62,6 +62,7 @@ impl Janitor {
             stop: Arc::clone(&stop),
             does_everything: Arc::clone(&does_everything),
             kept_until: RefCell::default(),
+            next_kept_warning: Cell::default(),
         };
         let thread = std::thread::Builder::new()
             .name("trestle-janitor".into())
@@ -126,6 +127,8 @@ pub(crate) struct Worker {
     does_everything: Arc<AtomicBool>,
     /// How far this pass over what expires has come, if it left entries behind it.
     kept_until: RefCell<Option<Vec<u8>>>,
+    /// When it is said again that items are kept whose time to live is over.
+    next_kept_warning: Cell<Timestamp>,
 }
 
 impl Worker {

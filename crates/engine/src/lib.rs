@@ -50,7 +50,7 @@ pub use amend::Amendment;
 pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
 pub use engine::{CloseError, Engine, OpenError};
-pub use former::{Lying, Moved, Remaining, Stuck, walked};
+pub use former::{Lying, MovedPage, Remaining, Stuck, walked};
 pub use janitor::Upkeep;
 pub use options::Options;
 pub use trestle_api::Database;

@@ -18,12 +18,6 @@ impl Refusal {
             place: format!("{}:{}", place.file(), place.line()),
         }
     }
-
-    /// Whether the fault is ours, not the client's.
-    #[must_use]
-    pub fn is_defect(&self) -> bool {
-        matches!(self.cause(), Refusal::Defect { .. })
-    }
 }
 
 impl Model {

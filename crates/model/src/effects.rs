@@ -86,25 +86,17 @@ impl Model {
     /// The companions are complete and absolute: they are to be applied in order, and nothing else follows from them.
     /// Asked about one of them again, as [`By::Companion`], the answer is that it is right as it is.
     ///
-    /// All writes of a request have the same time and the same origin. A row whose time is over always goes: where the
-    /// model would refuse that, nothing follows from it.
+    /// All writes of a request have the same time and the same origin. An expiry is refused like any other write: a row
+    /// that went alone would leave the rows that follow from it wrong.
     pub fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Blamed> {
-        let by = match changes.first() {
-            Some(first) if first.by != By::Companion => first.by,
-            _ => return Ok(Verdict::default()),
-        };
+        if changes.first().is_none_or(|first| first.by == By::Companion) {
+            return Ok(Verdict::default());
+        }
         let roots = roots::of(self, changes)?;
-        let changed = if roots.iter().any(Root::is_followed) {
+        if roots.iter().any(Root::is_followed) {
             roots::follow(self, changes, &roots, rows)
         } else {
             self.all_derived(changes, &roots)
-        };
-        match changed {
-            Err(Blamed {
-                why: Stopped::Refused(refusal),
-                ..
-            }) if by == By::TimeToLive && !refusal.is_defect() => Ok(Verdict::default()),
-            result => result,
         }
     }
 

@@ -174,18 +174,18 @@ impl Language {
         }
         let width = other.states.len();
         let goal = self.states.len() * width - 1;
-        let mut ways = vec![Way::Unseen; goal + 1];
+        let mut ways = vec![Reached::Unseen; goal + 1];
         let mut open = VecDeque::from([0]);
         if let Some(start) = ways.first_mut() {
-            *start = Way::Start;
+            *start = Reached::Start;
         }
         while let Some(pair) = open.pop_front() {
             if pair == goal {
                 return Some(spelled(&ways, goal));
             }
             for (next, character) in self.steps(other, pair / width, pair % width) {
-                if let Some(unseen @ Way::Unseen) = ways.get_mut(next) {
-                    *unseen = Way::From(pair as u32, character);
+                if let Some(unseen @ Reached::Unseen) = ways.get_mut(next) {
+                    *unseen = Reached::From(pair as u32, character);
                     open.push_back(next);
                 }
             }
@@ -252,17 +252,17 @@ fn together(one: &Edge, two: &Edge) -> Option<(usize, usize, char)> {
 
 /// How a pair of states was reached. Small, because there is one for each pair.
 #[derive(Clone, Copy)]
-enum Way {
+enum Reached {
     Unseen,
     Start,
     /// From another pair, with a character or without. [`STATES_MAX`] keeps the number of pairs far below `u32::MAX`.
     From(u32, Option<char>),
 }
 
-fn spelled(ways: &[Way], goal: usize) -> String {
+fn spelled(ways: &[Reached], goal: usize) -> String {
     let mut characters = Vec::new();
     let mut at = goal;
-    while let Some(Way::From(before, character)) = ways.get(at) {
+    while let Some(Reached::From(before, character)) = ways.get(at) {
         characters.extend(*character);
         at = *before as usize;
     }

@@ -25,6 +25,7 @@ mod fields;
 pub mod file;
 mod kept;
 mod language;
+mod layout_change;
 mod leftover;
 mod model;
 mod place;
@@ -32,7 +33,6 @@ mod problem;
 mod read;
 mod recognise;
 mod refusal;
-mod relayout;
 mod schema;
 mod template;
 
@@ -50,10 +50,10 @@ pub use effects::{
 };
 pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};
+pub use layout_change::{EntityMove, Hindrance, LayoutChange, MovedKey};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
 pub use refusal::{Given, Keeps, Refusal};
-pub use relayout::{Hindrance, Move, MovedKey, Relayout};
 pub use schema::schema;
 pub use template::{KeyTemplate, RenderError};
 pub use trestle_expr::KeyAttribute;

@@ -11,7 +11,7 @@ pub(crate) const CLOCK_PATH: &str = "/_trestle/clock";
 /// What a caller may ask of the clock; exactly one of the two.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Move {
+struct ClockMove {
     advance_seconds: Option<f64>,
     set: Option<f64>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn clock(clock: &VirtualClock, method: &Method, body: &[u8]) -> Reply
 
 fn move_clock(clock: &VirtualClock, body: &[u8]) -> Result<(), String> {
     const USAGE: &str = r#"Send {"advance_seconds": 3600} or {"set": 1767225600}"#;
-    let wanted: Move = serde_json::from_slice(body).map_err(|error| format!("{USAGE}: {error}."))?;
+    let wanted: ClockMove = serde_json::from_slice(body).map_err(|error| format!("{USAGE}: {error}."))?;
     match (wanted.advance_seconds, wanted.set) {
         (Some(by), None) => {
             clock.advance(duration(by)?);

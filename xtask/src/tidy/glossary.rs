@@ -9,9 +9,6 @@ const HEADING: &str = "## Glossary";
 /// What the line begins with that lists the names which no type has any more.
 const RETIRED: &str = "Retired names of types:";
 
-/// Names of types and the crates in which they are still to be renamed.
-const STILL_TO_DO: &[(&str, &str)] = &[("Place", "cli"), ("Place", "model"), ("Rows", "cli")];
-
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let map = repository.text(MAP).unwrap_or_default();
     let Some(glossary) = section(map) else {
@@ -99,13 +96,11 @@ fn definitions(repository: &Repository) -> BTreeMap<&str, Vec<&str>> {
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (path, text) in repository.with_extension("rs") {
         let parts = path.strip_prefix("crates/").and_then(|path| path.split_once('/'));
-        let Some((of, _)) = parts.filter(|(_, file)| file.starts_with("src/")) else {
+        if !parts.is_some_and(|(_, file)| file.starts_with("src/")) {
             continue;
-        };
+        }
         for name in text.lines().filter_map(defined) {
-            if !STILL_TO_DO.contains(&(name, of)) {
-                found.entry(name).or_default().push(path);
-            }
+            found.entry(name).or_default().push(path);
         }
     }
     found

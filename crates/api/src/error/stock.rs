@@ -219,4 +219,16 @@ impl Error {
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InternalServerError, message)
     }
+
+    /// A fault of ours: something that cannot be. The message names its place in the code, and a test that meets it stops.
+    #[track_caller]
+    pub fn defect(what: impl std::fmt::Display) -> Self {
+        let place = std::panic::Location::caller();
+        debug_assert!(false, "{what}, {place}");
+        Self::internal(format!(
+            "{what} ({}:{}): a fault of Trestle, please report it",
+            place.file(),
+            place.line()
+        ))
+    }
 }

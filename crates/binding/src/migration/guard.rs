@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
-use trestle_hook::{Change, Former, Hook, Refused, Rows, Verdict};
+use trestle_hook::{Change, Edits, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
-use trestle_model::Relayout;
+use trestle_model::LayoutChange;
 
 use crate::model_hook::ModelHook;
 
@@ -14,14 +14,14 @@ use crate::model_hook::ModelHook;
 #[derive(Debug)]
 pub struct Guard {
     hook: ModelHook,
-    relayout: Relayout,
+    layout_change: LayoutChange,
 }
 
 impl Guard {
     /// Guards the models in effect while rows are about to move.
     #[must_use]
-    pub fn new(hook: ModelHook, relayout: Relayout) -> Self {
-        Guard { hook, relayout }
+    pub fn new(hook: ModelHook, layout_change: LayoutChange) -> Self {
+        Guard { hook, layout_change }
     }
 
     fn check(&self, table: &str, row: &Item) -> Result<(), Error> {
@@ -30,11 +30,11 @@ impl Guard {
                 "The write was refused: a migration is about to begin, and the row could not take part: {why}"
             ))
         };
-        if self.relayout.is_former(table, row) {
-            let renewed = self.relayout.renew(table, row);
+        if self.layout_change.is_former(table, row) {
+            let renewed = self.layout_change.renew(table, row);
             return renewed.map(drop).map_err(|refusal| refused(&refusal));
         }
-        match self.relayout.former_place(table, row) {
+        match self.layout_change.former_place(table, row) {
             Some(_) => Err(refused(&"another row may belong in its place")),
             None => Ok(()),
         }
@@ -54,7 +54,7 @@ impl Hook for Guard {
         self.hook.key(table, given)
     }
 
-    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         self.hook.place(table, item, now)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trestle_model::{Hindrance, Move};
+use trestle_model::{EntityMove, Hindrance};
 
 use crate::report::{Outcome, Report, Step};
 
@@ -54,7 +54,7 @@ pub struct PlannedKey {
 impl PlannedMove {
     /// What moves, and how many rows.
     #[must_use]
-    pub fn of(moved: &Move<'_>, rows: u64) -> Self {
+    pub fn of(moved: &EntityMove<'_>, rows: u64) -> Self {
         let keys = moved.keys.iter().map(|key| PlannedKey {
             attribute: key.attribute.to_owned(),
             before: key.before.to_owned(),
@@ -92,7 +92,7 @@ impl fmt::Display for MigrationPlan {
         }
         self.report.findings(f)?;
         let Report { model, version, .. } = &self.report;
-        let version = version.unwrap_or_default();
+        let version = version.map_or_else(|| "not stored".to_owned(), |version| format!("version {version}"));
         match (self.report.outcome, self.back) {
             (Outcome::Refused, false) => write!(f, "model {model} cannot be migrated; nothing was changed"),
             (Outcome::Refused, true) => write!(f, "model {model} cannot be rolled back; nothing was changed"),
@@ -102,11 +102,11 @@ impl fmt::Display for MigrationPlan {
             ),
             (_, false) => write!(
                 f,
-                "model {model} is in effect, version {version}; its rows move: `trestle migrate status` tells how far they are"
+                "model {model} is in effect, {version}; its rows move: `trestle migrate status` tells how far they are"
             ),
             (_, true) => write!(
                 f,
-                "model {model} is in effect as it was before, version {version}; its rows move back"
+                "model {model} is in effect as it was before, {version}; its rows move back"
             ),
         }
     }

@@ -1,7 +1,10 @@
 //! How far a pass over the rows is, and which rows cannot move.
 
 use serde::{Deserialize, Serialize};
+use trestle_api::Error;
 use trestle_item::Item;
+
+use crate::rows::key_json;
 
 /// How many rows that cannot move are shown.
 const STUCK_SHOWN: usize = 20;
@@ -89,16 +92,21 @@ pub struct StuckRow {
 
 impl StuckRows {
     /// Takes in the rows of a page: their keys, and why each cannot move.
-    pub fn add<'r>(&mut self, table: &str, stuck: impl IntoIterator<Item = (&'r Item, &'r str)>) {
+    pub fn add<'r>(
+        &mut self,
+        table: &str,
+        stuck: impl IntoIterator<Item = (&'r Item, &'r str)>,
+    ) -> Result<(), Error> {
         for (key, reason) in stuck {
             self.rows += 1;
             if self.shown.len() < STUCK_SHOWN {
                 self.shown.push(StuckRow {
                     table: table.to_owned(),
-                    key: serde_json::to_value(key).unwrap_or_default(),
+                    key: key_json(key)?,
                     reason: reason.to_owned(),
                 });
             }
         }
+        Ok(())
     }
 }

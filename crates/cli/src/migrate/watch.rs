@@ -1,7 +1,7 @@
 //! Following a migration: on a server, by asking; in a directory, by moving its rows.
 
 use super::bar::Bar;
-use super::place::Place;
+use super::host::MigrationHost;
 use super::{StatusFlags, answered, show};
 use crate::exit::{Code, Failure};
 use crate::runtime;
@@ -12,7 +12,7 @@ use trestle_server::MigrationCall;
 
 /// `trestle migrate status`.
 pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
-    let place = Place::open(&flags.place)?;
+    let place = MigrationHost::open(&flags.place)?;
     let look = || {
         let name = flags.name.clone();
         show::understood_all(&answered(place.ask(MigrationCall::Status { name })?)?)
@@ -32,7 +32,7 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
 }
 
 /// What follows a start: in a directory nobody else moves the rows; a server does by itself.
-pub(super) fn go_on(place: &Place, model: &str, watch: bool, json: bool) -> Result<(), Failure> {
+pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool) -> Result<(), Failure> {
     let last = match place.models() {
         Some(models) => swept(models, model)?,
         None if watch => followed(place, model)?,
@@ -66,13 +66,13 @@ fn swept(models: &Models, model: &str) -> Result<MigrationStatus, Failure> {
     last.map_err(Failure::failed)
 }
 
-fn asked(place: &Place, model: &str) -> Result<MigrationStatus, Failure> {
+fn asked(place: &MigrationHost, model: &str) -> Result<MigrationStatus, Failure> {
     let name = Some(model.to_owned());
     show::understood_status(&answered(place.ask(MigrationCall::Status { name })?)?)
 }
 
 /// Asks a server until the rows have moved.
-fn followed(place: &Place, model: &str) -> Result<MigrationStatus, Failure> {
+fn followed(place: &MigrationHost, model: &str) -> Result<MigrationStatus, Failure> {
     let mut bar = Bar::new();
     let mut last = asked(place, model)?;
     runtime::until_told_or(|| {

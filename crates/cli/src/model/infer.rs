@@ -44,14 +44,14 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     })?;
     let facts = facts(&described, ttl.time_to_live_description.attribute_name);
     let most = usize::try_from(flags.rows).unwrap_or(usize::MAX);
-    let mut rows = Rows::of(&database, &flags.table, described.item_count, most);
+    let mut rows = SampleRows::of(&database, &flags.table, described.item_count, most);
     let proposal = trestle_discover::infer(&facts, &mut rows);
     rows.end()?;
     flags.output.give(&proposal)
 }
 
 /// The rows of a table, page by page. An error ends them, and is told at the end.
-struct Rows<'d> {
+struct SampleRows<'d> {
     database: &'d Database,
     scan: Option<Scan>,
     page: trestle_item::IntoItems,
@@ -63,9 +63,9 @@ struct Rows<'d> {
     last_shown: Option<Instant>,
 }
 
-impl<'d> Rows<'d> {
+impl<'d> SampleRows<'d> {
     fn of(database: &'d Database, table: &str, all: u64, most: usize) -> Self {
-        Rows {
+        SampleRows {
             database,
             scan: Some(Scan {
                 table_name: table.to_owned(),
@@ -129,7 +129,7 @@ impl<'d> Rows<'d> {
     }
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for SampleRows<'_> {
     type Item = trestle_item::Item;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -15,7 +15,7 @@ use super::hidden_tables;
 use super::inspect::inspect;
 use super::step;
 use super::watcher::Watcher;
-use super::work::Work;
+use super::work::{Work, planned_table};
 use super::{BindError, Held, Models, loaded, together};
 
 /// How to apply a model.
@@ -42,7 +42,7 @@ impl Models {
         let _one_at_a_time = self.applying.lock();
         let mut work = self.prepare(text, options)?;
         work.refuse_while_rows_move()?;
-        work.relayout = work.moves_from_before();
+        work.layout_change = work.moves_from_before();
         self.look(&mut work, watcher)?;
         work.conclude();
         if work.report.outcome == Outcome::Planned && !options.dry_run {
@@ -77,7 +77,7 @@ impl Models {
             others,
             options,
             waiting: Vec::new(),
-            relayout: None,
+            layout_change: None,
             clearing,
             set_back: HashSet::new(),
         })
@@ -91,16 +91,14 @@ impl Models {
         }
         let now_ms = self.clock.now().as_millis();
         for name in existing {
-            let Some(table) = work.model.table(&name) else {
-                continue;
-            };
+            let table = planned_table(&work.model, &name)?;
             if work.is_blocked(&name) {
                 continue;
             }
             step::wait(&self.engine, &name)?;
             let before = work.before.as_ref().and_then(|held| held.model.as_ref().ok());
             let inspection = Inspection::new(&work.model, table, now_ms)
-                .knowing(work.relayout.as_ref())
+                .knowing(work.layout_change.as_ref())
                 .after(before, work.leftovers());
             let rows = inspect(inspection, &name, &self.engine, watcher)?;
             work.found(rows, "--fill fills them in");
@@ -125,7 +123,7 @@ impl Models {
         let findings = audited.findings.kept.into_iter();
         let unfit = findings.filter(|finding| !finding.can_be_mended());
         let unfit = unfit.map(|finding| (finding, String::new())).collect();
-        work.report_misfits(fill::misfits(unfit));
+        work.report_misfits(fill::misfits(unfit)?);
         Ok(())
     }
 
@@ -164,11 +162,11 @@ impl Models {
             heads_made: work.heads_made(),
             text: work.text.clone(),
         };
-        self.install(work, stored)
+        self.put_into_effect(work, stored)
     }
 
     /// Stores a version and lets it take effect.
-    fn install(&self, work: &mut Work, stored: Stored) -> Result<(), BindError> {
+    fn put_into_effect(&self, work: &mut Work, stored: Stored) -> Result<(), BindError> {
         let mut documents = vec![stored.to_document()?];
         if let Some(clearing) = &work.clearing {
             documents.push(clearing.document.to_document()?);
@@ -185,7 +183,7 @@ impl Models {
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
-        self.engine.install(documents, Some(Arc::new(hook)))?;
+        self.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;
         Ok(())
@@ -193,10 +191,10 @@ impl Models {
 
     /// Fills in the rows of the model: of all its tables, since what follows from rows of one may be in another.
     fn fill_in(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let heads_made = work.before.as_ref().map(|held| held.stored.heads_made.clone());
+        let heads_made = work.in_effect()?.stored.heads_made.clone();
         let options = AuditOptions {
             fill: true,
-            heads_made: heads_made.unwrap_or_default(),
+            heads_made,
             set_back: std::mem::take(&mut work.set_back),
         };
         let misfits = fill::fill(&self.engine, &work.model, options, work.leftovers(), watcher)?;
@@ -210,11 +208,10 @@ impl Models {
             work.report.outcome = Outcome::Incomplete;
             return Ok(());
         }
-        let Some(held) = &work.before else { return Ok(()) };
         let stored = Stored {
             filled_in: true,
-            ..held.stored.clone()
+            ..work.in_effect()?.stored.clone()
         };
-        self.install(work, stored)
+        self.put_into_effect(work, stored)
     }
 }

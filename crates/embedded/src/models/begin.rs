@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trestle_api::Error;
 use trestle_binding::held::{Migration, together};
 use trestle_binding::migration::{
-    Document, Guard, MigrationPlan, MigrationState, Moving, PlannedMove, Rate, TableProgress,
+    Document, DualLayout, Guard, MigrationPlan, MigrationState, PlannedMove, Rate, TableProgress,
 };
 use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Step};
-use trestle_model::{Hindrance, Model, Relayout};
+use trestle_model::{Hindrance, LayoutChange, Model};
 
 use super::step;
 use super::survey::Survey;
 use super::watcher::Watcher;
-use super::work::Work;
+use super::work::{Work, planned_table};
 use super::{ApplyOptions, BindError, Held, Models};
 
 /// For rows that do not move and lack something.
@@ -44,11 +45,11 @@ pub struct StartOptions {
 }
 
 /// A way between two versions: out to a new one, or back to the one before.
-struct Way {
+struct Transition {
     work: Work,
-    relayout: Result<Relayout, Vec<Hindrance>>,
+    layout_change: Result<LayoutChange, Vec<Hindrance>>,
     /// The way that rows have come, if this is the way back.
-    come: Option<Arc<Moving>>,
+    come: Option<Arc<DualLayout>>,
     /// The version that rows come from.
     former: Arc<Model>,
     /// How many rows of each entity move, by entity.
@@ -150,22 +151,22 @@ impl Models {
     /// afterwards, so is the usual hook.
     fn guarded(
         &self,
-        way: &mut Way,
-        work: impl FnOnce(&mut Way) -> Result<(), BindError>,
+        way: &mut Transition,
+        work: impl FnOnce(&mut Transition) -> Result<(), BindError>,
     ) -> Result<(), BindError> {
-        if let Ok(relayout) = &way.relayout {
-            let guard = Guard::new(together(&self.held.lock())?, relayout.clone());
-            self.engine.install(Vec::new(), Some(Arc::new(guard)))?;
+        if let Ok(layout_change) = &way.layout_change {
+            let guard = Guard::new(together(&self.held.lock())?, layout_change.clone());
+            self.install(Vec::new(), Some(Arc::new(guard)))?;
         }
         let worked = work(way);
         if worked.is_err() || way.plan.is_refused() {
             let hook = together(&self.held.lock())?;
-            self.engine.install(Vec::new(), Some(Arc::new(hook)))?;
+            self.install(Vec::new(), Some(Arc::new(hook)))?;
         }
         worked
     }
 
-    fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Way, BindError> {
+    fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Transition, BindError> {
         let options = ApplyOptions {
             delete_indexes,
             ..ApplyOptions::default()
@@ -176,45 +177,54 @@ impl Models {
         };
         before.refuse_while_rows_move()?;
         let former = Arc::clone(before.model()?);
-        let relayout = Relayout::between(&former, &work.model);
-        if relayout.as_ref().is_ok_and(Relayout::is_empty) {
+        let layout_change = LayoutChange::between(&former, &work.model);
+        if layout_change.as_ref().is_ok_and(LayoutChange::is_empty) {
             return Err(BindError::NothingMoves {
                 model: before.stored.name.clone(),
                 version: before.stored.version,
             });
         }
-        Ok(Way::new(work, relayout, former, None))
+        Ok(Transition::new(work, layout_change, former, None))
     }
 
-    fn way_back(&self, migration: &Migration) -> Result<Way, BindError> {
+    fn way_back(&self, migration: &Migration) -> Result<Transition, BindError> {
         let document = &migration.document;
         let versions = self.stored_versions()?.into_iter();
         let mut before =
             versions.filter(|stored| stored.name == document.model && stored.version == document.from);
-        let text = before.next().map(|stored| stored.text).unwrap_or_default();
-        let work = self.prepare(&text, ApplyOptions::default())?;
+        let before = before.next().ok_or_else(|| BindError::StoredMigration {
+            model: document.model.clone(),
+            why: format!("version {} is not stored", document.from),
+        })?;
+        let work = self.prepare(&before.text, ApplyOptions::default())?;
         let former = self.model(&document.model)?;
         let Some(moving) = migration.moving()? else {
             return Err(migration.on_the_move());
         };
-        let relayout = moving.relayout().reversed();
-        Ok(Way::new(work, relayout, former, Some(Arc::clone(moving))))
+        let layout_change = moving.layout_change().reversed();
+        Ok(Transition::new(
+            work,
+            layout_change,
+            former,
+            Some(Arc::clone(moving)),
+        ))
     }
 
     /// Compares tables, then looks at every row.
-    fn survey(&self, way: &mut Way, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+    fn survey(&self, way: &mut Transition, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let work = &mut way.work;
         let existing = work.compare_tables(&self.engine)?;
-        if let Ok(relayout) = &way.relayout {
+        if let Ok(layout_change) = &way.layout_change {
             let model = Arc::clone(&work.model);
             let now_ms = self.clock.now().as_millis();
-            for table in existing.iter().filter_map(|name| model.table(name)) {
+            for name in &existing {
+                let table = planned_table(&model, name)?;
                 if work.is_blocked(table.table_name()) {
                     continue;
                 }
                 step::wait(&self.engine, table.table_name())?;
-                let come = way.come.as_ref().map(|moving| moving.relayout());
-                let survey = Survey::new(&self.engine, relayout, &model, table, now_ms);
+                let come = way.come.as_ref().map(|moving| moving.layout_change());
+                let survey = Survey::new(&self.engine, layout_change, &model, table, now_ms);
                 let found = survey.of_way_back(come).run(watcher)?;
                 for (entity, rows) in found.moves {
                     *way.moves.entry(entity).or_default() += rows;
@@ -227,10 +237,8 @@ impl Models {
         Ok(())
     }
 
-    fn keep_plan(&self, way: &Way) -> Result<(), BindError> {
-        let Some(before) = &way.work.before else {
-            return Ok(());
-        };
+    fn keep_plan(&self, way: &Transition) -> Result<(), BindError> {
+        let before = way.work.in_effect()?;
         let version = before.stored.version;
         let now = self.clock.now();
         let document = Document::planned(&before.stored.name, (version, version + 1), &way.work.text, now);
@@ -248,15 +256,13 @@ impl Models {
     /// Takes the steps; with the model's, the new version is in effect.
     fn set_out(
         &self,
-        way: &mut Way,
+        way: &mut Transition,
         options: StartOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<(), BindError> {
         let version = self.take_steps(way, watcher)?;
         let now = self.clock.now();
-        let Some(before) = &way.work.before else {
-            return Ok(());
-        };
+        let before = way.work.in_effect()?;
         let mut document = Document::planned(&before.stored.name, (before.stored.version, version), "", now);
         document.text = None;
         document.rate = options.rate;
@@ -270,7 +276,7 @@ impl Models {
 
     fn turn_round(
         &self,
-        way: &mut Way,
+        way: &mut Transition,
         migration: Migration,
         watcher: &mut dyn Watcher,
     ) -> Result<(), BindError> {
@@ -287,24 +293,29 @@ impl Models {
     }
 
     /// Takes the steps that are a matter of tables; the version that the model gets.
-    fn take_steps(&self, way: &Way, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
-        let mut version = 0;
+    fn take_steps(&self, way: &Transition, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
+        let mut version = None;
         for step in &way.work.report.steps {
             watcher.step(step);
             match step {
-                Step::StoreModel { version: next } => version = *next,
+                Step::StoreModel { version: next } => version = Some(*next),
                 step => step::take(&self.engine, &way.work.model, step)?,
             }
         }
+        let version = version.ok_or_else(|| Error::defect("a migration does not store its version"))?;
         Ok(version)
     }
 
     /// Version, migration and both layouts: one commit.
-    fn take_effect(&self, way: &mut Way, document: Document, version: u64) -> Result<(), BindError> {
-        let Ok(relayout) = &way.relayout else {
-            return Ok(());
+    fn take_effect(&self, way: &mut Transition, document: Document, version: u64) -> Result<(), BindError> {
+        let Ok(layout_change) = &way.layout_change else {
+            return Err(Error::defect("a migration that is hindered takes effect").into());
         };
-        let moving = Moving::new(relayout.clone(), Arc::clone(&way.former), document.double_reads);
+        let moving = DualLayout::new(
+            layout_change.clone(),
+            Arc::clone(&way.former),
+            document.double_reads,
+        );
         let stored = Stored {
             name: document.model.clone(),
             version,
@@ -326,12 +337,12 @@ impl Models {
     }
 }
 
-impl Way {
+impl Transition {
     fn new(
         work: Work,
-        relayout: Result<Relayout, Vec<Hindrance>>,
+        layout_change: Result<LayoutChange, Vec<Hindrance>>,
         former: Arc<Model>,
-        come: Option<Arc<Moving>>,
+        come: Option<Arc<DualLayout>>,
     ) -> Self {
         let plan = MigrationPlan {
             report: work.report.clone(),
@@ -341,9 +352,9 @@ impl Way {
             slow_reads: Vec::new(),
             can_be_rolled_back: false,
         };
-        Way {
+        Transition {
             work,
-            relayout,
+            layout_change,
             come,
             former,
             moves: BTreeMap::new(),
@@ -353,8 +364,8 @@ impl Way {
 
     /// The tables in which rows move, and what was found there.
     fn tables(&self) -> Vec<TableProgress> {
-        let relayout = self.relayout.iter();
-        let tables = relayout.flat_map(Relayout::tables);
+        let layout_change = self.layout_change.iter();
+        let tables = layout_change.flat_map(LayoutChange::tables);
         let progress = tables.map(|table| {
             let mut rows = self.work.report.rows.iter();
             let found = rows.find(|rows| rows.table == table);
@@ -368,15 +379,15 @@ impl Way {
     fn conclude(&mut self) {
         self.work.conclude();
         let plan = &mut self.plan;
-        match &self.relayout {
-            Ok(relayout) => {
+        match &self.layout_change {
+            Ok(layout_change) => {
                 let rows = |entity: &str| self.moves.get(entity).copied().unwrap_or_default();
-                let moves = relayout.moves();
+                let moves = layout_change.moves();
                 plan.moves = moves
                     .map(|moved| PlannedMove::of(&moved, rows(moved.entity)))
                     .collect();
                 if self.come.is_none() {
-                    let (is_possible, note) = way_back(relayout);
+                    let (is_possible, note) = way_back(layout_change);
                     plan.can_be_rolled_back = is_possible;
                     self.work.report.notes.push(note);
                 }
@@ -405,8 +416,8 @@ impl Way {
 }
 
 /// Whether a migration can be rolled back, in words.
-fn way_back(relayout: &Relayout) -> (bool, String) {
-    match relayout.reversed() {
+fn way_back(layout_change: &LayoutChange) -> (bool, String) {
+    match layout_change.reversed() {
         Ok(_) => (
             true,
             "it can be rolled back until it is finished, unless rows are written that the version before cannot hold"
@@ -417,5 +428,32 @@ fn way_back(relayout: &Relayout) -> (bool, String) {
             let why: Vec<&str> = why.collect();
             (false, format!("it cannot be rolled back: {}", why.join("; ")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Nobody;
+    use trestle_engine::{Engine, Options};
+
+    #[test]
+    fn a_way_back_to_a_version_that_is_not_stored_says_so() {
+        let engine = Engine::in_memory(Options::default()).unwrap();
+        let models = Models::read(engine.clone(), Arc::clone(engine.clock())).unwrap();
+        let text = "model = \"notes\"\n[table.notes]\nkey = [\"pk\"]\n[entity.note]\ntable = \"notes\"\nkey = { pk = \"n#{id}\" }\nattributes = { id = \"string\" }\n";
+        models.apply(text, ApplyOptions::default(), &mut Nobody).unwrap();
+        let moved = text.replace("n#", "note/");
+        models
+            .start_migration(&moved, StartOptions::default(), &mut Nobody)
+            .unwrap();
+        engine
+            .store_documents(vec![("model/notes/00000001".to_owned(), None)])
+            .unwrap();
+        let refused = models.roll_back_migration(None, &mut Nobody).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the stored migration of model notes cannot go on: version 1 is not stored"
+        );
     }
 }

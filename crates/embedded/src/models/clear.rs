@@ -7,7 +7,8 @@ use trestle_binding::rows::key_of;
 use trestle_hook::Companion;
 
 use super::sweep::with_walked;
-use super::{BindError, Held, Models};
+use super::work::planned_table;
+use super::{BindError, Held, Models, not_held};
 
 /// Rows that are looked at in one go.
 const PAGE: usize = 500;
@@ -50,7 +51,7 @@ impl Models {
             }
             None => {
                 self.engine.store_documents(vec![(Document::name(model), None)])?;
-                self.hold_clearing(model, None);
+                self.hold_clearing(model, None)?;
                 return Ok(false);
             }
         }
@@ -62,7 +63,7 @@ impl Models {
         if pages.is_multiple_of(PAGES_BETWEEN) {
             self.engine.store_documents(vec![document.to_document()?])?;
         }
-        self.hold_clearing(model, Some(Clearing { document, ..clearing }));
+        self.hold_clearing(model, Some(Clearing { document, ..clearing }))?;
         Ok(true)
     }
 
@@ -76,15 +77,17 @@ impl Models {
     ) -> Result<Option<Vec<u8>>, BindError> {
         let present = held.model()?;
         let former = &clearing.leftovers.0;
-        let Some(known) = former.table(table).filter(|_| present.table(table).is_some()) else {
+        let known = planned_table(former, table)?;
+        if present.table(table).is_none() {
+            // The model has let go of the table with all its rows.
             return Ok(None);
-        };
+        }
         let page = self.engine.lying(table, from, PAGE)?;
         let left = page
             .rows
             .iter()
             .filter(|row| clearing.leftovers.has(present, table, row));
-        let keys: Vec<_> = left.map(|row| key_of(known, row)).collect();
+        let keys: Vec<_> = left.map(|row| key_of(known, row)).collect::<Result<_, _>>()?;
         if !keys.is_empty() {
             let (leftovers, present) = (clearing.leftovers.clone(), Arc::clone(present));
             let table = table.to_owned();
@@ -107,10 +110,12 @@ impl Models {
         Ok(page.next)
     }
 
-    fn hold_clearing(&self, model: &str, clearing: Option<Clearing>) {
+    fn hold_clearing(&self, model: &str, clearing: Option<Clearing>) -> Result<(), BindError> {
         let mut held = self.held.lock();
-        if let Some(held) = held.iter_mut().find(|held| held.stored.name == model) {
-            held.clearing = clearing;
+        match held.iter_mut().find(|held| held.stored.name == model) {
+            Some(held) => held.clearing = clearing,
+            None => return Err(not_held(model)),
         }
+        Ok(())
     }
 }

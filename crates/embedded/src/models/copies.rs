@@ -76,6 +76,9 @@ impl Models {
         }
         // What is installed stays installed meanwhile.
         let _one_at_a_time = self.applying.lock();
+        if !self.are_in_force() {
+            return false;
+        }
         let held = self.held.lock().clone();
         let turns: Vec<_> = notes.rows.iter().map(|row| self.begin_turn(&held, row)).collect();
         let mut done = false;

@@ -37,11 +37,11 @@ pub(crate) fn fill(
         leftovers,
         doing: "filling in rows",
     };
-    Ok(misfits(repair.run(watcher)?.left))
+    misfits(repair.run(watcher)?.left)
 }
 
 /// Findings as rows that do not fit, by table and reason.
-pub(crate) fn misfits(mut left: Vec<(Finding, String)>) -> BTreeMap<String, Vec<Misfit>> {
+pub(crate) fn misfits(mut left: Vec<(Finding, String)>) -> Result<BTreeMap<String, Vec<Misfit>>, Error> {
     let mut misfits: BTreeMap<String, BTreeMap<String, Misfit>> = BTreeMap::new();
     // A row that cannot be written at all lacks other things, too.
     left.sort_by_key(|(finding, _)| finding.can_be_mended());
@@ -60,10 +60,10 @@ pub(crate) fn misfits(mut left: Vec<(Finding, String)>) -> BTreeMap<String, Vec<
             };
             format!("{of}: {}", finding.wanted)
         };
-        add(of_table, reason, &finding.there, &finding.key);
+        add(of_table, reason, &finding.there, &finding.key)?;
     }
     let misfits = misfits.into_iter();
-    misfits
+    Ok(misfits
         .map(|(table, reasons)| (table, reasons.into_values().collect()))
-        .collect()
+        .collect())
 }

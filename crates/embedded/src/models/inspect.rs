@@ -16,7 +16,7 @@ pub(super) fn inspect(
     watcher: &mut dyn Watcher,
 ) -> Result<TableRows, Error> {
     scan(database, table, |row| {
-        inspection.look_at(row);
+        inspection.look_at(row)?;
         watcher.rows("checking rows", table, inspection.looked_at());
         Ok(())
     })?;

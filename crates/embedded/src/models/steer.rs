@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::hidden_tables;
-use super::{BindError, Models};
+use super::{BindError, Models, not_held};
 use trestle_binding::held::{Held, Migration, loaded, together};
 use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
 
@@ -122,7 +122,7 @@ impl Models {
                 };
                 self.replace(changed, Vec::new())
             }
-            None => Ok(()),
+            None => Err(not_held(&migration.document.model)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Models {
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
-        self.engine.install(documents, Some(Arc::new(hook)))?;
+        self.install(documents, Some(Arc::new(hook)))?;
         *self.held.lock() = held;
         Ok(())
     }

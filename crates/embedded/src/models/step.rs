@@ -13,6 +13,7 @@ use trestle_model::{Model, Table};
 
 use super::call::call;
 use super::describe::describe;
+use super::work::planned_table;
 
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
@@ -24,7 +25,7 @@ pub(crate) fn take(database: &dyn Database, model: &Model, step: &Step) -> Resul
     let (name, request) = match step {
         Step::StoreModel { .. } | Step::FillIn { .. } | Step::MoveRows { .. } => return Ok(()),
         Step::CreateTable { table } => {
-            let wanted = wanted(model, table)?;
+            let wanted = planned_table(model, table)?;
             call(database, schema::create_table(wanted))?;
             return wait(database, table);
         }
@@ -42,16 +43,11 @@ pub(crate) fn take(database: &dyn Database, model: &Model, step: &Step) -> Resul
         }
         Step::CreateIndex { table, index } => (table, create_index(database, model, table, index)?),
         Step::DeleteIndex { table, index } => (table, delete_index(table, index)),
-        Step::EnableStream { table, .. } => (table, enable_stream(wanted(model, table)?)),
+        Step::EnableStream { table, .. } => (table, enable_stream(planned_table(model, table)?)),
     };
     wait(database, name)?;
     call(database, request)?;
     wait(database, name)
-}
-
-fn wanted<'m>(model: &'m Model, table: &str) -> Result<&'m Table, Error> {
-    let found = model.table(table);
-    found.ok_or_else(|| Error::internal(format!("the plan has a table {table} that the model has not")))
 }
 
 fn create_index(
@@ -60,8 +56,8 @@ fn create_index(
     table: &str,
     index: &str,
 ) -> Result<UpdateTable, Error> {
-    let found = wanted(model, table)?.index(index);
-    let index = found.ok_or_else(|| Error::internal(format!("the plan has an unknown index {index}")))?;
+    let found = planned_table(model, table)?.index(index);
+    let index = found.ok_or_else(|| Error::defect(format_args!("the plan has an unknown index {index}")))?;
     let throughput = describe(database, table)?.and_then(|there| reserved(&there));
     Ok(UpdateTable {
         table_name: table.to_owned(),

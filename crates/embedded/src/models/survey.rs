@@ -9,7 +9,7 @@ use trestle_binding::rows::{Inspection, key_of, reason};
 use trestle_engine::Engine;
 use trestle_expr::KeySelection;
 use trestle_item::Item;
-use trestle_model::{AccessPattern, KeySchema, Model, Operation, Relayout, Table};
+use trestle_model::{AccessPattern, KeySchema, LayoutChange, Model, Operation, Table};
 
 use super::watcher::Watcher;
 
@@ -22,9 +22,9 @@ const PAGE: usize = 500;
 /// Looks at the rows of one table.
 pub(crate) struct Survey<'m> {
     engine: &'m Engine,
-    relayout: &'m Relayout,
+    layout_change: &'m LayoutChange,
     /// The way that rows have come, if this is the way back.
-    come: Option<&'m Relayout>,
+    come: Option<&'m LayoutChange>,
     model: &'m Model,
     table: &'m Table,
     inspection: Inspection<'m>,
@@ -44,14 +44,14 @@ pub(crate) struct Surveyed {
 impl<'m> Survey<'m> {
     pub(crate) fn new(
         engine: &'m Engine,
-        relayout: &'m Relayout,
+        layout_change: &'m LayoutChange,
         model: &'m Model,
         table: &'m Table,
         now_ms: u64,
     ) -> Self {
         Survey {
             engine,
-            relayout,
+            layout_change,
             come: None,
             model,
             table,
@@ -62,7 +62,7 @@ impl<'m> Survey<'m> {
     }
 
     /// Looks for rows that have not left yet: they need not come back.
-    pub(crate) fn of_way_back(self, come: Option<&'m Relayout>) -> Self {
+    pub(crate) fn of_way_back(self, come: Option<&'m LayoutChange>) -> Self {
         Survey { come, ..self }
     }
 
@@ -94,28 +94,28 @@ impl<'m> Survey<'m> {
             self.inspection.stays();
             return Ok(());
         }
-        if !self.relayout.is_former(name, row) {
+        if !self.layout_change.is_former(name, row) {
             return self.stays(row);
         }
-        let renewed = match self.relayout.renew(name, row) {
+        let renewed = match self.layout_change.renew(name, row) {
             Ok(renewed) => renewed,
             Err(refusal) => {
-                self.inspection.misfit(reason(&refusal), &refusal, row);
-                return Ok(());
+                return self.inspection.misfit(reason(&refusal), &refusal, row);
             }
         };
         if let Err(error) = self.engine.could_hold(name, &renewed) {
-            self.inspection.misfit(error.message().to_owned(), &"", row);
-            return Ok(());
+            return self.inspection.misfit(error.message().to_owned(), &"", row);
         }
         self.inspection.moves();
         let entity = self.model.recognise(name, &renewed).ok().flatten();
-        let entity = entity.map(|entity| entity.name()).unwrap_or_default();
+        let entity = entity
+            .ok_or_else(|| Error::defect("a row that moves is of no entity"))?
+            .name();
         match self.moves.get_mut(entity) {
             Some(rows) => *rows += 1,
             None => {
                 self.moves.insert(entity.to_owned(), 1);
-                self.slow_reads(entity, &renewed);
+                self.slow_reads(entity, &renewed)?;
             }
         }
         Ok(())
@@ -124,16 +124,14 @@ impl<'m> Survey<'m> {
     /// A row that is in its own place: nothing else may belong there.
     fn stays(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
-        if let Some(place) = self.relayout.former_place(name, row)
+        if let Some(place) = self.layout_change.former_place(name, row)
             && let Some(other) = self.lying(place)?
-            && let Ok(renewed) = self.relayout.renew(name, &other)
-            && key_of(self.table, &renewed) == key_of(self.table, row)
+            && let Ok(renewed) = self.layout_change.renew(name, &other)
+            && key_of(self.table, &renewed)? == key_of(self.table, row)?
         {
-            self.inspection.misfit(TAKEN.to_owned(), &"", &other);
-            return Ok(());
+            return self.inspection.misfit(TAKEN.to_owned(), &"", &other);
         }
-        self.inspection.look_at(row);
-        Ok(())
+        self.inspection.look_at(row)
     }
 
     fn lying(&self, place: Item) -> Result<Option<Item>, Error> {
@@ -147,7 +145,7 @@ impl<'m> Survey<'m> {
     }
 
     /// The access patterns that look everywhere for rows like this one while they move.
-    fn slow_reads(&mut self, entity: &str, renewed: &Item) {
+    fn slow_reads(&mut self, entity: &str, renewed: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         let returns = |pattern: &&AccessPattern| {
             pattern.table_name() == name && pattern.returns().iter().any(|returned| returned == entity)
@@ -155,18 +153,27 @@ impl<'m> Survey<'m> {
         for pattern in self.model.access_patterns().iter().filter(returns) {
             let index = pattern.index();
             let key = match index {
-                Some(index) => self.table.index(index).map(|index| &index.key),
-                None => Some(self.table.key()),
+                Some(index) => {
+                    let found = self.table.index(index);
+                    let missing = || Error::defect(format_args!("a pattern uses an unknown index {index}"));
+                    &found.ok_or_else(missing)?.key
+                }
+                None => self.table.key(),
             };
             let selection = match pattern.operation() {
                 Operation::GetItem => continue,
-                Operation::Query => key.and_then(|key| partition(key, renewed)),
+                Operation::Query => partition(key, renewed),
                 Operation::Scan => None,
             };
-            if self.relayout.sources(name, index, selection.as_ref()).everywhere {
+            if self
+                .layout_change
+                .sources(name, index, selection.as_ref())
+                .everywhere
+            {
                 self.slow.insert(pattern.name().to_owned());
             }
         }
+        Ok(())
     }
 }
 

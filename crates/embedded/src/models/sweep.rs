@@ -5,10 +5,10 @@ use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::held::Migration;
 use trestle_binding::migration::{Document, Meter, MigrationState, Pace};
-use trestle_engine::{Moved, walked};
+use trestle_engine::{MovedPage, walked};
 use trestle_env::Timestamp;
 
-use super::{BindError, Models};
+use super::{BindError, Models, not_held};
 
 /// The place is stored after so many pages, or so much time, whichever is first. What was done twice after a crash does
 /// no harm.
@@ -60,7 +60,7 @@ impl Models {
         if let Err(error) = self.advance(&mut migration, now) {
             migration.document.error = Some(error.to_string());
             migration.pace.wait(ERROR_PAUSE, now);
-            self.keep(migration);
+            self.keep(migration)?;
             return Err(error);
         }
         let is_changed = before != (migration.document.state, migration.document.is_held_up());
@@ -72,7 +72,7 @@ impl Models {
             if pages >= PAGES_BETWEEN || now.since(stored_at) >= TIME_BETWEEN {
                 self.store_progress(&mut migration)?;
             }
-            self.keep(migration);
+            self.keep(migration)?;
         }
         Ok(if is_changed { Swept::Changed } else { Swept::Page })
     }
@@ -105,7 +105,7 @@ impl Models {
         let next = page.next.map(with_walked);
         table.page(page.looked_at, page.moved, next);
         let stuck = page.stuck.iter().map(|stuck| (&stuck.key, stuck.reason.as_str()));
-        document.stuck.add(&name, stuck);
+        document.stuck.add(&name, stuck)?;
         document.found += found;
         migration.pace.page(rate, page.looked_at, page.moved, now);
         if migration.document.is_through() {
@@ -114,18 +114,23 @@ impl Models {
         Ok(())
     }
 
-    fn move_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<Moved, BindError> {
+    fn move_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<MovedPage, BindError> {
         self.engine.look_ahead(table);
         or_gone(self.engine.move_rows(table, from, rows))
     }
 
     /// A page of a pass that only looks, and how many former rows it has.
-    fn look_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<(Moved, u64), BindError> {
+    fn look_page(
+        &self,
+        table: &str,
+        from: Option<&[u8]>,
+        rows: usize,
+    ) -> Result<(MovedPage, u64), BindError> {
         let page = or_gone(self.engine.rows_to_move(table, from, rows))?;
-        let moved = Moved {
+        let moved = MovedPage {
             looked_at: page.looked_at,
             next: page.next,
-            ..Moved::default()
+            ..MovedPage::default()
         };
         Ok((moved, page.keys.len() as u64))
     }
@@ -161,14 +166,16 @@ impl Models {
     }
 
     /// Remembers how far a migration is without storing it.
-    fn keep(&self, migration: Migration) {
+    fn keep(&self, migration: Migration) -> Result<(), BindError> {
         let mut held = self.held.lock();
         let found = held
             .iter_mut()
             .find(|held| held.stored.name == migration.document.model);
-        if let Some(held) = found {
-            held.migration = Some(migration);
+        match found {
+            Some(held) => held.migration = Some(migration),
+            None => return Err(not_held(&migration.document.model)),
         }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 use trestle_engine::Engine;
-use trestle_model::{Copy, Effect, Entity, Head, Model, Relayout};
+use trestle_model::{Copy, Effect, Entity, Head, LayoutChange, Model, Table};
 
 use super::{ApplyOptions, BindError, Held, describe};
 
@@ -24,7 +24,7 @@ pub(super) struct Work {
     pub(super) waiting: Vec<String>,
     pub(super) report: Report,
     /// What moves between the version before and this one, if anything does and it can.
-    pub(super) relayout: Option<Relayout>,
+    pub(super) layout_change: Option<LayoutChange>,
     /// Rows of effects that this version does not have.
     pub(super) clearing: Option<Clearing>,
     /// Heads that stay where they are when rows are filled in.
@@ -40,12 +40,23 @@ impl Work {
         }
     }
 
+    /// The version in effect, where there must be one.
+    pub(super) fn in_effect(&self) -> Result<&Held, Error> {
+        let held = self.before.as_ref();
+        held.ok_or_else(|| {
+            Error::defect(format_args!(
+                "no version of model {} is in effect",
+                self.model.name()
+            ))
+        })
+    }
+
     /// What moves between the version before and this one, if anything does and it can.
-    pub(super) fn moves_from_before(&self) -> Option<Relayout> {
+    pub(super) fn moves_from_before(&self) -> Option<LayoutChange> {
         let before = self.before.as_ref().filter(|_| self.is_changed());
         let before = before.and_then(|held| held.model.as_ref().ok())?;
-        let relayout = Relayout::between(before, &self.model).ok()?;
-        (!relayout.is_empty()).then_some(relayout)
+        let layout_change = LayoutChange::between(before, &self.model).ok()?;
+        (!layout_change.is_empty()).then_some(layout_change)
     }
 
     pub(super) fn is_changed(&self) -> bool {
@@ -64,19 +75,20 @@ impl Work {
     }
 
     /// Compares the tables that are there with those of the model; the names of those that are there.
-    pub(super) fn compare_tables(&mut self, engine: &Engine) -> Result<Vec<String>, Error> {
+    pub(super) fn compare_tables(&mut self, engine: &Engine) -> Result<Vec<String>, BindError> {
         let there = describe::tables(engine, &self.model)?;
         let plan = plan(&self.model, &there, self.options.delete_indexes);
         self.report.steps = plan.steps;
         self.report.obstacles = plan.obstacles;
         self.report.notes = plan.notes;
-        self.claims();
+        self.claims()?;
         Ok(plan.existing)
     }
 
     /// Tables that another model has, and tables that the model had.
-    fn claims(&mut self) {
-        for other in self.others.iter().filter_map(|held| held.model.as_ref().ok()) {
+    fn claims(&mut self) -> Result<(), BindError> {
+        for held in &self.others {
+            let other = held.model()?;
             for table in other.tables() {
                 if self.model.table(table.table_name()).is_some() {
                     self.report.obstacles.push(Obstacle {
@@ -102,6 +114,7 @@ impl Work {
                 ));
             }
         }
+        Ok(())
     }
 
     /// What tells rows that this version leaves behind.
@@ -258,4 +271,10 @@ fn head(entity: &Entity) -> Option<&Head> {
         Effect::Head(head) => Some(head),
         _ => None,
     })
+}
+
+/// A table of which a plan says that it is there: one of the model's.
+pub(super) fn planned_table<'m>(model: &'m Model, name: &str) -> Result<&'m Table, Error> {
+    let table = model.table(name);
+    table.ok_or_else(|| Error::defect(format_args!("the plan has a table {name} that the model has not")))
 }

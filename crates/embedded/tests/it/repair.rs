@@ -1,8 +1,9 @@
 //! A stored model that does not load: the database says so, and can be opened to correct it.
 
-use crate::support::{World, apply, model, put, rows, until};
+use crate::support::{World, apply, model, plain, put, rows, until};
 use serde_json::json;
 use std::time::Duration;
+use trestle_api::{ExecuteStatement, PutItem};
 use trestle_binding::{BindError, Outcome};
 use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_embedded::{Embedded, OpenError, Options};
@@ -83,6 +84,68 @@ fn nothing_expires_before_it_is_corrected() {
         "background work waits until it is asked for"
     );
     is_exact_after_work(&world, &db);
+}
+
+/// A put that no model would refuse.
+fn try_put(db: &Embedded) -> Result<(), trestle_api::Error> {
+    let put = PutItem {
+        table_name: "one".to_owned(),
+        item: plain(json!({"pk": "team#b", "sk": "team", "kind": "team", "team": "b", "members": 0})),
+        ..PutItem::default()
+    };
+    db.run(put).map(drop)
+}
+
+#[test]
+fn clients_write_nothing_before_it_is_corrected_and_read_everything() {
+    let world = spoilt();
+    let db = for_repair(&world);
+    let refused = try_put(&db).unwrap_err();
+    assert!(
+        refused
+            .message()
+            .contains("the stored model one, version 1, does not load"),
+        "{refused}"
+    );
+    assert!(
+        refused.message().contains("trestle model apply FILE"),
+        "{refused}"
+    );
+    let statement = |text: &str| ExecuteStatement {
+        statement: text.to_owned(),
+        ..ExecuteStatement::default()
+    };
+    let delete = r#"DELETE FROM "one" WHERE pk = 'team#a' AND sk = 'team'"#;
+    assert!(db.run(statement(delete)).is_err());
+    assert_eq!(
+        db.run(statement(r#"SELECT * FROM "one""#)).unwrap().items.len(),
+        4
+    );
+    db.models()
+        .apply(&model("one"), ApplyOptions::default(), &mut Nobody)
+        .unwrap();
+    try_put(&db).unwrap();
+}
+
+#[test]
+fn clients_write_nothing_while_another_model_does_not_load() {
+    let world = spoilt();
+    let engine = Engine::load(world.store.clone(), world.clock.clone(), Default::default()).unwrap();
+    let (_, bytes) = engine.documents().unwrap().remove(0);
+    let other = String::from_utf8(bytes)
+        .unwrap()
+        .replace("one", "two")
+        .into_bytes();
+    engine
+        .store_documents(vec![("model/two/00000001".to_owned(), Some(other))])
+        .unwrap();
+    drop(engine);
+    let db = for_repair(&world);
+    db.models().remove("one").unwrap();
+    let refused = try_put(&db).unwrap_err();
+    assert!(refused.message().contains("the stored model two"), "{refused}");
+    db.models().remove("two").unwrap();
+    try_put(&db).unwrap();
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::transaction::{Actor, Transaction};
 
 impl Transaction<'_> {
     /// Sees to it that the row that belongs at `key` lies there before it is written.
-    pub(crate) fn settle(&mut self, table: &Arc<Table>, key: &ItemKey) -> Result<(), Error> {
+    pub(crate) fn move_to_own_key(&mut self, table: &Arc<Table>, key: &ItemKey) -> Result<(), Error> {
         if table.former.is_none() {
             return Ok(());
         }

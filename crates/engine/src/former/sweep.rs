@@ -23,7 +23,7 @@ use crate::transaction::Transaction;
 
 /// What became of a page of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Moved {
+pub struct MovedPage {
     /// Rows looked at.
     pub looked_at: u64,
     /// Rows moved.
@@ -78,7 +78,7 @@ struct Page {
 impl Engine {
     /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on, in one commit. A row
     /// that was written or removed meanwhile is left alone. Repeating it does no harm.
-    pub fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Moved, Error> {
+    pub fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<MovedPage, Error> {
         loop {
             let table = self.table(table)?;
             let page = self.rows_as_they_lie(&table, from, at_most)?;
@@ -89,11 +89,11 @@ impl Engine {
     }
 
     /// Moves what is to be moved of a page; `None` if the table has changed meanwhile.
-    fn move_page(&self, table: Arc<Table>, page: Page) -> Result<Option<Moved>, Error> {
-        let mut moved = Moved {
+    fn move_page(&self, table: Arc<Table>, page: Page) -> Result<Option<MovedPage>, Error> {
+        let mut moved = MovedPage {
             looked_at: page.rows.len() as u64,
             next: page.next,
-            ..Moved::default()
+            ..MovedPage::default()
         };
         let mut relocations = Vec::new();
         for (key, image) in page.rows {
@@ -109,7 +109,7 @@ impl Engine {
             return Ok(Some(moved));
         }
         let relocated = self.relocate(table, relocations)?;
-        Ok(relocated.map(|rows| Moved { moved: rows, ..moved }))
+        Ok(relocated.map(|rows| MovedPage { moved: rows, ..moved }))
     }
 
     /// Spares the first scan of a table whose rows move the walk through all of it. Nothing happens if they are too many

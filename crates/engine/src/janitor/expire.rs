@@ -2,10 +2,11 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use trestle_api::Error;
+use trestle_env::Timestamp;
 use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
@@ -21,6 +22,9 @@ use crate::transaction::{Actor, Transaction};
 const ITEMS_PER_COMMIT: usize = 100;
 /// Items that expired longer ago are left alone, as DynamoDB does: they are old data, not expiring data.
 const IGNORED_AFTER: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
+
+/// Between two warnings about items that a hook does not let go.
+const BETWEEN_WARNINGS: Duration = Duration::from_secs(60);
 
 /// Deletes some of the items that are due.
 ///
@@ -49,33 +53,77 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     if last.is_none() {
         return Ok(Progress::None);
     }
-    let is_kept = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_kept);
+    let refused = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&refused);
     worker.commit(false, move |transaction| {
-        told.store(!expire_all(transaction, &due), Ordering::Release);
+        *told.lock() = expire_all(transaction, &due);
         Ok(())
     })?;
-    let is_kept = is_kept.load(Ordering::Acquire);
+    let refused = refused.lock().take();
+    let is_kept = refused.is_some();
+    if let Some(refused) = refused {
+        log(worker, &refused, now);
+    }
     worker.kept_until.replace(if is_kept { last } else { kept });
     Ok(Progress::Some)
 }
 
-/// Deletes the items behind expiry entries. Tells whether all of the entries are settled.
-fn expire_all(transaction: &mut Transaction<'_>, due: &[(u64, TableId, ItemKey)]) -> bool {
-    let refusals: Vec<(TableId, Error)> = due
-        .iter()
-        .filter_map(|(seconds, table, key)| Some((*table, expire(transaction, *seconds, *table, key).err()?)))
-        .collect();
-    if let Some((table, error)) = refusals.first() {
-        let table = transaction.catalog().by_id(*table).map(|table| &table.name);
-        tracing::warn!(
-            items = refusals.len(),
-            table,
-            %error,
-            "items whose time to live is over were kept, the first for this reason; they will be tried again"
-        );
+/// Items that were kept because a hook refused to let them go.
+struct Kept {
+    items: usize,
+    /// The table of the first, and its key.
+    first: (String, String),
+    /// Why it was kept.
+    error: Error,
+}
+
+/// Says which item was kept, and why. Each pass finds the same ones, so it is not said each time.
+fn log(worker: &Worker, kept: &Kept, now: Timestamp) {
+    if now < worker.next_kept_warning.get() {
+        return;
     }
-    refusals.is_empty()
+    worker.next_kept_warning.set(now.plus(BETWEEN_WARNINGS));
+    let (table, key) = &kept.first;
+    tracing::warn!(
+        items = kept.items,
+        table,
+        key,
+        error = %kept.error,
+        "items whose time to live is over were kept, the first for this reason; they will be tried again"
+    );
+}
+
+/// Deletes the items behind expiry entries. Tells which are kept, if any is.
+fn expire_all(transaction: &mut Transaction<'_>, due: &[(u64, TableId, ItemKey)]) -> Option<Kept> {
+    let mut all_kept: Option<Kept> = None;
+    for (seconds, table, key) in due {
+        let Err(error) = expire(transaction, *seconds, *table, key) else {
+            continue;
+        };
+        match &mut all_kept {
+            Some(kept) => kept.items += 1,
+            None => {
+                let first = named(transaction, *table, key);
+                all_kept = Some(Kept {
+                    items: 1,
+                    first,
+                    error,
+                });
+            }
+        }
+    }
+    all_kept
+}
+
+/// The table and the key of an item, for people.
+fn named(transaction: &Transaction<'_>, id: TableId, key: &ItemKey) -> (String, String) {
+    let Some(table) = transaction.catalog().by_id(id) else {
+        return (format!("number {}", id.0), format!("{:02x?}", key.0));
+    };
+    let item = layout::key_attributes(&table.key, &key.0);
+    let json = item.and_then(|item| serde_json::to_string(&item).ok());
+    let key = json.unwrap_or_else(|| format!("{:02x?}", key.0));
+    (table.name.clone(), key)
 }
 
 /// An item whose time is over, and its table.

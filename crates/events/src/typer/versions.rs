@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use trestle_item::Item;
-use trestle_model::{Model, Relayout};
+use trestle_model::{LayoutChange, Model};
 
 /// The versions of a table's model, newest first.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Version {
     /// Every entity, with its name in the newest version; so that typing a change allocates nothing.
     names: HashMap<String, Arc<str>>,
     /// What moved in this table when the next version came; `None` if nothing did.
-    moved: Option<Relayout>,
+    moved: Option<LayoutChange>,
 }
 
 impl Versions {
@@ -43,7 +43,7 @@ impl Versions {
         let moved = next.and_then(|next| moved(table, model, &next.model));
         let is_in_effect = self.is_first_upcoming && self.all.len() == 1;
         let renamed = |name: &str| {
-            let mut moves = moved.iter().flat_map(Relayout::moves);
+            let mut moves = moved.iter().flat_map(LayoutChange::moves);
             let moved = moves.find(|moved| moved.former_entity == name);
             let later = moved.map_or(name, |moved| moved.entity);
             let newest = next.and_then(|next| next.names.get(later));
@@ -97,12 +97,12 @@ impl Versions {
 
 /// What moved in a table between two versions. Where it can only be told from the other end, the newer version is one
 /// that was gone back to.
-fn moved(table: &str, former: &Arc<Model>, present: &Arc<Model>) -> Option<Relayout> {
+fn moved(table: &str, former: &Arc<Model>, present: &Arc<Model>) -> Option<LayoutChange> {
     if former.name() != present.name() {
         return None;
     }
-    let moves = |found: &Relayout| found.tables().any(|moved| moved == table);
-    let out = Relayout::between(former, present).ok().filter(moves);
-    let back = || Relayout::between(present, former).and_then(|out| out.reversed());
+    let moves = |found: &LayoutChange| found.tables().any(|moved| moved == table);
+    let out = LayoutChange::between(former, present).ok().filter(moves);
+    let back = || LayoutChange::between(present, former).and_then(|out| out.reversed());
     out.or_else(|| back().ok().filter(moves))
 }

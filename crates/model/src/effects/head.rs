@@ -42,11 +42,11 @@ pub(crate) struct Step {
 pub(super) struct Standing {
     /// The head's row in the ledger.
     head: At,
-    place: Place,
+    place: HeadPlacement,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum HeadPlacement {
     Apart,
     Is,
     Becomes,
@@ -214,13 +214,13 @@ pub(super) fn stand(
         .as_ref()
         .is_some_and(|head| points_at(row.entity, head, row.key));
     let place = match (&item, is_head) {
-        (Some(item), true) if keeps_its_place(ledger, step, row, head.as_deref(), item)? => Place::Is,
-        (_, true) => Place::StepsDown,
+        (Some(item), true) if keeps_its_place(ledger, step, row, head.as_deref(), item)? => HeadPlacement::Is,
+        (_, true) => HeadPlacement::StepsDown,
         (Some(item), false) if competes(step, row.old, item) => match &head {
-            Some(head) if !step.head.is_newer(row.entity, item, head) => Place::Apart,
-            _ => Place::Becomes,
+            Some(head) if !step.head.is_newer(row.entity, item, head) => HeadPlacement::Apart,
+            _ => HeadPlacement::Becomes,
         },
-        _ => Place::Apart,
+        _ => HeadPlacement::Apart,
     };
     let edited = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now));
     Ok(Some((Standing { head: at, place }, edited)))
@@ -285,7 +285,7 @@ pub(super) fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
 /// What a row's place makes of the row. Says whether anything.
 fn edit_own(
     step: &Step,
-    place: Place,
+    place: HeadPlacement,
     has_head: bool,
     row: &Row<'_>,
     item: &mut Arc<Item>,
@@ -293,17 +293,17 @@ fn edit_own(
 ) -> bool {
     let before = Arc::clone(item);
     match place {
-        Place::Becomes => step.promote(Arc::make_mut(item), row.old, now),
+        HeadPlacement::Becomes => step.promote(Arc::make_mut(item), row.old, now),
         // Whatever was written, it stays marked as long as it is the newest.
-        Place::Is => mark(&step.head.promote, Arc::make_mut(item)),
-        Place::StepsDown => step.demote(Arc::make_mut(item), now),
+        HeadPlacement::Is => mark(&step.head.promote, Arc::make_mut(item)),
+        HeadPlacement::StepsDown => step.demote(Arc::make_mut(item), now),
         // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
-        Place::Apart
+        HeadPlacement::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
             step.demote(Arc::make_mut(item), now);
         }
-        Place::Apart => {}
+        HeadPlacement::Apart => {}
     }
     *item != before
 }
@@ -320,18 +320,18 @@ pub(super) fn follow(
     let at = standing.head;
     let head = ledger.row(at);
     match (standing.place, new, head) {
-        (Place::Is, Some(new), Some(head)) => {
+        (HeadPlacement::Is, Some(new), Some(head)) => {
             let content = step.content(new, step.remembered(&head));
             ledger.put(of_head, at, content);
         }
-        (Place::Becomes, Some(new), head) => {
+        (HeadPlacement::Becomes, Some(new), head) => {
             let previous = match head {
                 Some(head) => succeed(ledger, step, row.entity, &head)?,
                 None => Vec::new(),
             };
             ledger.put(of_head, at, step.content(new, previous));
         }
-        (Place::StepsDown, _, Some(head)) => fall_back(ledger, step, row, at, &head)?,
+        (HeadPlacement::StepsDown, _, Some(head)) => fall_back(ledger, step, row, at, &head)?,
         _ => {}
     }
     Ok(())

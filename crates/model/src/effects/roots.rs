@@ -64,10 +64,7 @@ fn root<'m>(model: &'m Model, position: usize, change: &Change<'_>) -> Result<Op
         (None, Some(old)) => Ok(model.recognise_in(table, old).ok().flatten()),
         (None, None) => return Ok(None),
     };
-    let entity = match entity {
-        Err(_) if change.by == By::TimeToLive => None,
-        entity => entity?,
-    };
+    let entity = entity?;
     let is_plain = entity.is_some_and(|entity| {
         entity.role == Role::Declared
             && entity.kept.is_empty()

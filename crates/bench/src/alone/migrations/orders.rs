@@ -199,12 +199,12 @@ fn query<const N: usize>(index: Option<&str>, condition: &str, values: [(&str, S
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use trestle_model::Relayout;
+    use trestle_model::LayoutChange;
 
     #[test]
     fn one_index_keeps_its_keys_and_every_row_moves_and_can_come_back() {
         let model = |layout: Layout| Arc::new(trestle_model::load(&layout.text()).model.unwrap());
-        let between = Relayout::between(&model(Layout::Former), &model(Layout::Present)).unwrap();
+        let between = LayoutChange::between(&model(Layout::Former), &model(Layout::Present)).unwrap();
         assert!(between.reversed().is_ok());
         let former = Layout::Former.get(12_345).key;
         let present = Layout::Present.get(12_345).key;

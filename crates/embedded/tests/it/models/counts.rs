@@ -100,3 +100,48 @@ fn a_put_of_the_customer_keeps_the_count() {
     let refused = models.update("rows", json!({"id": "a"}), "ADD orders :n", json!({":n": 1}));
     assert!(refused.unwrap_err().message().contains("leave it out"));
 }
+
+/// Lets background work run until something holds, or for a while.
+fn within(clock: &VirtualClock, wait: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while !holds() {
+        if begun.elapsed() > wait {
+            return false;
+        }
+        clock.advance(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+#[test]
+fn an_order_whose_expiry_is_refused_stays_counted_until_its_customer_is_corrected() {
+    let clock = Arc::new(VirtualClock::new());
+    let models = on(Arc::new(MemoryStore::new()), clock.clone(), expiring());
+    models.apply(MODEL);
+    models.put("rows", customer()).unwrap();
+    let mut short = order("1");
+    short["gone_at"] = json!(clock.now().as_secs() + 60);
+    models.put("rows", short).unwrap();
+    models.behind_the_models(|_| {
+        let spoilt =
+            json!({"pk": "customer#a", "sk": "customer", "kind": "customer", "id": "a", "orders": 1});
+        models.put("rows", spoilt).unwrap();
+    });
+    clock.advance(Duration::from_secs(3600));
+    let is_gone = || {
+        let key = json!({"kind": "order", "customer": "a", "number": "1"});
+        models.get("rows", key).is_none()
+    };
+    assert!(
+        !within(&clock, Duration::from_millis(500), is_gone),
+        "it is refused"
+    );
+    assert_eq!(orders(&models), number(1));
+    models.put("rows", customer()).unwrap();
+    assert!(
+        within(&clock, Duration::from_secs(20), is_gone),
+        "it expires once nothing is in its way"
+    );
+    assert_eq!(orders(&models), number(0));
+}

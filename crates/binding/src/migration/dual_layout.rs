@@ -6,27 +6,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::KeySelection;
-use trestle_hook::{Belongs, Former, Sources};
+use trestle_hook::{Belongs, Edits, Former, Sources};
 use trestle_item::Item;
-use trestle_model::{Model, Relayout};
+use trestle_model::{LayoutChange, Model};
 
 use crate::model_hook::refused;
 
 /// What moves between two versions of a model, and how often former places were looked into.
 #[derive(Debug)]
-pub struct Moving {
-    relayout: Relayout,
+pub struct DualLayout {
+    layout_change: LayoutChange,
     /// The version that rows come from.
     former: Arc<Model>,
     double_reads: AtomicU64,
 }
 
-impl Moving {
+impl DualLayout {
     /// What moves from the version `former`; `double_reads` were counted before.
     #[must_use]
-    pub fn new(relayout: Relayout, former: Arc<Model>, double_reads: u64) -> Self {
-        Moving {
-            relayout,
+    pub fn new(layout_change: LayoutChange, former: Arc<Model>, double_reads: u64) -> Self {
+        DualLayout {
+            layout_change,
             former,
             double_reads: AtomicU64::new(double_reads),
         }
@@ -34,8 +34,8 @@ impl Moving {
 
     /// What moves.
     #[must_use]
-    pub fn relayout(&self) -> &Relayout {
-        &self.relayout
+    pub fn layout_change(&self) -> &LayoutChange {
+        &self.layout_change
     }
 
     /// How often former places were looked into.
@@ -47,39 +47,41 @@ impl Moving {
     /// The own key of the row that `given` identifies. Clients that were not told of the present version may give a key
     /// of the former one, or what identified the row there.
     pub fn key(&self, present: &Model, table: &str, given: &Item) -> Result<Item, Error> {
-        let renewed = |key: &Item| self.relayout.renew_key(table, key);
-        if self.relayout.is_former(table, given) {
+        let renewed = |key: &Item| self.layout_change.renew_key(table, key);
+        if self.layout_change.is_former(table, given) {
             return renewed(given).map_err(|refusal| refused(&refusal));
         }
         present.key_of(table, given).or_else(|refusal| {
             let former = self.former.key_of(table, given).ok();
-            let former = former.filter(|key| self.relayout.is_former(table, key));
+            let former = former.filter(|key| self.layout_change.is_former(table, key));
             let own = former.and_then(|key| renewed(&key).ok());
             own.ok_or_else(|| refused(&refusal))
         })
     }
 
-    /// A put's item with its own key, whichever version the client knows.
-    pub fn place(&self, present: &Model, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    /// What gives a put's item its own key, whichever version the client knows.
+    pub fn place(&self, present: &Model, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         let now = now.as_millis();
-        if self.relayout.is_former(table, &item) {
-            let renewed = self.relayout.renew_given(table, item);
+        if self.layout_change.is_former(table, item) {
+            let renewed = self.layout_change.renew_given(table, item.clone());
             let placed = renewed.and_then(|item| present.place(table, item, now));
-            return placed.map_err(|refusal| refused(&refusal));
+            let edits = placed.map(|placed| Edits::between(item, &placed));
+            return edits.map_err(|refusal| refused(&refusal));
         }
-        present.place(table, item.clone(), now).or_else(|refusal| {
-            let former = self.former.place(table, item, now).ok();
-            let former = former.filter(|item| self.relayout.is_former(table, item));
-            let own = former.and_then(|item| self.relayout.renew_given(table, item).ok());
+        present.place_edits(table, item, now).or_else(|refusal| {
+            let former = self.former.place(table, item.clone(), now).ok();
+            let former = former.filter(|item| self.layout_change.is_former(table, item));
+            let own = former.and_then(|item| self.layout_change.renew_given(table, item).ok());
             let own = own.and_then(|item| present.place(table, item, now).ok());
-            own.ok_or_else(|| refused(&refusal))
+            let edits = own.map(|own| Edits::between(item, &own));
+            edits.ok_or_else(|| refused(&refusal))
         })
     }
 }
 
 /// The former places of one table.
 pub(crate) struct TableFormer {
-    pub(crate) moving: Arc<Moving>,
+    pub(crate) moving: Arc<DualLayout>,
     pub(crate) table: String,
     pub(crate) may_hold_rows: bool,
 }
@@ -90,29 +92,29 @@ impl Former for TableFormer {
     }
 
     fn belongs(&self, key: &Item) -> Belongs {
-        self.moving.relayout.belongs(&self.table, key)
+        self.moving.layout_change.belongs(&self.table, key)
     }
 
     fn is_former(&self, key: &Item) -> bool {
-        self.moving.relayout.is_former(&self.table, key)
+        self.moving.layout_change.is_former(&self.table, key)
     }
 
     fn place(&self, key: &Item) -> Option<Item> {
-        self.moving.relayout.former_place(&self.table, key)
+        self.moving.layout_change.former_place(&self.table, key)
     }
 
     fn renew(&self, row: Item) -> Result<Item, Error> {
-        let renewed = self.moving.relayout.renew_owned(&self.table, row);
+        let renewed = self.moving.layout_change.renew_owned(&self.table, row);
         renewed.map_err(|refusal| refused(&refusal))
     }
 
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {
-        let renewed = self.moving.relayout.renew_selection(&self.table, selection);
+        let renewed = self.moving.layout_change.renew_selection(&self.table, selection);
         renewed.map_err(|refusal| refused(&refusal))
     }
 
     fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
-        self.moving.relayout.sources(&self.table, index, selection)
+        self.moving.layout_change.sources(&self.table, index, selection)
     }
 
     fn looked(&self) {

@@ -1,11 +1,11 @@
 //! What moves, in words for plans.
 
-use super::pair::Moving;
+use super::pair::MovedEntity;
 use super::plan::MovedTable;
 
 /// An entity whose rows move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move<'r> {
+pub struct EntityMove<'r> {
     /// The entity.
     pub entity: &'r str,
     /// Its name in the version before.
@@ -27,10 +27,10 @@ pub struct MovedKey<'r> {
     pub now: &'r str,
 }
 
-impl<'r> Move<'r> {
-    pub(super) fn of(moved: &'r MovedTable, moving: Moving<'r>) -> Self {
+impl<'r> EntityMove<'r> {
+    pub(super) fn of(moved: &'r MovedTable, moving: MovedEntity<'r>) -> Self {
         let templates = moving.former.table_key.iter().zip(&moving.own.table_key);
-        Move {
+        EntityMove {
             entity: &moving.own.name,
             former_entity: &moving.former.name,
             table: &moved.name,

@@ -3,8 +3,8 @@
 use trestle_hook::Belongs;
 use trestle_item::{AttributeValue, Item, Map};
 
-use super::Relayout;
-use super::pair::{Moving, place};
+use super::LayoutChange;
+use super::pair::{MovedEntity, place};
 use super::plan::MovedTable;
 use crate::attribute::shown;
 use crate::derive::{mismatch, refused};
@@ -12,7 +12,7 @@ use crate::model::Table;
 use crate::refusal::Refusal;
 use crate::template::{RenderError, Said};
 
-impl Relayout {
+impl LayoutChange {
     pub(super) fn renewed(&self, moved: &MovedTable, row: Item) -> Result<Item, Refusal> {
         let Some((moving, said)) = self.former_row(moved, &row)? else {
             return Ok(row);
@@ -69,7 +69,7 @@ impl Relayout {
         &'r self,
         moved: &'r MovedTable,
         row: &Item,
-    ) -> Result<Option<(Moving<'r>, Said)>, Refusal> {
+    ) -> Result<Option<(MovedEntity<'r>, Said)>, Refusal> {
         let found = self.moving(moved);
         let mut found: Vec<_> = found
             .filter_map(|moving| Some((moving, moving.said(row)?)))
@@ -92,7 +92,7 @@ impl Relayout {
     }
 
     /// A row whose tag is not that of its key is nobody's: moved, it could not be read.
-    fn check_tag(&self, table: &Table, moving: Moving<'_>, row: &Item) -> Result<(), Refusal> {
+    fn check_tag(&self, table: &Table, moving: MovedEntity<'_>, row: &Item) -> Result<(), Refusal> {
         let Some(attribute) = &table.entity_attribute else {
             return Ok(());
         };
@@ -116,7 +116,7 @@ impl Relayout {
     }
 }
 
-impl Moving<'_> {
+impl MovedEntity<'_> {
     /// What a row is, apart from its keys, in the present version.
     fn content(&self, row: Item, said: &Said) -> Result<Item, Refusal> {
         self.check_fixed(said)?;

@@ -14,16 +14,16 @@ use trestle_server::{MigrationCall, ModelAnswer};
 const PATH: &str = "/_trestle/migrations";
 
 /// A place that stays open for as long as a command runs.
-pub(super) enum Place {
+pub(super) enum MigrationHost {
     Server { caller: Box<Caller>, endpoint: String },
     Directory(Keeper),
 }
 
-impl Place {
+impl MigrationHost {
     pub(super) fn open(flags: &PlaceFlags) -> Result<Self, Failure> {
         match &flags.data {
-            Some(directory) => Ok(Place::Directory(Keeper(open::for_migrations(directory)?))),
-            None => Ok(Place::Server {
+            Some(directory) => Ok(MigrationHost::Directory(Keeper(open::for_migrations(directory)?))),
+            None => Ok(MigrationHost::Server {
                 caller: Box::new(Caller::new(&flags.server, USE_DATA)?),
                 endpoint: flags.server.endpoint.clone(),
             }),
@@ -33,21 +33,21 @@ impl Place {
     /// The models of the directory, if it is one: nobody else moves rows there.
     pub(super) fn models(&self) -> Option<&Models> {
         match self {
-            Place::Directory(keeper) => Some(keeper.models()),
-            Place::Server { .. } => None,
+            MigrationHost::Directory(keeper) => Some(keeper.models()),
+            MigrationHost::Server { .. } => None,
         }
     }
 
     /// Asks there.
     pub(super) fn ask(&self, call: MigrationCall) -> Result<ModelAnswer, Failure> {
         match self {
-            Place::Directory(keeper) => {
+            MigrationHost::Directory(keeper) => {
                 let mut progress = Progress::new();
                 let answered = keeper.migrate_watched(call, &mut progress);
                 progress.clear();
                 Ok(answered)
             }
-            Place::Server { caller, endpoint } => {
+            MigrationHost::Server { caller, endpoint } => {
                 let (method, query, body) = as_request(&call);
                 let path = format!("{PATH}{query}");
                 let said = waiting::shown(endpoint, || caller.ask(method, &path, body))?;

@@ -1,9 +1,9 @@
 //! A grouped layout: the objects of a run move from one place for each kind of object to one place for each run.
 
 use trestle_item::Item;
-use trestle_model::Relayout;
+use trestle_model::LayoutChange;
 
-use super::relayout;
+use super::layout_change;
 use crate::rows::row;
 
 const ENTITIES: [(&str, &str, &str, &[&str]); 5] = [
@@ -69,8 +69,8 @@ fn version(grouped: bool) -> String {
     text
 }
 
-fn grouping() -> Relayout {
-    relayout(&version(false), &version(true))
+fn grouping() -> LayoutChange {
+    layout_change(&version(false), &version(true))
 }
 
 fn pk(text: &str) -> Item {

@@ -1,9 +1,9 @@
 //! Rows and keys on their way: what they become, and what is refused.
 
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Refusal, Relayout};
+use trestle_model::{LayoutChange, Refusal};
 
-use super::{key, relayout};
+use super::{key, layout_change};
 use crate::rows::{model, row, with, written};
 
 const LAYERS: &str = r##"model = "layers"
@@ -43,8 +43,8 @@ fn layers_now() -> String {
         + "[entity.layer.migrate]\nset = { py = \"p3.8\" }\n"
 }
 
-fn layers() -> (Relayout, Relayout) {
-    let out = relayout(LAYERS, &layers_now());
+fn layers() -> (LayoutChange, LayoutChange) {
+    let out = layout_change(LAYERS, &layers_now());
     let back = out.reversed().unwrap();
     (out, back)
 }
@@ -94,7 +94,7 @@ fn renewing_again_changes_nothing_and_neither_does_deriving() {
 
 #[test]
 fn index_keys_of_the_version_before_go_where_the_present_one_has_none() {
-    let out = relayout(LAYERS, &layers_now().replace(", gpk = \"p#{pckg}:{py}\"", ""));
+    let out = layout_change(LAYERS, &layers_now().replace(", gpk = \"p#{pckg}:{py}\"", ""));
     let renewed = out.renew("rows", &layer()).unwrap();
     assert!(!renewed.contains_key("gpk"), "{renewed:?}");
     assert_eq!(out.reversed().unwrap().renew("rows", &renewed).unwrap(), layer());
@@ -127,7 +127,7 @@ fn what_the_version_before_knows_stays_on_the_way_back() {
         "n = \"integer\"",
         "n = \"integer\"\npy = { type = \"string\", optional = true }",
     );
-    let out = relayout(&known, &layers_now());
+    let out = layout_change(&known, &layers_now());
     let back = out.reversed().unwrap();
     let returned = back.renew("rows", &out.renew("rows", &layer()).unwrap()).unwrap();
     assert_eq!(
@@ -211,7 +211,7 @@ fn heads_and_unique_rows_get_only_what_they_can_have() {
             "n = \"integer\"\ncolour = { type = \"string\", optional = true }",
         )
         .replace("set = {", "set = { colour = \"red\",");
-    let out = relayout(LAYERS, &to);
+    let out = layout_change(LAYERS, &to);
     assert_eq!(
         out.renew("rows", &layer()).unwrap().get("colour"),
         Some(&"red".into())
@@ -225,7 +225,7 @@ fn companions_of_a_renamed_entity_are_found_by_the_name_it_had() {
     let renamed = layers_now()
         .replace("[entity.layer", "[entity.bundle")
         .replace("created =", "tag = \"layer\"\ncreated =");
-    let out = relayout(LAYERS, &renamed.replace("set =", "from = \"layer\"\nset ="));
+    let out = layout_change(LAYERS, &renamed.replace("set =", "from = \"layer\"\nset ="));
     let mut moves: Vec<_> = out
         .moves()
         .map(|moved| (moved.entity, moved.former_entity))
@@ -257,7 +257,7 @@ fn what_is_folded_in_the_key_has_its_way_back_in_lower_case() {
         "w#{a|lower}#{c|lower}",
         "[entity.e.migrate]\nset = { c = \"K\" }\n",
     );
-    let back = relayout(&text("u#{a|lower}", ""), &now).reversed().unwrap();
+    let back = layout_change(&text("u#{a|lower}", ""), &now).reversed().unwrap();
     assert_eq!(back.former_place("rows", &key(&["u#i"])), Some(key(&["w#i#k"])));
     assert_eq!(back.renew_key("rows", &key(&["w#i#k"])), Ok(key(&["u#i"])));
     let refusal = back.renew_key("rows", &key(&["w#i#m"])).unwrap_err();
@@ -306,7 +306,7 @@ fn equal_keys_are_not_former() {
              }}\nattributes = {{ n = \"integer\" }}\n"
         )
     };
-    let out = relayout(&text("v{n}"), &text("v{n:02}"));
+    let out = layout_change(&text("v{n}"), &text("v{n:02}"));
     for (sk, former) in [
         ("v1", true),
         ("v01", false),
@@ -333,7 +333,7 @@ fn a_key_that_says_two_things_of_one_attribute_is_no_key() {
             "model = \"m\"\n[table.rows]\nkey = [\"pk\", \"sk\"]\n[entity.e]\ntable = \"rows\"\nkey = {{ pk = \"{pk}\", sk =              \"y#{{a}}\" }}\nattributes = {{ a = \"string\" }}\n"
         )
     };
-    let out = relayout(&text("x#{a}"), &text("z#{a}"));
+    let out = layout_change(&text("x#{a}"), &text("z#{a}"));
     assert!(out.is_former("rows", &key(&["x#i", "y#i"])));
     assert!(!out.is_former("rows", &key(&["x#i", "y#j"])));
     assert_eq!(out.former_place("rows", &key(&["z#i", "y#j"])), None);
@@ -347,7 +347,7 @@ fn a_key_that_is_a_number_moves_with_its_partition() {
              \"rows\"\nkey.pk = \"{pk}\"\nattributes = {{ a = \"string\", n = \"number\" }}\n"
         )
     };
-    let out = relayout(&text("x#{a}"), &text("y#{a}"));
+    let out = layout_change(&text("x#{a}"), &text("y#{a}"));
     let place = |pk: &str| with(row(&[("pk", pk)]), "n", AttributeValue::N("1.5".parse().unwrap()));
     assert_eq!(out.former_place("rows", &place("y#i")), Some(place("x#i")));
     assert_eq!(out.renew_key("rows", &place("x#i")), Ok(place("y#i")));
@@ -363,7 +363,7 @@ fn a_key_of_the_layout_before_says_what_it_lacks() {
         Ok(key(&["lyr#eu-1:numpy:p3.8", "v0012"]))
     );
     let without = layers_now().replace("set = { py = \"p3.8\" }", "set = { rank = 7 }");
-    let refusal = relayout(LAYERS, &without)
+    let refusal = layout_change(LAYERS, &without)
         .renew_key("rows", &key(&["lyr#eu-1.numpy", "v12"]))
         .unwrap_err();
     assert_eq!(
@@ -376,7 +376,7 @@ fn a_key_of_the_layout_before_says_what_it_lacks() {
         "n = \"integer\"",
         "n = \"integer\"\npy = { type = \"string\", optional = true }",
     );
-    let refusal = relayout(&known, &layers_now()).renew_key("rows", &key(&["lyr#eu-1.numpy", "v12"]));
+    let refusal = layout_change(&known, &layers_now()).renew_key("rows", &key(&["lyr#eu-1.numpy", "v12"]));
     assert!(matches!(refusal, Err(Refusal::FormerKey { .. })), "{refusal:?}");
 }
 
@@ -414,7 +414,7 @@ fn a_put_in_the_layout_before_is_placed_by_the_present_one() {
 fn a_put_in_the_newer_layout_is_placed_on_the_way_back() {
     let (out, _) = layers();
     let closed = LAYERS.replace("table = \"rows\"", "table = \"rows\"\nclosed = true");
-    let back = relayout(&closed, &layers_now()).reversed().unwrap();
+    let back = layout_change(&closed, &layers_now()).reversed().unwrap();
     let renewed = out.renew("rows", &layer()).unwrap();
     let given = back.renew_given("rows", renewed.clone()).unwrap();
     let before = model(&closed);
@@ -436,7 +436,7 @@ fn a_tag_attribute_that_comes_in_goes_again_on_the_way_back() {
     let untagged = LAYERS
         .replace("entity_attribute = \"kind\"\n", "")
         .replace("table = \"rows\"", "table = \"rows\"\nclosed = true");
-    let out = relayout(&untagged, &layers_now());
+    let out = layout_change(&untagged, &layers_now());
     let mut former = layer();
     former.remove("kind");
     let renewed = out.renew("rows", &former).unwrap();
@@ -452,7 +452,7 @@ fn escapes_follow_the_separators_of_each_layout() {
              \"string\", s = {{ type = \"string\", one_of = [\"on\", \"off\"] }} }}\n"
         )
     };
-    let out = relayout(&text("x#{a|escape}#{s}"), &text("y/{a|escape}/{s}"));
+    let out = layout_change(&text("x#{a|escape}#{s}"), &text("y/{a|escape}/{s}"));
     let former = key(&["x#i/%23%25#on"]);
     let own = key(&["y/i%2F#%25/on"]);
     assert_eq!(out.renew_key("rows", &former), Ok(own.clone()));

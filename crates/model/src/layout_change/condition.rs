@@ -3,15 +3,15 @@
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::{AttributeValue, Map};
 
-use super::Relayout;
+use super::LayoutChange;
 use super::known::{Filled, beginning_with, said_by};
-use super::pair::{Moving, given};
+use super::pair::{MovedEntity, given};
 use super::plan::MovedTable;
 use crate::entity::Entity;
 use crate::refusal::Refusal;
 use crate::template::{KeyTemplate, Said};
 
-impl Relayout {
+impl LayoutChange {
     pub(super) fn renewed_selection(
         &self,
         moved: &MovedTable,
@@ -55,7 +55,7 @@ fn no_longer_together(entity: &Entity) -> Refusal {
     }
 }
 
-impl Moving<'_> {
+impl MovedEntity<'_> {
     /// The selection of the same rows in the present layout; `None` if there is none that has them all, and no others.
     fn renewed_selection(
         &self,

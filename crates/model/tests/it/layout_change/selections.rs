@@ -2,9 +2,9 @@
 
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_hook::{FormerRange, Sources};
-use trestle_model::{Refusal, Relayout};
+use trestle_model::{LayoutChange, Refusal};
 
-use super::{exactly, relayout, select};
+use super::{exactly, layout_change, select};
 
 /// A grouped layout with a sort key: objects of a run by kind, then by run.
 fn version(grouped: bool) -> String {
@@ -25,8 +25,8 @@ fn version(grouped: bool) -> String {
     )
 }
 
-fn grouping() -> Relayout {
-    relayout(&version(false), &version(true))
+fn grouping() -> LayoutChange {
+    layout_change(&version(false), &version(true))
 }
 
 fn begins(text: &str) -> Option<KeyOp> {
@@ -44,7 +44,7 @@ fn ranges(mut ranges: Vec<(KeySelection, bool)>) -> Sources {
     }
 }
 
-fn sources(out: &Relayout, selection: &KeySelection) -> Sources {
+fn sources(out: &LayoutChange, selection: &KeySelection) -> Sources {
     let mut sources = out.sources("rows", None, Some(selection));
     sources
         .ranges
@@ -120,13 +120,13 @@ fn collection(pk: &str, one: &str, two: &str) -> String {
 #[test]
 fn a_collection_that_moves_as_it_is_stays_one_ordered_range() {
     let from = collection("p.{id}", "a#{n:04}", "b#{n:04}");
-    let out = relayout(&from, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
+    let out = layout_change(&from, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
     for op in [None, begins("a#"), Some(KeyOp::Ge("a#0005".into()))] {
         let expected = ranges(vec![(select("p.i", op.clone()), true)]);
         assert_eq!(sources(&out, &select("q.i", op)), expected);
     }
     // Where their order among each other changes, each keeps its own.
-    let out = relayout(&from, &collection("q.{id}", "z#{n:04}", "b#{n:04}"));
+    let out = layout_change(&from, &collection("q.{id}", "z#{n:04}", "b#{n:04}"));
     assert_eq!(
         sources(&out, &select("q.i", None)),
         ranges(vec![(select("p.i", None), false)])
@@ -139,7 +139,7 @@ fn a_collection_that_moves_as_it_is_stays_one_ordered_range() {
 
 #[test]
 fn unpadded_numbers_are_in_another_order_than_padded_ones() {
-    let out = relayout(
+    let out = layout_change(
         &collection("p.{id}", "a#{n}", "b"),
         &collection("p.{id}", "a#{n:04}", "b"),
     );
@@ -161,7 +161,7 @@ fn what_rows_get_may_differ_in_those_that_have_it_and_then_orders_them() {
         "n = \"integer\", c = \"string\"",
         1,
     );
-    let out = relayout(&from, &(to + "[entity.one.migrate]\nset = { c = \"k\" }\n"));
+    let out = layout_change(&from, &(to + "[entity.one.migrate]\nset = { c = \"k\" }\n"));
     assert_eq!(
         sources(&out, &select("q.i", begins("a#"))),
         ranges(vec![(select("p.i", begins("a#")), false)])
@@ -177,7 +177,7 @@ fn what_rows_get_may_differ_in_those_that_have_it_and_then_orders_them() {
 fn a_partition_that_cannot_be_told_is_looked_for_everywhere() {
     // Before, the number was in the partition key; now it is in the sort key.
     let before = collection("p.{id}.{n}", "a", "b");
-    let out = relayout(&before, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
+    let out = layout_change(&before, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
     assert!(sources(&out, &select("q.i", None)).everywhere);
     assert!(sources(&out, &select("q.i", begins("a#00"))).everywhere);
     assert_eq!(
@@ -208,7 +208,7 @@ fn indexed(pk: &str, more: &str, migrate: &str) -> String {
 
 #[test]
 fn an_index_whose_keys_stay_is_read_where_it_is() {
-    let out = relayout(&indexed("p.{id}", "", ""), &indexed("q.{id}", "", ""));
+    let out = layout_change(&indexed("p.{id}", "", ""), &indexed("q.{id}", "", ""));
     let same = Sources {
         same: true,
         ..Sources::default()
@@ -254,7 +254,7 @@ fn an_index_whose_keys_change_with_the_row_is_no_guide_to_it() {
             false,
         ),
     ] {
-        let out = relayout(&from, &to);
+        let out = layout_change(&from, &to);
         assert_eq!(out.sources("rows", Some("plain"), None).same, plain, "{to}");
         assert_eq!(
             out.sources("rows", Some("plain"), None).everywhere,
@@ -272,7 +272,7 @@ fn an_index_whose_keys_change_with_the_row_is_no_guide_to_it() {
     let undeclared = from
         .replace("owner = { type = \"string\", optional = true }, ", "")
         .replace(", gpk = \"g#{owner}\"", "");
-    let back = relayout(&undeclared, &indexed("q.{id}", "", set))
+    let back = layout_change(&undeclared, &indexed("q.{id}", "", set))
         .reversed()
         .unwrap();
     assert!(back.sources("rows", Some("plain"), None).everywhere);
@@ -285,8 +285,9 @@ fn a_local_index_whose_sort_key_changes_is_no_guide_either() {
         text.replace("g#{owner}", gpk)
     };
     let from = local("p.{id}", "g#{owner}");
-    let by_owner =
-        |to: &str| relayout(&from, to).sources("rows", Some("local"), Some(&select("q.i", begins("g#"))));
+    let by_owner = |to: &str| {
+        layout_change(&from, to).sources("rows", Some("local"), Some(&select("q.i", begins("g#"))))
+    };
     assert_eq!(
         by_owner(&local("q.{id}", "g#{owner}")),
         ranges(vec![(select("p.i", begins("g#")), true)])
@@ -303,7 +304,7 @@ fn an_index_by_tags_is_read_where_it_is_while_tags_stay() {
         indexed(pk, "", "").replace("[table.rows.index.plain]", &tags)
     };
     let tags = |tag: &str, key: &str| {
-        let out = relayout(&tagged("p.{id}", "kind", key), &tagged("q.{id}", tag, key));
+        let out = layout_change(&tagged("p.{id}", "kind", key), &tagged("q.{id}", tag, key));
         out.sources("rows", Some("tags"), None)
     };
     assert!(tags("kind", "kind").same);
@@ -315,7 +316,7 @@ fn an_index_by_tags_is_read_where_it_is_while_tags_stay() {
 fn an_entity_that_cannot_be_in_an_index_does_not_spoil_it() {
     let unique = "[entity.e.unique.owner]\nkey = { pk = \"O#{owner}\", sk = \"o\" }\n";
     let from = indexed("p.{id}", "", unique);
-    let out = relayout(&from, &indexed("p.{id}", "", unique).replace("O#", "owner#"));
+    let out = layout_change(&from, &indexed("p.{id}", "", unique).replace("O#", "owner#"));
     assert_eq!(
         out.moves().map(|moved| moved.entity).collect::<Vec<_>>(),
         ["e.unique.owner"]
@@ -379,7 +380,7 @@ fn conditions_of_the_layout_before_are_understood_where_they_still_mean_one_thin
     ] {
         assert_eq!(renewed(&selection), Ok(None), "{selection:?}");
     }
-    let moved = relayout(
+    let moved = layout_change(
         &collection("p.{id}", "a#{n:04}", "b"),
         &collection("q.{id}", "a#{n:04}", "b"),
     );

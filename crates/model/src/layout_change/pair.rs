@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trestle_item::{AttributeValue, Item, Map};
 
-use super::Way;
+use super::ChangeDirection;
 use super::apart::differ_in_width_only;
 use crate::entity::Entity;
 use crate::model::Table;
@@ -30,20 +30,20 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn new(way: Way, former: (&Table, &Entity), own: (&Table, &Entity)) -> Self {
+    pub(super) fn new(way: ChangeDirection, former: (&Table, &Entity), own: (&Table, &Entity)) -> Self {
         let (former_table, former) = former;
         let (table, own) = own;
         let given = match way {
-            Way::Out => own.migrate.set.clone(),
-            Way::Back => Map::new(),
+            ChangeDirection::Forward => own.migrate.set.clone(),
+            ChangeDirection::Back => Map::new(),
         };
         Pair {
             former: former.position,
             own: own.position,
             assumed: only(&given, |name| former.attribute(name).is_none()),
             fixed: match way {
-                Way::Out => Map::new(),
-                Way::Back => only(&former.migrate.set, |name| {
+                ChangeDirection::Forward => Map::new(),
+                ChangeDirection::Back => only(&former.migrate.set, |name| {
                     has_field(&former.table_key, name) && !has_field(&own.table_key, name)
                 }),
             },
@@ -55,9 +55,15 @@ impl Pair {
 }
 
 /// What the way out put into rows that the version before them does not know.
-fn withdrawn(way: Way, former_table: &Table, former: &Entity, table: &Table, own: &Entity) -> Map {
+fn withdrawn(
+    way: ChangeDirection,
+    former_table: &Table,
+    former: &Entity,
+    table: &Table,
+    own: &Entity,
+) -> Map {
     let mut added = Map::new();
-    if way == Way::Back {
+    if way == ChangeDirection::Back {
         let defaults = former.attributes.iter();
         let defaults = defaults.filter_map(|attribute| Some((&attribute.name, attribute.default.as_ref()?)));
         for (name, value) in defaults.chain(former.migrate.set.iter()) {
@@ -87,13 +93,13 @@ fn has_field(key: &[KeyTemplate], name: &str) -> bool {
 
 /// A pair with its entities.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moving<'r> {
+pub(super) struct MovedEntity<'r> {
     pub(super) pair: &'r Pair,
     pub(super) former: &'r Entity,
     pub(super) own: &'r Entity,
 }
 
-impl Moving<'_> {
+impl MovedEntity<'_> {
     /// What a key says, if it is that of a former place.
     pub(super) fn said(&self, key: &Item) -> Option<Said> {
         let said = self.former.said(key)?;

@@ -1,7 +1,7 @@
 //! Two versions to what moves between them.
 
 use super::pair::Pair;
-use super::{Hindrance, Relayout, Way, apart, hindrance};
+use super::{ChangeDirection, Hindrance, LayoutChange, apart, hindrance};
 use crate::entity::Entity;
 use crate::model::{Model, Table};
 
@@ -33,12 +33,12 @@ impl Both<'_> {
     }
 }
 
-impl Relayout {
+impl LayoutChange {
     /// What moves between two versions, on the way out or back.
     pub(super) fn plan(
         former: &std::sync::Arc<Model>,
         present: &std::sync::Arc<Model>,
-        way: Way,
+        way: ChangeDirection,
     ) -> Result<Self, Vec<Hindrance>> {
         let all = both(former, present, way);
         let mut tables: Vec<MovedTable> = Vec::new();
@@ -59,7 +59,7 @@ impl Relayout {
         if !hindrances.is_empty() {
             return Err(hindrances);
         }
-        Ok(Relayout {
+        Ok(LayoutChange {
             former: former.clone(),
             present: present.clone(),
             way,
@@ -80,18 +80,18 @@ fn add(tables: &mut Vec<MovedTable>, table: &Table, present: usize, pair: Pair) 
 }
 
 /// The entities that both versions have.
-fn both<'m>(former: &'m Model, present: &'m Model, way: Way) -> Vec<Both<'m>> {
+fn both<'m>(former: &'m Model, present: &'m Model, way: ChangeDirection) -> Vec<Both<'m>> {
     let (older, newer) = match way {
-        Way::Out => (former, present),
-        Way::Back => (present, former),
+        ChangeDirection::Forward => (former, present),
+        ChangeDirection::Back => (present, former),
     };
     let pairs = newer
         .entities
         .iter()
         .filter_map(|entity| Some((counterpart(older, entity)?, entity)));
     let pairs = pairs.map(|(old, new)| match way {
-        Way::Out => (old, new),
-        Way::Back => (new, old),
+        ChangeDirection::Forward => (old, new),
+        ChangeDirection::Back => (new, old),
     });
     pairs
         .filter_map(|(before, own)| {

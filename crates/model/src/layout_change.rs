@@ -23,44 +23,44 @@ use trestle_expr::KeySelection;
 use trestle_hook::{Belongs, Sources};
 use trestle_item::Item;
 
-use self::pair::{Moving, holds};
+use self::pair::{MovedEntity, holds};
 use self::plan::MovedTable;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
 pub use hindrance::Hindrance;
-pub use moves::{Move, MovedKey};
+pub use moves::{EntityMove, MovedKey};
 
 /// What moves between two versions of one model.
 #[derive(Clone, Debug)]
-pub struct Relayout {
+pub struct LayoutChange {
     former: Arc<Model>,
     present: Arc<Model>,
-    way: Way,
+    way: ChangeDirection,
     tables: Vec<MovedTable>,
 }
 
 /// Which of the versions is the newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum ChangeDirection {
     /// From the older version to the newer one.
-    Out,
+    Forward,
     /// From the newer version to the older one.
     Back,
 }
 
-impl Relayout {
+impl LayoutChange {
     /// What moves between two versions, or why rows could not be found or kept apart while they move.
     pub fn between(from: &Arc<Model>, to: &Arc<Model>) -> Result<Self, Vec<Hindrance>> {
-        Self::plan(from, to, Way::Out)
+        Self::plan(from, to, ChangeDirection::Forward)
     }
 
     /// The same way in the other direction, or why a row could not be found on it. What `set` gave is assumed of every
     /// row where the version before has no place for anything else.
     pub fn reversed(&self) -> Result<Self, Vec<Hindrance>> {
         let way = match self.way {
-            Way::Out => Way::Back,
-            Way::Back => Way::Out,
+            ChangeDirection::Forward => ChangeDirection::Back,
+            ChangeDirection::Back => ChangeDirection::Forward,
         };
         Self::plan(&self.present, &self.former, way)
     }
@@ -77,9 +77,9 @@ impl Relayout {
     }
 
     /// The entities whose rows move.
-    pub fn moves(&self) -> impl Iterator<Item = Move<'_>> {
+    pub fn moves(&self) -> impl Iterator<Item = EntityMove<'_>> {
         let tables = self.tables.iter();
-        tables.flat_map(|moved| self.moving(moved).map(|moving| Move::of(moved, moving)))
+        tables.flat_map(|moved| self.moving(moved).map(|moving| EntityMove::of(moved, moving)))
     }
 
     /// Whether a key is that of a former place. Attributes besides the table's key are ignored.
@@ -103,7 +103,7 @@ impl Relayout {
     /// The former place of the row that belongs at `key`; `None` if it is the same, or if there is none.
     ///
     /// Where the present key says more than the former one, several own places have one former place: the row that
-    /// lies there belongs at `key` only if [`Relayout::renew`] says so.
+    /// lies there belongs at `key` only if [`LayoutChange::renew`] says so.
     #[must_use]
     pub fn former_place(&self, table: &str, key: &Item) -> Option<Item> {
         let mut moving = self.moving(self.moved(table)?);
@@ -179,9 +179,9 @@ impl Relayout {
         self.tables.iter().find(|moved| moved.name == table)
     }
 
-    fn moving<'r>(&'r self, moved: &'r MovedTable) -> impl Iterator<Item = Moving<'r>> {
+    fn moving<'r>(&'r self, moved: &'r MovedTable) -> impl Iterator<Item = MovedEntity<'r>> {
         moved.pairs.iter().filter_map(|pair| {
-            Some(Moving {
+            Some(MovedEntity {
                 pair,
                 former: self.former.entities.get(pair.former)?,
                 own: self.present.entities.get(pair.own)?,

@@ -4,9 +4,9 @@ use trestle_expr::KeySelection;
 use trestle_hook::Sources;
 use trestle_item::{AttributeValue, Map, ScalarType};
 
-use super::Relayout;
+use super::LayoutChange;
 use super::known::{Filled, beginning_with, said_by};
-use super::pair::{Moving, given};
+use super::pair::{MovedEntity, given};
 use super::part::{Order, Part, ranges};
 use super::plan::MovedTable;
 use crate::entity::{Entity, Role};
@@ -21,7 +21,7 @@ enum Source {
     Anywhere,
 }
 
-impl Relayout {
+impl LayoutChange {
     pub(super) fn in_table(&self, moved: &MovedTable, selection: Option<&KeySelection>) -> Sources {
         let Some(selection) = selection else {
             return Sources::everywhere();
@@ -72,7 +72,7 @@ fn gather(sources: impl Iterator<Item = Source>) -> Sources {
     }
 }
 
-impl Moving<'_> {
+impl MovedEntity<'_> {
     fn in_table(&self, selection: &KeySelection) -> Source {
         let Some(said) = said_by(self.own, selection) else {
             return Source::Nowhere;
@@ -162,7 +162,7 @@ struct Indexed<'r> {
 }
 
 impl Indexed<'_> {
-    fn source(&self, moving: Moving<'_>, selection: Option<&KeySelection>) -> Source {
+    fn source(&self, moving: MovedEntity<'_>, selection: Option<&KeySelection>) -> Source {
         if !self.may_hold(moving) {
             return Source::Nowhere;
         }
@@ -187,7 +187,7 @@ impl Indexed<'_> {
     }
 
     /// The former partition, where the present one says all that it was made of.
-    fn in_global(&self, moving: Moving<'_>, selection: &KeySelection) -> Source {
+    fn in_global(&self, moving: MovedEntity<'_>, selection: &KeySelection) -> Source {
         let mut said = Said::default();
         for (key, value) in self.index.key.hash.iter().zip(&selection.hash) {
             match derived(moving.own, &key.name) {
@@ -219,7 +219,7 @@ impl Indexed<'_> {
     /// What an attribute of the index's key was before: made only of what the row had then, and of what is said now.
     fn former_part(
         &self,
-        moving: Moving<'_>,
+        moving: MovedEntity<'_>,
         name: &str,
         said: &Said,
     ) -> Result<AttributeValue, RenderError> {
@@ -241,7 +241,7 @@ impl Indexed<'_> {
     }
 
     /// A local index has the partitions of its table.
-    fn in_local(&self, moving: Moving<'_>, selection: &KeySelection) -> Source {
+    fn in_local(&self, moving: MovedEntity<'_>, selection: &KeySelection) -> Source {
         let mut said = Said::default();
         for (template, value) in moving.own.table_key.iter().zip(&selection.hash) {
             if template.read(value, &mut said).is_none() {
@@ -262,14 +262,14 @@ impl Indexed<'_> {
     }
 
     /// Whether rows of an entity can be in the index, in one layout or the other.
-    fn may_hold(&self, moving: Moving<'_>) -> bool {
+    fn may_hold(&self, moving: MovedEntity<'_>) -> bool {
         self.index.key.attributes().all(|key| {
             may_have(self.former, moving.former, &key.name) || may_have(self.present, moving.own, &key.name)
         })
     }
 
     /// Whether a row that moves keeps an attribute of the index's key as it is.
-    fn alike(&self, moving: Moving<'_>, attribute: &str) -> bool {
+    fn alike(&self, moving: MovedEntity<'_>, attribute: &str) -> bool {
         match (derived(moving.former, attribute), derived(moving.own, attribute)) {
             (None, None) => self.stays(moving, attribute),
             (Some(before), Some(now)) => {
@@ -283,7 +283,7 @@ impl Indexed<'_> {
     }
 
     /// Whether nothing gives a row this attribute, or takes it, while it moves.
-    fn stays(&self, moving: Moving<'_>, attribute: &str) -> bool {
+    fn stays(&self, moving: MovedEntity<'_>, attribute: &str) -> bool {
         let before = moving.former.attribute(attribute);
         let always = before.is_some_and(|attribute| !attribute.optional);
         let now = moving.own.attribute(attribute);

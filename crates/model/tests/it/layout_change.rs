@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::Item;
-use trestle_model::{Hindrance, Relayout};
+use trestle_model::{Hindrance, LayoutChange};
 
 use crate::rows::model;
 
 /// What moves between two models that must load.
-fn between(from: &str, to: &str) -> Result<Relayout, Vec<Hindrance>> {
-    Relayout::between(&Arc::new(model(from)), &Arc::new(model(to)))
+fn between(from: &str, to: &str) -> Result<LayoutChange, Vec<Hindrance>> {
+    LayoutChange::between(&Arc::new(model(from)), &Arc::new(model(to)))
 }
 
-fn relayout(from: &str, to: &str) -> Relayout {
+fn layout_change(from: &str, to: &str) -> LayoutChange {
     between(from, to).unwrap_or_else(|hindrances| panic!("{}", shown(&hindrances)))
 }
 

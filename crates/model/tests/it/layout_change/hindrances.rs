@@ -1,6 +1,6 @@
 //! What is in the way of a new layout is said before anything moves.
 
-use super::{between, relayout, shown};
+use super::{between, layout_change, shown};
 
 /// One entity `e` with the given key and attributes, and more lines.
 fn version(pk: &str, sk: &str, attributes: &str, more: &str) -> String {
@@ -29,7 +29,7 @@ fn the_same_templates_move_nothing() {
         "",
     );
     for to in [&text, &wider] {
-        let same = relayout(&text, to);
+        let same = layout_change(&text, to);
         assert!(same.is_empty());
         assert_eq!((same.tables().count(), same.moves().count()), (0, 0));
         assert!(!same.is_former("rows", &super::key(&["x#a", "y#b"])));
@@ -38,7 +38,7 @@ fn the_same_templates_move_nothing() {
 
 #[test]
 fn what_moves_is_listed_with_its_templates() {
-    let out = relayout(
+    let out = layout_change(
         &version("x#{a}", "y#{b}", AB, ""),
         &version("x.{a}", "y#{b}", AB, ""),
     );
@@ -79,8 +79,8 @@ fn a_field_that_is_folded_now_does_not_say_what_it_was() {
         "which does not say `b`",
         "use `b` in the present key",
     );
-    relayout(&unique("u#{b|lower}"), &unique("w#{b|lower}"));
-    let out = relayout(&unique("u#{b|lower}"), &unique("w#{b}"));
+    layout_change(&unique("u#{b|lower}"), &unique("w#{b|lower}"));
+    let out = layout_change(&unique("u#{b|lower}"), &unique("w#{b}"));
     assert_eq!(
         out.former_place("rows", &super::key(&["w#q", "u"])),
         Some(super::key(&["u#q", "u"]))
@@ -122,7 +122,9 @@ fn a_key_of_another_entity_is_shown() {
     let newcomer = "[entity.g]\ntable = \"rows\"\nkey = { pk = \"x#{c}\", sk = \"y\" }\nattributes = { c = \"string\" }\n";
     let from = version("x#{a}", "y", AB, other);
     assert_eq!(
-        relayout(&from, &version("z#{a}", "y", AB, other)).moves().count(),
+        layout_change(&from, &version("z#{a}", "y", AB, other))
+            .moves()
+            .count(),
         1
     );
     hindered(
@@ -142,7 +144,7 @@ fn a_place_where_rows_of_a_lost_entity_may_lie_is_shown() {
         "was a key of entity `lost`, which is no longer in the model",
         "take `lost` out of the model in a version of its own",
     );
-    relayout(&version("x#{a}", "y", AB, lost), &version("w#{a}", "y", AB, ""));
+    layout_change(&version("x#{a}", "y", AB, lost), &version("w#{a}", "y", AB, ""));
 }
 
 #[test]
@@ -153,7 +155,7 @@ fn padding_is_no_hindrance_where_digits_end() {
         ("{n:04}", "{n}"),
         ("{n:02}#{m}", "{n:03}#{m:02}"),
     ] {
-        relayout(&version("x", before, n, ""), &version("x", now, n, ""));
+        layout_change(&version("x", before, n, ""), &version("x", now, n, ""));
     }
     // Here 12345 would be 12 and 345, or 123 and 45.
     hindered(
@@ -198,8 +200,8 @@ fn rows_stay_in_their_table_and_keep_their_tag() {
 fn an_entity_that_was_renamed_is_found_by_the_name_it_had() {
     let from = version("x#{a}", "y#{b}", AB, "");
     let named = |more: &str| version("x.{a}", "y#{b}", AB, more).replace("entity.e", "entity.new");
-    assert!(relayout(&from, &named("")).is_empty());
-    let out = relayout(&from, &named("[entity.new.migrate]\nfrom = \"e\"\n"));
+    assert!(layout_change(&from, &named("")).is_empty());
+    let out = layout_change(&from, &named("[entity.new.migrate]\nfrom = \"e\"\n"));
     let moves: Vec<_> = out
         .moves()
         .map(|moved| (moved.entity, moved.former_entity))
@@ -207,7 +209,7 @@ fn an_entity_that_was_renamed_is_found_by_the_name_it_had() {
     assert_eq!(moves, [("new", "e")]);
     // In the version after, the name that it had has no meaning any more.
     let later = named("[entity.new.migrate]\nfrom = \"e\"\n").replace("x.{a}", "z.{a}");
-    let then = relayout(&named("[entity.new.migrate]\nfrom = \"e\"\n"), &later);
+    let then = layout_change(&named("[entity.new.migrate]\nfrom = \"e\"\n"), &later);
     assert_eq!(
         then.moves()
             .map(|moved| moved.former_entity.to_owned())
@@ -225,14 +227,14 @@ fn an_entity_that_was_renamed_is_found_by_the_name_it_had() {
 fn there_is_no_way_back_from_a_key_that_says_more() {
     let from = version("x#{a}", "y", AB, "");
     let more = version("x.{a}.{b}", "y", AB, "");
-    let shown_back = shown(&relayout(&from, &more).reversed().unwrap_err());
+    let shown_back = shown(&layout_change(&from, &more).reversed().unwrap_err());
     assert!(shown_back.contains("which does not say `b`"), "{shown_back}");
     assert!(
         shown_back.contains("`[entity.e.migrate] set = { b = … }`"),
         "{shown_back}"
     );
     let set = version("x.{a}.{b}", "y", AB, "[entity.e.migrate]\nset = { b = \"q\" }\n");
-    let out = relayout(&from, &set);
+    let out = layout_change(&from, &set);
     let back = out.reversed().unwrap();
     assert_eq!(back.reversed().unwrap().moves().count(), 1);
     assert_eq!(
@@ -264,7 +266,7 @@ fn entities_told_apart_by_tags_move_alike_or_not_at_all() {
              }}\n[entity.two]\ntable = \"rows\"\nkey.pk = \"{two}\"\nattributes = {{ a = {{ type = \"string\", chars = \"a-z\" }} }}\n"
         )
     };
-    let out = relayout(&version("x#{a}", "x#{a}"), &version("z#{a}", "z#{a}"));
+    let out = layout_change(&version("x#{a}", "x#{a}"), &version("z#{a}", "z#{a}"));
     let row = crate::rows::row(&[("pk", "x#i"), ("a", "i"), ("kind", "two")]);
     let renewed = out.renew("rows", &row).unwrap();
     assert_eq!(
@@ -276,7 +278,7 @@ fn entities_told_apart_by_tags_move_alike_or_not_at_all() {
         Ok(super::key(&["z#i"]))
     );
     // Apart from now on: the tag says which, and a key alone does not.
-    let apart = relayout(&version("x#{a}", "x#{a}"), &version("z#{a}", "w#{a}"));
+    let apart = layout_change(&version("x#{a}", "x#{a}"), &version("z#{a}", "w#{a}"));
     assert_eq!(apart.renew("rows", &row).unwrap().get("pk"), Some(&"w#i".into()));
     let refusal = apart.renew_key("rows", &super::key(&["x#i"])).unwrap_err();
     assert!(

@@ -7,7 +7,7 @@ use proptest::strategy::ValueTree;
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_hook::Belongs;
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Model, Refusal, Relayout, load};
+use trestle_model::{LayoutChange, Model, Refusal, load};
 
 /// How one version lays rows out: two entities of one table, `one` and `two`, both made of `a`, `b` and `n`.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl Layout {
 struct Versions {
     from: Arc<Model>,
     to: Arc<Model>,
-    out: Relayout,
+    out: LayoutChange,
     /// Whether rows get what the new key needs.
     set: bool,
 }
@@ -154,7 +154,7 @@ struct Versions {
 fn versions((from, to): &(Layout, Layout), set: bool) -> Option<Versions> {
     let from = Arc::new(load(&from.text(false)).model?);
     let to = Arc::new(load(&to.text(set)).model?);
-    let out = Relayout::between(&from, &to).ok()?;
+    let out = LayoutChange::between(&from, &to).ok()?;
     Some(Versions { from, to, out, set })
 }
 
@@ -333,7 +333,7 @@ fn check_sources(
 
 /// A condition of the layout before selects what its translation selects.
 fn check_conditions(
-    relayout: &Relayout,
+    layout_change: &LayoutChange,
     around: &[&Item],
     rows: &[(Item, Item)],
     conditions: &[Condition],
@@ -341,7 +341,7 @@ fn check_conditions(
     for around in around {
         for condition in conditions {
             let before = selection(text(around, "pk").unwrap(), text(around, "sk"), condition);
-            let Ok(Some(now)) = relayout.renew_selection("rows", &before) else {
+            let Ok(Some(now)) = layout_change.renew_selection("rows", &before) else {
                 continue;
             };
             for (former, renewed) in rows {
