@@ -10,9 +10,10 @@ use trestle_api as api;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_hook::{Former, Hook};
-use trestle_item::Item;
+use trestle_item::{AttributeValue, Item};
 
 use crate::former::Windows;
+use crate::image::Image;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
 use crate::shards::{Child, Written};
@@ -295,6 +296,26 @@ impl Index {
             }
             Some(api::ProjectionType::All) | None => item.clone(),
         }
+    }
+
+    /// The attributes of `item` that the index keeps, in order of name.
+    pub(crate) fn kept<'i>(
+        &self,
+        table: &Table,
+        item: &'i Item,
+    ) -> impl Iterator<Item = (&'i String, &'i AttributeValue)> {
+        item.iter().filter(|(name, _)| self.projects(table, name))
+    }
+
+    /// Whether the index keeps the same of both.
+    pub(crate) fn keeps_alike(&self, table: &Table, one: &Image, other: &Image) -> bool {
+        if self.projects_all() {
+            return one == other;
+        }
+        let keys = table.key.attributes().chain(self.key.attributes());
+        let others = self.projection.non_key_attributes.iter().flatten();
+        let mut names = keys.map(|part| &part.name).chain(others);
+        names.all(|name| one.get(name) == other.get(name))
     }
 
     /// Whether the index keeps whole items.

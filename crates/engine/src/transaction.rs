@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_hook::Hook;
-use trestle_item::{codec, size};
+use trestle_item::{AttributeValue, codec, size};
 use trestle_store::{Batch, Bytes, Space};
 
 use crate::catalog::{Catalog, Index, Stats, Table};
@@ -219,23 +219,30 @@ impl<'g> Transaction<'g> {
             if index.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
                 continue; // The backfill has yet to come by, and will take the item as it is then.
             }
+            if let (Some(old), Some(new)) = (old, new)
+                && index.keeps_alike(table, old, new)
+            {
+                continue; // The row stays as it is.
+            }
             let before = old.and_then(|image| IndexRow::of(table, index, image, key));
-            let after = new.and_then(|image| IndexRow::of(table, index, image, key));
+            let after = new.and_then(|image| Some((image, IndexRow::of(table, index, image, key)?)));
             let mut sizes = Vec::new();
             let mut delta = (0, 0);
-            if let Some(before) = &before {
+            if let Some(before) = before {
                 delta = (-1, -(before.size as i64));
-                if after.as_ref().is_none_or(|after| after.place != before.place) {
-                    self.staged.batch.delete(Space::Index, before.place.clone());
+                if after
+                    .as_ref()
+                    .is_none_or(|(_, after)| after.place != before.place)
+                {
+                    self.staged.batch.delete(Space::Index, before.place);
                     sizes.push(before.size);
                 }
             }
-            if let Some(after) = after {
+            if let Some((image, after)) = after {
                 delta = (delta.0 + 1, delta.1 + after.size as i64);
-                if before.as_ref().is_none_or(|before| *before != after) {
-                    sizes.push(after.size);
-                    self.staged.batch.put(Space::Index, after.place, after.bytes);
-                }
+                sizes.push(after.size);
+                let bytes = after.bytes(table, index, image);
+                self.staged.batch.put(Space::Index, after.place, bytes);
             }
             self.count(&index.stats, delta.0, delta.1);
             if !sizes.is_empty() {
@@ -256,7 +263,8 @@ impl<'g> Transaction<'g> {
         if let Some(row) = IndexRow::of(table, index, image, key) {
             self.count(&index.stats, 1, row.size as i64);
             self.staged.touched.push(Arc::clone(table));
-            self.staged.batch.put(Space::Index, row.place, row.bytes);
+            let bytes = row.bytes(table, index, image);
+            self.staged.batch.put(Space::Index, row.place, bytes);
         }
     }
 
@@ -428,10 +436,8 @@ impl<'g> Transaction<'g> {
 }
 
 /// An item's row in an index.
-#[derive(PartialEq)]
 struct IndexRow {
     place: Vec<u8>,
-    bytes: Bytes,
     size: usize,
 }
 
@@ -439,18 +445,23 @@ impl IndexRow {
     /// The row, unless the item lacks a key attribute of the index.
     fn of(table: &Table, index: &Index, image: &Image, key: &ItemKey) -> Option<Self> {
         let place = layout::index_row(index.id, &index.key, image, key)?;
+        let size = if index.projects_all() {
+            image.size()
+        } else {
+            let kept = index.kept(table, image);
+            kept.map(|(name, value)| name.len() + size::of_value(value)).sum()
+        };
+        Some(Self { place, size })
+    }
+
+    /// What is stored. A row that goes has no need of it.
+    fn bytes(&self, table: &Table, index: &Index, image: &Image) -> Bytes {
         if index.projects_all() {
-            return Some(Self {
-                place,
-                bytes: image.bytes().clone(),
-                size: image.size(),
-            });
+            return image.bytes().clone();
         }
-        let kept = index.project(table, image);
-        Some(Self {
-            place,
-            bytes: codec::encode(&kept).into(),
-            size: size::of_item(&kept),
-        })
+        let kept: Vec<(&String, &AttributeValue)> = index.kept(table, image).collect();
+        let mut bytes = Vec::with_capacity(self.size + kept.len() * 4 + 8);
+        codec::encode_attributes(kept.into_iter(), &mut bytes);
+        bytes.into()
     }
 }

@@ -186,6 +186,14 @@ impl Entity {
 
     /// All that a table key says about its row; `None` if the key is not of this shape.
     pub(crate) fn said(&self, key: &Item) -> Option<Said> {
+        // Most keys of other shapes begin otherwise: nothing of them need be read.
+        let begins = |template: &KeyTemplate| {
+            key.get(&template.attribute)
+                .is_some_and(|value| template.begins(value))
+        };
+        if !self.table_key.iter().all(begins) {
+            return None;
+        }
         let mut said = Said::default();
         for template in &self.table_key {
             template.read(key.get(&template.attribute)?, &mut said)?;

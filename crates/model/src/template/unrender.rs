@@ -23,6 +23,14 @@ impl KeyTemplate {
         Some(said.values)
     }
 
+    /// Whether a key begins as all keys of this template do. Cheaper than reading it.
+    pub(crate) fn begins(&self, key: &AttributeValue) -> bool {
+        match self.parts.first() {
+            Some(Part::Literal(literal)) => key.as_s().is_some_and(|text| text.starts_with(literal.as_str())),
+            _ => true,
+        }
+    }
+
     /// Adds what a key says; `None` if it was not made by this template, or says something else than is known.
     pub(crate) fn read(&self, key: &AttributeValue, said: &mut Said) -> Option<()> {
         if let Some(slot) = self.whole()
