@@ -611,21 +611,21 @@ fn rows_that_follow_one_from_another_are_bounded_in_depth_and_number() {
     let refusal = engine.run(put("D", long)).unwrap_err();
     assert!(refusal.message().contains("more than 8 rows"), "{refusal}");
     assert_eq!(describe(engine, "C").item_count, 8);
-    // A thousand with the head.
+    // Ten thousand with the head.
     engine
-        .run(put("D", document("b", 1, [("many", n(999))])))
+        .run(put("D", document("b", 1, [("many", n(9_999))])))
         .unwrap();
-    assert_eq!(describe(engine, "P").item_count, 999);
-    let again = document("c", 1, [("many", n(1100))]);
+    assert_eq!(describe(engine, "P").item_count, 9_999);
+    let again = document("c", 1, [("many", n(10_100))]);
     engine.run(put("D", again)).unwrap(); // Those that are there need not be written.
     engine
-        .run(put("D", document("d", 1, [("many", n(2099))])))
+        .run(put("D", document("d", 1, [("many", n(20_099))])))
         .unwrap();
     let refusal = engine
-        .run(put("D", document("e", 1, [("many", n(3101))])))
+        .run(put("D", document("e", 1, [("many", n(30_101))])))
         .unwrap_err();
-    assert!(refusal.message().contains("more than 1000 rows"), "{refusal}");
-    assert_eq!(describe(engine, "P").item_count, 2099);
+    assert!(refusal.message().contains("more than 10000 rows"), "{refusal}");
+    assert_eq!(describe(engine, "P").item_count, 20_099);
     fixture.assert_sound();
 }
 

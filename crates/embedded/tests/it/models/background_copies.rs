@@ -333,6 +333,69 @@ fn copies_follow_while_rows_move_to_other_keys() {
     assert_eq!(to_do(&db).rows_to_move, 0, "a row that follows moves first");
 }
 
+/// Numbers that look random, the same in every run.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// One random write. Some are refused, such as a book whose author is not there.
+fn write_something(db: &TestDb, draw: &mut Draw) {
+    let (id, title) = (draw.below(3).to_string(), draw.below(400).to_string());
+    let delete = |key: Value| {
+        db.run(DeleteItem {
+            table_name: "rows".to_owned(),
+            key: plain(key),
+            ..DeleteItem::default()
+        })
+        .unwrap();
+    };
+    match draw.below(20) {
+        0..3 => {
+            let name = draw.below(1000).to_string();
+            let author = json!({"kind": "author", "id": id, "name": name});
+            db.put("rows", author).unwrap();
+        }
+        3 => delete(json!({"kind": "author", "id": id})),
+        4..6 => delete(json!({"kind": "book", "title": title})),
+        6..9 => {
+            let review = json!({"kind": "review", "number": draw.below(50).to_string(), "title": title});
+            let _ = db.put("rows", review);
+        }
+        _ => {
+            let book = json!({"kind": "book", "title": title, "writer": id});
+            let _ = db.put("rows", book);
+        }
+    }
+}
+
+#[test]
+fn whatever_clients_write_meanwhile_everything_agrees_in_the_end() {
+    let db = library(MODEL, 0);
+    db.db().begin_work().unwrap();
+    for round in 0..3 {
+        std::thread::scope(|scope| {
+            for client in 0..4 {
+                let db = &db;
+                scope.spawn(move || {
+                    let mut draw = Draw(1000 * round + client);
+                    for _ in 0..500 {
+                        write_something(db, &mut draw);
+                    }
+                });
+            }
+        });
+        let (wrong, _) = verified(&db);
+        assert_eq!(wrong, Vec::<String>::new(), "while copies follow");
+        until("all notes are worked off", || notes(&db).is_empty());
+        assert_eq!(verified(&db), (Vec::new(), 0));
+    }
+}
+
 #[test]
 fn exact_copies_follow_in_one_commit_up_to_ten_thousand() {
     let exact = MODEL.replace("background = true\n", "");
