@@ -91,6 +91,9 @@ pub struct ToDo {
     pub rows_to_move: u64,
     /// Rows of effects that were dropped, which are removed in the background.
     pub rows_to_clear: u64,
+    /// Rows whose copies are yet to follow their originals in the background.
+    #[serde(default)]
+    pub rows_to_copy: u64,
     /// Facts that `trestle model apply --fill` has yet to make.
     pub facts_to_fill: u64,
 }
@@ -114,6 +117,7 @@ impl ModelFacts {
 
     /// Takes in what was found: as faults, or as what is to be filled in.
     pub fn found(&mut self, findings: &Findings, filled_in: bool) {
+        self.to_do.rows_to_copy = findings.to_copy;
         if filled_in {
             self.wrong.clone_from(&findings.counts);
         } else {
@@ -142,6 +146,13 @@ impl fmt::Display for ModelFacts {
                 f,
                 "; to do: {} rows of dropped effects to remove",
                 self.to_do.rows_to_clear
+            )?;
+        }
+        if self.to_do.rows_to_copy > 0 {
+            write!(
+                f,
+                "; to do: {} rows to copy to in the background",
+                self.to_do.rows_to_copy
             )?;
         }
         if self.to_do.facts_to_fill > 0 {

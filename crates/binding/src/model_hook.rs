@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
-use trestle_hook::{Becomes, Change, Former, Hook, Refused, Rows, Verdict};
+use trestle_hook::{Becomes, Change, Edits, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
 use trestle_model::{Model, Refusal, Stopped};
 
@@ -82,14 +82,14 @@ impl Hook for ModelHook {
         }
     }
 
-    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         match (self.of_table(table), self.moving.get(table)) {
             (Some(model), Some((moving, _))) => moving.place(model, table, item, now),
             (Some(model), None) => {
-                let placed = model.place(table, item, now.as_millis());
-                placed.map_err(|refusal| refused(&refusal))
+                let edits = model.place_edits(table, item, now.as_millis());
+                edits.map_err(|refusal| refused(&refusal))
             }
-            (None, _) => Ok(item),
+            (None, _) => Ok(Edits::default()),
         }
     }
 

@@ -5,9 +5,10 @@ mod audit;
 mod begin;
 mod call;
 mod clear;
-mod counts;
+mod copies;
 mod describe;
 mod fill;
+mod hidden_tables;
 mod inspect;
 mod mending;
 mod repair;
@@ -62,7 +63,7 @@ impl Models {
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
         let hook = together(&held)?;
-        counts::ensure(&self.engine, loaded(&held))?;
+        hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.install(Vec::new(), Some(Arc::new(hook)))
     }
 

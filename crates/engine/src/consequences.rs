@@ -12,12 +12,12 @@ use crate::catalog::{Index, Table};
 use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction, Written};
-use crate::write_item::within_size;
+use crate::write_item::check_size;
 
 /// How many rows may follow one from another.
 const DEPTH_MAX: usize = 8;
 /// How many rows may follow from one request: they commit with it, and every other write waits meanwhile.
-const COMPANIONS_MAX: usize = 1000;
+const COMPANIONS_MAX: usize = 10_000;
 
 /// The change of one row.
 pub(crate) struct RowChange {
@@ -99,7 +99,7 @@ impl RowChange {
 impl RowChange {
     /// Takes on edits of what the write makes of the row. The item is this change's own: nothing is copied.
     fn edit(&mut self, edits: Edits) -> Result<(), Error> {
-        let Some(image) = self.new.take() else {
+        let Some(shared) = &mut self.new else {
             return Err(defect(&self.table, "a row that is removed was edited"));
         };
         let mut names = edits.set.iter().map(|(name, _)| name).chain(&edits.remove);
@@ -107,17 +107,15 @@ impl RowChange {
         // The rest of the item was checked when it was written.
         let is_set = |index: &&Arc<Index>| edits.set.iter().any(|(name, _)| index.key.contains(name));
         let indexes: Vec<&Arc<Index>> = self.table.indexes.iter().filter(is_set).collect();
-        let mut item = Arc::unwrap_or_clone(image).into_shared_item();
-        edits.apply(Arc::make_mut(&mut item));
+        let image = Arc::make_mut(shared);
+        image.edit(|item| edits.apply(item));
         if changes_key {
-            self.new = Some(checked(&self.table, &self.key, item)?);
-            return Ok(());
+            check_key(&self.table, &self.key, image)?;
         }
-        let image = within_limits(item)?;
+        check_limits(image)?;
         for index in indexes {
-            index.key.check_index_key(&index.name, &image)?;
+            index.key.check_index_key(&index.name, image)?;
         }
-        self.new = Some(image);
         Ok(())
     }
 }
@@ -281,21 +279,28 @@ pub(crate) fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
 
 /// An item that a hook wants stored, held to the same rules as a client's.
 pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<Arc<Image>, Error> {
-    if table.key.item_key_in(&item)? != *key {
-        return Err(defect(table, "a row was given the key of another"));
-    }
-    let image = within_limits(item)?;
+    check_key(table, key, &item)?;
+    let image = Image::shared(item);
+    check_limits(&image)?;
     table.check_index_keys(&image)?;
-    Ok(image)
+    Ok(Arc::new(image))
 }
 
-/// An item, unless it is too large or too deep.
-fn within_limits(item: Arc<Item>) -> Result<Arc<Image>, Error> {
-    let image = within_size(Image::shared(item))?;
+/// Refuses an item with another key.
+fn check_key(table: &Table, key: &ItemKey, item: &Item) -> Result<(), Error> {
+    if table.key.item_key_in(item)? != *key {
+        return Err(defect(table, "a row was given the key of another"));
+    }
+    Ok(())
+}
+
+/// Refuses an item that is too large or too deep.
+fn check_limits(image: &Image) -> Result<(), Error> {
+    check_size(image)?;
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));
     }
-    Ok(image)
+    Ok(())
 }
 
 /// The client can do nothing about it, but is told what happened.

@@ -51,14 +51,17 @@ impl Image {
         self.size
     }
 
+    /// Changes the item. An item that others hold, too, is copied.
+    pub(crate) fn edit<T>(&mut self, change: impl FnOnce(&mut Item) -> T) -> T {
+        let done = change(Arc::make_mut(&mut self.item));
+        self.bytes = OnceLock::new();
+        self.size = size::of_item(&self.item);
+        done
+    }
+
     /// The item alone.
     pub(crate) fn into_item(self) -> Item {
         Arc::unwrap_or_clone(self.item)
-    }
-
-    /// The item alone, as it may be shared with others.
-    pub(crate) fn into_shared_item(self) -> Arc<Item> {
-        self.item
     }
 
     /// The item alone, shared with the image.
@@ -109,6 +112,17 @@ mod tests {
         );
         let first = image.bytes().as_ptr();
         assert_eq!(image.bytes().as_ptr(), first);
+    }
+
+    #[test]
+    fn an_edited_image_has_the_stored_form_and_size_of_its_new_item() {
+        let stored = Arc::new(Image::stored(codec::encode(&item("a")).into()).unwrap());
+        let mut edited = Image::clone(&stored);
+        let before = edited.edit(|item| item.insert("pk", "longer"));
+        assert_eq!(before, Some("a".into()));
+        assert_eq!(edited.bytes().to_vec(), codec::encode(&item("longer")));
+        assert_eq!(edited.size(), Image::new(item("longer")).size());
+        assert_eq!(*stored, Image::new(item("a")), "others keep theirs");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use trestle_api::Error;
 use trestle_expr::KeyAttribute;
-use trestle_item::{AttributeValue, Item};
+use trestle_item::{AttributeValue, Item, size};
 
 use crate::layout::ItemKey;
 
@@ -109,43 +109,25 @@ impl KeySchema {
             parts
                 .iter()
                 .filter_map(|part| item.get(&part.name))
-                .map(trestle_item::size::of_value)
+                .map(size::of_value)
                 .sum()
         };
-        if bytes(&self.hash) > HASH_BYTES_MAX {
-            return Some("Size of hashkey has exceeded the maximum size limit of2048 bytes");
-        }
-        if bytes(&self.range) > RANGE_BYTES_MAX {
-            return Some("Aggregated size of all range keys has exceeded the size limit of 1024 bytes");
-        }
-        None
+        excess(bytes(&self.hash), bytes(&self.range))
     }
 
     /// Checks the attributes that are keys of a secondary index: they may be missing, but not of another type.
     pub(crate) fn check_index_key(&self, index: &str, item: &Item) -> Result<(), Error> {
-        for part in self.attributes() {
-            let Some(value) = item.get(&part.name) else {
-                continue;
-            };
-            if value.scalar_type() != Some(part.kind) {
-                return Err(Error::validation(format!(
-                    "One or more parameter values were invalid: Type mismatch for Index Key {} Expected: {} Actual: {} \
-                     IndexName: {index}",
-                    part.name,
-                    part.kind.name(),
-                    value.type_name()
-                )));
-            }
-            if let Some(kind) = empty_kind(value) {
-                return Err(Error::validation(format!(
-                    "One or more parameter values are not valid. A value specified for a secondary index key is not \
-                     supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. \
-                     IndexName: {index}, IndexKey: {}",
-                    part.name
-                )));
-            }
-        }
-        match self.too_large(item) {
+        let bytes = |parts: &[KeyAttribute]| -> Result<usize, Error> {
+            parts
+                .iter()
+                .try_fold(0, |bytes, part| match item.get(&part.name) {
+                    Some(value) => {
+                        check_index_value(index, part, value).map(|()| bytes + size::of_value(value))
+                    }
+                    None => Ok(bytes),
+                })
+        };
+        match excess(bytes(&self.hash)?, bytes(&self.range)?) {
             Some(problem) => Err(Error::validation(format!(
                 "One or more parameter values were invalid: {problem}"
             ))),
@@ -162,6 +144,39 @@ impl KeySchema {
         };
         self.attributes().all(usable) && self.too_large(item).is_none()
     }
+}
+
+/// What is too large about a key whose parts have this many bytes.
+fn excess(hash_bytes: usize, range_bytes: usize) -> Option<&'static str> {
+    if hash_bytes > HASH_BYTES_MAX {
+        return Some("Size of hashkey has exceeded the maximum size limit of2048 bytes");
+    }
+    if range_bytes > RANGE_BYTES_MAX {
+        return Some("Aggregated size of all range keys has exceeded the size limit of 1024 bytes");
+    }
+    None
+}
+
+/// Checks the value of one key attribute of a secondary index.
+fn check_index_value(index: &str, part: &KeyAttribute, value: &AttributeValue) -> Result<(), Error> {
+    if value.scalar_type() != Some(part.kind) {
+        return Err(Error::validation(format!(
+            "One or more parameter values were invalid: Type mismatch for Index Key {} Expected: {} Actual: {} \
+             IndexName: {index}",
+            part.name,
+            part.kind.name(),
+            value.type_name()
+        )));
+    }
+    if let Some(kind) = empty_kind(value) {
+        return Err(Error::validation(format!(
+            "One or more parameter values are not valid. A value specified for a secondary index key is not \
+             supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. \
+             IndexName: {index}, IndexKey: {}",
+            part.name
+        )));
+    }
+    Ok(())
 }
 
 /// `string` or `binary`, if the value is an empty one.

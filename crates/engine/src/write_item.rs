@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::{Condition, Path, Update};
-use trestle_hook::{Hook, Refused};
+use trestle_hook::{Edits, Hook, Refused};
 use trestle_item::{Item, size};
 
 use crate::capacity::Consumed;
@@ -44,17 +44,47 @@ impl Action {
         }
     }
 
-    /// The same with the key that the hook finds for it.
-    fn identified(&self, hook: &dyn Hook, table: &str, now: Timestamp) -> Result<Self, Error> {
-        let place = |item: &Image| image_to_put(hook.place(table, Item::clone(item), now)?);
-        Ok(match self {
-            Self::Put(item) => Self::Put(place(item)?),
-            Self::Insert(item) => Self::Insert(place(item)?),
-            Self::Update(given, update) => Self::Update(hook.key(table, given)?, update.clone()),
-            Self::Delete(given) => Self::Delete(hook.key(table, given)?),
-            Self::Check(given) => Self::Check(hook.key(table, given)?),
-        })
+    /// Takes on the key that the hook finds for it. Returns what it had before.
+    fn identify(&mut self, hook: &dyn Hook, table: &str, now: Timestamp) -> Result<Given, Error> {
+        match self {
+            Self::Put(image) | Self::Insert(image) => {
+                let edits = hook.place(table, image, now)?;
+                if edits.is_empty() {
+                    return Ok(Given::Item(edits));
+                }
+                let back = Arc::make_mut(image).edit(|item| edits.exchange(item));
+                check_size(image)?;
+                Ok(Given::Item(back))
+            }
+            Self::Update(key, _) | Self::Delete(key) | Self::Check(key) => {
+                let found = hook.key(table, key)?;
+                Ok(Given::Key(std::mem::replace(key, found)))
+            }
+        }
     }
+
+    /// The action as it was before a hook found its key.
+    fn undone(mut self, given: Given) -> Self {
+        match (&mut self, given) {
+            (Self::Put(image) | Self::Insert(image), Given::Item(back)) => {
+                if !back.is_empty() {
+                    Arc::make_mut(image).edit(|item| back.apply(item));
+                }
+            }
+            (Self::Update(key, _) | Self::Delete(key) | Self::Check(key), Given::Key(given)) => *key = given,
+            _ => debug_assert!(false, "what was given belongs to another kind of action"),
+        }
+        self
+    }
+}
+
+/// What was given where a hook found the key of an action.
+#[derive(Clone, Debug)]
+enum Given {
+    /// An item; these edits make it of the one that was placed.
+    Item(Edits),
+    /// This key.
+    Key(Item),
 }
 
 /// One item's write, checked as far as that is possible without its table.
@@ -83,8 +113,8 @@ pub(crate) struct Placed {
     write: ItemWrite,
     table: Arc<Table>,
     key: ItemKey,
-    /// The action as it was given, if a hook found its key.
-    given: Option<Action>,
+    /// What was given, if a hook found the key.
+    given: Option<Given>,
 }
 
 /// A write whose condition held.
@@ -104,10 +134,7 @@ impl ItemWrite {
 
     fn place_in(mut self, table: Arc<Table>, now: Timestamp) -> Result<Placed, Error> {
         let given = match &table.hook {
-            Some(hook) => {
-                let action = self.action.identified(&**hook, &table.name, now)?;
-                Some(std::mem::replace(&mut self.action, action))
-            }
+            Some(hook) => Some(self.action.identify(&**hook, &table.name, now)?),
             None => None,
         };
         let key = self.key(&table)?;
@@ -181,8 +208,12 @@ impl Placed {
 
     /// The write as it was given, without its place.
     pub(crate) fn into_write(self) -> ItemWrite {
+        let ItemWrite { action, .. } = self.write;
         ItemWrite {
-            action: self.given.unwrap_or(self.write.action),
+            action: match self.given {
+                Some(given) => action.undone(given),
+                None => action,
+            },
             ..self.write
         }
     }
@@ -330,15 +361,83 @@ fn updated(
 
 /// The item of a put, unless it is too large.
 pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
-    within_size(Image::new(item))
+    let image = Image::new(item);
+    check_size(&image)?;
+    Ok(Arc::new(image))
 }
 
-/// An item, unless it is too large.
-pub(crate) fn within_size(image: Image) -> Result<Arc<Image>, Error> {
+/// Refuses an item that is too large.
+pub(crate) fn check_size(image: &Image) -> Result<(), Error> {
     if image.size() > ITEM_BYTES_MAX {
         return Err(Error::validation(
             "Item size has exceeded the maximum allowed size",
         ));
     }
-    Ok(Arc::new(image))
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use trestle_hook::{Change, Rows, Verdict};
+
+    use super::*;
+
+    /// The key of a row is `row#` and its id.
+    struct ById;
+
+    impl Hook for ById {
+        fn covers(&self, _: &str) -> bool {
+            true
+        }
+
+        fn key(&self, _: &str, given: &Item) -> Result<Item, Error> {
+            let id = given.get("id").and_then(|id| id.as_s()).map_or("", |id| id);
+            Ok(Item::from([("pk", format!("row#{id}"))]))
+        }
+
+        fn place(&self, table: &str, item: &Item, _: Timestamp) -> Result<Edits, Error> {
+            let key = self.key(table, item)?;
+            Ok(Edits {
+                set: key.into_iter().collect(),
+                remove: vec!["former".to_owned()],
+            })
+        }
+
+        fn change(&self, _: &[Change<'_>], _: &dyn Rows) -> Result<Verdict, Refused> {
+            Ok(Verdict::default())
+        }
+    }
+
+    #[test]
+    fn an_action_that_was_placed_can_be_taken_back_to_how_it_was_given() {
+        let id = Item::from([("id", "a")]);
+        let row = Item::from([("id", "a"), ("former", "x")]);
+        let image = Arc::new(Image::new(row.clone()));
+        image.bytes();
+        for (action, given) in [
+            (Action::Put(Arc::clone(&image)), &row),
+            (Action::Insert(Arc::clone(&image)), &row),
+            (Action::Update(id.clone(), None), &id),
+            (Action::Delete(id.clone()), &id),
+            (Action::Check(id.clone()), &id),
+        ] {
+            let mut placed = action.clone();
+            let before = placed.identify(&ById, "T", Timestamp::from_millis(0)).unwrap();
+            assert_eq!(shown(&placed).get("pk"), Some(&"row#a".into()));
+            assert!(!shown(&placed).contains_key("former"));
+            assert_eq!(shown(&placed.undone(before)), *given);
+        }
+        assert_eq!(**image, row, "what others hold stays as it is");
+    }
+
+    /// The item or the key of an action, as it would be stored.
+    fn shown(action: &Action) -> Item {
+        match action {
+            Action::Put(image) | Action::Insert(image) => {
+                let stored = Image::stored(image.bytes().clone()).unwrap();
+                stored.into_item()
+            }
+            Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => key.clone(),
+        }
+    }
 }

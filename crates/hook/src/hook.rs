@@ -7,7 +7,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::Item;
 
-use crate::{Change, Former, Refused, Rows, Verdict};
+use crate::{Change, Edits, Former, Refused, Rows, Verdict};
 
 /// Knows what rows mean: which key a row has, what its item must become, and which other rows follow from it. All of it
 /// commits together. Pure: the same changes and rows give the same verdict.
@@ -26,8 +26,8 @@ pub trait Hook: Send + Sync {
     /// The key of the row that `given` identifies (identifying attributes instead of the key, or the key itself).
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error>;
 
-    /// The item of a put with at least its table key filled in, so that it can be placed.
-    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error>;
+    /// What is changed in the item of a put so that it can be placed: afterwards it has at least its table key.
+    fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error>;
 
     /// Runs in the commit, after all conditions of the request held: the final items, and the rows that follow.
     ///

@@ -39,14 +39,51 @@ pub struct Edits {
 }
 
 impl Edits {
+    /// The changes that make one item of another.
+    #[must_use]
+    pub fn between(from: &Item, to: &Item) -> Self {
+        let set = to.iter().filter(|(name, value)| from.get(name) != Some(*value));
+        let remove = from.keys().filter(|name| !to.contains_key(name));
+        Edits {
+            set: set.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            remove: remove.cloned().collect(),
+        }
+    }
+
+    /// Whether nothing changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty()
+    }
+
     /// Changes an item.
     pub fn apply(self, item: &mut Item) {
+        item.reserve(self.set.len());
         for (name, value) in self.set {
             item.insert(name, value);
         }
         for name in &self.remove {
             item.remove(name);
         }
+    }
+
+    /// Changes an item. Returns the changes that take it back.
+    #[must_use]
+    pub fn exchange(self, item: &mut Item) -> Self {
+        let mut back = Edits::default();
+        item.reserve(self.set.len());
+        for (name, value) in self.set {
+            match item.insert(name.clone(), value) {
+                Some(before) => back.set.push((name, before)),
+                None => back.remove.push(name),
+            }
+        }
+        for name in self.remove {
+            if let Some(before) = item.remove(&name) {
+                back.set.push((name, before));
+            }
+        }
+        back
     }
 }
 
@@ -97,5 +134,33 @@ impl Becomes {
             Becomes::Item(item) => Some(item),
             Becomes::Removed => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(pairs: &[(&str, &str)]) -> Item {
+        pairs.iter().copied().collect()
+    }
+
+    #[test]
+    fn edits_between_two_items_make_one_of_the_other_and_back() {
+        let from = item(&[("a", "1"), ("b", "2"), ("d", "4")]);
+        let to = item(&[("a", "1"), ("b", "3"), ("c", "5")]);
+        let mut changed = from.clone();
+        let back = Edits::between(&from, &to).exchange(&mut changed);
+        assert_eq!(changed, to);
+        back.apply(&mut changed);
+        assert_eq!(changed, from);
+    }
+
+    #[test]
+    fn edits_that_change_nothing_are_empty_only_between_equal_items() {
+        let one = item(&[("a", "1")]);
+        assert!(Edits::between(&one, &one).is_empty());
+        assert!(!Edits::between(&one, &Item::new()).is_empty());
+        assert!(!Edits::between(&Item::new(), &one).is_empty());
     }
 }

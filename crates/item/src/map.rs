@@ -5,6 +5,10 @@ use crate::AttributeValue;
 /// An item is the map at the top.
 pub type Item = Map;
 
+/// Up to this many attributes are looked through one after another: most names differ in length, which is seen without
+/// reading them. A search by halves reads one name per step.
+const SCANNED_MAX: usize = 24;
+
 /// Attributes by name, kept sorted by name.
 ///
 /// A sorted vector rather than a tree: items are small, are decoded far more often than they are edited, and
@@ -27,6 +31,11 @@ impl Map {
         Self {
             entries: Vec::with_capacity(n),
         }
+    }
+
+    /// Makes room for `n` more attributes.
+    pub fn reserve(&mut self, n: usize) {
+        self.entries.reserve(n);
     }
 
     /// The entries must be sorted by name, each name once.
@@ -55,21 +64,28 @@ impl Map {
         self.entries.binary_search_by(|(key, _)| key.as_str().cmp(name))
     }
 
+    fn find(&self, name: &str) -> Option<usize> {
+        if self.entries.len() <= SCANNED_MAX {
+            return self.entries.iter().position(|(key, _)| key == name);
+        }
+        self.position(name).ok()
+    }
+
     /// The attribute called `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&AttributeValue> {
-        self.position(name).ok().map(|at| &self.entries[at].1)
+        self.find(name).map(|at| &self.entries[at].1)
     }
 
     /// The attribute called `name`, to change.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut AttributeValue> {
-        self.position(name).ok().map(|at| &mut self.entries[at].1)
+        self.find(name).map(|at| &mut self.entries[at].1)
     }
 
     /// Whether an attribute called `name` exists.
     #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
-        self.position(name).is_ok()
+        self.find(name).is_some()
     }
 
     /// Sets an attribute; returns the value it had.
@@ -95,7 +111,7 @@ impl Map {
 
     /// Removes an attribute and returns it.
     pub fn remove(&mut self, name: &str) -> Option<AttributeValue> {
-        self.position(name).ok().map(|at| self.entries.remove(at).1)
+        self.find(name).map(|at| self.entries.remove(at).1)
     }
 
     /// How many attributes there are.
@@ -162,7 +178,8 @@ impl<'a> IntoIterator for &'a Map {
 
 impl<N: Into<String>, V: Into<AttributeValue>> FromIterator<(N, V)> for Map {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
-        let mut map = Self::new();
+        let pairs = pairs.into_iter();
+        let mut map = Self::with_capacity(pairs.size_hint().0);
         for (name, value) in pairs {
             map.insert(name, value);
         }

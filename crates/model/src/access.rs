@@ -36,6 +36,8 @@ pub struct AccessPattern {
     pub(crate) limit: Option<u32>,
     pub(crate) consistent: bool,
     pub(crate) strays: Vec<String>,
+    /// The attributes it returns that follow their originals in the background.
+    pub(crate) late: Vec<String>,
     pub(crate) cost: Cost,
 }
 

@@ -137,6 +137,7 @@ pub(crate) struct DraftCopy {
     pub(crate) attributes: Vec<(Name, Name)>,
     pub(crate) with: Vec<(Name, Name)>,
     pub(crate) in_step: Option<Name>,
+    pub(crate) background: Option<Placed<bool>>,
 }
 
 #[derive(Debug)]

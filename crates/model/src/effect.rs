@@ -171,4 +171,6 @@ pub struct Copy {
     pub attributes: Vec<Pair>,
     /// The access pattern that finds the copies when the original changes; without it, a copy is kept as it was.
     pub in_step: Option<String>,
+    /// Whether copies in step follow in the background, after the commit of the original.
+    pub background: bool,
 }

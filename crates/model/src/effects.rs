@@ -1,15 +1,19 @@
 //! Effects, carried out: from the writes of a request to everything that follows from them. Pure; the caller commits it.
 
 pub mod audit;
+mod catch_up;
 mod copy;
+mod copy_note;
 mod counter;
 mod head;
 mod inverse;
 mod kept;
 mod ledger;
+mod lookup;
 mod members;
 mod order;
 mod orphans;
+mod own_rows;
 mod pairs;
 mod plan;
 mod roots;
@@ -26,7 +30,10 @@ use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
+pub use catch_up::{CopyPage, NotedCopies};
+pub use copy_note::{COPIES_KEY, COPIES_TABLE, CopyNote, CopyWalk};
 pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
+pub use own_rows::OwnTable;
 pub(crate) use plan::{Plan, has_effects, plans};
 
 /// Why a write does not take place.
@@ -63,6 +70,14 @@ impl fmt::Display for Stopped {
 }
 
 impl std::error::Error for Stopped {}
+
+/// A refusal of a row that follows says what it is about already: no row was written from which it could follow.
+fn plain(stopped: Stopped) -> Stopped {
+    match stopped {
+        Stopped::Refused(Refusal::Following { cause, .. }) => Stopped::Refused(*cause),
+        stopped => stopped,
+    }
+}
 
 impl Model {
     /// The rows that the writes of a request must store, and the rows that follow from them. The order of the writes

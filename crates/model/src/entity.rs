@@ -151,6 +151,14 @@ impl Entity {
         &self.effects
     }
 
+    /// The identifying attributes of a row, as far as it has them.
+    pub(crate) fn identity_in(&self, row: &Item) -> Item {
+        let names = self.identity.iter();
+        names
+            .filter_map(|name| Some((name.clone(), row.get(name)?.clone())))
+            .collect()
+    }
+
     /// The key of the row that has these attributes.
     pub(crate) fn key_from(&self, item: &Item) -> Result<Item, Refusal> {
         self.key_where(|name| item.get(name))

@@ -472,6 +472,11 @@ pub(crate) const COPY: &[Field] = &[
         Shape::Text,
         "The access pattern that finds the copies when the original changes; without it, a copy is taken once and kept.",
     ),
+    field(
+        "background",
+        Shape::Flag,
+        "Copies in step follow after the commit, page by page and without a limit: readers may see old ones for a moment.",
+    ),
 ];
 
 pub(crate) const ORDERS: &[&str] = &["ascending", "descending"];

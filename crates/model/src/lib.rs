@@ -44,7 +44,10 @@ pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
 };
 pub use effects::audit;
-pub use effects::{Blamed, COUNTS_KEY, COUNTS_TABLE, OrphanCount, Stopped};
+pub use effects::{
+    Blamed, COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, CopyNote, CopyPage, CopyWalk, NotedCopies,
+    OrphanCount, OwnTable, Stopped,
+};
 pub use entity::{Entity, Role};
 pub use kept::{Holds, KeptAttribute};
 pub use layout_change::{EntityMove, Hindrance, LayoutChange, MovedKey};

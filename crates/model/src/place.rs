@@ -1,5 +1,6 @@
 //! Where a row belongs: the key of its table, made from its attributes before anything else is known about it.
 
+use trestle_hook::Edits;
 use trestle_item::{AttributeValue, Item};
 
 use crate::derive::refused;
@@ -11,26 +12,35 @@ impl Model {
     /// A put's item with the key of its table filled in, so that the row it replaces can be found. Nothing is checked
     /// yet but what the key is made of.
     pub fn place(&self, table_name: &str, mut item: Item, now_ms: u64) -> Result<Item, Refusal> {
+        self.place_edits(table_name, &item, now_ms)?.apply(&mut item);
+        Ok(item)
+    }
+
+    /// What [`Model::place`] fills in.
+    pub fn place_edits(&self, table_name: &str, item: &Item, now_ms: u64) -> Result<Edits, Refusal> {
+        let mut edits = Edits::default();
         let Some(table) = self.table(table_name) else {
-            return Ok(item);
+            return Ok(edits);
         };
         if table.key.attributes().all(|key| item.contains_key(&key.name)) {
-            return Ok(item);
+            return Ok(edits);
         }
-        let Some(entity) = self.recognise_in(table, &item)? else {
-            return Ok(item);
+        let Some(entity) = self.recognise_in(table, item)? else {
+            return Ok(edits);
         };
-        for (name, value) in filled_in(entity, &item, now_ms) {
-            item.insert(name, value);
-        }
+        edits.set = filled_in(entity, item, now_ms);
         for template in &entity.table_key {
-            if !item.contains_key(&template.attribute) {
-                let value = template.render(&item);
-                let value = value.map_err(|error| refused(entity, template, error))?;
-                item.insert(template.attribute.clone(), value);
+            let value = |name: &str| {
+                let filled = edits.set.iter().find(|(filled, _)| filled == name);
+                filled.map(|(_, value)| value).or_else(|| item.get(name))
+            };
+            if value(&template.attribute).is_none() {
+                let rendered = template.render_from(value);
+                let rendered = rendered.map_err(|error| refused(entity, template, error))?;
+                edits.set.push((template.attribute.clone(), rendered));
             }
         }
-        Ok(item)
+        Ok(edits)
     }
 }
 

@@ -173,6 +173,21 @@ pub enum Refusal {
         /// Why not.
         cause: Box<Refusal>,
     },
+    /// More copies follow their original than one commit may hold.
+    TooManyCopies {
+        /// The entity of the original.
+        entity: String,
+        /// What identifies the original.
+        original: String,
+        /// The copy.
+        copy: String,
+        /// The entity that has the copy.
+        of: String,
+        /// How many rows have it.
+        rows: usize,
+        /// The most rows.
+        most: usize,
+    },
     /// More follows from the write than one commit may hold.
     TooMuchFollows {
         /// The entity that is written.
@@ -457,6 +472,18 @@ impl fmt::Display for Refusal {
                     false => Ok(()),
                 }
             }
+            Self::TooManyCopies {
+                entity,
+                original,
+                copy,
+                of,
+                rows,
+                most,
+            } => write!(
+                f,
+                "Entity {entity}: copy {copy} of {rows} rows of entity {of} would follow the row with {original} in one \
+                 commit, and {most} are the most; declare the copy with background = true"
+            ),
             Self::TooMuchFollows { entity, rows } => write!(
                 f,
                 "Entity {entity}: more than {rows} rows follow from the write; its entities' effects feed each other, or one \

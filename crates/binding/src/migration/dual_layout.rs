@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::KeySelection;
-use trestle_hook::{Belongs, Former, Sources};
+use trestle_hook::{Belongs, Edits, Former, Sources};
 use trestle_item::Item;
 use trestle_model::{LayoutChange, Model};
 
@@ -59,20 +59,22 @@ impl DualLayout {
         })
     }
 
-    /// A put's item with its own key, whichever version the client knows.
-    pub fn place(&self, present: &Model, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    /// What gives a put's item its own key, whichever version the client knows.
+    pub fn place(&self, present: &Model, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         let now = now.as_millis();
-        if self.layout_change.is_former(table, &item) {
-            let renewed = self.layout_change.renew_given(table, item);
+        if self.layout_change.is_former(table, item) {
+            let renewed = self.layout_change.renew_given(table, item.clone());
             let placed = renewed.and_then(|item| present.place(table, item, now));
-            return placed.map_err(|refusal| refused(&refusal));
+            let edits = placed.map(|placed| Edits::between(item, &placed));
+            return edits.map_err(|refusal| refused(&refusal));
         }
-        present.place(table, item.clone(), now).or_else(|refusal| {
-            let former = self.former.place(table, item, now).ok();
+        present.place_edits(table, item, now).or_else(|refusal| {
+            let former = self.former.place(table, item.clone(), now).ok();
             let former = former.filter(|item| self.layout_change.is_former(table, item));
             let own = former.and_then(|item| self.layout_change.renew_given(table, item).ok());
             let own = own.and_then(|item| present.place(table, item, now).ok());
-            own.ok_or_else(|| refused(&refusal))
+            let edits = own.map(|own| Edits::between(item, &own));
+            edits.ok_or_else(|| refused(&refusal))
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
-use trestle_hook::{Change, Former, Hook, Refused, Rows, Verdict};
+use trestle_hook::{Change, Edits, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
 use trestle_model::LayoutChange;
 
@@ -54,7 +54,7 @@ impl Hook for Guard {
         self.hook.key(table, given)
     }
 
-    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         self.hook.place(table, item, now)
     }
 

@@ -10,8 +10,8 @@ use trestle_binding::{Outcome, Report, Step};
 use trestle_model::audit::AuditOptions;
 
 use super::audit::{audit, heads_set_back};
-use super::counts;
 use super::fill;
+use super::hidden_tables;
 use super::inspect::inspect;
 use super::step;
 use super::watcher::Watcher;
@@ -182,7 +182,7 @@ impl Models {
         held.push(new.clone());
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
-        counts::ensure(&self.engine, loaded(&held))?;
+        hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::counts;
+use super::hidden_tables;
 use super::{BindError, Models, not_held};
 use trestle_binding::held::{Held, Migration, loaded, together};
 use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
@@ -150,7 +150,7 @@ impl Models {
         held.push(changed);
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = together(&held)?;
-        counts::ensure(&self.engine, loaded(&held))?;
+        hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         *self.held.lock() = held;
         Ok(())

@@ -209,7 +209,7 @@ pub(super) fn with_walked(position: Vec<u8>) -> (Vec<u8>, f64) {
 }
 
 /// A table that was deleted has no rows to move.
-fn or_gone<T: Default>(page: Result<T, Error>) -> Result<T, BindError> {
+pub(super) fn or_gone<T: Default>(page: Result<T, Error>) -> Result<T, BindError> {
     match page {
         Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(T::default()),
         page => Ok(page?),

@@ -8,14 +8,17 @@ use std::time::Duration;
 use trestle_binding::MigrationStatus;
 use trestle_env::{Clock, Sleeper, Timestamp};
 
+use super::copies::CopyRound;
 use super::sweep::Swept;
 use super::{BindError, Models};
 
 /// How long to sleep at most: a bell rings when there is something to do.
 const NAP: Duration = Duration::from_secs(1);
+/// The same where copies follow in the background: no bell rings for them.
+const NAP_BETWEEN_COPIES: Duration = Duration::from_millis(100);
 
-/// A thread that sweeps all migrations of a database, one page after the other, each at its rate. It ends when it is
-/// dropped, after the page it is at.
+/// A thread that sweeps all migrations of a database, one page after the other, each at its rate, removes rows of dropped
+/// effects, and brings copies in step that follow in the background. It ends when it is dropped, after the page it is at.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     clock: Arc<dyn Clock>,
@@ -56,6 +59,7 @@ impl Drop for Sweeper {
 
 fn run(models: &Models, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus)) {
     let mut sleeper = Sleeper::new(Arc::clone(models.clock()));
+    let mut copies = CopyRound::default();
     while !stop.load(Ordering::Acquire) {
         let mut next = Some(Timestamp::MAX);
         for model in models.to_sweep() {
@@ -71,8 +75,15 @@ fn run(models: &Models, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus))
                 Err(error) => tracing::warn!(%error, "rows of dropped effects of model {model} stay for now"),
             }
         }
+        if models.copy_turn(&mut copies) {
+            next = None;
+        }
         if let Some(next) = next {
-            sleeper.sleep_until(next, NAP);
+            let nap = match models.copies_in_background() {
+                true => NAP_BETWEEN_COPIES,
+                false => NAP,
+            };
+            sleeper.sleep_until(next, nap);
         }
     }
 }

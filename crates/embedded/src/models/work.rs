@@ -8,7 +8,7 @@ use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 use trestle_engine::Engine;
-use trestle_model::{Effect, Entity, Head, LayoutChange, Model, Table};
+use trestle_model::{Copy, Effect, Entity, Head, LayoutChange, Model, Table};
 
 use super::{ApplyOptions, BindError, Held, describe};
 
@@ -179,7 +179,8 @@ impl Work {
             let known = before.and_then(|before| before.entity(entity.name()));
             let known = known.map(Entity::effects).unwrap_or_default();
             let mut effects = entity.effects().iter();
-            effects.any(|effect| is_provable(effect) && !known.contains(effect))
+            effects
+                .any(|effect| is_provable(effect) && !known.iter().any(|known| says_the_same(known, effect)))
         })
     }
 
@@ -240,6 +241,20 @@ impl Work {
                     .to_owned(),
             );
         }
+    }
+}
+
+/// Whether the same follows from the same rows, be it in the commit or in the background.
+fn says_the_same(known: &Effect, effect: &Effect) -> bool {
+    match (known, effect) {
+        (Effect::Copy(known), Effect::Copy(copy)) => {
+            let alike = Copy {
+                background: copy.background,
+                ..known.clone()
+            };
+            alike == *copy
+        }
+        (known, effect) => known == effect,
     }
 }
 

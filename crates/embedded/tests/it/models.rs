@@ -1,6 +1,7 @@
 //! Models of an open database: what applying one changes, what it refuses, and what holds afterwards.
 
 mod audit;
+mod background_copies;
 mod constraints;
 mod counts;
 mod effects;

@@ -6,7 +6,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_events::{ModelTyper, Typer};
 use trestle_expr::KeySelection;
-use trestle_hook::{Belongs, Change, Former, Hook, Refused, Rows, Sources, Verdict};
+use trestle_hook::{Belongs, Change, Edits, Former, Hook, Refused, Rows, Sources, Verdict};
 use trestle_item::Item;
 use trestle_model::Model;
 
@@ -96,8 +96,8 @@ impl Hook for Anew {
         Ok(given.clone())
     }
 
-    fn place(&self, _: &str, item: Item, _: Timestamp) -> Result<Item, Error> {
-        Ok(item)
+    fn place(&self, _: &str, _: &Item, _: Timestamp) -> Result<Edits, Error> {
+        Ok(Edits::default())
     }
 
     fn change(&self, _: &[Change<'_>], _: &dyn Rows) -> Result<Verdict, Refused> {

@@ -28,6 +28,8 @@ pub struct Explained<'m> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     strays: &'m [String],
     tagged: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    late: &'m [String],
     cost: &'m Cost,
 }
 
@@ -69,6 +71,7 @@ impl AccessPattern {
             returns: &self.returns,
             strays: &self.strays,
             tagged: self.tags.is_some(),
+            late: &self.late,
             cost: &self.cost,
         }
     }
@@ -139,6 +142,13 @@ impl std::fmt::Display for Explained<'_> {
                 f,
                 "nearby",
                 &format!("rows of {} may lie there too; they are {how}", named(self.strays)),
+            )?;
+        }
+        for late in self.late {
+            line(
+                f,
+                "copy",
+                &format!("{late} in the background: it may be old for a moment"),
             )?;
         }
         line(f, "cost", &self.priced())

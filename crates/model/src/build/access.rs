@@ -9,6 +9,7 @@ use super::Builder;
 use crate::access::{AccessPattern, FilterTest, KeyTest, KeyTestOp, Operation, Parameter, estimate};
 use crate::attribute::AttributeKind;
 use crate::draft::{DraftAccess, DraftTest, Name, Operand, Test};
+use crate::effect::Effect;
 use crate::entity::Entity;
 use crate::model::{Index, KeySchema, Table};
 use crate::problem::{listed, suggestion};
@@ -91,6 +92,7 @@ impl Builder<'_, '_, '_> {
             limit: draft.limit,
             consistent,
             strays,
+            late: target.entities.iter().flat_map(late).collect(),
             cost,
         })
     }
@@ -543,4 +545,16 @@ fn key_test(key: &KeyAttribute, op: KeyTestOp) -> KeyTest {
         kind: key.kind,
         op,
     }
+}
+
+/// The attributes of an entity that follow their originals in the background.
+fn late(entity: &Entity) -> Vec<String> {
+    let copies = entity.effects.iter().filter_map(|effect| match effect {
+        Effect::Copy(copy) if copy.background => Some(copy),
+        _ => None,
+    });
+    let attributes = copies.flat_map(|copy| copy.attributes.iter().map(move |pair| (copy, pair)));
+    attributes
+        .map(|(copy, pair)| format!("{} of {} follows {}", pair.ours, entity.name, copy.from))
+        .collect()
 }

@@ -504,6 +504,7 @@ impl Builder<'_, '_, '_> {
             with: self.pairs(&draft.with, entity, &from, draft.name.at, &what)?,
             attributes,
             in_step: draft.in_step.as_ref().map(|name| name.value.clone()),
+            background: draft.background.as_ref().is_some_and(|flag| flag.value),
             from: from.name,
         })
     }
@@ -512,8 +513,18 @@ impl Builder<'_, '_, '_> {
     pub(super) fn check_copies(&mut self, access: &[AccessPattern]) {
         for draft in &self.draft.entities {
             for copy in &draft.copies {
-                let Some(in_step) = &copy.in_step else { continue };
                 let what = format!("entity `{}`: copy `{}`", draft.name.value, copy.name.value);
+                let background = copy.background.as_ref().filter(|flag| flag.value);
+                let Some(in_step) = &copy.in_step else {
+                    if let Some(flag) = background {
+                        self.problems.error(
+                            flag.at,
+                            format!("{what} has `background`, but nothing finds the copies when the original changes"),
+                            "name an access pattern with `in_step`, or leave `background` out",
+                        );
+                    }
+                    continue;
+                };
                 let Some(pattern) = access.iter().find(|pattern| pattern.name == in_step.value) else {
                     if !self
                         .draft
@@ -575,6 +586,13 @@ impl Builder<'_, '_, '_> {
             .map(|parameter| parameter.name.clone())
             .filter(|name| from.attribute(name).is_none())
             .collect();
+        let changing: Vec<String> = pattern
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.clone())
+            .filter(|name| !from.identity.contains(name) && !lacking.contains(name))
+            .filter(|_| copy.background.as_ref().is_some_and(|flag| flag.value))
+            .collect();
         for name in lacking {
             self.problems.error(
                 at,
@@ -583,6 +601,18 @@ impl Builder<'_, '_, '_> {
                     pattern.name, from.name
                 ),
                 "name the pattern's parameters as the original's attributes",
+            );
+        }
+        // The original may change again before all copies are found.
+        for name in changing {
+            self.problems.error(
+                at,
+                format!(
+                    "{what} follows in the background, but access pattern `{}` finds the copies by `{name}`, which may \
+                     change",
+                    pattern.name
+                ),
+                format!("name one whose parameters are identifying attributes of `{}`", from.name),
             );
         }
     }

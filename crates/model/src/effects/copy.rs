@@ -4,7 +4,8 @@ use trestle_hook::RowQuery;
 use trestle_item::Item;
 
 use super::Stopped;
-use super::ledger::Ledger;
+use super::copy_note::CopyNote;
+use super::ledger::{Ledger, SETTLED_MAX};
 use super::pairs::{key_of_other, related};
 use super::plan::Parts;
 use super::settle::Row;
@@ -28,11 +29,11 @@ pub(crate) struct Step {
 /// A copy as its original sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Follower {
-    copy: Copy,
+    pub(super) copy: Copy,
     /// Position of the entity that has the copy.
-    entity: usize,
+    pub(super) entity: usize,
     /// What finds the rows that have it.
-    finder: AccessPattern,
+    pub(super) finder: AccessPattern,
 }
 
 impl Step {
@@ -173,7 +174,7 @@ fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> 
     }
 }
 
-/// Brings the copies of a row in step with it. Those of a row that is gone stay as they are.
+/// Has the copies of a row follow it: in this commit, or in the background. Those of a row that is gone stay as they are.
 pub(super) fn lead(
     ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
@@ -189,29 +190,84 @@ pub(super) fn lead(
     if is_same {
         return Ok(());
     }
+    if follower.copy.background {
+        return note(ledger, follower, row, new);
+    }
+    let found = copies(ledger, follower, row, new)?;
+    let copies = referring(ledger, follower, (row.entity, row.key), found)?;
+    if copies.len() > SETTLED_MAX {
+        return Err(too_many(ledger.model, follower, row, new, copies.len())?.into());
+    }
+    bring(ledger, follower, new, copies)
+}
+
+/// Notes that copies are to follow in the background, if there are any.
+fn note(ledger: &mut Ledger<'_, '_>, follower: &Follower, row: &Row<'_>, new: &Item) -> Result<(), Stopped> {
     let entity = ledger.model.known_entity(follower.entity)?;
-    for at in copies(ledger, follower, entity, row, new)? {
-        let Some(stored) = ledger.row(at) else { continue };
-        let referred = related(row.entity, &follower.copy.with, &stored);
-        if referred.is_none_or(|identity| row.entity.key_from(&identity).ok().as_ref() != Some(row.key)) {
-            continue;
+    let has_copies = match bound(&follower.finder, new)? {
+        Some(Bound::Get { key, .. }) => {
+            let at = ledger.find(entity, key)?;
+            ledger.row(at).is_some()
         }
+        Some(found) => match query(found) {
+            Some(query) => ledger.finds_any(entity.table, query)?,
+            None => false,
+        },
+        None => false,
+    };
+    if !has_copies {
+        return Ok(());
+    }
+    let identity = row.entity.identity_in(new);
+    ledger.note(CopyNote::new(ledger.model, entity, &follower.copy, identity))
+}
+
+/// Those of the rows found that have the copy and refer to the original with this key.
+pub(super) fn referring(
+    ledger: &Ledger<'_, '_>,
+    follower: &Follower,
+    (from, key): (&Entity, &Item),
+    mut found: Vec<usize>,
+) -> Result<Vec<usize>, Refusal> {
+    let entity = ledger.model.known_entity(follower.entity)?;
+    found.retain(|at| {
+        let Some(stored) = ledger.row(*at) else {
+            return false;
+        };
+        let recognised = ledger.entity_of(entity.table, &stored);
+        let referred = related(from, &follower.copy.with, &stored);
+        recognised.is_some_and(|recognised| recognised.name == entity.name)
+            && referred.is_some_and(|identity| from.key_from(&identity).ok().as_ref() == Some(key))
+    });
+    Ok(found)
+}
+
+/// Gives rows that have the copy the attributes of their original.
+pub(super) fn bring(
+    ledger: &mut Ledger<'_, '_>,
+    follower: &Follower,
+    original: &Item,
+    copies: Vec<usize>,
+) -> Result<(), Stopped> {
+    let entity = ledger.model.known_entity(follower.entity)?;
+    for at in copies {
+        let Some(stored) = ledger.row(at) else { continue };
         let mut item = (*stored).clone();
         let names = follower.copy.attributes.iter();
-        copy_from(new, &mut item, names.map(|pair| (&pair.theirs, &pair.ours)));
+        copy_from(original, &mut item, names.map(|pair| (&pair.theirs, &pair.ours)));
         ledger.put(entity, at, item);
     }
     Ok(())
 }
 
-/// The rows that have copies, as they are found by the original as it was and as it is.
+/// The rows that may have copies, as they are found by the original as it was and as it is.
 fn copies(
     ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
-    entity: &Entity,
     row: &Row<'_>,
     new: &Item,
 ) -> Result<Vec<usize>, Stopped> {
+    let entity = ledger.model.known_entity(follower.entity)?;
     let after = bound(&follower.finder, new)?;
     let before = match row.old {
         Some(old) => bound(&follower.finder, old)?.filter(|before| after.as_ref() != Some(before)),
@@ -219,38 +275,54 @@ fn copies(
     };
     let mut found = Vec::new();
     for request in [after, before].into_iter().flatten() {
-        match request {
-            Bound::Get { key, .. } => found.push(ledger.find(entity, key)?),
-            Bound::Query {
-                table_name,
-                index,
-                key_condition,
-                filter,
-                ..
-            } => {
-                let query = RowQuery {
-                    table: table_name,
-                    index,
-                    key_condition,
-                    filter,
-                    limit: None,
-                };
-                found.extend(ledger.query(entity.table, &query)?);
-            }
-            Bound::Scan { .. } => {}
+        if let Bound::Get { key, .. } = request {
+            found.push(ledger.find(entity, key)?);
+        } else if let Some(query) = query(request) {
+            found.extend(ledger.query(entity.table, &query)?);
         }
     }
-    found.retain(|at| {
-        let recognised = ledger
-            .row(*at)
-            .and_then(|item| ledger.entity_of(entity.table, &item));
-        recognised.is_some_and(|recognised| recognised.name == entity.name)
-    });
     Ok(found)
 }
 
+/// A bound finder as a query of the commit's rows.
+fn query(bound: Bound) -> Option<RowQuery> {
+    match bound {
+        Bound::Query {
+            table_name,
+            index,
+            key_condition,
+            filter,
+            ..
+        } => Some(RowQuery {
+            table: table_name,
+            index,
+            key_condition,
+            filter,
+            limit: None,
+        }),
+        Bound::Get { .. } | Bound::Scan { .. } => None,
+    }
+}
+
+fn too_many(
+    model: &Model,
+    follower: &Follower,
+    row: &Row<'_>,
+    new: &Item,
+    rows: usize,
+) -> Result<Refusal, Refusal> {
+    Ok(Refusal::TooManyCopies {
+        entity: row.entity.name.clone(),
+        original: said(&row.entity.identity_in(new)),
+        copy: follower.copy.name.clone(),
+        of: model.known_entity(follower.entity)?.name.clone(),
+        rows,
+        most: SETTLED_MAX,
+    })
+}
+
 /// The finder with the original's attributes; `None` if it lacks one of them.
-fn bound(finder: &AccessPattern, original: &Item) -> Result<Option<Bound>, Refusal> {
+pub(super) fn bound(finder: &AccessPattern, original: &Item) -> Result<Option<Bound>, Refusal> {
     let parameters: Option<Item> = finder
         .parameters
         .iter()

@@ -14,14 +14,21 @@ use trestle_hook::{By, Companion, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, key};
 
 use super::Stopped;
-use super::orphans::{OrphanCount, Orphans};
+use super::copy_note::CopyNote;
+use super::lookup::Lookup;
+use super::orphans::{self, OrphanCount};
+use super::own_rows::OwnRows;
 use crate::attribute::said;
 use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
 use crate::refusal::Refusal;
 
-/// The most rows that are settled for one write. A model whose effects feed each other without end meets it.
-const SETTLED_MAX: usize = 10_000;
+/// The most rows that are settled for one write besides its own. A model whose effects feed each other without end meets
+/// it.
+pub(super) const SETTLED_MAX: usize = 10_000;
+
+/// With so many rows, a query looks at all of them; with more, it looks them up.
+const SCANNED_MAX: usize = 64;
 
 /// A row in the ledger.
 pub(super) type At = usize;
@@ -36,11 +43,15 @@ pub(super) struct Ledger<'m, 'r> {
     entries: Vec<Entry>,
     /// By table and bytes of the key.
     places: HashMap<(usize, Vec<u8>), At>,
+    lookup: Lookup,
     waiting: VecDeque<At>,
     settled: usize,
+    /// How many rows are of the request.
+    roots: usize,
     /// The root whose consequences are being worked out.
     cause: At,
-    orphans: Orphans,
+    orphans: OwnRows<OrphanCount>,
+    notes: OwnRows<CopyNote>,
 }
 
 struct Entry {
@@ -78,10 +89,13 @@ impl<'m, 'r> Ledger<'m, 'r> {
             rows,
             entries: Vec::new(),
             places: HashMap::new(),
+            lookup: Lookup::default(),
             waiting: VecDeque::new(),
             settled: 0,
+            roots: 0,
             cause: 0,
-            orphans: Orphans::default(),
+            orphans: OwnRows::default(),
+            notes: OwnRows::default(),
         }
     }
 
@@ -100,6 +114,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.is_root = true;
             entry.cause = at;
+            self.roots += 1;
         }
     }
 
@@ -109,6 +124,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             entry.is_own = item.is_some();
             entry.current = item;
             entry.is_given = true;
+            self.lookup.changed(at);
         }
     }
 
@@ -147,6 +163,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
     pub(super) fn prepare(&mut self, at: At, item: Arc<Item>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.current = Some(item);
+            self.lookup.changed(at);
         }
     }
 
@@ -166,6 +183,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             is_own: false,
             cause: self.cause,
         });
+        self.lookup.changed(at);
         at
     }
 
@@ -258,6 +276,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             return;
         }
         entry.current = item.map(Arc::new);
+        self.lookup.changed(at);
         self.wait(at);
     }
 
@@ -280,7 +299,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             return Ok(None);
         };
         self.settled += 1;
-        if self.settled > SETTLED_MAX {
+        if self.settled > SETTLED_MAX + self.roots {
             return Err(Refusal::TooMuchFollows {
                 entity: self.entity_at(self.cause),
                 rows: SETTLED_MAX,
@@ -299,6 +318,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.settled.clone_from(&item);
             entry.current = item;
+            self.lookup.changed(at);
         }
     }
 
@@ -318,10 +338,25 @@ impl<'m, 'r> Ledger<'m, 'r> {
             };
             self.enter(table, key, stored);
         }
-        let found = self.entries.iter().enumerate().filter(|(_, entry)| {
-            entry.table == table && entry.current.as_ref().is_some_and(|row| finds(query, row))
-        });
-        Ok(found.map(|(at, _)| at).collect())
+        Ok(self.found(table, query))
+    }
+
+    /// The rows here that a query finds, as they will be.
+    fn found(&mut self, table: usize, query: &RowQuery) -> Vec<At> {
+        let entries = &self.entries;
+        let row = |at: At| {
+            let entry = entries.get(at).filter(|entry| entry.table == table)?;
+            entry.current.as_deref()
+        };
+        let candidates = match entries.len() > SCANNED_MAX {
+            true => self
+                .lookup
+                .candidates(table, query, |at, attribute| row(at)?.get(attribute)),
+            false => None,
+        };
+        let mut candidates = candidates.unwrap_or_else(|| (0..entries.len()).collect());
+        candidates.retain(|at| row(*at).is_some_and(|row| finds(query, row)));
+        candidates
     }
 
     /// What is counted for a row of an entity that is not there.
@@ -331,7 +366,30 @@ impl<'m, 'r> Ledger<'m, 'r> {
         attribute: &str,
         row: &Item,
     ) -> Result<&mut OrphanCount, Stopped> {
-        self.orphans.count(self.model, self.rows, entity, attribute, row)
+        orphans::count(&mut self.orphans, self.model, self.rows, entity, attribute, row)
+    }
+
+    /// Notes that copies are to follow. Every write gives the note another stamp.
+    pub(super) fn note(&mut self, note: CopyNote) -> Result<(), Stopped> {
+        let now = self.now.as_millis();
+        let (note, is_first) = self.notes.row(note, self.rows)?;
+        if is_first {
+            note.stamp = now.max(note.stamp + 1);
+        }
+        Ok(())
+    }
+
+    /// Whether a query finds a row, in storage or among those of this write.
+    pub(super) fn finds_any(&mut self, table: usize, query: RowQuery) -> Result<bool, Stopped> {
+        if !self.found(table, &query).is_empty() {
+            return Ok(true);
+        }
+        let first = RowQuery {
+            limit: Some(1),
+            ..query
+        };
+        let stored = self.rows.query(&first).map_err(Stopped::Rows)?;
+        Ok(!stored.is_empty())
     }
 
     /// What follows from the first rows, the roots: every other row that is not as it was.
@@ -352,7 +410,10 @@ impl<'m, 'r> Ledger<'m, 'r> {
                 item: current,
             })
         });
-        companions.chain(self.orphans.companions()).collect()
+        companions
+            .chain(self.orphans.companions())
+            .chain(self.notes.companions())
+            .collect()
     }
 }
 

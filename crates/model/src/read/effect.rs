@@ -131,6 +131,7 @@ pub(super) fn copy(name: Name, section: &Section<'_>, problems: &mut Problems<'_
         attributes,
         with: section.text_map("with", problems),
         in_step: section.text("in_step", problems),
+        background: section.flag("background", problems),
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::{Condition, Kind, Placeholders};
-use trestle_hook::{Becomes, By, Change, RowQuery, Rows};
+use trestle_hook::{Becomes, By, Change, Companion, RowQuery, Rows};
 use trestle_item::{AttributeValue, Item, Number};
-use trestle_model::audit::{Audit, AuditOptions, Finding};
-use trestle_model::{COUNTS_KEY, COUNTS_TABLE, Model, Projection, Stopped, Table};
+use trestle_model::audit::{Audit, AuditOptions, Finding, Findings};
+use trestle_model::{COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, Model, Projection, Stopped, Table};
 
 use crate::rows::{model, system};
 
@@ -127,11 +127,9 @@ impl Database {
     }
 
     fn place(&self, table_name: &str, row: &Item) -> (String, String) {
-        if table_name == COUNTS_TABLE {
-            return (
-                table_name.to_owned(),
-                format!("{:?}", row.get(COUNTS_KEY).unwrap()),
-            );
+        let mut own = [(COUNTS_TABLE, COUNTS_KEY), (COPIES_TABLE, COPIES_KEY)].into_iter();
+        if let Some((_, key)) = own.find(|(own, _)| *own == table_name) {
+            return (table_name.to_owned(), format!("{:?}", row.get(key).unwrap()));
         }
         let key: Vec<String> = self
             .table(table_name)
@@ -345,12 +343,17 @@ pub(crate) fn line(row: &Item, without: &[&str]) -> String {
 }
 
 impl Database {
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.now_ms)
     }
 
-    /// What an audit finds, with the rows in two parts.
+    /// What an audit finds that can be mended or is wrong, in the order of repairs.
     pub(crate) fn audit(&self, options: AuditOptions) -> Vec<Finding> {
+        self.findings(options).in_order()
+    }
+
+    /// What an audit finds, with the rows in two parts.
+    pub(crate) fn findings(&self, options: AuditOptions) -> Findings {
         let audit = Audit::new(&self.model, self.now(), options);
         let (mut survey, mut second) = (audit.survey(), audit.survey());
         for (at, ((table, _), row)) in self.rows.iter().enumerate() {
@@ -370,16 +373,27 @@ impl Database {
             found.merge(inquiry.finish());
         }
         assert_eq!(found.total(), found.kept.len() as u64);
-        found.in_order()
+        found
     }
 
     /// What is wrong, in short: kind, entity, and what is there.
     pub(crate) fn wrong(&self) -> Vec<String> {
-        let found = self.audit(AuditOptions::default());
+        let found = self.findings(AuditOptions::default()).kept;
         found
             .iter()
             .map(|f| format!("{} {}: {}", f.kind.name(), f.entity, f.there))
             .collect()
+    }
+
+    /// Stores rows as they are.
+    pub(crate) fn store(&mut self, companions: Vec<Companion>) {
+        for companion in companions {
+            let place = self.place(&companion.table, &companion.key);
+            match companion.item {
+                Some(item) => self.rows.insert(place, Arc::unwrap_or_clone(item)),
+                None => self.rows.remove(&place),
+            };
+        }
     }
 
     /// Mends what an audit finds until nothing is left that can be mended; the findings that are left.
@@ -396,13 +410,7 @@ impl Database {
                     continue;
                 };
                 mended += companions.len();
-                for companion in companions {
-                    let place = self.place(&companion.table, &companion.key);
-                    match companion.item {
-                        Some(item) => self.rows.insert(place, Arc::unwrap_or_clone(item)),
-                        None => self.rows.remove(&place),
-                    };
-                }
+                self.store(companions);
             }
             if mended == 0 {
                 return mendable.into_iter().chain(left).collect();

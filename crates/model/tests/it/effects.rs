@@ -1,5 +1,6 @@
 //! What follows from a write.
 
+mod background;
 mod copy;
 mod counter;
 mod counts;

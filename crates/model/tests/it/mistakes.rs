@@ -595,6 +595,20 @@ fn effects_that_name_what_is_not_there() {
         "parameter `customer`, which is no attribute of `customer`",
         "as the original's",
     );
+    check(
+        "[access.order]",
+        "[entity.order.copy.x]\nfrom = \"customer\"\nattributes = { email = \"status\" }\nwith = { name = \"customer\" }\nbackground = true\n[access.order]",
+        35,
+        "nothing finds the copies",
+        "in_step",
+    );
+    check(
+        "[access.order]",
+        "[entity.order.copy.x]\nfrom = \"customer\"\nattributes = { email = \"status\" }\nwith = { name = \"customer\" }\nin_step = \"by_mail\"\nbackground = true\n[access.by_mail]\nquery = \"by_status\"\nwhere = { status = \"{email}\" }\nreturns = \"order\"\n[access.order]",
+        35,
+        "finds the copies by `email`, which may change",
+        "identifying attributes of `customer`",
+    );
 }
 
 #[test]

@@ -253,6 +253,7 @@ fn soup() -> impl Strategy<Value = String> {
         "with",
         "from",
         "in_step",
+        "background",
         "by",
         "once_by",
         "seen",

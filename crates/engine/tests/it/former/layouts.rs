@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::{KeyOp, KeySelection};
-use trestle_hook::{Belongs, Change, Former, FormerRange, Hook, Refused, Rows, Sources, Verdict};
+use trestle_hook::{Belongs, Change, Edits, Former, FormerRange, Hook, Refused, Rows, Sources, Verdict};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{n, s};
@@ -250,11 +250,12 @@ impl Hook for Moving {
         Ok(former.map_or_else(|| given.clone(), |id| id.own()))
     }
 
-    fn place(&self, _: &str, item: Item, _: Timestamp) -> Result<Item, Error> {
-        match Id::of_former(&item) {
-            Some(id) => Ok(with(item, &id.own())),
-            None => Ok(item),
-        }
+    fn place(&self, _: &str, item: &Item, _: Timestamp) -> Result<Edits, Error> {
+        let own = Id::of_former(item).map(|id| id.own());
+        Ok(Edits {
+            set: own.into_iter().flatten().collect(),
+            ..Edits::default()
+        })
     }
 
     fn change(&self, _: &[Change<'_>], _: &dyn Rows) -> Result<Verdict, Refused> {

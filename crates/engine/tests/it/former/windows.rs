@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::{Error, Query, TransactWriteItems};
 use trestle_env::Timestamp;
 use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
-use trestle_hook::{Change, Former, Hook, Refused, RowQuery, Rows, Verdict};
+use trestle_hook::{Change, Edits, Former, Hook, Refused, RowQuery, Rows, Verdict};
 use trestle_item::Item;
 
 use super::layouts::{Id, Layouts, Moving, TABLE, content};
@@ -82,7 +82,7 @@ impl Hook for Refusing {
         self.0.key(table, given)
     }
 
-    fn place(&self, table: &str, item: Item, now: Timestamp) -> Result<Item, Error> {
+    fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         self.0.place(table, item, now)
     }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::{KeyCondition, KeyOp, KeyTerm};
-use trestle_hook::{Becomes, By, Change, Companion, Hook, Refused, RowQuery, Rows, Verdict};
+use trestle_hook::{Becomes, By, Change, Companion, Edits, Hook, Refused, RowQuery, Rows, Verdict};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{n, number, s};
@@ -209,17 +209,16 @@ impl Hook for Keeper {
         }
     }
 
-    fn place(&self, table: &str, mut item: Item, _: Timestamp) -> Result<Item, Error> {
-        if table == "D" {
-            let key = self.key(table, &item)?;
-            for (name, value) in key
-                .iter()
-                .filter(|(name, _)| ["pk", "sk"].contains(&name.as_str()))
-            {
-                item.insert(name.clone(), value.clone());
-            }
+    fn place(&self, table: &str, item: &Item, _: Timestamp) -> Result<Edits, Error> {
+        if table != "D" {
+            return Ok(Edits::default());
         }
-        Ok(item)
+        let mut key = self.key(table, item)?;
+        key.retain(|name, _| ["pk", "sk"].contains(&name));
+        Ok(Edits {
+            set: key.into_iter().collect(),
+            ..Edits::default()
+        })
     }
 
     fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {

@@ -174,6 +174,10 @@ pub struct Findings {
     pub kept: Vec<Finding>,
     /// How many there were.
     pub counts: BTreeMap<FindingKind, u64>,
+    /// Copies that are yet to follow their originals in the background. They are no faults, but can be mended at once.
+    pub pending: Vec<Finding>,
+    /// How many of those there were.
+    pub to_copy: u64,
 }
 
 impl Findings {
@@ -184,6 +188,13 @@ impl Findings {
         }
     }
 
+    pub(super) fn add_pending(&mut self, finding: Finding) {
+        self.to_copy += 1;
+        if self.pending.len() < KEPT_MAX {
+            self.pending.push(finding);
+        }
+    }
+
     /// Takes in others.
     pub fn merge(&mut self, others: Findings) {
         for (kind, count) in others.counts {
@@ -191,10 +202,13 @@ impl Findings {
         }
         let room = KEPT_MAX.saturating_sub(self.kept.len());
         self.kept.extend(others.kept.into_iter().take(room));
+        self.to_copy += others.to_copy;
+        let room = KEPT_MAX.saturating_sub(self.pending.len());
+        self.pending.extend(others.pending.into_iter().take(room));
     }
 
-    /// Those that are kept, in the order in which they are to be mended: a row is marked as its head says, so heads come
-    /// first.
+    /// Those that are kept, then pending copies, in the order in which they are to be mended: a row is marked as its head
+    /// says, so heads come first.
     #[must_use]
     pub fn in_order(mut self) -> Vec<Finding> {
         self.kept
@@ -205,6 +219,7 @@ impl Findings {
                 (FindingKind::HeadMark, _) => 4,
                 _ => 3,
             });
+        self.kept.append(&mut self.pending);
         self.kept
     }
 

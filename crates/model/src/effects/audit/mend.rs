@@ -15,10 +15,9 @@ use crate::effects::inverse::{Form, identities, identity, join, leave, mirror};
 use crate::effects::ledger::{At, Ledger};
 use crate::effects::pairs::related;
 use crate::effects::settle::{Row, identified, settle_all};
-use crate::effects::{Stopped, counter, head, inverse, unique};
+use crate::effects::{Stopped, counter, head, inverse, plain, unique};
 use crate::entity::Entity;
 use crate::model::Model;
-use crate::refusal::Refusal;
 use trestle_env::Timestamp;
 use trestle_hook::{By, Companion, Rows};
 
@@ -39,14 +38,6 @@ impl Model {
         run(&mut ledger, &finding.cure)?;
         settle_all(&mut ledger).map_err(plain)?;
         Ok(ledger.companions(0))
-    }
-}
-
-/// A refusal of a row that follows says what it is about already: no row was written from which it could follow.
-fn plain(stopped: Stopped) -> Stopped {
-    match stopped {
-        Stopped::Refused(Refusal::Following { cause, .. }) => Stopped::Refused(*cause),
-        stopped => stopped,
     }
 }
 

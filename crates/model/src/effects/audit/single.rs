@@ -8,8 +8,10 @@ use super::relation::{Relation, Step, paired};
 use super::{Audit, Looked};
 use crate::attribute::{plain, shown};
 use crate::effect::{Amount, Once};
-use crate::effects::counter;
-use crate::entity::Role;
+use crate::effects::copy_note::CopyNote;
+use crate::effects::pairs::related;
+use crate::effects::{copy, counter};
+use crate::entity::{Entity, Role};
 use trestle_api::Error;
 use trestle_hook::Rows;
 
@@ -90,7 +92,7 @@ impl Single<'_, '_> {
         }
     }
 
-    /// Copies in step. Says whether all are as they should be.
+    /// Copies in step. Says whether all are as they should be, or are known to be yet to follow.
     fn copies(&mut self, looked: &Looked<'_>, rows: &dyn Rows) -> Result<bool, Error> {
         let model = self.audit.model;
         let Some(plan) = model
@@ -123,11 +125,32 @@ impl Single<'_, '_> {
                     said(&pair.ours, looked.row.get(&pair.ours)),
                     said(&pair.ours, original.get(&pair.theirs)),
                 );
-                self.findings.add(finding.cured_by(Self::row_cure(looked)));
-                return Ok(false);
+                let finding = finding.cured_by(Self::row_cure(looked));
+                if self.is_noted(step, looked, from, rows)? {
+                    self.findings.add_pending(finding);
+                } else {
+                    self.findings.add(finding);
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
+    }
+
+    /// Whether a row's copy is yet to follow its original in the background.
+    fn is_noted(
+        &self,
+        step: &copy::Step,
+        looked: &Looked<'_>,
+        from: &Entity,
+        rows: &dyn Rows,
+    ) -> Result<bool, Error> {
+        match related(from, &step.copy.with, &looked.row) {
+            Some(identity) => {
+                CopyNote::new(self.audit.model, looked.entity, &step.copy, identity).exists(rows)
+            }
+            None => Ok(false),
+        }
     }
 
     /// The event of a row has been seen. Asked only where rows are filled in: a counting row that a client removes and

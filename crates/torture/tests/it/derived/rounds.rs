@@ -20,13 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn everything_derived_is_exact_whenever_the_server_is_killed() {
     let (rounds, mut random) = (rounds("DERIVED_ROUNDS", 3), fastrand::Rng::with_seed(seed()));
     let (dir, scratch) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let version = Mutex::new(Version::whole("m"));
+    let steered = Mutex::new(Steered {
+        version: Version::whole("m"),
+        changes: 0,
+        migrations: 0,
+    });
     let server = Server::on(dir.path());
-    version.lock().unwrap().apply(scratch.path(), &server.address);
+    let first = steered.lock().unwrap().version.clone();
+    first.apply(scratch.path(), &server.address);
     drop(server);
-    let mut writers: Vec<Writer> = (0..WRITERS)
-        .map(|_| Writer::new(&version.lock().unwrap(), random.fork()))
-        .collect();
+    let mut writers: Vec<Writer> = (0..WRITERS).map(|_| Writer::new(&first, random.fork())).collect();
     for round in 1..=rounds {
         let server = Server::on(dir.path());
         let (address, is_killed) = (server.address.clone(), AtomicBool::new(false));
@@ -45,7 +48,7 @@ fn everything_derived_is_exact_whenever_the_server_is_killed() {
                     scratch,
                     is_killed,
                 };
-                steering.steer(&version, &mut choice);
+                steering.steer(&steered, &mut choice);
             });
             for writer in &mut writers {
                 scope.spawn(move || writer.write(address, &|| is_killed.load(Ordering::SeqCst)));
@@ -53,18 +56,29 @@ fn everything_derived_is_exact_whenever_the_server_is_killed() {
         });
         verify(dir.path()).unwrap();
         let written: u64 = writers.iter().map(|writer| writer.written).sum();
+        let steered = steered.lock().unwrap();
         println!(
-            "killed: round {round}, {} effects, {written} writes",
-            version.lock().unwrap().effects.len()
+            "killed: round {round}, {} effects, {} changes of them, {} migrations, {written} writes",
+            steered.version.effects.len(),
+            steered.changes,
+            steered.migrations,
         );
     }
     let server = Server::on(dir.path());
-    let version = bring_to_rest(&version.into_inner().unwrap(), scratch.path(), &server.address);
+    let steered = steered.into_inner().unwrap();
+    let version = bring_to_rest(&steered.version, scratch.path(), &server.address);
     let mut client = server.connect();
     wait_until_cleared(&mut client, &version);
     check(&mut client, &version);
     server.kill();
     verify(dir.path()).unwrap();
+}
+
+/// What the commands have brought about.
+struct Steered {
+    version: Version,
+    changes: u64,
+    migrations: u64,
 }
 
 /// Adds and drops effects and changes keys, with the commands that users have.
@@ -75,9 +89,9 @@ struct Steering<'a> {
 }
 
 impl Steering<'_> {
-    fn steer(&self, version: &Mutex<Version>, random: &mut fastrand::Rng) {
+    fn steer(&self, steered: &Mutex<Steered>, random: &mut fastrand::Rng) {
         while !self.is_killed.load(Ordering::SeqCst) {
-            let now = version.lock().unwrap().clone();
+            let now = steered.lock().unwrap().version.clone();
             let (next, command): (Version, &[&str]) = match random.u8(0..5) {
                 0 => (now.moved(), &["migrate", "start", "--finish"]),
                 _ => (now.toggled(pick(&now, random)), &["model", "apply", "--fill"]),
@@ -88,7 +102,11 @@ impl Steering<'_> {
             assert!(!said.contains("internal") && !said.contains("panicked"), "{said}");
             // A command that a kill cut off may have taken effect or not: what is in force is asked for then.
             if done.status.success() {
-                *version.lock().unwrap() = next;
+                let mut steered = steered.lock().unwrap();
+                let is_migration = next.layout != steered.version.layout;
+                steered.migrations += u64::from(is_migration);
+                steered.changes += u64::from(!is_migration);
+                steered.version = next;
             } else if is_gone {
                 return;
             }

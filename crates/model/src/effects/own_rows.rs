@@ -1,0 +1,149 @@
+//! Rows in hidden tables of Trestle's own, as one write reads and changes them. They commit with the write.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use trestle_hook::{Companion, Rows};
+use trestle_item::{AttributeValue, Item};
+
+use super::Stopped;
+use crate::attribute::plain;
+use crate::effect::{Effect, Once};
+use crate::model::Model;
+use crate::refusal::Refusal;
+
+/// The longest hash key of a table, in bytes.
+const KEY_MAX: usize = 2048;
+
+/// A hidden table of Trestle's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnTable {
+    /// Its name in the database.
+    pub name: &'static str,
+    /// Its hash key, a string. It has no other key.
+    pub key: &'static str,
+}
+
+impl OwnTable {
+    /// The key of one of its rows.
+    pub(super) fn key(self, text: String) -> Item {
+        Item::from_iter([(self.key, AttributeValue::S(text))])
+    }
+}
+
+impl Model {
+    /// The hidden tables that writes of this model's rows need.
+    #[must_use]
+    pub fn own_tables(&self) -> Vec<OwnTable> {
+        let has = |is_such: fn(&Effect) -> bool| {
+            let mut effects = self.entities.iter().flat_map(|entity| &entity.effects);
+            effects.any(is_such)
+        };
+        let counts = has(|effect| matches!(effect, Effect::Counter(counter) if counter.once == Once::Row));
+        let notes = has(|effect| matches!(effect, Effect::Copy(copy) if copy.background));
+        let needed = [
+            (counts, super::orphans::COUNTS),
+            (notes, super::copy_note::COPIES),
+        ];
+        let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
+        needed.map(|(_, table)| table).collect()
+    }
+}
+
+/// What a row of one of those tables says.
+pub(super) trait OwnRow: Sized {
+    /// The table.
+    const TABLE: OwnTable;
+
+    /// Its key. Two rows that mean different things never have the same.
+    fn key_text(&self) -> String;
+
+    /// The row to store; `None` where nothing is to be kept.
+    fn stored(&self) -> Option<Item>;
+
+    /// Takes in what is stored.
+    fn recall(&mut self, stored: &Item) -> Result<(), Refusal>;
+
+    /// Why it cannot be kept: its key is longer than a key may be.
+    fn too_long(&self) -> Refusal;
+}
+
+/// The rows of one table that one write reads and changes.
+pub(super) struct OwnRows<R> {
+    /// By the text of the key: the row that is stored, and the row as it will be.
+    rows: BTreeMap<String, (Option<Arc<Item>>, R)>,
+}
+
+impl<R> Default for OwnRows<R> {
+    fn default() -> Self {
+        OwnRows {
+            rows: BTreeMap::new(),
+        }
+    }
+}
+
+impl<R: OwnRow> OwnRows<R> {
+    /// A row with what is stored of it, and whether it is looked at for the first time.
+    pub(super) fn row(&mut self, mut row: R, rows: &dyn Rows) -> Result<(&mut R, bool), Stopped> {
+        let text = row.key_text();
+        if text.len() > KEY_MAX {
+            return Err(row.too_long().into());
+        }
+        match self.rows.entry(text) {
+            Entry::Occupied(known) => Ok((&mut known.into_mut().1, false)),
+            Entry::Vacant(new) => {
+                let key = R::TABLE.key(new.key().clone());
+                let stored = rows.get(R::TABLE.name, &key).map_err(Stopped::Rows)?;
+                if let Some(stored) = &stored {
+                    row.recall(stored)?;
+                }
+                Ok((&mut new.insert((stored, row)).1, true))
+            }
+        }
+    }
+
+    /// What differs from storage.
+    pub(super) fn companions(self) -> impl Iterator<Item = Companion> {
+        self.rows.into_iter().filter_map(|(text, (stored, row))| {
+            let item = row.stored().map(Arc::new);
+            (item != stored).then(|| Companion {
+                table: R::TABLE.name.to_owned(),
+                key: R::TABLE.key(text),
+                item,
+            })
+        })
+    }
+}
+
+/// A key of names and of what identifies a row.
+pub(super) fn key_text(names: &[&str], identity: &Item) -> String {
+    let mut parts: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+    for (name, value) in identity {
+        parts.push(format!("{}={}", escaped(name), escaped(&identifying(value))));
+    }
+    parts.join("#")
+}
+
+/// A value with its type, so that a number and its text are not the same.
+fn identifying(value: &AttributeValue) -> String {
+    let text = match value {
+        AttributeValue::B(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        value => plain(value),
+    };
+    format!("{}:{text}", value.type_name())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('#', "%23").replace('=', "%3D")
+}
+
+/// A text attribute of a row.
+pub(super) fn text_in(item: &Item, name: &str) -> Option<String> {
+    item.get(name)?.as_s().map(str::to_owned)
+}
+
+/// An attribute of a row that is itself a row or a key.
+pub(super) fn item_in(item: &Item, name: &str) -> Option<Item> {
+    item.get(name)?.as_m().cloned()
+}
