@@ -1,6 +1,7 @@
 //! What a server knows: the models that were applied, and the routes in them and in its route file.
 
 use crate::admin_call::{Caller, START_ONE};
+use crate::answer;
 use crate::exit::{Code, Failure};
 use crate::server_flags::{ServerFlags, encoded};
 use serde_json::Value;
@@ -31,11 +32,15 @@ pub(crate) fn models(server: &ServerFlags) -> Result<Vec<KnownModel>, Failure> {
     let Some(listed) = asked(&caller, MODELS)? else {
         return Ok(Vec::new());
     };
-    let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
+    let listed: Value = serde_json::from_str(&listed)
+        .map_err(|error| Failure::failed(format!("the list of models is no JSON: {error}")))?;
     let mut models = Vec::new();
-    for listed in listed["models"].as_array().into_iter().flatten() {
-        let name = listed["name"].as_str().unwrap_or_default();
-        let text = asked(&caller, &format!("{MODELS}?name={}", encoded(name)))?.unwrap_or_default();
+    for listed in answer::list(&listed, "models")? {
+        let name = answer::text(listed, "name")?;
+        let Some(text) = asked(&caller, &format!("{MODELS}?name={}", encoded(name)))? else {
+            // It was removed meanwhile.
+            continue;
+        };
         let model = trestle_model::load(&text).model.map(Arc::new);
         models.extend(model.map(|model| KnownModel { text, model }));
     }

@@ -1,6 +1,7 @@
 //! The `trestle` binary: what was typed, what is meant, and how it ends.
 
 mod admin_call;
+mod answer;
 mod args;
 mod backup;
 mod bench;

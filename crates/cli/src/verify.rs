@@ -117,8 +117,7 @@ impl Watcher for Printer {
             self.line(&serde_json::json!({ "disagreement": found }).to_string());
             return;
         }
-        let kind = serde_json::to_value(found.kind).unwrap_or_default();
-        let kind = kind.as_str().unwrap_or_default();
+        let kind = found.kind.name();
         let mut place = found.table.unwrap_or_else(|| found.space.to_owned());
         if let Some(index) = found.index {
             place = format!("{place}/{index}");

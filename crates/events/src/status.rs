@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use trestle_env::Timestamp;
 
 /// How a route is doing.
@@ -46,8 +46,7 @@ pub struct LastError {
 }
 
 /// What a route is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteState {
     /// Delivers changes as they come.
     Running,
@@ -59,6 +58,26 @@ pub enum RouteState {
     NoStream,
     /// Switched off.
     Disabled,
+}
+
+impl RouteState {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::CatchingUp => "catching-up",
+            Self::BackingOff => "backing-off",
+            Self::NoStream => "no-stream",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+impl Serialize for RouteState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// Counts and notes of a running route.

@@ -90,8 +90,10 @@ impl Reply {
 
     /// Adds the code that an error of SQS has in its older protocol.
     pub(crate) fn with_query_error(self, code: &str) -> Self {
+        let query_error = HeaderValue::from_str(code);
+        debug_assert!(query_error.is_ok(), "the code {code:?} is no header");
         Reply {
-            query_error: HeaderValue::from_str(code).ok(),
+            query_error: query_error.ok(),
             ..self
         }
     }

@@ -214,9 +214,15 @@ impl Events {
     /// an earlier start that are not among these are forgotten. A database has one router: while an earlier one is at work,
     /// this is refused.
     pub async fn start(mut self) -> Result<Router, ApplyError> {
-        let models = self.definitions.values();
-        let models = models.filter_map(|definition| trestle_model::load(definition.text()).model);
-        let models: Vec<Arc<trestle_model::Model>> = models.map(Arc::new).collect();
+        let mut models: Vec<Arc<trestle_model::Model>> = Vec::new();
+        for definition in self.definitions.values() {
+            match trestle_model::load(definition.text()).model {
+                Some(model) => models.push(Arc::new(model)),
+                None => self
+                    .faults
+                    .push(format!("model `{}` does not load", definition.name())),
+            }
+        }
         self.typer.set(models.iter().cloned().chain(stored(&self.db)?));
         match self.named.routes(&models) {
             Ok(named) => {

@@ -11,21 +11,24 @@ const PREFIX: &str = "TRESTLE__";
 pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Table, Failure> {
     let mut table = Table::new();
     for (name, value) in variables {
-        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+        let Some((name, path)) = name
+            .to_str()
+            .and_then(|name| Some((name, name.strip_prefix(PREFIX)?)))
+        else {
             continue;
         };
         let value = value
             .into_string()
             .map_err(|_| Failure::usage(format!("the variable {name} is not valid UTF-8")))?;
-        lay_over(&mut table, setting(name, &value)?);
+        lay_over(&mut table, setting(name, path, &value)?);
     }
     Ok(table)
 }
 
 /// One variable as a table of one section with one key. The text is read as a number or truth value where the
 /// setting wants one, and as text otherwise.
-fn setting(name: &str, text: &str) -> Result<Table, Failure> {
-    let path = name.strip_prefix(PREFIX).unwrap_or_default().to_ascii_lowercase();
+fn setting(name: &str, path: &str, text: &str) -> Result<Table, Failure> {
+    let path = path.to_ascii_lowercase();
     let Some((section, key)) = path.split_once("__") else {
         return Err(Failure::usage(format!(
             "cannot use the variable {name}: the form is TRESTLE__SECTION__KEY, such as TRESTLE__SERVER__PORT"

@@ -42,7 +42,7 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     let ttl = database.run(DescribeTimeToLive {
         table_name: flags.table.clone(),
     })?;
-    let facts = facts(&described, ttl.time_to_live_description.attribute_name);
+    let facts = facts(&described, ttl.time_to_live_description.attribute_name)?;
     let most = usize::try_from(flags.rows).unwrap_or(usize::MAX);
     let mut rows = SampleRows::of(&database, &flags.table, described.item_count, most);
     let proposal = trestle_discover::infer(&facts, &mut rows);
@@ -85,13 +85,17 @@ impl<'d> SampleRows<'d> {
         let Some(scan) = self.scan.take() else {
             return false;
         };
-        match self.database.run(scan.clone()) {
-            Ok(page) => {
-                self.scan = page.last_evaluated_key.map(|key| Scan {
+        let page = self.database.run(scan.clone()).and_then(|page| {
+            let missing = || Failure::failed("the answer to a Scan has no items");
+            Ok((page.items.ok_or_else(missing)?, page.last_evaluated_key))
+        });
+        match page {
+            Ok((items, last)) => {
+                self.scan = last.map(|key| Scan {
                     exclusive_start_key: Some(key),
                     ..scan
                 });
-                self.page = page.items.unwrap_or_default().into_iter();
+                self.page = items.into_iter();
                 true
             }
             Err(failure) => {
@@ -148,52 +152,62 @@ impl Iterator for SampleRows<'_> {
     }
 }
 
-fn facts(table: &TableDescription, ttl: Option<String>) -> TableFacts {
+fn facts(table: &TableDescription, ttl: Option<String>) -> Result<TableFacts, Failure> {
     let global = table.global_secondary_indexes.iter().flatten();
     let local = table.local_secondary_indexes.iter().flatten();
     let global = global.map(|index| (&index.index_name, &index.key_schema, &index.projection, false));
     let local = local.map(|index| (&index.index_name, &index.key_schema, &index.projection, true));
-    let indexes = local.chain(global).map(|(name, key, projection, local)| Index {
-        name: name.clone(),
-        key: schema(table, key),
-        projection: match projection.projection_type {
-            Some(ProjectionType::KeysOnly) => Projection::Keys,
-            Some(ProjectionType::Include) => {
-                Projection::Include(projection.non_key_attributes.clone().unwrap_or_default())
-            }
-            _ => Projection::All,
-        },
-        local,
+    let indexes = local.chain(global).map(|(name, key, projection, local)| {
+        Ok(Index {
+            name: name.clone(),
+            key: schema(table, key)?,
+            projection: match projection.projection_type {
+                Some(ProjectionType::KeysOnly) => Projection::Keys,
+                Some(ProjectionType::Include) => {
+                    Projection::Include(projection.non_key_attributes.clone().unwrap_or_default())
+                }
+                _ => Projection::All,
+            },
+            local,
+        })
     });
     let stream = table
         .stream_specification
         .as_ref()
         .filter(|stream| stream.stream_enabled);
-    TableFacts {
+    Ok(TableFacts {
         name: table.table_name.clone(),
-        key: schema(table, &table.key_schema),
-        indexes: indexes.collect(),
+        key: schema(table, &table.key_schema)?,
+        indexes: indexes.collect::<Result<_, Failure>>()?,
         ttl,
         stream: stream.and_then(|stream| stream.stream_view_type).map(view),
-    }
+    })
 }
 
-fn schema(table: &TableDescription, key: &[KeySchemaElement]) -> KeySchema {
+fn schema(table: &TableDescription, key: &[KeySchemaElement]) -> Result<KeySchema, Failure> {
     let side = |kind: KeyType| {
         let elements = key.iter().filter(move |element| element.key_type == kind);
-        elements.filter_map(|element| {
+        let attributes = elements.map(|element| {
+            let name = &element.attribute_name;
             let mut defined = table.attribute_definitions.iter();
-            let found = defined.find(|defined| defined.attribute_name == element.attribute_name)?;
-            Some(KeyAttribute {
-                name: element.attribute_name.clone(),
+            let found = defined.find(|defined| defined.attribute_name == *name);
+            let found = found.ok_or_else(|| {
+                let table = &table.table_name;
+                Failure::failed(format!(
+                    "the description of table {table} has no type for its key attribute {name}"
+                ))
+            })?;
+            Ok(KeyAttribute {
+                name: name.clone(),
                 kind: found.attribute_type,
             })
-        })
+        });
+        attributes.collect::<Result<_, Failure>>()
     };
-    KeySchema {
-        hash: side(KeyType::Hash).collect(),
-        range: side(KeyType::Range).collect(),
-    }
+    Ok(KeySchema {
+        hash: side(KeyType::Hash)?,
+        range: side(KeyType::Range)?,
+    })
 }
 
 fn view(stream: StreamViewType) -> StreamView {

@@ -2,6 +2,7 @@
 
 use super::letters::{Letters, LettersFlags};
 use super::line;
+use crate::answer;
 use crate::exit::Failure;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
@@ -112,8 +113,8 @@ fn list(flags: &ListFlags) -> Result<(), Failure> {
     while listed < flags.limit {
         let limit = PAGE.min(flags.limit - listed);
         let page = letters.page(flags.route.as_deref(), after.as_deref(), limit)?;
-        for letter in page["dead_letters"].as_array().into_iter().flatten() {
-            print(letter, flags.json);
+        for letter in answer::list(&page, "dead_letters")? {
+            print(letter, flags.json)?;
             listed += 1;
         }
         let Some(next) = page["next"].as_str() else {
@@ -130,25 +131,26 @@ fn list(flags: &ListFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(letter: &Value, as_json: bool) {
+fn print(letter: &Value, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return line(&letter.to_string());
+        line(&letter.to_string());
+        return Ok(());
     }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let change = &letter["change"];
-    let attempts = match letter["attempts"].as_u64() {
-        Some(1) => "1 attempt".to_owned(),
-        attempts => format!("{} attempts", attempts.unwrap_or_default()),
+    let attempts = match answer::number(letter, "attempts")? {
+        1 => "1 attempt".to_owned(),
+        attempts => format!("{attempts} attempts"),
     };
     line(&format!(
         "{}  {} {} {}, {attempts}, last at {}: {}",
-        text(&letter["id"]),
-        text(&change["event"]),
+        answer::text(letter, "id")?,
+        answer::text(change, "event")?,
         change["entity"].as_str().unwrap_or("of"),
         change["keys"],
-        text(&letter["last"]),
-        text(&letter["error"]),
+        answer::text(letter, "last")?,
+        answer::text(letter, "error")?,
     ));
+    Ok(())
 }
 
 fn show(flags: &ShowFlags) -> Result<(), Failure> {

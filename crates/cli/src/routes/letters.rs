@@ -1,6 +1,7 @@
 //! Where dead letters are: with a server that runs routes, or where `trestle routes run` keeps its places.
 
 use super::{DEAD_LETTERS, ask, runs_routes};
+use crate::answer;
 use crate::exit::Failure;
 use crate::open;
 use crate::runtime;
@@ -89,7 +90,7 @@ impl<'f> Letters<'f> {
         match self {
             Letters::Server(server) => {
                 let answer = ask(server, "DELETE", &path(&which), "")?;
-                Ok(answer["dropped"].as_u64().unwrap_or_default())
+                answer::number(&answer, "dropped")
             }
             Letters::Rows(router, runtime) => wait(runtime, router.drop_dead_letters(which)),
         }

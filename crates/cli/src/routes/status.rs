@@ -1,6 +1,7 @@
 //! `trestle routes status`: how each route is doing.
 
 use super::{ROUTES, ask, line, table};
+use crate::answer;
 use crate::exit::Failure;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
@@ -39,7 +40,7 @@ fn look(flags: &StatusFlags) -> Result<(), Failure> {
     if flags.json {
         line(&answer.to_string());
     } else {
-        print(&answer);
+        print(&answer)?;
     }
     Ok(())
 }
@@ -47,14 +48,14 @@ fn look(flags: &StatusFlags) -> Result<(), Failure> {
 /// Shows a status as the server answered it.
 pub(super) fn show(answer: &str) -> Result<(), Failure> {
     let answer = serde_json::from_str(answer);
-    print(&answer.map_err(|error| Failure::failed(format!("the answer is no JSON: {error}")))?);
-    Ok(())
+    print(&answer.map_err(|error| Failure::failed(format!("the answer is no JSON: {error}")))?)
 }
 
-fn print(answer: &Value) {
-    let routes = answer["routes"].as_array().map(Vec::as_slice).unwrap_or_default();
+fn print(answer: &Value) -> Result<(), Failure> {
+    let routes = answer::list(answer, "routes")?;
     if routes.is_empty() {
-        return line("no routes; `trestle routes apply FILE` applies a route file");
+        line("no routes; `trestle routes apply FILE` applies a route file");
+        return Ok(());
     }
     let head = [
         "ROUTE",
@@ -69,40 +70,43 @@ fn print(answer: &Value) {
         "LAST ERROR",
     ];
     let mut rows = vec![head.map(str::to_owned)];
-    rows.extend(routes.iter().map(row));
+    for route in routes {
+        rows.push(row(route)?);
+    }
     for text in table::lines(&rows) {
         line(&text);
     }
+    Ok(())
 }
 
-fn row(route: &Value) -> [String; 10] {
-    let text = |name: &str| route[name].as_str().unwrap_or_default().to_owned();
-    let number = |name: &str| route[name].as_u64().unwrap_or_default().to_string();
+fn row(route: &Value) -> Result<[String; 10], Failure> {
+    let text = |name: &str| answer::text(route, name).map(str::to_owned);
+    let number = |name: &str| answer::number(route, name).map(|number| number.to_string());
     let error = route["last_error"]["message"].as_str().unwrap_or("-");
-    let [waiting, lag] = behind(route);
-    [
-        text("route"),
-        text("table"),
-        text("state"),
+    let [waiting, lag] = behind(route)?;
+    Ok([
+        text("route")?,
+        text("table")?,
+        text("state")?,
         waiting,
         lag,
-        number("delivered"),
-        number("retried"),
-        number("parked"),
-        number("dead"),
+        number("delivered")?,
+        number("retried")?,
+        number("parked")?,
+        number("dead")?,
         error.lines().next().unwrap_or_default().to_owned(),
-    ]
+    ])
 }
 
 /// How far a route is behind, in records and in time. Of a route that is switched off, nobody knows.
-fn behind(route: &Value) -> [String; 2] {
+fn behind(route: &Value) -> Result<[String; 2], Failure> {
     if route["state"] == "disabled" {
-        return ["-", "-"].map(str::to_owned);
+        return Ok(["-", "-"].map(str::to_owned));
     }
-    let records = route["lag_records"].as_u64().unwrap_or_default();
+    let records = answer::number(route, "lag_records")?;
     let more = if route["lag_at_least"] == true { "+" } else { "" };
-    let ms = route["lag_ms"].as_u64().unwrap_or_default();
-    [format!("{records}{more}"), time(ms)]
+    let ms = answer::number(route, "lag_ms")?;
+    Ok([format!("{records}{more}"), time(ms)])
 }
 
 /// A time in its largest unit.

@@ -118,8 +118,18 @@ impl Routes {
     fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, String> {
         let stored = self.models.models();
         let names = stored.list().into_iter().map(|summary| summary.name);
-        let sound = |name: String| Some((stored.text(&name).ok()?, stored.model(&name).ok()?));
-        let models: Vec<(String, Arc<Model>)> = names.filter_map(sound).collect();
+        let mut models: Vec<(String, Arc<Model>)> = Vec::new();
+        for name in names {
+            match stored
+                .text(&name)
+                .and_then(|text| Ok((text, stored.model(&name)?)))
+            {
+                Ok(model) => models.push(model),
+                // It was removed meanwhile.
+                Err(BindError::NoModel { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
         // What was written before a migration is typed by the version of then.
         self.typer
             .set(stored.versions().map_err(|error| error.to_string())?);

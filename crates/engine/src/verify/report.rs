@@ -1,6 +1,6 @@
 //! What a verification says: disagreements as they are found, and a summary.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use trestle_store::Space;
 
 /// Rows between two signs of progress.
@@ -47,8 +47,7 @@ pub struct Disagreement {
 }
 
 /// What sort of thing is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DisagreementKind {
     /// A row's bytes have no meaning.
@@ -73,6 +72,32 @@ pub enum DisagreementKind {
     WrongCount,
     /// A number was given that the counters have not reached, or was given twice.
     WrongCounter,
+}
+
+impl DisagreementKind {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::NoOwner => "no-owner",
+            Self::Misplaced => "misplaced",
+            Self::MissingIndexRow => "missing-index-row",
+            Self::StrayIndexRow => "stray-index-row",
+            Self::WrongIndexRow => "wrong-index-row",
+            Self::MissingExpiry => "missing-expiry",
+            Self::StrayExpiry => "stray-expiry",
+            Self::WrongChange => "wrong-change",
+            Self::WrongCount => "wrong-count",
+            Self::WrongCounter => "wrong-counter",
+        }
+    }
+}
+
+impl Serialize for DisagreementKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// What was walked and what was found.

@@ -72,15 +72,17 @@ impl Named {
         if !faults.is_empty() {
             return Err(faults);
         }
-        // What has no door is among the faults.
-        let opened = |route: Route| self.door(&route.target).ok().map(|door| (route, door));
-        Ok(routes.into_iter().filter_map(opened).collect())
+        let opened = |route: Route| match self.door(&route.target) {
+            Ok(door) => Ok((route, door)),
+            Err(fault) => Err(vec![format!("route `{}`: {fault}", route.name)]),
+        };
+        routes.into_iter().map(opened).collect()
     }
 
     fn door(&self, target: &Destination) -> Result<Door, String> {
         match target.kind() {
             Some(("handler", _)) => {
-                let name = target.handler().unwrap_or_default();
+                let name = target.handler().ok_or("a handler is named by a text")?;
                 let connected = self.handlers.get(name).map(|handler| handler.door.clone());
                 connected.ok_or_else(|| {
                     let known = list(self.handlers.keys().map(String::as_str));
@@ -88,7 +90,7 @@ impl Named {
                 })
             }
             Some(("queue", _)) => {
-                let name = target.queue().unwrap_or_default();
+                let name = target.queue().ok_or("a queue is named by a text")?;
                 Ok(Door::Enlist(Arc::new(QueueDoor::new(self.queues.clone(), name))))
             }
             kind => {

@@ -29,11 +29,10 @@ impl Report {
 }
 
 fn line(status: &RouteStatus) -> String {
-    let state = serde_json::to_value(status.state).unwrap_or_default();
     let mut line = format!(
         "{}: {}, {} delivered",
         status.route,
-        state.as_str().unwrap_or_default(),
+        status.state.name(),
         status.delivered
     );
     for (count, name) in [

@@ -1,0 +1,44 @@
+//! Members of a server's JSON answer. What a server always sends is never replaced by an empty value: an answer without it
+//! is of another program, or of another version of this one.
+
+use crate::exit::Failure;
+use serde_json::Value;
+
+/// A text that must be there.
+pub(crate) fn text<'v>(answer: &'v Value, name: &str) -> Result<&'v str, Failure> {
+    answer[name].as_str().ok_or_else(|| lacks(name))
+}
+
+/// A number that must be there.
+pub(crate) fn number(answer: &Value, name: &str) -> Result<u64, Failure> {
+    answer[name].as_u64().ok_or_else(|| lacks(name))
+}
+
+/// A list that must be there.
+pub(crate) fn list<'v>(answer: &'v Value, name: &str) -> Result<&'v [Value], Failure> {
+    let list = answer[name].as_array().map(Vec::as_slice);
+    list.ok_or_else(|| lacks(name))
+}
+
+fn lacks(name: &str) -> Failure {
+    Failure::failed(format!(
+        "the answer has no `{name}`; the server may be another version of Trestle"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_missing_or_of_another_type_is_a_failure() {
+        let answer = json!({"name": "a", "rows": 3, "routes": []});
+        assert_eq!(text(&answer, "name").unwrap(), "a");
+        assert_eq!(number(&answer, "rows").unwrap(), 3);
+        assert!(list(&answer, "routes").unwrap().is_empty());
+        assert!(text(&answer, "rows").is_err());
+        assert!(number(&answer, "name").is_err());
+        assert!(list(&json!("no object"), "routes").is_err());
+    }
+}
