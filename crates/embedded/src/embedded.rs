@@ -14,7 +14,7 @@ use trestle_queue::{Queues, Settings as QueueSettings};
 use crate::internal::Internal;
 use crate::models::Models;
 use crate::opened::Opened;
-use crate::{Options, in_force, own_tables};
+use crate::{Options, in_force, model_tables, own_tables};
 
 /// An open database in this process, and everything that belongs to it. Cloning it is cheap and gives another handle to the
 /// same database.
@@ -55,9 +55,10 @@ impl Embedded {
     pub fn start(&self, request: Request) -> Completion {
         let opened = self.opened();
         let allowed = own_tables::refuse_writes(&request)
-            .and_then(|()| in_force::refuse_writes(&opened.models, &request));
+            .and_then(|()| in_force::refuse_writes(&opened.models, &request))
+            .and_then(|()| model_tables::refuse_changes(opened, &request));
         match allowed {
-            Ok(()) => opened.engine.start(request),
+            Ok(()) => model_tables::start(opened, request),
             Err(refused) => Completion::Ready(Err(refused)),
         }
     }

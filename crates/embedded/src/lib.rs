@@ -21,6 +21,7 @@ mod embedded;
 mod in_force;
 mod internal;
 mod migration_log;
+mod model_tables;
 mod models;
 mod open;
 mod opened;

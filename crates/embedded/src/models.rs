@@ -11,6 +11,7 @@ mod fill;
 mod hidden_tables;
 mod inspect;
 mod mending;
+mod own_rows;
 mod repair;
 mod steer;
 mod step;
@@ -39,6 +40,7 @@ use trestle_model::Model;
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
+pub(crate) use describe::describe;
 pub use repair::RepairOptions;
 pub(crate) use sweeper::Sweeper;
 pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};
@@ -55,6 +57,9 @@ pub struct Models {
     applying: Mutex<()>,
     /// Whether the engine enforces all of them. Not so before the first time, nor while one does not load.
     in_force: AtomicBool,
+    /// Held while a client deletes or creates a table of a model, so that nothing is kept about the table that is gone when it
+    /// is there again.
+    changing_table: Mutex<()>,
 }
 
 impl Models {
@@ -64,6 +69,7 @@ impl Models {
         let held = self.held.lock().clone();
         let hook = together(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
+        self.forget_what_is_gone(&held)?;
         self.install(Vec::new(), Some(Arc::new(hook)))
     }
 
@@ -99,6 +105,7 @@ impl Models {
             held: Mutex::new(held),
             applying: Mutex::new(()),
             in_force: AtomicBool::new(false),
+            changing_table: Mutex::new(()),
         })
     }
 
@@ -151,11 +158,12 @@ impl Models {
         let mut gone: Vec<_> = gone.map(|stored| (stored.document(), None)).collect();
         gone.push((migration::Document::name(name), None));
         gone.push((clearing::Document::name(name), None));
+        gone.push(own_rows::removal(name));
         // Whoever clears up may have more than one to clear up.
         let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
         self.install(gone, hook)?;
         *self.held.lock() = rest;
-        Ok(())
+        Ok(self.forget_model(name)?)
     }
 }
 

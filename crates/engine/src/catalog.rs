@@ -80,7 +80,8 @@ impl Catalog {
 }
 
 /// The name inside a table's ARN, or the name itself.
-pub(crate) fn table_name(name_or_arn: &str) -> &str {
+#[must_use]
+pub fn table_name(name_or_arn: &str) -> &str {
     match name_or_arn.strip_prefix("arn:") {
         Some(arn) => arn
             .split_once(":table/")

@@ -34,6 +34,7 @@ mod read;
 mod recognise;
 mod refusal;
 mod schema;
+mod tables_in_use;
 mod template;
 
 pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation, Parameter};
@@ -55,5 +56,6 @@ pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
 pub use refusal::{Given, Keeps, Refusal};
 pub use schema::schema;
+pub use tables_in_use::{AcrossTables, EffectName};
 pub use template::{KeyTemplate, RenderError};
 pub use trestle_expr::KeyAttribute;

@@ -6,7 +6,7 @@ use trestle_binding::clearing::{Clearing, Document};
 use trestle_binding::rows::key_of;
 use trestle_hook::Companion;
 
-use super::sweep::with_walked;
+use super::sweep::{or_gone, with_walked};
 use super::work::planned_table;
 use super::{BindError, Held, Models, not_held};
 
@@ -82,7 +82,7 @@ impl Models {
             // The model has let go of the table with all its rows.
             return Ok(None);
         }
-        let page = self.engine.lying(table, from, PAGE)?;
+        let page = or_gone(self.engine.lying(table, from, PAGE))?;
         let left = page
             .rows
             .iter()

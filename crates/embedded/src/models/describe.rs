@@ -28,7 +28,7 @@ pub(super) fn tables(database: &dyn Database, model: &Model) -> Result<BTreeMap<
 }
 
 /// The table, if it is there.
-pub(super) fn describe(database: &dyn Database, name: &str) -> Result<Option<TableDescription>, Error> {
+pub(crate) fn describe(database: &dyn Database, name: &str) -> Result<Option<TableDescription>, Error> {
     let asked = DescribeTable {
         table_name: name.to_owned(),
     };

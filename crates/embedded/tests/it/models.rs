@@ -14,5 +14,6 @@ mod stored;
 mod support;
 mod systems;
 mod tables;
+mod tables_in_use;
 mod updates;
 mod writes;

@@ -26,6 +26,21 @@ pub struct OwnTable {
 }
 
 impl OwnTable {
+    /// All of them that hold rows of models.
+    pub const ALL: [OwnTable; 2] = [super::orphans::COUNTS, super::copy_note::COPIES];
+
+    /// The key in one of its rows; `None` if it has none.
+    #[must_use]
+    pub fn key_in(self, row: &Item) -> Option<Item> {
+        Some(Item::from_iter([(self.key, row.get(self.key)?.clone())]))
+    }
+
+    /// The model that one of its rows belongs to.
+    #[must_use]
+    pub fn model_in(row: &Item) -> Option<&str> {
+        row.get("model")?.as_s()
+    }
+
     /// The key of one of its rows.
     pub(super) fn key(self, text: String) -> Item {
         Item::from_iter([(self.key, AttributeValue::S(text))])
@@ -48,6 +63,20 @@ impl Model {
         ];
         let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
         needed.map(|(_, table)| table).collect()
+    }
+}
+
+impl Model {
+    /// Whether a row of a hidden table is about rows of this table: about a missing one, or about an original or its copies.
+    #[must_use]
+    pub fn keeps_about(&self, table_name: &str, row: &Item) -> bool {
+        let is_there = |name: &str| {
+            let entity = row.get(name).and_then(AttributeValue::as_s);
+            let entity = entity.and_then(|entity| self.entity(entity));
+            let table = entity.and_then(|entity| self.table_of(entity));
+            table.is_some_and(|table| table.table_name == table_name)
+        };
+        OwnTable::model_in(row) == Some(&*self.name) && (is_there("entity") || is_there("from"))
     }
 }
 

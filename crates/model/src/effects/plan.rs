@@ -31,6 +31,11 @@ impl Plan {
             && self.copies.is_empty()
             && self.followers.is_empty()
     }
+
+    /// The table and index that hold the rows of a head's group, where they are found through an index.
+    pub(crate) fn group_index(&self) -> Option<(&str, &str)> {
+        self.head.as_ref()?.group.as_ref()?.through_index()
+    }
 }
 
 /// A model so far, as plans need it.

@@ -35,6 +35,11 @@ impl Group {
         places.find_map(|(index, key)| Self::in_place(table, index, key, entity, common))
     }
 
+    /// The table and index that hold the group, if it is an index.
+    pub(in crate::effects) fn through_index(&self) -> Option<(&str, &str)> {
+        Some((&self.table_name, self.index.as_deref()?))
+    }
+
     fn in_place(
         table: &Table,
         index: Option<&String>,

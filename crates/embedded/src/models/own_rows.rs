@@ -1,0 +1,126 @@
+//! Rows in hidden tables of Trestle's own belong to a model: orphan counts and copy notes. They go with the model, and with the
+//! table of the rows that they are about.
+
+use std::sync::Arc;
+
+use trestle_api::{CreateTable, DeleteTable, Error, Response, TableStatus};
+use trestle_engine::{Completion, table_name};
+use trestle_hook::Companion;
+use trestle_item::Item;
+use trestle_model::{Model, OwnTable};
+
+use super::describe::describe;
+use super::{Held, Models, loaded};
+
+/// Rows that are looked at in one go, and removed in one commit.
+const PAGE: usize = 500;
+/// What the names of documents begin with that say whose rows are yet to be removed.
+const REMOVAL: &str = "removal/";
+
+/// The document that stays until all rows of a removed model are removed. It is stored in the commit that removes the model.
+pub(super) fn removal(model: &str) -> (String, Option<Vec<u8>>) {
+    (format!("{REMOVAL}{model}"), Some(Vec::new()))
+}
+
+impl Models {
+    /// The stored model that has a table.
+    pub(crate) fn model_with(&self, table: &str) -> Option<Arc<Model>> {
+        let held = self.held.lock();
+        let mut models = held.iter().filter_map(|held| held.model.as_ref().ok());
+        models.find(|model| model.table(table).is_some()).cloned()
+    }
+
+    /// Deletes a table of a model, with what is kept about its rows.
+    ///
+    /// It waits, so that a client that creates the table again finds nothing of before. After a crash in between, the next
+    /// open removes the rest.
+    pub(crate) fn delete_table(&self, model: &Model, request: DeleteTable) -> Result<Response, Error> {
+        let _one_at_a_time = self.changing_table.lock();
+        let name = table_name(&request.table_name).to_owned();
+        let answer = self.engine.start(request.into()).wait()?;
+        self.forget_table(model, &name)?;
+        Ok(answer)
+    }
+
+    /// Creates a table of a model. Rows that expired while the table before it was being deleted may have been counted.
+    pub(crate) fn create_table(&self, model: &Model, request: CreateTable) -> Result<Completion, Error> {
+        let _one_at_a_time = self.changing_table.lock();
+        self.forget_table_if_gone(model, table_name(&request.table_name))?;
+        Ok(self.engine.start(request.into()))
+    }
+
+    /// Ends what a crash has cut short: the removal of models and the deletion of their tables.
+    pub(super) fn forget_what_is_gone(&self, held: &[Held]) -> Result<(), Error> {
+        for (document, _) in self.engine.documents()? {
+            if let Some(model) = document.strip_prefix(REMOVAL) {
+                self.forget_model(model)?;
+            }
+        }
+        let _one_at_a_time = self.changing_table.lock();
+        for model in loaded(held) {
+            for table in model.tables() {
+                self.forget_table_if_gone(model, table.table_name())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of a model that is not stored any more, then the document that says so.
+    pub(super) fn forget_model(&self, model: &str) -> Result<(), Error> {
+        self.remove_own_rows(|row| OwnTable::model_in(row) == Some(model))?;
+        let (document, _) = removal(model);
+        self.engine.store_documents(vec![(document, None)])
+    }
+
+    fn forget_table_if_gone(&self, model: &Model, table: &str) -> Result<(), Error> {
+        if model.own_tables().is_empty() {
+            return Ok(());
+        }
+        match describe(&self.engine, table)? {
+            Some(there) if there.table_status != TableStatus::Deleting => Ok(()),
+            _ => self.forget_table(model, table),
+        }
+    }
+
+    fn forget_table(&self, model: &Model, table: &str) -> Result<(), Error> {
+        self.remove_own_rows(|row| model.keeps_about(table, row))
+    }
+
+    /// Removes rows of the hidden tables, a page in a commit.
+    fn remove_own_rows(&self, goes: impl Fn(&Item) -> bool) -> Result<(), Error> {
+        for own in OwnTable::ALL {
+            if describe(&self.engine, own.name)?.is_none() {
+                continue;
+            }
+            let mut from = None;
+            loop {
+                let page = self.engine.lying(own.name, from.as_deref(), PAGE)?;
+                self.remove_rows(own, page.rows.iter().filter(|row| goes(row)))?;
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_rows<'r>(&self, own: OwnTable, rows: impl Iterator<Item = &'r Item>) -> Result<(), Error> {
+        let keys = rows.map(|row| {
+            own.key_in(row)
+                .ok_or_else(|| Error::internal(format!("a row of {} has no key", own.name)))
+        });
+        let gone = keys.map(|key| {
+            Ok(Companion {
+                table: own.name.to_owned(),
+                key: key?,
+                item: None,
+            })
+        });
+        let gone: Vec<Companion> = gone.collect::<Result<_, Error>>()?;
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.engine.amend(move |_, _| Ok((gone, ()))).wait()
+    }
+}
