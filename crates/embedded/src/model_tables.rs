@@ -18,19 +18,13 @@ pub(crate) fn refuse_changes(opened: &Opened, request: &Request) -> Result<(), E
 
 /// Starts a request that is allowed. What is kept about the rows of a table goes with the table.
 pub(crate) fn start(opened: &Opened, request: Request) -> Completion {
-    let model_with = |table: &str| opened.models.model_with(table_name(table));
+    let models = &opened.models;
     match request {
-        Request::DeleteTable(request) => match model_with(&request.table_name) {
-            Some(model) => Completion::Ready(opened.models.delete_table(&model, request)),
+        Request::DeleteTable(request) => match models.model_with(table_name(&request.table_name)) {
+            Some(model) => Completion::Ready(models.delete_table(&model, request)),
             None => opened.engine.start(request.into()),
         },
-        Request::CreateTable(request) => match model_with(&request.table_name) {
-            Some(model) => opened
-                .models
-                .create_table(&model, request)
-                .unwrap_or_else(|error| Completion::Ready(Err(error))),
-            None => opened.engine.start(request.into()),
-        },
+        Request::CreateTable(request) => models.create_table(request),
         request => opened.engine.start(request),
     }
 }

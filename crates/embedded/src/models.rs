@@ -57,7 +57,7 @@ pub struct Models {
     applying: Mutex<()>,
     /// Whether the engine enforces all of them. Not so before the first time, nor while one does not load.
     in_force: AtomicBool,
-    /// Held while a client deletes or creates a table of a model, so that nothing is kept about the table that is gone when it
+    /// Held while a client deletes a table of a model or creates a table, so that nothing is kept about the table that is gone when it
     /// is there again.
     changing_table: Mutex<()>,
 }

@@ -42,11 +42,10 @@ impl Models {
         Ok(answer)
     }
 
-    /// Creates a table of a model. Rows that expired while the table before it was being deleted may have been counted.
-    pub(crate) fn create_table(&self, model: &Model, request: CreateTable) -> Result<Completion, Error> {
+    /// Creates a table of a model, once nothing is left of one that is being deleted.
+    pub(crate) fn create_table(&self, request: CreateTable) -> Completion {
         let _one_at_a_time = self.changing_table.lock();
-        self.forget_table_if_gone(model, table_name(&request.table_name))?;
-        Ok(self.engine.start(request.into()))
+        self.engine.start(request.into())
     }
 
     /// Ends what a crash has cut short: the removal of models and the deletion of their tables.

@@ -10,7 +10,7 @@ use trestle_env::Timestamp;
 use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
-use crate::catalog::Table;
+use crate::catalog::{State, Table};
 use crate::consequences::RowChange;
 use crate::expiry;
 use crate::image::Image;
@@ -139,6 +139,10 @@ pub(super) fn expiring(
     let Some(table) = transaction.catalog().by_id(table).cloned() else {
         return Ok(None);
     };
+    // Items of a table that is being deleted go with it. Nothing follows from that, so nothing must follow from their expiry.
+    if matches!(table.state, State::Deleting(_)) {
+        return Ok(None);
+    }
     // An entry names the place where the item lies.
     let Some((ttl, item)) = table.ttl.as_ref().zip(transaction.lying(&table, key)?) else {
         return Ok(None);

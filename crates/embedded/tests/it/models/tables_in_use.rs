@@ -1,16 +1,21 @@
 //! Tables of a model: which of them and which indexes a client can delete, and that nothing of a deleted table is left.
 
-use crate::models::support::{TestDb, empty, plain};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::models::support::{TestDb, empty, expiring, on, plain};
 use serde_json::{Value, json};
 use trestle_api::{
     CreateTable, DeleteGlobalSecondaryIndexAction, DeleteItem, DeleteTable, DescribeTable, Error, ErrorKind,
-    GlobalSecondaryIndexUpdate, UpdateTable,
+    GlobalSecondaryIndexUpdate, ListTables, UpdateTable,
 };
 use trestle_binding::WrongFact;
 use trestle_embedded::{VerifyOptions, VerifyWatcher, verify};
 use trestle_engine::{Disagreement, Watcher};
+use trestle_env::{Clock, VirtualClock};
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{COPIES_TABLE, COUNTS_TABLE};
+use trestle_store::MemoryStore;
 
 /// Each effect leads from table `users` to table `places`.
 const ACROSS: &str = r#"
@@ -18,6 +23,8 @@ model = "shop"
 [table.users]
 key = ["pk"]
 entity_attribute = "kind"
+[table.users.index.by_place]
+key = ["of_place"]
 [table.places]
 key = ["pk"]
 entity_attribute = "kind"
@@ -31,7 +38,7 @@ members = { type = "string-set", optional = true }
 count = { type = "integer", default = 0 }
 [entity.user]
 table = "users"
-key = { pk = "user#{id}" }
+key = { pk = "user#{id}", of_place = "{place}" }
 [entity.user.attributes]
 id = "string"
 place = { type = "string", optional = true }
@@ -74,6 +81,17 @@ const COPY: &str = r#"
 [entity.user.copy.title]
 from = "place"
 attributes = { title = "placeTitle" }
+"#;
+
+const COPY_IN_STEP: &str = r#"
+[entity.user.copy.title]
+from = "place"
+attributes = { title = "placeTitle" }
+in_step = "users_of_place"
+[access.users_of_place]
+query = "by_place"
+where = { place = "{place}" }
+returns = "user"
 "#;
 
 /// Everything in one table: a count that outlives its row, copies in the background, and a head whose group an index holds.
@@ -254,6 +272,7 @@ fn a_table_with_derived_facts_in_another_is_not_deleted_and_neither_is_the_other
         (COUNTER, "counter users of entity user"),
         (INVERSE, "inverse members of entity user"),
         (HEAD, "head of entity version"),
+        (COPY_IN_STEP, "copy title of entity user"),
     ];
     for (text, effect) in effects {
         let db = empty();
@@ -366,6 +385,37 @@ fn a_client_that_creates_the_table_again_finds_nothing_of_before() {
     db.put("rows", customer("N")).unwrap();
     assert_eq!(orders(&db), zero());
     clean(&db);
+}
+
+#[test]
+fn no_row_expires_while_its_table_is_being_deleted() {
+    let clock = Arc::new(VirtualClock::new());
+    let mut options = expiring();
+    options.engine.delete_table_delay = Duration::from_secs(60);
+    let db = on(Arc::new(MemoryStore::new()), clock.clone(), options);
+    let expiring = ONE_TABLE.replace("[table.rows]", "[table.rows]\nttl = \"gone_at\"");
+    db.apply(&expiring);
+    let mut short = customer("N");
+    short["gone_at"] = json!(clock.now().as_secs() + 10);
+    db.put("rows", short).unwrap();
+    let order = json!({"kind": "order", "number": "1", "customer": "a"});
+    db.put("rows", order).unwrap();
+    delete_table(&db, "rows").unwrap();
+    let begun = Instant::now();
+    while table_names(&db).contains(&"rows".to_owned()) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the table goes");
+        clock.advance(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(db.rows(COUNTS_TABLE).is_empty());
+    db.apply(&expiring);
+    db.put("rows", customer("N")).unwrap();
+    assert_eq!(orders(&db), zero());
+    clean(&db);
+}
+
+fn table_names(db: &TestDb) -> Vec<String> {
+    db.run(ListTables::default()).unwrap().table_names
 }
 
 #[test]
