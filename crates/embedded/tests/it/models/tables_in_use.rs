@@ -375,6 +375,21 @@ fn what_a_crash_leaves_of_a_deleted_table_goes_when_the_database_is_opened() {
 }
 
 #[test]
+fn what_rows_of_another_table_count_stays_although_the_counting_table_is_missing() {
+    let (db, model) = (empty(), format!("{ACROSS}{COUNTER}"));
+    let place = || json!({"kind": "place", "place": "p"});
+    db.apply(&model);
+    db.put("places", place()).unwrap();
+    let user = json!({"kind": "user", "id": "1", "place": "p"});
+    db.put("users", user).unwrap();
+    delete_item(&db, "places", "place#p");
+    db.behind_the_models(|_| delete_table(&db, "places").unwrap());
+    db.apply(&model);
+    db.put("places", place()).unwrap();
+    clean(&db);
+}
+
+#[test]
 fn a_client_that_creates_the_table_again_finds_nothing_of_before() {
     let db = empty();
     db.apply(&without_finder());
