@@ -134,6 +134,7 @@ impl fmt::Display for ModelFacts {
         }
         write!(f, "model {model}: {rows} rows, ")?;
         match self.disagreements() {
+            0 if self.to_do.facts_to_fill > 0 => f.write_str("not proved: rows are still to be filled in")?,
             0 => f.write_str("everything derived agrees")?,
             1 => write!(f, "1 derived fact disagrees ({})", kinds(&self.wrong))?,
             many => write!(f, "{many} derived facts disagree ({})", kinds(&self.wrong))?,
