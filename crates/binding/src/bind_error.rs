@@ -14,7 +14,7 @@ pub enum BindError {
     /// A model that is stored with the data has errors, as this version of Trestle sees it.
     #[error(
         "the stored model {name}, version {version}, does not load: {}; correct its file and apply it again \
-         (`trestle model apply FILE --data DIR`), or let go of it (`trestle model remove {name} --data DIR`); \
+         (`trestle model apply FILE --fill --data DIR`), or let go of it (`trestle model remove {name} --data DIR`); \
          `trestle model list {name} --data DIR` prints it",
         first_error(problems)
     )]
@@ -68,7 +68,7 @@ pub enum BindError {
     /// Nothing moves between the two versions.
     #[error(
         "no key of a table differs between version {version} of model {model} and this one: no row has to move; `trestle \
-         model apply FILE` applies it"
+         model apply FILE --fill` applies it"
     )]
     NothingMoves {
         /// The model.

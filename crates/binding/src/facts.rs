@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::counted;
 use serde::{Deserialize, Serialize};
 use trestle_model::audit::{Finding, FindingKind, Findings};
 
@@ -132,35 +133,28 @@ impl fmt::Display for ModelFacts {
         if let Some(why) = &self.not_audited {
             return write!(f, "model {model}: not audited: {why}");
         }
-        write!(f, "model {model}: {rows} rows, ")?;
+        write!(f, "model {model}: {}, ", counted(*rows, "row", "rows"))?;
         match self.disagreements() {
+            0 if self.to_do.facts_to_fill > 0 => f.write_str("not proved: rows are still to be filled in")?,
             0 => f.write_str("everything derived agrees")?,
             1 => write!(f, "1 derived fact disagrees ({})", kinds(&self.wrong))?,
             many => write!(f, "{many} derived facts disagree ({})", kinds(&self.wrong))?,
         }
         if self.to_do.rows_to_move > 0 {
-            write!(f, "; to do: {} rows to move", self.to_do.rows_to_move)?;
+            let rows = counted(self.to_do.rows_to_move, "row", "rows");
+            write!(f, "; to do: {rows} to move")?;
         }
         if self.to_do.rows_to_clear > 0 {
-            write!(
-                f,
-                "; to do: {} rows of dropped effects to remove",
-                self.to_do.rows_to_clear
-            )?;
+            let rows = counted(self.to_do.rows_to_clear, "row", "rows");
+            write!(f, "; to do: {rows} of dropped effects to remove")?;
         }
         if self.to_do.rows_to_copy > 0 {
-            write!(
-                f,
-                "; to do: {} rows to copy to in the background",
-                self.to_do.rows_to_copy
-            )?;
+            let rows = counted(self.to_do.rows_to_copy, "row", "rows");
+            write!(f, "; to do: {rows} to copy to in the background")?;
         }
         if self.to_do.facts_to_fill > 0 {
-            write!(
-                f,
-                "; to do: {} facts to fill in (`trestle model apply --fill`)",
-                self.to_do.facts_to_fill
-            )?;
+            let facts = counted(self.to_do.facts_to_fill, "fact", "facts");
+            write!(f, "; to do: {facts} to fill in (`trestle model apply --fill`)")?;
         }
         Ok(())
     }

@@ -95,6 +95,14 @@ impl Held {
         })
     }
 
+    /// Whether rows are still to be filled in, and nothing else is under way.
+    #[must_use]
+    pub fn waits_for_fill(&self) -> bool {
+        let moves = self.migration.as_ref();
+        let moves = moves.is_some_and(|migration| migration.document.state.is_under_way());
+        !self.stored.filled_in && self.model.is_ok() && !moves
+    }
+
     /// What tells rows of effects that the model no longer has.
     #[must_use]
     pub fn leftovers(&self) -> Vec<Leftovers> {

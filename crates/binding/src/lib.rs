@@ -14,12 +14,14 @@ pub mod schema;
 pub mod stored;
 
 mod bind_error;
+mod counted;
 mod facts;
 mod model_hook;
 mod report;
 mod request;
 
 pub use bind_error::BindError;
+pub use counted::counted;
 pub use facts::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, ToDo, WrongFact};
 pub use migration::{
     MigrationPlan, MigrationState, MigrationStatus, PlannedKey, PlannedMove, Rate, RateError, StuckRow,

@@ -1,7 +1,6 @@
 //! Rows that were there before the model: which fit, which lack something, and which do not fit.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_item::Item;
@@ -42,8 +41,6 @@ pub struct Inspection<'m> {
     now_ms: u64,
     /// What moves between the version before and this one, if that is known.
     layout_change: Option<&'m LayoutChange>,
-    /// The version before.
-    before: Option<&'m Model>,
     /// Rows of effects that this version does not have.
     leftovers: Vec<Leftovers>,
     found: TableRows,
@@ -58,7 +55,6 @@ impl<'m> Inspection<'m> {
             table,
             now_ms,
             layout_change: None,
-            before: None,
             leftovers: Vec::new(),
             found: TableRows {
                 table: table.table_name().to_owned(),
@@ -76,13 +72,9 @@ impl<'m> Inspection<'m> {
         }
     }
 
-    /// Knows the version before: index keys that it derived are derived anew, and rows that it leaves behind go.
-    pub fn after(self, before: Option<&'m Arc<Model>>, leftovers: Vec<Leftovers>) -> Self {
-        Inspection {
-            before: before.map(|before| &**before),
-            leftovers,
-            ..self
-        }
+    /// Knows the rows that the version before leaves behind.
+    pub fn leaving(self, leftovers: Vec<Leftovers>) -> Self {
+        Inspection { leftovers, ..self }
     }
 
     /// What was found.
@@ -134,7 +126,7 @@ impl<'m> Inspection<'m> {
             return Ok(());
         }
         match self.model.derive(name, None, row, self.now_ms) {
-            Err(Refusal::Mismatch { .. }) if self.has_former_index_keys(row) => self.found.to_fill_in += 1,
+            Err(Refusal::Mismatch { .. }) if self.differs_in_index_keys(row) => self.found.to_fill_in += 1,
             Ok(derived) => {
                 self.found.to_fill_in += u64::from(derived.is_some_and(|derived| lacks(&derived, row)))
             }
@@ -148,12 +140,12 @@ impl<'m> Inspection<'m> {
 }
 
 impl Inspection<'_> {
-    /// Whether only index keys differ, and they are those that the version before derived.
-    fn has_former_index_keys(&self, row: &Item) -> bool {
-        let name = self.table.table_name();
-        let derives = |model: &Model, old: Option<&Item>| model.derive(name, old, row, self.now_ms).is_ok();
-        let fitted = self.before.is_some_and(|before| derives(before, None));
-        fitted && derives(self.model, Some(row))
+    /// Whether only index keys differ from what the attributes give: they can be derived anew.
+    fn differs_in_index_keys(&self, row: &Item) -> bool {
+        let derived = self
+            .model
+            .derive(self.table.table_name(), Some(row), row, self.now_ms);
+        derived.is_ok()
     }
 }
 
@@ -194,8 +186,7 @@ pub fn reason(refusal: &Refusal) -> String {
             entities.join(", ")
         ),
         Refusal::Mismatch { entity, key, .. } => format!(
-            "entity {entity}: key {key} is not what the attributes give: needs a migration: of a table's key, correct the \
-             rows; of an index's, give the index another key attribute, which --fill fills in"
+            "entity {entity}: key {key} is not what the attributes give: needs a migration, or correct the rows"
         ),
         Refusal::Missing {
             entity, attribute, ..

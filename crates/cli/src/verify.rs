@@ -6,7 +6,7 @@ use crate::logging;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use trestle_binding::{ModelFacts, ToDo, WrongFact};
+use trestle_binding::{ModelFacts, ToDo, WrongFact, counted};
 use trestle_embedded::{Verified, VerifyOptions, VerifyWatcher, verify as verify_view};
 use trestle_engine::{Disagreement, StoreSettings, View, Watcher};
 use trestle_env::{Clock, SystemClock};
@@ -44,15 +44,20 @@ pub(crate) fn check(directory: &Path, json: bool, options: VerifyOptions) -> Res
 }
 
 fn what_now(verified: &Verified, directory: &Path) -> String {
-    let (count, place) = (verified.disagreements(), directory.display());
+    let count = counted(verified.disagreements(), "disagreement", "disagreements");
+    let place = directory.display();
     if verified.storage.disagreements > 0 {
         return format!(
-            "{count} disagreements in {place}; keep a copy of the directory, then restore a backup (docs/backup.md)"
+            "{count} in {place}; keep a copy of the directory, then restore a backup (docs/backup.md)"
         );
     }
-    format!(
-        "{count} disagreements in {place}; `trestle model repair --data {place}` brings derived rows back in line"
-    )
+    let mut kinds = verified.models.iter().flat_map(|facts| facts.wrong.keys());
+    if kinds.all(|kind| kind.needs_correction()) {
+        return format!(
+            "{count} in {place}; no repair can tell what these rows should be: correct the rows that are named"
+        );
+    }
+    format!("{count} in {place}; `trestle model repair --data {place}` brings derived rows back in line")
 }
 
 /// Why a tool cannot use a directory.
@@ -163,30 +168,35 @@ fn text(verified: &Verified) -> String {
     let summary = &verified.storage;
     let verdict = match verified.disagreements() {
         0 => "everything agrees".to_owned(),
-        1 => "1 disagreement".to_owned(),
-        many => format!("{many} disagreements"),
+        wrong => counted(wrong, "disagreement", "disagreements"),
     };
     let left_over = match summary.rows_to_clear {
         0 => String::new(),
-        rows => format!(", {rows} rows of what was dropped still to be cleared"),
+        rows => format!(
+            ", {} of what was dropped still to be cleared",
+            counted(rows, "row", "rows")
+        ),
     };
-    let models = match verified.models.len() {
+    let models = match verified.models.len() as u64 {
         0 => String::new(),
         models => {
             let rows: u64 = verified.models.iter().map(|facts| facts.rows).sum();
-            format!(", {models} models with {rows} rows")
+            format!(
+                ", {} with {}",
+                counted(models, "model", "models"),
+                counted(rows, "row", "rows")
+            )
         }
     };
     format!(
-        "{verdict}: {} tables with {} items, {} indexes with {} rows, {} streams with {} records, {} expiry \
-         entries, {} tokens{models}{left_over}",
-        summary.tables,
-        summary.items,
-        summary.indexes,
-        summary.index_rows,
-        summary.streams,
-        summary.change_records,
-        summary.expiry_entries,
-        summary.tokens
+        "{verdict}: {} with {}, {} with {}, {} with {}, {}, {}{models}{left_over}",
+        counted(summary.tables, "table", "tables"),
+        counted(summary.items, "item", "items"),
+        counted(summary.indexes, "index", "indexes"),
+        counted(summary.index_rows, "row", "rows"),
+        counted(summary.streams, "stream", "streams"),
+        counted(summary.change_records, "record", "records"),
+        counted(summary.expiry_entries, "expiry entry", "expiry entries"),
+        counted(summary.tokens, "token", "tokens"),
     )
 }

@@ -3,6 +3,7 @@
 //! `docs/format.md` documents these bytes for people; change both in one commit. All integers are big-endian, so that
 //! the order of bytes is the order of values.
 
+use trestle_api::Error;
 use trestle_item::{AttributeValue, Item, key};
 
 use crate::schema::KeySchema;
@@ -88,6 +89,16 @@ fn partition_prefix(hash: &AttributeValue, out: &mut Vec<u8>) -> Option<()> {
     out.get_mut(start + 8..start + 10)?
         .copy_from_slice(&length.to_be_bytes());
     Some(())
+}
+
+/// The bytes of a table's number, with which the keys of its rows begin.
+pub(crate) const TABLE_BYTES: usize = 4;
+
+/// What a stored key says behind its first bytes. It always says something: an empty rest would stand for every row.
+pub(crate) fn behind<'k>(key: &'k [u8], begins: usize, place: &str) -> Result<&'k [u8], Error> {
+    let rest = key.get(begins..).filter(|rest| !rest.is_empty());
+    debug_assert!(rest.is_some(), "{place}: a stored key ends too early: {key:?}");
+    rest.ok_or_else(|| Error::internal(format!("{place}: a stored key ends too early")))
 }
 
 /// The prefix of all rows of a partition of a table.

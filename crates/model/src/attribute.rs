@@ -174,11 +174,7 @@ impl Attribute {
     /// Whether the attribute may be `value`; if not, why not, as the rest of a sentence about it.
     pub fn check(&self, value: &AttributeValue) -> Result<(), String> {
         if !self.kind.holds(value) {
-            return Err(format!(
-                "must be of type {}, but is {}",
-                self.kind.name(),
-                shown(value)
-            ));
+            return Err(format!("must be {}, but is {}", self.wanted(), shown(value)));
         }
         if !self.one_of.is_empty() && !self.one_of.contains(value) {
             let allowed: Vec<String> = self.one_of.iter().map(plain).collect();
@@ -191,6 +187,17 @@ impl Attribute {
         match value {
             AttributeValue::S(text) => self.check_text(text),
             _ => Ok(()),
+        }
+    }
+
+    /// What a value of another type should have been.
+    fn wanted(&self) -> String {
+        match self.kind {
+            AttributeKind::Timestamp => {
+                let example = self.precision.unwrap_or(Precision::Millis).example();
+                format!("a timestamp in UTC, which ends with Z, such as {example:?}")
+            }
+            kind => format!("of type {}", kind.name()),
         }
     }
 

@@ -224,16 +224,16 @@ impl<'m> Work<'m, '_> {
         }
         let Some(old) = self.old else { return Ok(()) };
         let mut immutable = entity.attributes.iter().filter(|attribute| attribute.immutable);
-        let changed = immutable.find(|attribute| {
-            let stored = old.get(&attribute.name);
-            stored.is_some() && stored != self.value(&attribute.name)
+        let changed = immutable.find_map(|attribute| {
+            let stored = old.get(&attribute.name)?;
+            (self.value(&attribute.name) != Some(stored)).then_some((attribute, stored))
         });
         match changed {
-            Some(attribute) => Err(Refusal::Immutable {
+            Some((attribute, stored)) => Err(Refusal::Immutable {
                 entity: entity.name.clone(),
                 attribute: attribute.name.clone(),
-                stored: shown_or_missing(old.get(&attribute.name)),
-                given: shown_or_missing(self.value(&attribute.name)),
+                stored: shown(stored),
+                given: self.value(&attribute.name).map(shown),
             }),
             None => Ok(()),
         }
@@ -296,10 +296,29 @@ impl<'m> Work<'m, '_> {
         let derived = template.render_from(|name| self.value(name));
         let derived = derived.map_err(|error| refused(self.entity, template, error))?;
         match self.value(&template.attribute) {
-            Some(given) if *given != derived => Err(mismatch(self.entity, template, given, &derived)),
+            Some(given) if *given != derived => Err(self
+                .changed_identity(template, given)
+                .unwrap_or_else(|| mismatch(self.entity, template, given, &derived))),
             Some(_) => Ok(None),
             None => Ok(Some((&template.attribute, derived))),
         }
+    }
+
+    /// The row keeps its key, and an attribute that the key is made of was changed.
+    fn changed_identity(&self, template: &KeyTemplate, key: &AttributeValue) -> Option<Refusal> {
+        let old = self.old.filter(|old| old.get(&template.attribute) == Some(key))?;
+        // Rows from before the model may have their identity only in their key.
+        let read = self.entity.identify(old).unwrap_or_default();
+        template.fields().iter().find_map(|name| {
+            let stored = old.get(name).or_else(|| read.get(name))?;
+            let given = self.value(name).filter(|given| *given != stored)?;
+            Some(Refusal::Identifying {
+                entity: self.entity.name.clone(),
+                attribute: (*name).to_owned(),
+                stored: shown(stored),
+                given: shown(given),
+            })
+        })
     }
 
     fn index_key(&self, template: &KeyTemplate) -> Result<IndexKey, Refusal> {
@@ -315,10 +334,6 @@ impl<'m> Work<'m, '_> {
             (Err(error), _) => Err(refused(self.entity, template, error)),
         }
     }
-}
-
-fn shown_or_missing(value: Option<&AttributeValue>) -> String {
-    value.map_or("missing".to_owned(), shown)
 }
 
 fn is_time(entity: &Entity, name: &str) -> bool {

@@ -139,6 +139,14 @@ impl Entity {
         kept.holds != Holds::Seen && given.as_n() == Some(&self.count_base(&kept.attribute))
     }
 
+    /// A client gave another count than the one that will be there.
+    pub(crate) fn other_count(&self, attribute: &str, given: Number, count: Number) -> Refusal {
+        match self.keeps(attribute) {
+            Some(kept) => self.not_yours(kept, &given.into(), Some(&count.into())),
+            None => Refusal::defect("a count is kept by no counter"),
+        }
+    }
+
     fn not_yours(
         &self,
         kept: &KeptAttribute,

@@ -54,7 +54,7 @@ pub use kept::{Holds, KeptAttribute};
 pub use layout_change::{EntityMove, Hindrance, LayoutChange, MovedKey};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};
-pub use refusal::{Given, Keeps, Refusal};
+pub use refusal::{Follows, Given, Keeps, Refusal};
 pub use schema::schema;
 pub use tables_in_use::{AcrossTables, EffectName};
 pub use template::{KeyTemplate, RenderError};

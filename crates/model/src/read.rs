@@ -11,7 +11,7 @@ use crate::draft::{DraftEntity, DraftIndex, DraftMigrate, DraftModel, DraftTable
 use crate::fields;
 use crate::model::{Projection, StreamView};
 use crate::problem::Problems;
-use section::Section;
+use section::{Section, THE_FILE};
 
 /// Reads the text of a model file.
 pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
@@ -19,7 +19,19 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
     let Some(document) = syntax::parse(text, problems) else {
         return DraftModel::default();
     };
-    let root = Section::open(String::new(), 0, document.get_ref(), fields::MODEL, problems);
+    if document.get_ref().is_empty() {
+        let help =
+            "begin with `model = \"…\"`, the model's name; docs/model-in-ten-minutes.md shows a whole file";
+        problems.error(0, "the file is empty, or has only comments", help);
+        return DraftModel::default();
+    }
+    let root = Section::open(
+        THE_FILE.to_owned(),
+        0,
+        document.get_ref(),
+        fields::MODEL,
+        problems,
+    );
     let mut unread = Vec::new();
     DraftModel {
         name: root.plain("model", problems).unwrap_or_default(),

@@ -63,8 +63,8 @@ pub enum Refusal {
         /// What follows from the attributes.
         derived: String,
     },
-    /// An attribute changed that may not.
-    Immutable {
+    /// An attribute changed that identifies the row.
+    Identifying {
         /// The entity.
         entity: String,
         /// The attribute.
@@ -73,6 +73,17 @@ pub enum Refusal {
         stored: String,
         /// What was given.
         given: String,
+    },
+    /// An attribute changed that may not.
+    Immutable {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+        /// What it is.
+        stored: String,
+        /// What was given; `None` if it was removed.
+        given: Option<String>,
     },
     /// The key belongs to a row of another entity.
     OtherEntity {
@@ -267,7 +278,20 @@ pub enum Keeps {
         entity: String,
         /// What identifies the original.
         identity: String,
+        /// What the copy follows.
+        follows: Follows,
     },
+}
+
+/// What a copy follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// Its original, in step.
+    Original,
+    /// Nothing: it keeps the value of the first write.
+    FirstWrite,
+    /// Nothing: the original is not there.
+    Missing,
 }
 
 impl fmt::Display for Given {
@@ -276,11 +300,21 @@ impl fmt::Display for Given {
         match &self.why {
             Keeps::Count { counter, of } => write!(f, "kept by the counter {counter} of entity {of}")?,
             Keeps::Created => write!(f, "the time of the row's first write")?,
-            Keeps::Copy { of, entity, identity } => {
+            Keeps::Copy {
+                of,
+                entity,
+                identity,
+                follows,
+            } => {
                 write!(
                     f,
                     "copied from attribute {of} of the row of entity {entity} with {identity}"
                 )?;
+                f.write_str(match follows {
+                    Follows::Original => "",
+                    Follows::FirstWrite => ", and keeps the value of the first write",
+                    Follows::Missing => ", which is not there",
+                })?;
             }
         }
         write!(
@@ -289,8 +323,11 @@ impl fmt::Display for Given {
             self.stored, self.given
         )?;
         match &self.why {
-            Keeps::Copy { .. } => write!(f, ", or change it there"),
-            Keeps::Count { .. } | Keeps::Created => Ok(()),
+            Keeps::Copy {
+                follows: Follows::Original,
+                ..
+            } => write!(f, ", or change it there"),
+            _ => Ok(()),
         }
     }
 }
@@ -374,14 +411,33 @@ impl fmt::Display for Refusal {
                 f,
                 "Entity {entity}: key {key} was given as {given}, but its attributes give {derived}; leave the key out, or give the one that fits"
             ),
-            Self::Immutable {
+            Self::Identifying {
                 entity,
                 attribute,
                 stored,
                 given,
             } => write!(
                 f,
+                "Entity {entity}: attribute {attribute} identifies the row and cannot change; it is {stored}, and was given \
+                 as {given}; delete the row and put another one"
+            ),
+            Self::Immutable {
+                entity,
+                attribute,
+                stored,
+                given: Some(given),
+            } => write!(
+                f,
                 "Entity {entity}: attribute {attribute} may not change; it is {stored}, and was given as {given}; leave it as it is"
+            ),
+            Self::Immutable {
+                entity,
+                attribute,
+                stored,
+                given: None,
+            } => write!(
+                f,
+                "Entity {entity}: attribute {attribute} may not change; it is {stored}, and cannot be removed; leave it as it is"
             ),
             Self::OtherEntity { stored, written } => {
                 write!(

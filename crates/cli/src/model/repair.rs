@@ -4,7 +4,7 @@ use super::line;
 use super::place::PlaceFlags;
 use crate::exit::{Code, Failure};
 use clap::Args;
-use trestle_binding::RepairReport;
+use trestle_binding::{RepairReport, counted};
 use trestle_server::ModelCall;
 
 /// Flags of `trestle model repair`.
@@ -33,6 +33,8 @@ pub(super) fn repair(flags: &RepairFlags) -> Result<(), Failure> {
     let report: RepairReport = super::understood(&text)?;
     if flags.json {
         line(text.trim_end());
+    } else if report.models.is_empty() {
+        line("no model is stored");
     } else {
         line(report.to_string().trim_end());
     }
@@ -44,8 +46,10 @@ pub(super) fn repair(flags: &RepairFlags) -> Result<(), Failure> {
         true => "run it without --dry-run to mend what can be mended",
         false => "correct these rows",
     };
-    Err(Failure::new(
-        Code::Disagreements,
-        format!("{left} derived facts disagree with their rows; {next}"),
-    ))
+    let disagree = counted(
+        left,
+        "derived fact disagrees with its rows",
+        "derived facts disagree with their rows",
+    );
+    Err(Failure::new(Code::Disagreements, format!("{disagree}; {next}")))
 }

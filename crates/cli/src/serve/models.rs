@@ -88,8 +88,8 @@ fn refused(file: &Path, report: &Report) -> Failure {
     Failure::new(
         Code::ModelRefused,
         format!(
-            "cannot apply {file}:\n{report}\nthe server starts without `--model {file}`, with the version in force; if keys \
-             differ, `trestle migrate plan {file}` is the next step"
+            "cannot apply {file}:\n{report}\nthe server starts without `--model {file}`, with the version in force; then \
+             `trestle model apply {file} --fill` fills in rows, and `trestle migrate plan {file}` moves them to other keys"
         ),
     )
 }

@@ -80,7 +80,7 @@ fn a_live_server_is_backed_up_restored_and_verified() {
     let restored = run(home, &["restore", "--from", "my.backup", "--data", "copy"]);
     let said = ends_with(&restored, 0);
     assert!(
-        said.contains("everything agrees: 1 tables with 50 items, 1 indexes with 50 rows"),
+        said.contains("everything agrees: 1 table with 50 items, 1 index with 50 rows"),
         "{said}"
     );
     assert!(ends_with(&run(home, &["verify", "copy"]), 0).contains("everything agrees"));

@@ -35,9 +35,21 @@ fn said(output: &Output, code: i32) -> String {
 
 /// Writes the counter behind the model's back.
 fn damage(home: &Path, visits: i64) {
-    let engine = Engine::open(&home.join("data"), StoreSettings::default(), Options::default()).unwrap();
     let mut item = Item::from([("pk", "page#a"), ("sk", "page"), ("page", "a")]);
     item.insert("visits", visits);
+    put_unchecked(home, item);
+}
+
+fn open(home: &Path) -> Engine {
+    Engine::open(&home.join("data"), StoreSettings::default(), Options::default()).unwrap()
+}
+
+fn empty_database(home: &Path) {
+    drop(open(home));
+}
+
+fn put_unchecked(home: &Path, item: Item) {
+    let engine = open(home);
     let put = PutItem {
         table_name: "pages".to_owned(),
         item,
@@ -67,7 +79,7 @@ fn a_wrong_count_is_named_and_mended_on_a_directory_and_on_a_server() {
     server.stop();
     let clean = said(&run(home, &["verify", "data"]), 0);
     assert!(
-        clean.contains("everything agrees") && clean.contains("1 models with 4 rows"),
+        clean.contains("everything agrees") && clean.contains("1 model with 4 rows"),
         "{clean}"
     );
 
@@ -81,7 +93,10 @@ fn a_wrong_count_is_named_and_mended_on_a_directory_and_on_a_server() {
         wrong.contains(r#"row {"pk":{"S":"page#a"},"sk":{"S":"page"}}"#),
         "{wrong}"
     );
-    assert!(wrong.contains("trestle model repair --data data"), "{wrong}");
+    assert!(
+        wrong.contains("1 disagreement in data; `trestle model repair --data data`"),
+        "{wrong}"
+    );
     said(&run(home, &["verify", "data", "--no-models"]), 0);
     let json = run(home, &["verify", "data", "--json"]);
     let lines: Vec<Value> = String::from_utf8(json.stdout.clone())
@@ -95,6 +110,10 @@ fn a_wrong_count_is_named_and_mended_on_a_directory_and_on_a_server() {
 
     let listed = said(&run(home, &["model", "repair", "--dry-run", "--data", "data"]), 5);
     assert!(listed.contains("visits has counted 7"), "{listed}");
+    assert!(
+        listed.contains("1 derived fact disagrees with its rows"),
+        "{listed}"
+    );
     let mended = said(&run(home, &["model", "repair", "--data", "data"]), 0);
     assert!(mended.contains("mended: counter 1"), "{mended}");
     said(&run(home, &["verify", "data"]), 0);
@@ -109,4 +128,30 @@ fn a_wrong_count_is_named_and_mended_on_a_directory_and_on_a_server() {
     assert!(said(&run(home, &unknown), 1).contains("there is no model others"));
     server.stop();
     said(&run(home, &["verify", "data"]), 0);
+}
+
+#[test]
+fn a_row_that_no_repair_can_mend_is_left_to_be_corrected() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path();
+    std::fs::write(home.join("pages.toml"), MODEL).unwrap();
+    empty_database(home);
+    let apply = ["model", "apply", "pages.toml", "--data", "data"];
+    said(&run(home, &apply), 0);
+    put_unchecked(home, Item::from([("pk", "page#a"), ("sk", "strange")]));
+    let wrong = said(&run(home, &["verify", "data"]), 5);
+    assert!(
+        wrong.contains("1 disagreement in data; no repair can tell"),
+        "{wrong}"
+    );
+    assert!(!wrong.contains("trestle model repair"), "{wrong}");
+}
+
+#[test]
+fn a_repair_without_a_model_says_that_there_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path();
+    empty_database(home);
+    let repaired = said(&run(home, &["model", "repair", "--data", "data"]), 0);
+    assert_eq!(repaired, "no model is stored\n");
 }

@@ -14,7 +14,7 @@ use super::fill;
 use super::hidden_tables;
 use super::inspect::inspect;
 use super::step;
-use super::watcher::Watcher;
+use super::watcher::{Nobody, Watcher};
 use super::work::{Work, planned_table};
 use super::{BindError, Held, Models, loaded, together};
 
@@ -80,6 +80,7 @@ impl Models {
             layout_change: None,
             clearing,
             set_back: HashSet::new(),
+            to_make: 0,
         })
     }
 
@@ -96,10 +97,9 @@ impl Models {
                 continue;
             }
             step::wait(&self.engine, &name)?;
-            let before = work.before.as_ref().and_then(|held| held.model.as_ref().ok());
             let inspection = Inspection::new(&work.model, table, now_ms)
                 .knowing(work.layout_change.as_ref())
-                .after(before, work.leftovers());
+                .leaving(work.leftovers());
             let rows = inspect(inspection, &name, &self.engine, watcher)?;
             work.found(rows, "--fill fills them in");
         }
@@ -120,11 +120,32 @@ impl Models {
         let audited = audit(&view, &work.model, now, options, work.leftovers(), &mut |rows| {
             watcher.rows("checking rows against one another", name, rows);
         })?;
+        work.to_make = audited.findings.total();
         let findings = audited.findings.kept.into_iter();
         let unfit = findings.filter(|finding| !finding.can_be_mended());
         let unfit = unfit.map(|finding| (finding, String::new())).collect();
         work.report_misfits(fill::misfits(unfit)?);
         Ok(())
+    }
+
+    /// Goes on with rows of a model that were to be filled in when the database was closed.
+    pub(crate) fn resume_fills(&self) {
+        let held = self.held.lock().clone();
+        let waiting = held.into_iter().filter(|held| held.waits_for_fill());
+        for stored in waiting.map(|held| held.stored) {
+            let options = ApplyOptions {
+                fill: true,
+                ..ApplyOptions::default()
+            };
+            let model = &stored.name;
+            match self.apply(&stored.text, options, &mut Nobody) {
+                Ok(report) if report.outcome == Outcome::Applied => {
+                    tracing::info!("rows of model {model} are filled in");
+                }
+                Ok(report) => tracing::warn!("rows of model {model} cannot all be filled in: {report}"),
+                Err(error) => tracing::warn!("rows of model {model} are not filled in: {error}"),
+            }
+        }
     }
 
     fn carry_out(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {

@@ -60,6 +60,7 @@ impl Drop for Sweeper {
 fn run(models: &Models, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus)) {
     let mut sleeper = Sleeper::new(Arc::clone(models.clock()));
     let mut copies = CopyRound::default();
+    models.resume_fills();
     while !stop.load(Ordering::Acquire) {
         let mut next = Some(Timestamp::MAX);
         for model in models.to_sweep() {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use trestle_model::Model;
 
+use trestle_binding::stored::Stored;
+
 use super::{BindError, Held, Models};
 
 /// Where the text of a model stands among the versions that are stored.
@@ -54,7 +56,12 @@ impl Models {
             return Ok(Standing::Planned { in_force });
         }
         let mut versions = self.stored_versions()?.into_iter().rev();
-        let earlier = versions.find(|stored| stored.name == model.name() && stored.text == text);
+        // What only looks different, such as a comment, is the same version.
+        let is_same = |stored: &Stored| {
+            let known = || trestle_model::load(&stored.text).model;
+            stored.name == model.name() && (stored.text == text || known().as_ref() == Some(&model))
+        };
+        let earlier = versions.find(is_same).filter(|stored| stored.version != in_force);
         Ok(earlier.map_or(Standing::New, |stored| Standing::Earlier {
             version: stored.version,
             in_force,

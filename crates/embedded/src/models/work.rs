@@ -27,6 +27,8 @@ pub(super) struct Work {
     pub(super) layout_change: Option<LayoutChange>,
     /// Rows of effects that this version does not have.
     pub(super) clearing: Option<Clearing>,
+    /// How many derived facts are missing.
+    pub(super) to_make: u64,
     /// Heads that stay where they are when rows are filled in.
     pub(super) set_back: HashSet<Vec<u8>>,
 }
@@ -148,21 +150,30 @@ impl Work {
         if rows.looked_at == 0 {
             return;
         }
-        if rows.to_fill_in > 0 || self.has_new_effects(&rows.table) {
+        let has_new_effects = self.has_new_effects(&rows.table);
+        if rows.to_fill_in > 0 || has_new_effects {
             self.waiting.push(rows.table.clone());
         }
-        if rows.to_fill_in > 0 && !self.options.fill {
-            self.report.obstacles.push(Obstacle {
-                table: rows.table.clone(),
-                what: "its rows".to_owned(),
-                there: format!(
-                    "{} of {} rows lack an index key, the tag, a default or an attribute that only the key has",
-                    rows.to_fill_in, rows.looked_at
-                ),
-                wanted: "whole rows".to_owned(),
-                way_out: way_out.to_owned(),
-            });
-        }
+        let there = match (rows.to_fill_in, has_new_effects) {
+            _ if self.options.fill => None,
+            (0, false) => None,
+            (0, true) => Some(format!(
+                "{} rows from which effects of this version have not followed",
+                rows.looked_at
+            )),
+            (lacking, _) => Some(format!(
+                "{lacking} of {} rows lack an index key or have another one, or lack the tag, a default or an attribute that \
+                 only the key has",
+                rows.looked_at
+            )),
+        };
+        self.report.obstacles.extend(there.map(|there| Obstacle {
+            table: rows.table.clone(),
+            what: "its rows".to_owned(),
+            there,
+            wanted: "whole rows, with everything that follows from them".to_owned(),
+            way_out: way_out.to_owned(),
+        }));
         self.report.rows.push(rows);
     }
 
@@ -234,12 +245,23 @@ impl Work {
     }
 
     fn say_what_follows(&mut self) {
-        let outstanding = !self.is_changed() && !self.was_filled_in();
-        if !self.options.fill && (outstanding || !self.waiting.is_empty()) {
+        if !self.is_changed() && !self.was_filled_in() && !self.options.fill {
             self.report.notes.push(
-                "what follows from rows of before (heads, inverses, counts, unique values) is made with --fill, not by itself"
+                "rows from before are still to be filled in: the database goes on with it when it starts, and --fill does it now"
                     .to_owned(),
             );
+        }
+        if self.to_make > 0 {
+            self.report.notes.push(format!(
+                "{} derived facts are missing; --fill makes them",
+                self.to_make
+            ));
+        }
+        if let Some(clearing) = &self.clearing {
+            self.report.notes.push(format!(
+                "effects of version {} are not in this one: their rows are removed in the background",
+                clearing.document.version
+            ));
         }
     }
 }

@@ -123,7 +123,10 @@ impl Gathering<'_> {
     /// The own place of a row of the table, in what is read, if the row lies in a former one.
     pub(super) fn own_place(&self, former: &[u8], row: &Bytes) -> Result<Option<Vec<u8>>, Error> {
         let table = self.source.table;
-        let key = layout::key_attributes(&table.key, former.get(4..).unwrap_or_default());
+        let key = layout::key_attributes(
+            &table.key,
+            layout::behind(former, layout::TABLE_BYTES, "own place")?,
+        );
         let belongs = key.map_or(Belongs::Elsewhere, |key| self.former.belongs(&key));
         let key = match belongs {
             Belongs::Here => return Ok(None),

@@ -16,7 +16,7 @@ use crate::Engine;
 use crate::catalog::Table;
 use crate::consequences::checked;
 use crate::image::Image;
-use crate::layout::ItemKey;
+use crate::layout::{self, ItemKey};
 use crate::range::Range;
 use crate::shared::internal;
 use crate::transaction::Transaction;
@@ -173,7 +173,7 @@ impl Engine {
         };
         for row in range.rows(&*snapshot, Space::Items, Direction::Forward) {
             let (place, bytes) = row.map_err(internal)?;
-            let key = ItemKey(place.get(4..).unwrap_or_default().to_vec());
+            let key = ItemKey(layout::behind(&place, layout::TABLE_BYTES, "rows as they lie")?.to_vec());
             if page.rows.len() == at_most.max(1) {
                 page.next = Some(key.0);
                 break;

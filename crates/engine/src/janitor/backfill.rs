@@ -119,7 +119,7 @@ fn walk(
     let rows = range.rows(&*snapshot, Space::Items, Direction::Forward);
     for (at, row) in rows.enumerate() {
         let (key, value) = row.map_err(internal)?;
-        let key = ItemKey(key.get(4..).unwrap_or_default().to_vec());
+        let key = ItemKey(layout::behind(&key, layout::TABLE_BYTES, "backfill")?.to_vec());
         if at == ROWS_PER_COMMIT {
             return Ok(Some(key.0));
         }

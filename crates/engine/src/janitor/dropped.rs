@@ -5,9 +5,9 @@ use trestle_store::{Direction, Space};
 
 use super::{Progress, Worker};
 use crate::catalog::State;
-use crate::meta;
 use crate::range::Range;
 use crate::shared::internal;
+use crate::{layout, meta};
 
 /// Rows cleared per commit.
 const ROWS_PER_COMMIT: usize = 1000;
@@ -49,7 +49,7 @@ fn clear(worker: &Worker, notes: &[u8], space: Space) -> Result<Progress, Error>
         return Ok(Progress::None);
     };
     let (note, _) = note.map_err(internal)?;
-    let owner = note.get(notes.len()..).unwrap_or_default();
+    let owner = layout::behind(&note, notes.len(), "rows of what was dropped")?;
     let mut rows = Vec::new();
     for row in Range::prefix(owner.to_vec())
         .rows(&*snapshot, space, Direction::Forward)

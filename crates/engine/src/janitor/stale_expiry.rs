@@ -24,7 +24,7 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     };
     let (note, from) = note.map_err(internal)?;
     let (note, from) = (note.to_vec(), from.to_vec());
-    let owner = note.get(meta::STALE_EXPIRY_PREFIX.len()..).unwrap_or_default();
+    let owner = layout::behind(&note, meta::STALE_EXPIRY_PREFIX.len(), "stale expiry entries")?;
 
     let mut suspects = Vec::new();
     let mut last = None;

@@ -61,6 +61,16 @@ impl Precision {
         }
     }
 
+    /// A timestamp of this precision, for messages.
+    pub(crate) fn example(self) -> &'static str {
+        match self {
+            Self::Seconds => "2020-01-31T23:59:59Z",
+            Self::Millis => "2020-01-31T23:59:59.000Z",
+            Self::Micros => "2020-01-31T23:59:59.000000Z",
+            Self::Nanos => "2020-01-31T23:59:59.000000000Z",
+        }
+    }
+
     /// How long every timestamp of this precision is.
     pub(crate) fn length(self) -> usize {
         const WHOLE: usize = 20;
@@ -145,8 +155,10 @@ fn fields_in_bounds(whole: &str) -> bool {
     let (Some(year), Some(month), Some(day)) = (field(0..4), field(5..7), field(8..10)) else {
         return false;
     };
-    let time = [(11..13, 23), (14..16, 59), (17..19, 60)];
-    (1..=12).contains(&month)
+    let time = [(11..13, 23), (14..16, 59), (17..19, 59)];
+    // Year 0 is none, and a leap second has no epoch second of its own.
+    year > 0
+        && (1..=12).contains(&month)
         && (1..=days_in(year, month)).contains(&day)
         && time
             .into_iter()
@@ -209,7 +221,8 @@ mod tests {
         for good in [
             "2019-12-30T19:32:14Z",
             "2020-02-29T00:00:00.123Z",
-            "2000-02-29T23:59:60Z",
+            "0001-01-01T00:00:00Z",
+            "2000-02-29T23:59:59Z",
         ] {
             assert!(is_timestamp(good), "{good}");
         }
@@ -219,6 +232,8 @@ mod tests {
             "2019-02-29T00:00:00Z",
             "2019-13-01T00:00:00Z",
             "2019-12-30T24:00:00Z",
+            "2016-12-31T23:59:60Z",
+            "0000-12-30T19:32:14Z",
             "2019-12-30T19:32:14.Z",
             "2019-12-3ÖT19:32:1Z",
             "",
@@ -232,6 +247,7 @@ mod tests {
         for (name, precision) in Precision::ALL {
             let text = timestamp_text_in(1_577_734_334_500, precision);
             assert_eq!(text.len(), precision.length(), "{name}");
+            assert_eq!(Precision::of(precision.example()), Some(precision));
             assert_eq!(Precision::of(&text), Some(precision));
             assert_eq!(
                 precision.of_moment("2019-12-30T19:32:14Z").map(|text| text.len()),

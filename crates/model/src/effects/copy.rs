@@ -14,7 +14,7 @@ use crate::attribute::{said, shown};
 use crate::effect::{Copy, Effect};
 use crate::entity::Entity;
 use crate::model::Model;
-use crate::refusal::{Given, Keeps, Refusal};
+use crate::refusal::{Follows, Given, Keeps, Refusal};
 
 /// What is known about a copy before anything is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,12 +121,12 @@ pub(super) fn take(
 
 /// A copy is what its original says. What a client gives must be the same, or what is stored.
 pub(super) fn check_given(
-    model: &Model,
+    ledger: &mut Ledger<'_, '_>,
     step: &Step,
     row: &Row<'_>,
     given: &Item,
     item: &Item,
-) -> Result<(), Refusal> {
+) -> Result<(), Stopped> {
     let mut copied = step.copy.attributes.iter();
     let other = copied.find(|pair| {
         let value = given.get(&pair.ours);
@@ -134,9 +134,15 @@ pub(super) fn check_given(
         value.is_some() && value != item.get(&pair.ours) && value != stored
     });
     let Some(pair) = other else { return Ok(()) };
-    let from = model.known_entity(step.from)?;
+    let from = ledger.model.known_entity(step.from)?;
     let identity = related(from, &step.copy.with, item);
     let identity = identity.ok_or_else(|| Refusal::defect("a row has a copy and refers to no original"))?;
+    let original = ledger.find(from, key_of_other(row.entity, from, &identity)?)?;
+    let follows = match (&step.copy.in_step, ledger.row(original)) {
+        (None, _) => Follows::FirstWrite,
+        (Some(_), Some(_)) => Follows::Original,
+        (Some(_), None) => Follows::Missing,
+    };
     let value = |item: &Item| item.get(&pair.ours).map_or("missing".to_owned(), shown);
     Err(Refusal::Given(Box::new(Given {
         entity: row.entity.name.clone(),
@@ -145,10 +151,12 @@ pub(super) fn check_given(
             of: pair.theirs.clone(),
             entity: from.name.clone(),
             identity: said(&identity),
+            follows,
         },
         stored: value(item),
         given: value(given),
-    })))
+    }))
+    .into())
 }
 
 fn copy_from<'n>(source: &Item, item: &mut Item, names: impl Iterator<Item = (&'n String, &'n String)>) {

@@ -201,6 +201,31 @@ pub(super) fn recall(
     Ok(())
 }
 
+/// A client may give a new row the counts that it will take back. They are left out here, because [`recall`] adds them;
+/// another count is refused with the one that will be there.
+pub(super) fn leave_out_recalled(
+    ledger: &mut Ledger<'_, '_>,
+    entity: &Entity,
+    item: &mut Arc<Item>,
+) -> Result<(), Stopped> {
+    for attribute in entity.row_counts() {
+        let base = entity.count_base(attribute);
+        let given = item.get(attribute).and_then(AttributeValue::as_n).copied();
+        let Some(given) = given.filter(|given| *given != base) else {
+            continue;
+        };
+        let identity = identified(entity, Arc::clone(item));
+        let orphan = ledger.orphan_count(entity, attribute, &identity)?;
+        let count = base.checked_add(&orphan.count);
+        let count = count.map_err(|_| unfit(entity, attribute, OUT_OF_BOUNDS))?;
+        if given != count {
+            return Err(entity.other_count(attribute, given, count).into());
+        }
+        Arc::make_mut(item).remove(attribute);
+    }
+    Ok(())
+}
+
 /// A row that counts others is removed: what it counted is kept as long as those are there.
 pub(super) fn leave(ledger: &mut Ledger<'_, '_>, row: &Row<'_>) -> Result<(), Stopped> {
     let Some(old) = row.old else { return Ok(()) };

@@ -9,7 +9,7 @@ use trestle_item::Item;
 use super::ledger::{Ledger, key_in};
 use super::order::{Ordered, order};
 use super::settle::{prepare, settle_all};
-use super::{Blamed, Plan, Stopped, kept};
+use super::{Blamed, Plan, Stopped, counter, kept};
 use crate::entity::{Entity, Role};
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -128,7 +128,8 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
         ledger.make_root(at);
         if root.kept(change.by).is_none() {
             ledger.blame(at);
-            ledger.give(at, as_given(root, change)?);
+            let given = as_given(ledger, root, change)?;
+            ledger.give(at, given);
         }
     }
     let written = in_order(ledger, changes, roots, false)?;
@@ -157,11 +158,18 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
 }
 
 /// The row as it is written. What the database keeps in it cannot be given otherwise.
-fn as_given(root: &Root<'_>, change: &Change<'_>) -> Result<Option<Arc<Item>>, Refusal> {
+fn as_given(
+    ledger: &mut Ledger<'_, '_>,
+    root: &Root<'_>,
+    change: &Change<'_>,
+) -> Result<Option<Arc<Item>>, Stopped> {
     let mut new = change.new.cloned();
     if let (Some(new), Some(entity), By::Client) = (&mut new, root.entity, change.by) {
         let old = change.old.map(|old| &**old);
         if !entity.kept.is_empty() {
+            if old.is_none() {
+                counter::leave_out_recalled(ledger, entity, new)?;
+            }
             entity.with_kept(old, Arc::make_mut(new))?;
         }
         entity.check_created(old, new)?;

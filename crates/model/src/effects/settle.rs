@@ -157,7 +157,7 @@ impl Settling<'_, '_, '_, '_> {
             for step in &self.plan.copies {
                 copy::take(self.ledger, step, &self.row, item)?;
                 if let Some(given) = &given {
-                    copy::check_given(self.ledger.model, step, &self.row, given, item)?;
+                    copy::check_given(self.ledger, step, &self.row, given, item)?;
                 }
             }
         }

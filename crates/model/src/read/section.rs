@@ -8,6 +8,9 @@ use crate::draft::Name;
 use crate::fields::Field;
 use crate::problem::{Placed, Problems, suggestion};
 
+/// What the file itself is called in messages. Its sections are called by their names alone.
+pub(crate) const THE_FILE: &str = "the file";
+
 /// A section of the file and what it is called in messages.
 pub(crate) struct Section<'t> {
     /// Such as "entity `layer`".
@@ -247,7 +250,7 @@ impl<'t> Section<'t> {
     }
 
     fn inner(&self, kind: &str, name: &str) -> String {
-        if self.what.is_empty() {
+        if self.what == THE_FILE {
             format!("{kind} `{name}`")
         } else {
             format!("{}: {kind} `{name}`", self.what)

@@ -117,6 +117,29 @@ fn what_is_no_toml_is_placed() {
 }
 
 #[test]
+fn a_file_without_anything_is_called_empty() {
+    for text in ["", "\n", "# Later.\n"] {
+        let found = problems(text);
+        let messages: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
+        assert_eq!(messages, ["the file is empty, or has only comments"], "{text:?}");
+    }
+}
+
+#[test]
+fn the_file_is_named_only_where_it_is_at_fault() {
+    let found = problems("colour = 1\n[table.shop]\n");
+    let messages: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the file has an unknown field `colour`",
+            "the file has no `model`",
+            "table `shop` has no `key`"
+        ]
+    );
+}
+
+#[test]
 fn fields_that_are_unknown_missing_or_of_the_wrong_kind() {
     check(
         "ttl =",
@@ -125,7 +148,7 @@ fn fields_that_are_unknown_missing_or_of_the_wrong_kind() {
         "table `shop` has an unknown field `tll`",
         "did you mean `ttl`?",
     );
-    check("model = \"shop\"", "", 1, "has no `model`", "add `model");
+    check("model = \"shop\"", "", 1, "the file has no `model`", "add `model");
     check(
         "key = [\"pk\", \"sk\"]",
         "",

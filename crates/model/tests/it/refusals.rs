@@ -149,7 +149,18 @@ fn every_refusal_names_its_cause() {
         ),
         (
             Put("kind=order customer=a number:=2 placed=yesterday"),
-            "Entity order: attribute placed must be of type timestamp, but is the string \"yesterday\"",
+            "Entity order: attribute placed must be a timestamp in UTC, which ends with Z, such as \
+             \"2020-01-31T23:59:59.000Z\", but is the string \"yesterday\"",
+        ),
+        (
+            Put("kind=order customer=a number:=2 placed=2020-02-30T00:00:00.000Z"),
+            "Entity order: attribute placed must be a timestamp in UTC, which ends with Z, such as \
+             \"2020-01-31T23:59:59.000Z\", but is the string \"2020-02-30T00:00:00.000Z\"",
+        ),
+        (
+            Put("kind=order customer=a number:=2 placed=2020-01-01T00:00:00.000+01:00"),
+            "Entity order: attribute placed must be a timestamp in UTC, which ends with Z, such as \
+             \"2020-01-31T23:59:59.000Z\", but is the string \"2020-01-01T00:00:00.000+01:00\"",
         ),
         (
             Put("kind=robot id=c"),
@@ -216,6 +227,16 @@ fn every_refusal_names_its_cause() {
             Update("kind=customer id=a", "country=fr"),
             "Entity customer: attribute country may not change; it is the string \"de\", and was given as the \
              string \"fr\"; leave it as it is",
+        ),
+        (
+            Put("kind=customer id=a email=a@x name=Ann"),
+            "Entity customer: attribute country may not change; it is the string \"de\", and cannot be removed; leave \
+             it as it is",
+        ),
+        (
+            Update("kind=order customer=a number:=1", "number:=2"),
+            "Entity order: attribute number identifies the row and cannot change; it is the number 1, and was given as \
+             the number 2; delete the row and put another one",
         ),
         (
             Update("kind=customer id=a", "since=2001-01-01T00:00:00.000Z"),

@@ -86,7 +86,10 @@ fn a_stored_model_that_does_not_load_is_named_with_the_ways_out() {
         "{text}"
     );
     assert!(text.contains("line 15: entity `order`"), "{text}");
-    assert!(text.contains("trestle model apply FILE --data DIR"), "{text}");
+    assert!(
+        text.contains("trestle model apply FILE --fill --data DIR"),
+        "{text}"
+    );
     assert!(text.contains("trestle model remove shop --data DIR"), "{text}");
 }
 

@@ -102,6 +102,14 @@ impl FindingKind {
     }
 }
 
+impl FindingKind {
+    /// Whether no repair can tell what the row should be, so that a correction of the row is the only help.
+    #[must_use]
+    pub fn needs_correction(self) -> bool {
+        matches!(self, Self::Unfit | Self::SharedValue)
+    }
+}
+
 impl Finding {
     /// Whether a repair can mend it.
     #[must_use]

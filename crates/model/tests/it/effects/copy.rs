@@ -72,6 +72,26 @@ fn a_copy_in_step_follows_its_original() {
 }
 
 #[test]
+fn a_copy_that_follows_nothing_cannot_be_changed_elsewhere() {
+    let mut once = written(&MODEL.replace("in_step = \"books_of_author\"", ""));
+    let mut alone = written(MODEL);
+    alone.delete("rows", "kind=author id=1").unwrap();
+    for (database, why) in [
+        (&mut once, "and keeps the value of the first write"),
+        (&mut alone, "which is not there"),
+    ] {
+        let refused = database
+            .update("rows", "title=b", "authorName=Z", &[])
+            .unwrap_err();
+        let text = format!(
+            "Entity book: attribute authorName is copied from attribute name of the row of entity author with id \"1\", \
+             {why}; it is the string \"N\", and was given as the string \"Z\"; leave it out"
+        );
+        assert_eq!(refused, text);
+    }
+}
+
+#[test]
 fn a_copy_is_kept_as_it_was() {
     let mut database = written(&MODEL.replace("in_step = \"books_of_author\"", ""));
     database

@@ -158,6 +158,27 @@ fn a_row_that_comes_back_counts_what_is_still_there() {
 }
 
 #[test]
+fn a_row_that_comes_back_may_say_its_count() {
+    let mut database = database(&[("1", 5), ("2", 7)]);
+    database.delete("rows", "kind=customer id=a").unwrap();
+    let before = database.rows.clone();
+    let refused = database
+        .put("rows", "kind=customer id=a email=n@x orders:=2 spent:=111")
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        "Entity customer: attribute spent is kept by the counter spent of entity order; it is the number 112, and was \
+         given as the number 111; leave it out"
+    );
+    assert_eq!(database.rows, before);
+    database
+        .put("rows", "kind=customer id=a email=n@x orders:=2 spent:=112")
+        .unwrap();
+    assert_eq!(customer(&database), "email=n@x orders:=2 spent:=112");
+    assert_eq!(orphans(&database), Vec::<String>::new());
+}
+
+#[test]
 fn rows_that_remain_are_counted_while_their_parent_is_missing() {
     let mut database = database(&[("1", 5), ("2", 7)]);
     database.delete("rows", "kind=customer id=a").unwrap();

@@ -215,7 +215,10 @@ fn nothing_to_move_and_no_model_are_said() {
         matches!(same, BindError::NothingMoves { version: 1, .. }),
         "{same}"
     );
-    assert!(same.to_string().contains("`trestle model apply FILE`"), "{same}");
+    assert!(
+        same.to_string().contains("`trestle model apply FILE --fill`"),
+        "{same}"
+    );
     let other = plan(&new_layout().replace("model = \"shop\"", "model = \"store\""));
     assert!(matches!(other, BindError::NoModel { .. }), "{other}");
 }
