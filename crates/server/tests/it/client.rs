@@ -53,6 +53,13 @@ impl Client {
         self.stream.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
+    /// Reads so many bytes as they are.
+    pub(crate) fn read_bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
     /// Sends bytes for as long as the server takes them.
     pub(crate) fn write_while_accepted(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
