@@ -4,8 +4,8 @@
 //! synchronous inside; a write answers through a [`Completion`], which a thread can wait for and a task can await.
 //!
 //! A request's way: `ops` checks it and finds its table, `commit` runs it in its turn, `transaction` stages the item
-//! with its index rows, change record and expiry entry, and the store makes the group durable in one batch. A [`Hook`]
-//! takes part in the commit for whoever knows what rows mean.
+//! with its index rows, change record and expiry entry, and the store makes the group durable in one batch. A
+//! [`Hook`](trestle_hook::Hook) takes part in the commit: it knows what rows mean.
 
 mod amend;
 mod backup;

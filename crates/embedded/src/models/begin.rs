@@ -76,7 +76,7 @@ impl Models {
     }
 
     /// Lets the new version take effect at once: rows are found in both places, and those that are written move. A
-    /// [`Sweeper`](super::sweeper::Sweeper) moves the rest. Everything is looked at again first, as
+    /// sweep in the background moves the rest. Everything is looked at again first, as
     /// [`plan_migration`](Models::plan_migration) does.
     pub fn start_migration(
         &self,
