@@ -187,6 +187,8 @@ test("what was seen elsewhere does not stay under the address of something that 
 test("a list that has more than one page is shown whole, and searches begin with the newest", async (t) => {
   const busy = await contact("Busy", [], "d7");
   for (let at = 0; at < 101; at += 1) await begin(busy, "d7");
+  // Searches are sorted by their start in whole seconds, as in the original's rows.
+  await new Promise((resolve) => setTimeout(resolve, 1100));
   const last = await begin(busy, "d7");
   const { page, complaints } = await visit(t, "/#/d7");
   await card(page, "Busy").getByText("and 92 before").waitFor();
