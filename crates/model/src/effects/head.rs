@@ -216,7 +216,7 @@ pub(super) fn stand(
     let place = match (&item, is_head) {
         (Some(item), true) if keeps_its_place(ledger, step, row, head.as_deref(), item)? => HeadPlacement::Is,
         (_, true) => HeadPlacement::StepsDown,
-        (Some(item), false) if competes(step, row.old, item) => match &head {
+        (Some(item), false) if competes(step, row.old, item, ledger.now) => match &head {
             Some(head) if !step.head.is_newer(row.entity, item, head) => HeadPlacement::Apart,
             _ => HeadPlacement::Becomes,
         },
@@ -247,9 +247,11 @@ pub(super) fn leads(
         .is_some_and(|(head, key)| points_at(entity, &head, key)))
 }
 
-fn competes(step: &Step, old: Option<&Item>, new: &Item) -> bool {
+/// Whether a row may become the newest by this write: its rank is new, or it had expired and is to stay.
+fn competes(step: &Step, old: Option<&Item>, new: &Item, now: Timestamp) -> bool {
     let rank = step.head.rank(new);
-    rank.is_some() && old.and_then(|old| step.head.rank(old)) != rank
+    let stays_again = || old.is_some_and(|old| step.expires(old, now)) && !step.expires(new, now);
+    rank.is_some() && (old.and_then(|old| step.head.rank(old)) != rank || stays_again())
 }
 
 /// Whether the newest row stays the newest as it will be. One that goes back among others may meet a newer one; where

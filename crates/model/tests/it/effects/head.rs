@@ -318,3 +318,31 @@ fn times_that_decide_which_row_is_the_newest_have_one_precision() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_row_that_had_expired_and_stays_becomes_the_newest_again() {
+    let mut database = Database::new(TOGETHER);
+    let expired = database.now_ms / 1000 - 1;
+    let second = "kind=doc name=a version:=2 rank:=2";
+    database
+        .put("rows", "kind=doc name=a version:=1 rank:=1")
+        .unwrap();
+    database
+        .put("rows", "kind=doc name=a version:=3 rank:=3")
+        .unwrap();
+    database
+        .put("rows", &format!("{second} expires:={expired}"))
+        .unwrap();
+    // The second row is not removed yet, but it does not succeed the third.
+    database.delete("rows", "pk=doc#a sk=v#0003").unwrap();
+    let head = |database: &Database| {
+        database
+            .row("rows", "pk=doc#a sk=head")
+            .unwrap()
+            .get("version")
+            .cloned()
+    };
+    assert_eq!(head(&database), Some(1_i64.into()));
+    database.put("rows", second).unwrap();
+    assert_eq!(head(&database), Some(2_i64.into()));
+}

@@ -91,7 +91,11 @@ struct Steering<'a> {
 impl Steering<'_> {
     fn steer(&self, steered: &Mutex<Steered>, random: &mut fastrand::Rng) {
         while !self.is_killed.load(Ordering::SeqCst) {
-            let now = steered.lock().unwrap().version.clone();
+            // A command that a kill cut off may have taken effect or not.
+            let known = steered.lock().unwrap().version.clone();
+            let Some(now) = known.in_force(self.address) else {
+                return;
+            };
             let (next, command): (Version, &[&str]) = match random.u8(0..5) {
                 0 => (now.moved(), &["migrate", "start", "--finish"]),
                 _ => (now.toggled(pick(&now, random)), &["model", "apply", "--fill"]),
@@ -100,10 +104,9 @@ impl Steering<'_> {
             let said = said(&done);
             let is_gone = self.is_killed.load(Ordering::SeqCst);
             assert!(!said.contains("internal") && !said.contains("panicked"), "{said}");
-            // A command that a kill cut off may have taken effect or not: what is in force is asked for then.
             if done.status.success() {
                 let mut steered = steered.lock().unwrap();
-                let is_migration = next.layout != steered.version.layout;
+                let is_migration = next.layout != now.layout;
                 steered.migrations += u64::from(is_migration);
                 steered.changes += u64::from(!is_migration);
                 steered.version = next;

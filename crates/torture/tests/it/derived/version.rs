@@ -79,6 +79,38 @@ impl Version {
         program.output().unwrap()
     }
 
+    /// The version of the same model that a server has in force; `None` if it does not answer.
+    pub(super) fn in_force(&self, address: &str) -> Option<Self> {
+        let mut program = Command::new(binary());
+        program.args([
+            "model",
+            "list",
+            &self.model,
+            "--endpoint",
+            &format!("http://{address}"),
+        ]);
+        let done = program.output().unwrap();
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        let sections = [
+            ("head", "[entity.doc.head]"),
+            ("unique", "[entity.doc.unique.body]"),
+            ("counter", "[entity.order.counter.count]"),
+            ("inverse", "[entity.person.inverse.members]"),
+            ("mirror", "[entity.follows.inverse.follower]"),
+            ("copy", "[entity.seat.copy.name]"),
+        ];
+        let there = sections.iter().filter(|(_, section)| text.contains(section));
+        done.status.success().then(|| Version {
+            model: self.model.clone(),
+            effects: there.map(|(effect, _)| *effect).collect(),
+            layout: if text.contains("\"document#") {
+                "document"
+            } else {
+                "doc"
+            },
+        })
+    }
+
     /// Applies it, or fails the test.
     pub(super) fn apply(&self, scratch: &Path, address: &str) {
         let done = self.run(&["model", "apply", "--fill"], scratch, address);
