@@ -101,10 +101,13 @@ pub(crate) struct ServeFlags {
     /// Allow listening beyond this machine without access keys
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Web origins whose scripts may call: `*`, `none`, or a comma-separated list [default: *]
+    /// Web origins whose scripts may call: `*`, `none`, `loopback`, or a comma-separated list [default: loopback]
     #[arg(long, value_name = "ORIGINS")]
     pub(crate) cors: Option<String>,
-    /// Let time stand still until POST /_trestle/clock moves it; for tests
+    /// Names to answer to besides those of this machine, comma-separated; `*` for all
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) allowed_hosts: Option<String>,
+    /// Let time stand still until POST /_trestle/move-clock moves it; for tests
     #[arg(long)]
     pub(crate) virtual_clock: bool,
     /// Form of the log on standard error [default: text]

@@ -34,6 +34,7 @@ pub(crate) struct ServerConfig {
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
+    pub(crate) allowed_hosts: Option<String>,
     pub(crate) connections_max: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
     pub(crate) shutdown_seconds: Option<u64>,
@@ -145,6 +146,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             tls_key: flags.tls_key.clone(),
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
+            allowed_hosts: flags.allowed_hosts.clone(),
             ..ServerConfig::default()
         },
         storage: StorageConfig {

@@ -14,7 +14,7 @@
 //! # }
 //! ```
 
-mod admin;
+mod administration;
 mod auth;
 mod backup;
 mod body;
@@ -23,16 +23,13 @@ mod connection;
 mod connection_threads;
 mod cors;
 mod dispatch;
+mod hosts;
 mod http;
 mod listen;
 mod metrics;
-mod migrations;
-mod models;
-mod query;
 mod queues;
 mod reply;
 mod reply_body;
-mod routes;
 mod settings;
 mod shutdown;
 mod signals;
@@ -41,9 +38,6 @@ mod tls;
 pub use backup::BackupSource;
 pub use http::Hooks;
 pub use listen::{Server, StartError, Stopped};
-pub use migrations::{MigrationCall, MigrationFigures, MigrationKeeper};
-pub use models::{ModelAnswer, ModelCall, ModelKeeper};
-pub use routes::{Applying, RouteKeeper, RoutesApplied};
 pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, Settings, TlsFiles};
 pub use signals::termination;
 pub use tls::TlsError;

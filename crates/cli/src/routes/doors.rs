@@ -15,7 +15,7 @@ pub(crate) struct Openings {
 
 impl Openings {
     /// The routes of a file; or everything that is wrong with it.
-    pub(crate) fn read(&self, text: &str, models: &[Arc<Model>]) -> Result<Vec<Route>, String> {
+    pub(crate) fn read(&self, text: &str, models: &[Arc<Model>]) -> Result<Vec<Route>, Vec<String>> {
         let file = read_routes(text, models, &|destination| self.faults(destination));
         let errors: Vec<&Problem> = file
             .problems
@@ -25,8 +25,7 @@ impl Openings {
         if errors.is_empty() {
             return Ok(file.routes);
         }
-        let lines: Vec<String> = errors.iter().map(|problem| problem.to_string()).collect();
-        Err(lines.join("\n"))
+        Err(errors.iter().map(|problem| problem.to_string()).collect())
     }
 
     fn open(&self, destination: &Destination) -> Result<Door, Vec<String>> {

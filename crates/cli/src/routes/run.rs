@@ -5,7 +5,7 @@ mod report;
 use super::check::is_model;
 use super::doors::Openings;
 use super::{read, runs_routes};
-use crate::admin_call::START_ONE;
+use crate::administration::START_ONE;
 use crate::database;
 use crate::exit::{Code, Failure};
 use crate::known;
@@ -73,7 +73,8 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     };
     let routes = doors.read(&text, &models);
     let shown = flags.file.display();
-    let routes = routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {why}")))?;
+    let routes =
+        routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {}", why.join("\n"))))?;
     check(flags, &routes)?;
     let workers = workers()?;
     let router = router(flags, models, doors, &workers)?;

@@ -1,17 +1,17 @@
 //! The routes of a server: those in its models, and those of the route file that was applied.
 
 use crate::exit::{Code, Failure};
-use crate::model::keeper::Keeper;
 use crate::routes::doors::Openings;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use trestle_admin::AdminError;
+use trestle_api::{Error, ErrorKind};
 use trestle_binding::BindError;
-use trestle_embedded::{Embedded, RouteSetup};
+use trestle_embedded::{Embedded, Models, RouteSetup};
 use trestle_events::{ApplyError, ModelTyper, Route, Router};
 use trestle_model::Model;
-use trestle_server::{Applying, ModelAnswer, ModelCall, ModelKeeper, RouteKeeper, RoutesApplied};
 use trestle_targets::Surroundings;
 
 /// How often to look for changes without having been told of any.
@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// Routes at work, and where they come from.
 pub(super) struct Routes {
-    models: Keeper,
+    db: Embedded,
     router: Router,
     typer: Arc<ModelTyper>,
     doors: Arc<Openings>,
@@ -49,7 +49,7 @@ impl Routes {
         });
         let router = router.map_err(Failure::failed)?;
         let routes = Arc::new(Self {
-            models: Keeper(db.clone()),
+            db: db.clone(),
             router,
             typer,
             doors,
@@ -70,53 +70,55 @@ impl Routes {
         let shown = file.display();
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::usage(format!("cannot read the route file {shown}: {error}")))?;
-        match self.apply(text, false).await {
-            RoutesApplied::Done => Ok(()),
-            RoutesApplied::Unsound(why) => Err(Failure::new(Code::BadModel, format!("{shown}: {why}"))),
-            RoutesApplied::Failed(why) => Err(Failure::failed(format!("cannot apply {shown}: {why}"))),
-        }
+        self.refresh(Some(text)).await.map_err(|error| match error {
+            RoutesError::Unsound(problems) => {
+                Failure::new(Code::BadModel, format!("{shown}: {}", problems.join("\n")))
+            }
+            RoutesError::Failed(why) => Failure::failed(format!("cannot apply {shown}: {why}")),
+        })
     }
 
     /// Goes on with what was there. A route that cannot work any more must not keep the data from being served; nothing
     /// is forgotten, and its changes wait as long as the stream keeps them.
     async fn resume(&self) {
-        if let RoutesApplied::Unsound(why) | RoutesApplied::Failed(why) = self.refresh(None).await {
-            tracing::error!("no route is at work: {why}");
+        if let Err(RoutesError::Unsound(why)) = self.refresh(None).await.map_err(RoutesError::into_unsound) {
+            tracing::error!("no route is at work: {}", why.join("\n"));
         }
     }
 
+    /// Lets a route file take the place of the one that was applied before. Blocks until it has.
+    pub(super) fn apply_text(&self, text: String) -> Result<(), RoutesError> {
+        self.workers.block_on(self.refresh(Some(text)))
+    }
+
+    /// What is wrong with a route file, if anything is.
+    pub(super) fn check(&self, text: &str) -> Result<(), RoutesError> {
+        self.gather(Some(text)).map(drop).map_err(RoutesError::Unsound)
+    }
+
     /// Lets the routes of all models and of the route file take effect.
-    async fn refresh(&self, text: Option<String>) -> RoutesApplied {
+    async fn refresh(&self, text: Option<String>) -> Result<(), RoutesError> {
         let _one_at_a_time = self.applying.lock().await;
         let stored = match &text {
             Some(_) => None,
-            None => match self.router.file().await {
-                Ok(stored) => stored,
-                Err(error) => return RoutesApplied::Failed(error.to_string()),
-            },
+            None => self.router.file().await?,
         };
-        let routes = match self.gather(text.as_deref().or(stored.as_deref())) {
-            Ok(routes) => routes,
-            Err(why) => return RoutesApplied::Unsound(why),
-        };
-        match self.router.apply(routes).await {
-            Ok(()) => {}
-            Err(ApplyError::Routes(faults)) => return RoutesApplied::Unsound(faults.join("\n")),
-            Err(error) => return RoutesApplied::Failed(error.to_string()),
+        let routes = self.gather(text.as_deref().or(stored.as_deref()));
+        let applied = self.router.apply(routes.map_err(RoutesError::Unsound)?).await;
+        applied.map_err(|error| match error {
+            ApplyError::Routes(faults) => RoutesError::Unsound(faults),
+            error => RoutesError::Failed(error.to_string()),
+        })?;
+        if let Some(text) = text {
+            self.router.set_file(&text).await?;
         }
-        match text {
-            Some(text) => match self.router.set_file(&text).await {
-                Ok(()) => RoutesApplied::Done,
-                Err(error) => RoutesApplied::Failed(error.to_string()),
-            },
-            None => RoutesApplied::Done,
-        }
+        Ok(())
     }
 
     /// The routes of all models and of a route file; or what is wrong with them. Changes are typed by these models from
     /// here on.
-    fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, String> {
-        let stored = self.models.models();
+    fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, Vec<String>> {
+        let stored = self.models();
         let names = stored.list().into_iter().map(|summary| summary.name);
         let mut models: Vec<(String, Arc<Model>)> = Vec::new();
         for name in names {
@@ -127,12 +129,12 @@ impl Routes {
                 Ok(model) => models.push(model),
                 // It was removed meanwhile.
                 Err(BindError::NoModel { .. }) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(vec![error.to_string()]),
             }
         }
         // What was written before a migration is typed by the version of then.
         self.typer
-            .set(stored.versions().map_err(|error| error.to_string())?);
+            .set(stored.versions().map_err(|error| vec![error.to_string()])?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
         let mut routes = Vec::new();
         for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
@@ -142,21 +144,34 @@ impl Routes {
     }
 
     /// What is wrong with the routes in a model, if anything is.
-    pub(super) fn unsound(&self, text: &str) -> Option<String> {
+    pub(super) fn unsound(&self, text: &str) -> Option<Vec<String>> {
         let model = trestle_model::load(text).model.map(Arc::new)?;
         self.doors.read(text, &[model]).err()
     }
 
     /// The models of the server.
-    pub(super) fn models(&self) -> &Keeper {
-        &self.models
+    pub(super) fn models(&self) -> &Models {
+        self.db.models()
+    }
+
+    /// The router.
+    pub(super) fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// Waits for something that the router does. Not for tasks.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, AdminError> {
+        let done = self.workers.block_on(work);
+        done.map_err(|error| match error.kind() {
+            ErrorKind::Validation => AdminError::invalid(error.message()),
+            _ => AdminError::failed(error),
+        })
     }
 
     /// A version of a model is about to take effect: changes that are read at that moment may be in its layout.
     pub(super) fn expect(&self, text: &str) -> Result<(), BindError> {
         if let Some(upcoming) = trestle_model::load(text).model {
-            self.typer
-                .expect(&Arc::new(upcoming), self.models.models().versions()?);
+            self.typer.expect(&Arc::new(upcoming), self.models().versions()?);
         }
         Ok(())
     }
@@ -167,51 +182,25 @@ impl Routes {
     }
 }
 
-impl RouteKeeper for Routes {
-    fn router(&self) -> &Router {
-        &self.router
-    }
-
-    fn apply(&self, text: String, dry_run: bool) -> Applying<'_> {
-        Box::pin(async move {
-            if dry_run {
-                return match self.gather(Some(&text)) {
-                    Ok(_) => RoutesApplied::Done,
-                    Err(why) => RoutesApplied::Unsound(why),
-                };
-            }
-            self.refresh(Some(text)).await
-        })
-    }
-}
-
-impl std::fmt::Debug for Routes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Routes").finish_non_exhaustive()
-    }
-}
-
-/// The models of a server that has routes: what is applied or removed takes its routes along.
+/// Why routes did not take effect.
 #[derive(Debug)]
-pub(super) struct RoutedModels(pub(super) Arc<Routes>);
+pub(super) enum RoutesError {
+    /// Everything that is wrong with them.
+    Unsound(Vec<String>),
+    Failed(String),
+}
 
-impl ModelKeeper for RoutedModels {
-    fn answer(&self, call: ModelCall) -> ModelAnswer {
-        let routes = &self.0;
-        let changes = match &call {
-            ModelCall::Apply { text, dry_run, .. } => {
-                if let Some(why) = routes.unsound(text) {
-                    return ModelAnswer::Unsound(why);
-                }
-                !dry_run
-            }
-            ModelCall::Remove { .. } => true,
-            ModelCall::List | ModelCall::Text { .. } | ModelCall::Repair { .. } => false,
-        };
-        let answered = ModelKeeper::answer(&routes.models, call);
-        if changes && matches!(answered, ModelAnswer::Done(_)) {
-            routes.follow_models();
+impl RoutesError {
+    fn into_unsound(self) -> Self {
+        match self {
+            RoutesError::Unsound(_) => self,
+            RoutesError::Failed(why) => RoutesError::Unsound(vec![why]),
         }
-        answered
+    }
+}
+
+impl From<Error> for RoutesError {
+    fn from(error: Error) -> Self {
+        RoutesError::Failed(error.to_string())
     }
 }

@@ -101,6 +101,7 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         tls: tls(server.tls_cert.clone(), server.tls_key.clone())?,
         insecure: server.insecure.unwrap_or(false),
         cors: server.cors.as_deref().map_or(defaults.cors, cors),
+        allowed_hosts: server.allowed_hosts.as_deref().map(listed).unwrap_or_default(),
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
             // Without any patience no request could ever arrive.
@@ -154,9 +155,16 @@ fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsF
 fn cors(text: &str) -> CorsOrigins {
     match text.trim() {
         "*" => CorsOrigins::Any,
+        "loopback" => CorsOrigins::Loopback,
         "none" | "" => CorsOrigins::Only(Vec::new()),
-        list => CorsOrigins::Only(list.split(',').map(|origin| origin.trim().to_owned()).collect()),
+        list => CorsOrigins::Only(listed(list)),
     }
+}
+
+/// What stands between commas.
+fn listed(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -177,8 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_a_star_nobody_or_a_list() {
+    fn origins_are_all_none_those_of_this_machine_or_a_list() {
         assert_eq!(cors("*"), CorsOrigins::Any);
+        assert_eq!(cors("loopback"), CorsOrigins::Loopback);
+        assert_eq!(server(&Config::default()).unwrap().cors, CorsOrigins::Loopback);
         assert_eq!(cors("none"), CorsOrigins::Only(Vec::new()));
         let list = vec!["https://a".to_owned(), "https://b".to_owned()];
         assert_eq!(cors("https://a, https://b"), CorsOrigins::Only(list));

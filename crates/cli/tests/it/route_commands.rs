@@ -99,7 +99,7 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     );
     assert_eq!(saved(directory).lines().count(), 2);
     assert_eq!(said(0, &["dead-letters", "--json"]), "");
-    assert!(said(1, &["dead-letters", "show", ids[1]]).contains("There is no dead letter"));
+    assert!(said(1, &["dead-letters", "show", ids[1]]).contains("there is no dead letter"));
     for guess in [&["replay"][..], &["dead-letters", "drop"]] {
         assert!(said(2, guess).contains("required"), "which is never guessed");
     }
