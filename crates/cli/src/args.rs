@@ -107,6 +107,12 @@ pub(crate) struct ServeFlags {
     /// Names to answer to besides those of this machine, comma-separated; `*` for all
     #[arg(long, value_name = "HOSTS")]
     pub(crate) allowed_hosts: Option<String>,
+    /// Let routes that callers apply run commands and read files and variables
+    #[arg(long)]
+    pub(crate) allow_command_routes: bool,
+    /// Let routes that callers apply send to loopback, link-local and private addresses
+    #[arg(long)]
+    pub(crate) allow_private_webhooks: bool,
     /// Let time stand still until POST /_trestle/move-clock moves it; for tests
     #[arg(long)]
     pub(crate) virtual_clock: bool,

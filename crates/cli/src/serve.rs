@@ -37,7 +37,8 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let db = open(&storage, &clock, config)?;
     models::begin(&db, &config.storage.models)?;
     let workers = route_workers()?;
-    let routes = Routes::open(&db, workers.handle(), config.storage.routes.as_deref());
+    let trust = settings::trust(config);
+    let routes = Routes::open(&db, workers.handle(), &config.storage, trust);
     let routes = workers.block_on(routes)?;
     let administration = ServerAdministration {
         routes: Arc::clone(&routes),

@@ -67,11 +67,9 @@ fn poll(text: &str) -> Result<Duration, String> {
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let text = read(&flags.file)?;
     let models = models(flags, &text)?;
-    let doors = Openings {
-        queues: None,
-        surroundings: Surroundings::of_process(Arc::new(SystemClock::new())),
-    };
-    let routes = doors.read(&text, &models);
+    let surroundings = Surroundings::of_process(Arc::new(SystemClock::new()));
+    let doors = Openings::new(None, surroundings);
+    let routes = doors.read(&text, &models, true);
     let shown = flags.file.display();
     let routes =
         routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {}", why.join("\n"))))?;

@@ -1,7 +1,9 @@
 //! The routes of a server: those in its models, and those of the route file that was applied.
 
+use crate::config::StorageConfig;
 use crate::exit::{Code, Failure};
 use crate::routes::doors::Openings;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use trestle_binding::BindError;
 use trestle_embedded::{Embedded, Models, RouteSetup};
 use trestle_events::{ApplyError, ModelTyper, Route, Router};
 use trestle_model::Model;
-use trestle_targets::Surroundings;
+use trestle_targets::{Surroundings, Trust};
 
 /// How often to look for changes without having been told of any.
 const POLL: Duration = Duration::from_secs(1);
@@ -24,6 +26,8 @@ pub(super) struct Routes {
     typer: Arc<ModelTyper>,
     doors: Arc<Openings>,
     workers: Handle,
+    /// The files that the server was started with: what they say, the operator says.
+    given: Vec<String>,
     /// Held while routes are applied, so that what is stored is what is in effect.
     applying: tokio::sync::Mutex<()>,
 }
@@ -33,13 +37,14 @@ impl Routes {
     pub(super) async fn open(
         db: &Embedded,
         workers: &Handle,
-        file: Option<&Path>,
+        storage: &StorageConfig,
+        trust: Trust,
     ) -> Result<Arc<Self>, Failure> {
+        let file = storage.routes.as_deref();
         let typer = Arc::new(ModelTyper::default());
-        let doors = Arc::new(Openings {
-            queues: Some(db.queues().clone()),
-            surroundings: Surroundings::of_process(Arc::clone(db.clock())),
-        });
+        let surroundings = Surroundings::of_process(Arc::clone(db.clock()));
+        let doors = Openings::trusting(Some(db.queues().clone()), surroundings, trust);
+        let doors = Arc::new(doors);
         let router = db.start_router(RouteSetup {
             typer: Arc::clone(&typer) as _,
             doors: Arc::clone(&doors) as _,
@@ -54,6 +59,7 @@ impl Routes {
             typer,
             doors,
             workers: workers.clone(),
+            given: given(storage)?,
             applying: tokio::sync::Mutex::default(),
         });
         match file {
@@ -68,8 +74,7 @@ impl Routes {
 
     async fn apply_file(&self, file: &Path) -> Result<(), Failure> {
         let shown = file.display();
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::usage(format!("cannot read the route file {shown}: {error}")))?;
+        let text = read("route file", file)?;
         self.refresh(Some(text)).await.map_err(|error| match error {
             RoutesError::Unsound(problems) => {
                 Failure::new(Code::BadModel, format!("{shown}: {}", problems.join("\n")))
@@ -103,8 +108,10 @@ impl Routes {
             Some(_) => None,
             None => self.router.file().await?,
         };
-        let routes = self.gather(text.as_deref().or(stored.as_deref()));
-        let applied = self.router.apply(routes.map_err(RoutesError::Unsound)?).await;
+        let gathered = self.gather(text.as_deref().or(stored.as_deref()));
+        let (routes, trusted) = gathered.map_err(RoutesError::Unsound)?;
+        self.doors.trust(trusted);
+        let applied = self.router.apply(routes).await;
         applied.map_err(|error| match error {
             ApplyError::Routes(faults) => RoutesError::Unsound(faults),
             error => RoutesError::Failed(error.to_string()),
@@ -115,9 +122,15 @@ impl Routes {
         Ok(())
     }
 
-    /// The routes of all models and of a route file; or what is wrong with them. Changes are typed by these models from
-    /// here on.
-    fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, Vec<String>> {
+    /// Whether a text is that of a file which the server was started with. What came over the network is not, also after it was
+    /// stored.
+    fn is_given(&self, text: &str) -> bool {
+        self.given.iter().any(|given| given == text)
+    }
+
+    /// The routes of all models and of a route file, and the names of those that the operator wrote down; or what is wrong with
+    /// them. Changes are typed by these models from here on.
+    fn gather(&self, text: Option<&str>) -> Result<(Vec<Route>, HashSet<String>), Vec<String>> {
         let stored = self.models();
         let names = stored.list().into_iter().map(|summary| summary.name);
         let mut models: Vec<(String, Arc<Model>)> = Vec::new();
@@ -136,17 +149,20 @@ impl Routes {
         self.typer
             .set(stored.versions().map_err(|error| vec![error.to_string()])?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
-        let mut routes = Vec::new();
+        let (mut routes, mut trusted) = (Vec::new(), HashSet::new());
         for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
-            routes.extend(self.doors.read(text, &known)?);
+            let is_trusted = self.is_given(text);
+            let read = self.doors.read(text, &known, is_trusted)?;
+            trusted.extend(read.iter().filter(|_| is_trusted).map(|route| route.name.clone()));
+            routes.extend(read);
         }
-        Ok(routes)
+        Ok((routes, trusted))
     }
 
     /// What is wrong with the routes in a model, if anything is.
     pub(super) fn unsound(&self, text: &str) -> Option<Vec<String>> {
         let model = trestle_model::load(text).model.map(Arc::new)?;
-        self.doors.read(text, &[model]).err()
+        self.doors.read(text, &[model], self.is_given(text)).err()
     }
 
     /// The models of the server.
@@ -180,6 +196,18 @@ impl Routes {
     pub(super) fn follow_models(&self) {
         self.workers.block_on(self.resume());
     }
+}
+
+/// The texts of the files that the server was started with.
+fn given(storage: &StorageConfig) -> Result<Vec<String>, Failure> {
+    let models = storage.models.iter().map(|file| read("model file", file));
+    let routes = storage.routes.iter().map(|file| read("route file", file));
+    models.chain(routes).collect()
+}
+
+fn read(what: &str, file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("cannot read the {what} {}: {error}", file.display())))
 }
 
 /// Why routes did not take effect.

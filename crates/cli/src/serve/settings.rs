@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::EngineOptions;
 use trestle_server::{AccessKey, CorsOrigins, Limits, Settings, TlsFiles};
+use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
 
@@ -87,6 +88,14 @@ fn endpoint(config: &Config) -> String {
     let defaults = Settings::default();
     let host = config.server.host.as_ref().unwrap_or(&defaults.host);
     format!("{host}:{}", config.server.port.unwrap_or(defaults.port))
+}
+
+/// What routes may use that callers apply.
+pub(super) fn trust(config: &Config) -> Trust {
+    Trust {
+        commands_and_secrets: config.routes.allow_commands.unwrap_or(false),
+        private_addresses: config.routes.allow_private_webhooks.unwrap_or(false),
+    }
 }
 
 pub(super) fn server(config: &Config) -> Result<Settings, Failure> {

@@ -93,9 +93,9 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
     let (code, _) = server.stop();
     assert_eq!(code, Some(0));
 
-    // Without the flag it goes on with what it knows.
+    // It goes on with what it knows; commands need the file again, or a setting.
     std::fs::remove_file(directory.join("closed")).unwrap();
-    let server = start(directory, &serve);
+    let server = start(directory, &[&serve[..], &["--allow-command-routes"]].concat());
     let (_, listed) = admin(&server, "list-dead-letters", json!({"route": "saved"}));
     let letter = &listed["dead_letters"][0];
     assert_eq!(
@@ -121,7 +121,10 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
 #[test]
 fn routes_are_applied_and_removed_while_the_server_runs_and_mistakes_change_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        home.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     server.call("CreateTable", TABLE);
     let (code, _) = admin(&server, "apply-routes", json!({"text": ROUTES}));
     assert_eq!(code, 200);
@@ -168,7 +171,10 @@ fn routes_are_applied_and_removed_while_the_server_runs_and_mistakes_change_noth
 #[test]
 fn a_models_routes_come_and_go_with_it_and_know_its_entities() {
     let home = tempfile::tempdir().unwrap();
-    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        home.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     let model = r#"
 model = "shop"
 [table.things]
@@ -207,4 +213,60 @@ target = { command = ["sh", "-c", "cat >> saved"] }
     assert!(!saved(home.path()).contains("user"));
     assert_eq!(admin(&server, "remove-model", json!({"name": "shop"})).0, 200);
     assert_eq!(admin(&server, "list-routes", json!({})).1, json!({"routes": []}));
+}
+
+const HOOK: &str = "[route.hook]\ntable = \"things\"\ntarget = { webhook = \"http://127.0.0.1:9/\" }\n";
+
+#[test]
+fn a_caller_cannot_make_the_server_run_a_command_read_a_secret_or_call_its_own_network() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0"];
+    let server = start(home.path(), &serve);
+    server.call("CreateTable", TABLE);
+    let secret = HOOK.replace(
+        "/\" }",
+        "/\", headers = { X-Key = { env = \"TRESTLE__AUTH__SECRET_KEY\" } } }",
+    );
+    for (routes, way_out) in [
+        (ROUTES, "--allow-command-routes"),
+        (&*secret, "--allow-command-routes"),
+        (HOOK, "--allow-private-webhooks"),
+    ] {
+        let (code, why) = admin(&server, "apply-routes", json!({"text": routes}));
+        assert_eq!((code, &why["code"]), (400, &"unsound".into()), "{why}");
+        assert!(why["message"].as_str().unwrap().contains(way_out), "{why}");
+    }
+    // Neither may a model bring such a route.
+    let model = format!(
+        "model = \"things\"\n[table.things]\nkey = [\"pk\"]\nopen = true\nstream = \"new-and-old-images\"\n{ROUTES}"
+    );
+    let (code, why) = admin(&server, "apply-model", json!({"text": model}));
+    assert!(
+        code == 400 && why.to_string().contains("--allow-command-routes"),
+        "{why}"
+    );
+    put(&server, "one");
+    server.stop();
+    assert_eq!(saved(home.path()), "");
+}
+
+#[test]
+fn what_a_caller_was_allowed_is_not_trusted_by_a_server_that_does_not_allow_it() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0"];
+    let server = start(home.path(), &[&serve[..], &["--allow-command-routes"]].concat());
+    server.call("CreateTable", TABLE);
+    assert_eq!(admin(&server, "apply-routes", json!({"text": ROUTES})).0, 200);
+    put(&server, "one");
+    until("the first change", || saved(home.path()).contains("\"one\""));
+    server.stop();
+    let server = start(home.path(), &serve);
+    put(&server, "two");
+    let (_, log) = server.stop();
+    assert!(log.contains("--allow-command-routes"), "{log}");
+    assert!(!saved(home.path()).contains("\"two\""));
+    // What the operator names is trusted again, and nothing was lost.
+    std::fs::write(home.path().join("routes.toml"), ROUTES).unwrap();
+    let _server = start(home.path(), &[&serve[..], &["--routes", "routes.toml"]].concat());
+    until("the second change", || saved(home.path()).contains("\"two\""));
 }
