@@ -35,6 +35,7 @@ pub(crate) struct ServerConfig {
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
     pub(crate) connections_max: Option<usize>,
+    pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
     pub(crate) shutdown_seconds: Option<u64>,
 }
@@ -145,6 +146,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             tls_key: flags.tls_key.clone(),
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
+            memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },
         storage: StorageConfig {

@@ -1,10 +1,10 @@
 //! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
 
 use crate::admin;
+use crate::admission::{Admission, Throttled};
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
-use crate::compress::{self, InflateError};
 use crate::dispatch;
 use crate::metrics::{self, Metrics};
 use crate::migrations::{self, MigrationKeeper};
@@ -14,11 +14,11 @@ use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
 use crate::routes::{self, RouteKeeper};
 use crate::settings::{CorsOrigins, Limits, Settings};
+use crate::upload::Upload;
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 use trestle_api::{Database, Error, ErrorKind};
@@ -63,6 +63,7 @@ pub(crate) struct Service {
     pub(crate) database: Arc<dyn Database>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
     verifier: Option<Verifier>,
     movable_clock: Option<Arc<VirtualClock>>,
     backups: Option<Backups>,
@@ -88,6 +89,7 @@ impl Service {
             database,
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
+            admission: Admission::new(&settings.limits),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             movable_clock: hooks.movable_clock,
             backups: hooks
@@ -104,10 +106,9 @@ impl Service {
     }
 
     /// Answers a request; whatever is wrong with it, there is an answer.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ReplyBody> {
+    pub(crate) async fn answer(&self, head: Parts, body: Upload) -> Response<ReplyBody> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
-        let (head, body) = request.into_parts();
         let answer = self.route(&head, body, received, &id).await;
         tracing::trace!(method = %head.method, path = head.uri.path(), status = answer.status().as_u16(), %id, "answered");
         answer.into_response(&head.headers, &id, &self.cors)
@@ -119,7 +120,7 @@ impl Service {
         format!("{scheme}://{}", host.unwrap_or(&self.address))
     }
 
-    async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Reply {
+    async fn route(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
         match (&head.method, head.uri.path()) {
             (&Method::POST, "/") => match self.operation(head, body, received, id).await {
                 Ok(answer) => answer.in_type_of(&head.headers),
@@ -171,82 +172,82 @@ impl Service {
     async fn operation(
         &self,
         head: &Parts,
-        body: Incoming,
+        body: Upload,
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
         if !is_json(&head.headers) {
+            body::discard(body);
             return Err(Refused::NotAnOperation);
         }
-        let sent = self.read(head, body).await?;
         if let Some(name) = queues::target(&head.headers) {
-            return self.queue_operation(name, head, sent, received, id).await;
+            return self.queue_operation(name, head, body, received, id).await;
         }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
-        let operation = dispatch::target(target)?;
-        self.verify(head, &sent)?;
-        let plain = self.inflate(head, sent)?;
-        Ok(dispatch::execute(self, operation, &plain, received, id).await)
+        let operation = match dispatch::target(target) {
+            Ok(operation) => operation,
+            Err(error) => {
+                body::discard(body);
+                return Err(error.into());
+            }
+        };
+        let asked = self.receive(head, body).await?;
+        Ok(dispatch::execute(self, operation, asked, received, id).await)
     }
 
     async fn queue_operation(
         &self,
         name: &str,
         head: &Parts,
-        sent: Bytes,
+        body: Upload,
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
         let Some(queues) = &self.queues else {
+            body::discard(body);
             return Ok(queues::no_queues());
         };
-        self.verify(head, &sent)?;
-        let plain = self.inflate(head, sent)?;
-        Ok(queues::execute(self, queues, name, head, &plain, received, id).await)
+        let asked = self.receive(head, body).await?;
+        Ok(queues::execute(self, queues, name, head, &asked.body, received, id).await)
     }
 
-    async fn clock(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
+    async fn clock(&self, head: &Parts, body: Upload) -> Result<Reply, Refused> {
         let Some(clock) = &self.movable_clock else {
             return Ok(admin::no_movable_clock());
         };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
+        let sent = self.read_signed(head, body).await?;
         Ok(admin::clock(clock, &head.method, &sent))
     }
 
-    async fn backup(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
+    async fn backup(&self, head: &Parts, body: Upload) -> Result<Reply, Refused> {
         let Some(backups) = &self.backups else {
             return Ok(backup::no_backups());
         };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
+        self.read_signed(head, body).await?;
         Ok(backups.answer())
     }
 
-    async fn models(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
+    async fn models(&self, head: &Parts, body: Upload) -> Result<Reply, Refused> {
         let Some(keeper) = &self.models else {
             return Ok(models::no_models());
         };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
+        let sent = self.read_signed(head, body).await?;
         Ok(models::answer(keeper, head, &sent).await)
     }
 
-    async fn migrations(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
+    async fn migrations(&self, head: &Parts, body: Upload) -> Result<Reply, Refused> {
         let Some(keeper) = &self.migrations else {
             return Ok(migrations::no_migrations());
         };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
+        let sent = self.read_signed(head, body).await?;
         Ok(migrations::answer(keeper, head, &sent).await)
     }
 
-    async fn routes(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
+    async fn routes(&self, head: &Parts, body: Upload) -> Result<Reply, Refused> {
         let Some(keeper) = &self.routes else {
             return Ok(routes::no_routes());
         };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
+        let sent = self.read_signed(head, body).await?;
         Ok(routes::answer(keeper, head, &sent).await)
     }
 
@@ -254,36 +255,35 @@ impl Service {
         let routes = self.routes.as_ref().map(|keeper| keeper.router().status());
         let migrations = self.migrations.as_ref().map(|keeper| keeper.figures());
         self.metrics.render()
+            + &metrics::admission::render(&self.admission)
             + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default())
     }
 
-    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {
-        let waits = head.headers.contains_key(header::EXPECT);
-        Ok(body::read(body, waits, self.limits.body_bytes_max, self.limits.body_read).await?)
+    /// The body of a request to the administration.
+    async fn read_signed(&self, head: &Parts, body: Upload) -> Result<Bytes, Refused> {
+        Ok(self.receive(head, body).await?.body)
     }
 
-    fn verify(&self, head: &Parts, sent: &[u8]) -> Result<(), Refused> {
-        match &self.verifier {
-            Some(verifier) => Ok(verifier.verify(head, sent)?),
-            None => Ok(()),
-        }
+    pub(crate) async fn read(&self, body: Upload) -> Result<Bytes, Refused> {
+        Ok(body::read(body, self.limits.body_bytes_max, self.limits.body_read).await?)
     }
 
-    fn inflate(&self, head: &Parts, sent: Bytes) -> Result<Bytes, Refused> {
-        if !compress::is_gzip(&head.headers) {
-            return Ok(sent);
+    pub(crate) fn verifier(&self) -> Option<&Verifier> {
+        self.verifier.as_ref()
+    }
+
+    fn count(&self, refused: &Refused) {
+        match refused {
+            Refused::Throttled => self.admission.counts.throttle(),
+            Refused::TooSlow => self.admission.counts.give_up_body(),
+            _ => {}
         }
-        compress::inflate(&sent, self.limits.body_bytes_max).map_err(|error| match error {
-            InflateError::TooLarge => Refused::TooLarge,
-            InflateError::Malformed => Refused::Error(Error::serialization(
-                "The request's Content-Encoding is gzip, but its body is not.",
-            )),
-        })
     }
 
     fn refuse(&self, refused: Refused, id: &str) -> Reply {
         self.metrics.refused();
+        self.count(&refused);
         let answer = refused.answer(self.limits.body_bytes_max);
         tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
         answer
@@ -301,6 +301,8 @@ pub(crate) enum Refused {
     TooSlow,
     #[error("the body could not be read")]
     Broken,
+    #[error("there is no memory for it")]
+    Throttled,
     #[error("{0}")]
     Error(#[from] Error),
 }
@@ -319,6 +321,7 @@ impl Refused {
             Refused::Broken => {
                 Reply::text(StatusCode::BAD_REQUEST, "The request body could not be read.\n").closing()
             }
+            Refused::Throttled => dispatch::error_answer(&Error::throttled()),
             Refused::Error(error) => dispatch::error_answer(error),
         }
     }
@@ -330,7 +333,14 @@ impl From<BodyError> for Refused {
             BodyError::TooLarge => Refused::TooLarge,
             BodyError::TooSlow => Refused::TooSlow,
             BodyError::Broken => Refused::Broken,
+            BodyError::Throttled => Refused::Throttled,
         }
+    }
+}
+
+impl From<Throttled> for Refused {
+    fn from(Throttled: Throttled) -> Self {
+        Refused::Throttled
     }
 }
 
