@@ -37,6 +37,7 @@ pub(crate) struct ServerConfig {
     pub(crate) cors: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
     pub(crate) connections_max: Option<usize>,
+    pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
     pub(crate) shutdown_seconds: Option<u64>,
 }
@@ -156,6 +157,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
             allowed_hosts: flags.allowed_hosts.clone(),
+            memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },
         storage: StorageConfig {

@@ -2,7 +2,7 @@
 //!
 //! A request is signed in its `Authorization` header or, presigned, in its query string. Both are read into one
 //! [`Claim`]; the [`Verifier`] then asks in AWS's order: is the claim complete, is its time near ours, is the key
-//! known, does the signature match what we compute ourselves.
+//! known, does the signature match what we compute ourselves. Only the last question needs the body.
 
 mod claim;
 
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
-use trestle_sigv4::{AccessKey, Moment, equal_in_constant_time, sha256, signature, string_to_sign};
+use trestle_sigv4::{AccessKey, Moment, equal_in_constant_time, signature, string_to_sign};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
@@ -41,8 +41,8 @@ impl Verifier {
         Some(Verifier { secrets, clock })
     }
 
-    /// Accepts a request that one of the keys signed. `body` is the body as it was sent, before inflation.
-    pub(crate) fn verify(&self, head: &Parts, body: &[u8]) -> Result<(), Error> {
+    /// Accepts a head whose claim is complete, in time, and made with one of the keys.
+    pub(crate) fn examine(&self, head: &Parts) -> Result<Examined<'_>, Error> {
         let claim = Claim::read(head)?;
         let service = match crate::queues::target(&head.headers) {
             Some(_) => SQS,
@@ -55,21 +55,7 @@ impl Verifier {
             .secrets
             .get(&claim.key_id)
             .ok_or_else(Error::unrecognized_client)?;
-        let payload_hash = sha256(body);
-        check_announced_hash(head, &payload_hash)?;
-        let covered = string_to_sign(
-            head,
-            &claim.signed_headers,
-            &payload_hash,
-            claim.signed_at,
-            &claim.scope,
-        );
-        let expected = signature(secret, &claim.scope, &covered);
-        if equal_in_constant_time(&expected, &claim.signature) {
-            Ok(())
-        } else {
-            Err(Error::invalid_signature())
-        }
+        Ok(Examined { claim, secret })
     }
 
     fn check_time(&self, claim: &Claim) -> Result<(), Error> {
@@ -92,6 +78,33 @@ impl Verifier {
             )));
         }
         Ok(())
+    }
+}
+
+/// A claim whose key is known and whose time is right. Whether its signature is right depends on the body.
+pub(crate) struct Examined<'a> {
+    claim: Claim,
+    secret: &'a str,
+}
+
+impl Examined<'_> {
+    /// Accepts a request that was signed with the key. `payload_hash` is that of the body as it was sent, before inflation.
+    pub(crate) fn verify(&self, head: &Parts, payload_hash: &str) -> Result<(), Error> {
+        let claim = &self.claim;
+        check_announced_hash(head, payload_hash)?;
+        let covered = string_to_sign(
+            head,
+            &claim.signed_headers,
+            payload_hash,
+            claim.signed_at,
+            &claim.scope,
+        );
+        let expected = signature(self.secret, &claim.scope, &covered);
+        if equal_in_constant_time(&expected, &claim.signature) {
+            Ok(())
+        } else {
+            Err(Error::invalid_signature())
+        }
     }
 }
 

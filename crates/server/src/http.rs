@@ -1,10 +1,10 @@
 //! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
 
 use crate::administration;
+use crate::admission::{Admission, Throttled};
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
-use crate::compress::{self, InflateError};
 use crate::cors;
 use crate::dispatch;
 use crate::hosts::Hosts;
@@ -13,11 +13,11 @@ use crate::queues;
 use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
+use crate::upload::Upload;
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -55,6 +55,7 @@ pub(crate) struct Service {
     pub(crate) database: Arc<dyn Database>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -78,6 +79,7 @@ impl Service {
             database,
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
+            admission: Admission::new(&settings.limits),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
@@ -92,10 +94,9 @@ impl Service {
     }
 
     /// Answers a request; whatever is wrong with it, there is an answer.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ReplyBody> {
+    pub(crate) async fn answer(&self, head: Parts, body: Upload) -> Response<ReplyBody> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
-        let (head, body) = request.into_parts();
         let path = head.uri.path();
         let (answer, cors) = match administration::call_name(path) {
             Some(name) => (self.administer(name, &head, body, &id).await, &NO_ORIGIN),
@@ -111,8 +112,9 @@ impl Service {
         format!("{scheme}://{}", host.unwrap_or(&self.address))
     }
 
-    async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Reply {
+    async fn route(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
         if let Err(refused) = self.check_host(head) {
+            body::discard(body);
             return self.refuse(refused, id);
         }
         match (&head.method, head.uri.path()) {
@@ -139,54 +141,63 @@ impl Service {
     async fn operation(
         &self,
         head: &Parts,
-        body: Incoming,
+        body: Upload,
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
         if !is_json(&head.headers) {
+            body::discard(body);
             return Err(Refused::NotAnOperation);
         }
-        self.check_origin(head)?;
-        let sent = self.read(head, body).await?;
+        if let Err(refused) = self.check_origin(head) {
+            body::discard(body);
+            return Err(refused);
+        }
         if let Some(name) = queues::target(&head.headers) {
-            return self.queue_operation(name, head, sent, received, id).await;
+            return self.queue_operation(name, head, body, received, id).await;
         }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
-        let operation = dispatch::target(target)?;
-        self.verify(head, &sent)?;
-        let plain = self.inflate(head, sent)?;
-        Ok(dispatch::execute(self, operation, &plain, received, id).await)
+        let operation = match dispatch::target(target) {
+            Ok(operation) => operation,
+            Err(error) => {
+                body::discard(body);
+                return Err(error.into());
+            }
+        };
+        let asked = self.receive(head, body).await?;
+        Ok(dispatch::execute(self, operation, asked, received, id).await)
     }
 
     async fn queue_operation(
         &self,
         name: &str,
         head: &Parts,
-        sent: Bytes,
+        body: Upload,
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
         let Some(queues) = &self.queues else {
+            body::discard(body);
             return Ok(queues::no_queues());
         };
-        self.verify(head, &sent)?;
-        let plain = self.inflate(head, sent)?;
-        Ok(queues::execute(self, queues, name, head, &plain, received, id).await)
+        let asked = self.receive(head, body).await?;
+        Ok(queues::execute(self, queues, name, head, &asked.body, received, id).await)
     }
 
     /// A call of the administration.
-    async fn administer(&self, name: &str, head: &Parts, body: Incoming, id: &str) -> Reply {
+    async fn administer(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Reply {
         match self.administered(name, head, body).await {
             Ok(answer) => answer,
             Err(refused) => self.refuse(refused, id),
         }
     }
 
-    async fn administered(&self, name: &str, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
-        self.check_host(head)?;
-        administration::admit(head, &self.origin_of(host(head)))?;
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
+    async fn administered(&self, name: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
+        if let Err(refused) = self.admit(head) {
+            body::discard(body);
+            return Err(refused);
+        }
+        let sent = self.receive(head, body).await?.body;
         if name == BACKUP {
             return Ok(self
                 .backups
@@ -197,6 +208,12 @@ impl Service {
             Some(administration) => Ok(administration::answer(administration, name, &sent).await),
             None => Ok(administration::none()),
         }
+    }
+
+    /// Refuses a call that a web page may have sent.
+    fn admit(&self, head: &Parts) -> Result<(), Refused> {
+        self.check_host(head)?;
+        Ok(administration::admit(head, &self.origin_of(host(head)))?)
     }
 
     /// Refuses a request that a web page sent under a name of its own.
@@ -233,36 +250,30 @@ impl Service {
         let migrations =
             administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
         self.metrics.render()
+            + &metrics::admission::render(&self.admission)
             + &metrics::routes::render(&routes.unwrap_or_default().routes)
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
     }
 
-    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {
-        let waits = head.headers.contains_key(header::EXPECT);
-        Ok(body::read(body, waits, self.limits.body_bytes_max, self.limits.body_read).await?)
+    pub(crate) async fn read(&self, body: Upload) -> Result<Bytes, Refused> {
+        Ok(body::read(body, self.limits.body_bytes_max, self.limits.body_read).await?)
     }
 
-    fn verify(&self, head: &Parts, sent: &[u8]) -> Result<(), Refused> {
-        match &self.verifier {
-            Some(verifier) => Ok(verifier.verify(head, sent)?),
-            None => Ok(()),
-        }
+    pub(crate) fn verifier(&self) -> Option<&Verifier> {
+        self.verifier.as_ref()
     }
 
-    fn inflate(&self, head: &Parts, sent: Bytes) -> Result<Bytes, Refused> {
-        if !compress::is_gzip(&head.headers) {
-            return Ok(sent);
+    fn count(&self, refused: &Refused) {
+        match refused {
+            Refused::Throttled => self.admission.counts.throttle(),
+            Refused::TooSlow => self.admission.counts.give_up_body(),
+            _ => {}
         }
-        compress::inflate(&sent, self.limits.body_bytes_max).map_err(|error| match error {
-            InflateError::TooLarge => Refused::TooLarge,
-            InflateError::Malformed => Refused::Error(Error::serialization(
-                "The request's Content-Encoding is gzip, but its body is not.",
-            )),
-        })
     }
 
     fn refuse(&self, refused: Refused, id: &str) -> Reply {
         self.metrics.refused();
+        self.count(&refused);
         let answer = refused.answer(self.limits.body_bytes_max);
         tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
         answer
@@ -295,6 +306,8 @@ pub(crate) enum Refused {
     TooSlow,
     #[error("the body could not be read")]
     Broken,
+    #[error("there is no memory for it")]
+    Throttled,
     #[error("{0}")]
     Error(#[from] Error),
     #[error("{0}")]
@@ -315,6 +328,7 @@ impl Refused {
             Refused::Broken => {
                 Reply::text(StatusCode::BAD_REQUEST, "The request body could not be read.\n").closing()
             }
+            Refused::Throttled => dispatch::error_answer(&Error::throttled()),
             Refused::Error(error) => dispatch::error_answer(error),
             Refused::Call(error) => administration::refusal(error),
         }
@@ -327,7 +341,14 @@ impl From<BodyError> for Refused {
             BodyError::TooLarge => Refused::TooLarge,
             BodyError::TooSlow => Refused::TooSlow,
             BodyError::Broken => Refused::Broken,
+            BodyError::Throttled => Refused::Throttled,
         }
+    }
+}
+
+impl From<Throttled> for Refused {
+    fn from(Throttled: Throttled) -> Self {
+        Refused::Throttled
     }
 }
 

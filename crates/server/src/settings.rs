@@ -7,6 +7,9 @@ use trestle_sigv4::AccessKey;
 /// The largest request DynamoDB takes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// The memory for requests and answers, unless it is set.
+pub const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// Where to listen, whom to trust and how much to put up with.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -74,6 +77,10 @@ pub struct Limits {
     pub idle: Duration,
     /// Time for a request's body to arrive.
     pub body_read: Duration,
+    /// Memory for bodies that arrive, requests that are executed and answers that are not read yet, all together.
+    pub memory_bytes_max: usize,
+    /// How long a request waits for memory before it is refused as throttled.
+    pub admission: Duration,
     /// Time for accepted requests to finish when the server stops.
     pub shutdown: Duration,
 }
@@ -85,6 +92,8 @@ impl Default for Limits {
             connections_max: 16_384,
             idle: Duration::from_secs(60),
             body_read: Duration::from_secs(60),
+            memory_bytes_max: MEMORY_BYTES_MAX,
+            admission: Duration::from_secs(5),
             shutdown: Duration::from_secs(10),
         }
     }

@@ -7,10 +7,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::EngineOptions;
-use trestle_server::{AccessKey, CorsOrigins, Limits, Settings, TlsFiles};
+use trestle_server::{AccessKey, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};
 use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
+
+/// The least memory for requests and answers.
+const MEMORY_MB_MIN: usize = 64;
 
 /// Where the data is.
 #[derive(Debug)]
@@ -116,9 +119,21 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
             // Without any patience no request could ever arrive.
             idle: seconds(server.idle_seconds, limits.idle).max(Duration::from_secs(1)),
             shutdown: seconds(server.shutdown_seconds, limits.shutdown),
+            memory_bytes_max: memory(server.memory_mb)?,
             ..limits
         },
     })
+}
+
+/// Half of it must hold the largest body and leave room for others.
+fn memory(megabytes: Option<usize>) -> Result<usize, Failure> {
+    match megabytes {
+        None => Ok(MEMORY_BYTES_MAX),
+        Some(megabytes) if megabytes < MEMORY_MB_MIN => Err(Failure::usage(format!(
+            "server.memory_mb is {megabytes}; it must be at least {MEMORY_MB_MIN}"
+        ))),
+        Some(megabytes) => Ok(megabytes.saturating_mul(1024 * 1024)),
+    }
 }
 
 fn access_keys(auth: &AuthConfig) -> Result<Vec<AccessKey>, Failure> {
@@ -191,6 +206,16 @@ mod tests {
         assert_eq!(server(&config).unwrap().access_keys.len(), 1);
         config.server.tls_key = Some("k".into());
         assert!(server(&config).is_err());
+    }
+
+    #[test]
+    fn memory_for_less_than_a_few_requests_is_refused() {
+        let mut config = Config::default();
+        assert_eq!(server(&config).unwrap().limits.memory_bytes_max, MEMORY_BYTES_MAX);
+        config.server.memory_mb = Some(MEMORY_MB_MIN - 1);
+        assert!(server(&config).is_err());
+        config.server.memory_mb = Some(100);
+        assert_eq!(server(&config).unwrap().limits.memory_bytes_max, 100 << 20);
     }
 
     #[test]
