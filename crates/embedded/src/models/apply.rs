@@ -56,8 +56,10 @@ impl Models {
         let Some(model) = loaded.model else {
             return Err(BindError::Unsound(loaded.problems));
         };
-        // What an earlier version left behind goes first: two versions are easier to tell apart than three.
-        self.clear_all(model.name())?;
+        if !options.dry_run {
+            // What an earlier version left behind goes first: two versions are easier to tell apart than three.
+            self.clear_all(model.name())?;
+        }
         let held = self.held.lock().clone();
         let (before, others): (Vec<Held>, Vec<Held>) = held
             .into_iter()
@@ -170,7 +172,7 @@ impl Models {
     }
 
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
-        if work.options.fill && !work.waiting.is_empty() {
+        if work.options.fill && work.makes_heads() {
             // A head that stands for an older row before the model takes effect was set there by a client.
             let heads = heads_set_back(&self.engine.view(), &work.model, self.clock.now())?;
             work.set_back = heads.into_iter().collect();
