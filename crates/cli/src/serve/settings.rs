@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_embedded::EngineOptions;
+use trestle_embedded::{Durability as StoreDurability, EngineOptions, StoreSettings};
 use trestle_server::{AccessKey, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};
 use trestle_targets::Trust;
 
@@ -19,10 +19,7 @@ const MEMORY_MB_MIN: usize = 64;
 #[derive(Debug)]
 pub(super) enum Storage {
     Memory,
-    Directory {
-        path: PathBuf,
-        settings: trestle_store::Settings,
-    },
+    Directory { path: PathBuf, settings: StoreSettings },
 }
 
 impl fmt::Display for Storage {
@@ -32,8 +29,8 @@ impl fmt::Display for Storage {
             Storage::Directory { path, settings } => {
                 write!(f, "data in {}", path.display())?;
                 match settings.durability {
-                    trestle_store::Durability::Fsync => Ok(()),
-                    trestle_store::Durability::Buffered => f.write_str(", buffered"),
+                    StoreDurability::Fsync => Ok(()),
+                    StoreDurability::Buffered => f.write_str(", buffered"),
                 }
             }
         }
@@ -45,11 +42,11 @@ pub(super) fn storage(config: &Config) -> Storage {
     if storage.in_memory == Some(true) {
         return Storage::Memory;
     }
-    let mut settings = trestle_store::Settings::default();
+    let mut settings = StoreSettings::default();
     if let Some(durability) = storage.durability {
         settings.durability = match durability {
-            Durability::Fsync => trestle_store::Durability::Fsync,
-            Durability::Buffered => trestle_store::Durability::Buffered,
+            Durability::Fsync => StoreDurability::Fsync,
+            Durability::Buffered => StoreDurability::Buffered,
         };
     }
     if let Some(megabytes) = storage.cache_mb {
