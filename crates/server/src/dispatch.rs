@@ -5,6 +5,7 @@ use crate::http::Service;
 use crate::metrics::Usage;
 use crate::receive::Received;
 use crate::reply::Reply;
+use crate::role::Caller;
 use bytes::Bytes;
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub(crate) async fn execute(
 }
 
 async fn run(service: &Service, operation: OperationName, asked: Received) -> Result<Response, Error> {
-    let Received { body, work } = asked;
+    let Received { body, work, caller } = asked;
     let room = service.admission.held.room_for(operation.answer_share()).await;
     if room.is_err() {
         service.admission.counts.throttle();
@@ -57,21 +58,28 @@ async fn run(service: &Service, operation: OperationName, asked: Received) -> Re
     }
     // Nothing is waited for from here until a read is answered, so that the room is still there.
     if work.as_ref().is_some_and(WorkPermit::is_apart) {
-        let answer = run_apart(service, operation, body).await;
+        let answer = run_apart(service, operation, body, caller).await;
         drop(work);
         return answer;
     }
     let request = trestle_wire::decode(operation, &body)?;
+    caller.check(operation, &request)?;
     service.database.execute(request).await
 }
 
 /// Executes a large request on a thread of its own. It computes nothing while it waits for the commit.
-async fn run_apart(service: &Service, operation: OperationName, body: Bytes) -> Result<Response, Error> {
+async fn run_apart(
+    service: &Service,
+    operation: OperationName,
+    body: Bytes,
+    caller: Caller,
+) -> Result<Response, Error> {
     let database = Arc::clone(&service.database);
     let runtime = Handle::current();
     let answer = service.admission.work.apart(move |processor| {
         let request = trestle_wire::decode(operation, &body)?;
         drop(body);
+        caller.check(operation, &request)?;
         let answer = database.execute(request);
         drop(processor);
         runtime.block_on(answer)

@@ -181,7 +181,7 @@ impl Service {
             return Ok(queues::no_queues());
         };
         let asked = self.receive(head, body).await?;
-        Ok(queues::execute(self, queues, name, head, &asked.body, received, id).await)
+        Ok(queues::execute(self, queues, name, head, asked, received, id).await)
     }
 
     /// A call of the administration.
@@ -197,7 +197,8 @@ impl Service {
             body::discard(body);
             return Err(refused);
         }
-        let sent = self.receive(head, body).await?.body;
+        let asked = self.receive(head, body).await?;
+        asked.caller.check_call(name)?;
         if name == BACKUP {
             return Ok(self
                 .backups
@@ -205,7 +206,7 @@ impl Service {
                 .map_or_else(backup::no_backups, Backups::answer));
         }
         match &self.administration {
-            Some(administration) => Ok(administration::answer(administration, name, &sent).await),
+            Some(administration) => Ok(administration::answer(administration, name, &asked.body).await),
             None => Ok(administration::none()),
         }
     }

@@ -1,8 +1,9 @@
 //! SQS's operations: told apart by their target, and carried out by the queues.
 
+use crate::dispatch;
 use crate::http::{Service, host};
+use crate::receive::Received;
 use crate::reply::Reply;
-use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
@@ -22,7 +23,7 @@ pub(crate) async fn execute(
     queues: &Queues,
     name: &str,
     head: &Parts,
-    body: &Bytes,
+    asked: Received,
     received: Instant,
     id: &str,
 ) -> Reply {
@@ -34,7 +35,12 @@ pub(crate) async fn execute(
             return error_answer(&error);
         }
     };
-    let result = sqs::answer(queues, operation, body, &origin(service, head)).await;
+    if let Err(error) = asked.caller.check_queue(operation) {
+        service.metrics.refused();
+        tracing::warn!(id, %error, "refused a request");
+        return dispatch::error_answer(&error);
+    }
+    let result = sqs::answer(queues, operation, &asked.body, &origin(service, head)).await;
     let latency = received.elapsed();
     let metrics = service.metrics.queue_operations.of(operation);
     match &result {

@@ -7,6 +7,7 @@ use crate::auth::Examined;
 use crate::body;
 use crate::compress::{self, InflateError};
 use crate::http::{Refused, Service};
+use crate::role::Caller;
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -21,6 +22,7 @@ pub(crate) struct Received {
     pub(crate) body: Bytes,
     /// Present if the body is large.
     pub(crate) work: Option<WorkPermit>,
+    pub(crate) caller: Caller,
 }
 
 impl Service {
@@ -31,15 +33,19 @@ impl Service {
         upload.client_reads().await;
         let lease = compress::is_gzip(&head.headers).then(|| upload.lease());
         let sent = self.read(upload).await?;
-        if let Some(examined) = examined {
-            self.check_signature(&examined, head, &sent).await?;
-        }
+        let caller = match &examined {
+            Some(examined) => {
+                self.check_signature(examined, head, &sent).await?;
+                examined.caller()
+            }
+            None => Caller::ANYONE,
+        };
         let body = match lease {
             Some(lease) => self.inflated(sent, lease).await?,
             None => sent,
         };
         let work = self.admission.work.permit(&body).await?;
-        Ok(Received { body, work })
+        Ok(Received { body, work, caller })
     }
 
     /// Refuses what the head alone tells: a signature that is missing, incomplete, too old, or by an unknown key.
