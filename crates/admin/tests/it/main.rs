@@ -1,0 +1,3 @@
+//! Tests of the administration's description.
+
+mod openapi;
