@@ -6,7 +6,7 @@ use super::{StatusFlags, answered, show};
 use crate::exit::{Code, Failure};
 use crate::runtime;
 use std::io::{self, IsTerminal, Write};
-use trestle_binding::MigrationStatus;
+use trestle_binding::{MigrationStatus, counted};
 use trestle_embedded::Models;
 use trestle_server::MigrationCall;
 
@@ -48,7 +48,10 @@ pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool)
     if last.held_up {
         return Err(Failure::new(
             Code::ModelRefused,
-            format!("{} rows of model {model} cannot move", last.stuck.rows),
+            format!(
+                "{} of model {model} cannot move",
+                counted(last.stuck.rows, "row", "rows")
+            ),
         ));
     }
     Ok(())
