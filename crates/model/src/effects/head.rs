@@ -120,33 +120,39 @@ impl Step {
         seconds.is_some_and(|seconds| *seconds <= Number::from(now.as_secs()))
     }
 
-    pub(super) fn promote(&self, item: &mut Item, old: Option<&Item>, now: Timestamp) {
+    pub(super) fn promote(&self, item: &mut Arc<Item>, old: Option<&Item>, now: Timestamp) {
         // What was demoted before is to stay again. A new row's own time to live is its own.
         if let Some(ttl) = &self.ttl
             && self.head.demote.expire_after_seconds.is_some()
             && old.is_some_and(|old| old.get(ttl) == item.get(ttl))
         {
-            item.remove(ttl);
+            remove(item, ttl);
         }
         self.edit(&self.head.promote, item, now);
     }
 
-    fn demote(&self, item: &mut Item, now: Timestamp) {
+    fn demote(&self, item: &mut Arc<Item>, now: Timestamp) {
         self.edit(&self.head.demote, item, now);
     }
 
-    fn edit(&self, edit: &Edit, item: &mut Item, now: Timestamp) {
+    fn edit(&self, edit: &Edit, item: &mut Arc<Item>, now: Timestamp) {
         mark(edit, item);
         if let (Some(ttl), Some(seconds)) = (&self.ttl, edit.expire_after_seconds) {
-            item.insert(ttl.clone(), now.as_secs().saturating_add(seconds));
+            set(item, ttl, &now.as_secs().saturating_add(seconds).into());
         }
     }
 
-    /// The head that a row makes.
+    /// The head that a row makes, with room for what is derived.
     pub(super) fn content(&self, row: &Item, previous: Vec<(String, AttributeValue)>) -> Item {
+        let mut head = Item::with_capacity(row.len() + previous.len());
         let own = row.iter().filter(|(name, _)| !self.left_out.contains(name));
-        let own = own.map(|(name, value)| (name.clone(), value.clone()));
-        own.chain(previous).collect()
+        for (name, value) in own {
+            head.insert(name.clone(), value.clone());
+        }
+        for (name, value) in previous {
+            head.insert(name, value);
+        }
+        head
     }
 
     /// What the head remembers already.
@@ -180,14 +186,25 @@ impl Step {
     }
 }
 
-fn mark(edit: &Edit, item: &mut Item) {
+fn mark(edit: &Edit, item: &mut Arc<Item>) {
     for (name, value) in &edit.set {
-        if item.get(name) != Some(value) {
-            item.insert(name.clone(), value.clone());
-        }
+        set(item, name, value);
     }
     for name in &edit.remove {
-        item.remove(name);
+        remove(item, name);
+    }
+}
+
+/// Sets an attribute of a row that others may hold, too: one that changes nothing copies nothing.
+fn set(item: &mut Arc<Item>, name: &str, value: &AttributeValue) {
+    if item.get(name) != Some(value) {
+        Arc::make_mut(item).insert(name, value.clone());
+    }
+}
+
+fn remove(item: &mut Arc<Item>, name: &str) {
+    if item.contains_key(name) {
+        Arc::make_mut(item).remove(name);
     }
 }
 
@@ -295,19 +312,19 @@ fn edit_own(
 ) -> bool {
     let before = Arc::clone(item);
     match place {
-        HeadPlacement::Becomes => step.promote(Arc::make_mut(item), row.old, now),
+        HeadPlacement::Becomes => step.promote(item, row.old, now),
         // Whatever was written, it stays marked as long as it is the newest.
-        HeadPlacement::Is => mark(&step.head.promote, Arc::make_mut(item)),
-        HeadPlacement::StepsDown => step.demote(Arc::make_mut(item), now),
+        HeadPlacement::Is => mark(&step.head.promote, item),
+        HeadPlacement::StepsDown => step.demote(item, now),
         // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
         HeadPlacement::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
-            step.demote(Arc::make_mut(item), now);
+            step.demote(item, now);
         }
         HeadPlacement::Apart => {}
     }
-    *item != before
+    !Arc::ptr_eq(item, &before)
 }
 
 /// What a row's place makes of the head and of other rows of its group.
@@ -357,7 +374,7 @@ pub(super) fn succeed(
         return Ok(step.to_remember(head));
     };
     let previous = step.to_remember(&predecessor);
-    let mut demoted = Arc::unwrap_or_clone(predecessor);
+    let mut demoted = predecessor;
     step.demote(&mut demoted, ledger.now);
     ledger.put(entity, at, demoted);
     Ok(previous)
@@ -387,7 +404,7 @@ fn fall_back(
             let Some(stored) = ledger.row(successor) else {
                 return Ok(());
             };
-            let mut promoted = (*stored).clone();
+            let mut promoted = stored;
             let before = ledger.settled(successor);
             step.promote(&mut promoted, before.as_deref(), ledger.now);
             ledger.put(of_head, at, step.content(&promoted, Vec::new()));
