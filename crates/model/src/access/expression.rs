@@ -165,9 +165,7 @@ impl Expression {
         let piece = |piece: &ExpressionPiece| match piece {
             ExpressionPiece::Literal(text) => Piece::Literal(text.clone()),
             ExpressionPiece::Slot(slot, Operand::Parameter(_)) => slot.piece(),
-            ExpressionPiece::Slot(slot, Operand::Value(value)) => {
-                Piece::Literal(written(slot, value))
-            }
+            ExpressionPiece::Slot(slot, Operand::Value(value)) => Piece::Literal(written(slot, value)),
         };
         self.pieces.iter().map(piece).collect()
     }

@@ -18,6 +18,7 @@ use super::plan::Parts;
 use super::settle::Row;
 use crate::effect::{Edit, Head};
 use crate::entity::Entity;
+use crate::model::Table;
 use crate::refusal::Refusal;
 
 pub(super) use point::{point, unpoint};
@@ -36,6 +37,8 @@ pub(crate) struct Step {
     pub(super) group: Option<Group>,
     /// Whether being demoted undoes a mark of being promoted, so that no two rows ever have it.
     marks: bool,
+    /// Whether a row must be derived again that was promoted or demoted.
+    derives: bool,
 }
 
 /// How a row stands to the head of its group.
@@ -79,6 +82,7 @@ impl Step {
             ttl: table.ttl.clone(),
             group: Group::of(table, entity, &of_head.identity),
             marks: head.promote.set.iter().any(undone),
+            derives: changed_by(head, table).any(|name| is_derived_from(entity, name)),
             head: head.clone(),
         })
     }
@@ -186,6 +190,22 @@ impl Step {
     }
 }
 
+/// The attributes that being promoted or demoted may change.
+fn changed_by<'h>(head: &'h Head, table: &'h Table) -> impl Iterator<Item = &'h String> {
+    let edits = [&head.promote, &head.demote].into_iter();
+    let named = edits.flat_map(|edit| edit.set.keys().chain(&edit.remove));
+    named.chain(&table.ttl)
+}
+
+/// Whether what is derived, or whether the row is whole, depends on an attribute.
+fn is_derived_from(entity: &Entity, name: &str) -> bool {
+    let mut keys = entity.index_keys.iter();
+    keys.any(|template| !template.is_identity() && template.fields().contains(&name))
+        || entity
+            .attribute(name)
+            .is_some_and(|attribute| attribute.immutable || !attribute.optional)
+}
+
 fn mark(edit: &Edit, item: &mut Arc<Item>) {
     for (name, value) in &edit.set {
         set(item, name, value);
@@ -208,7 +228,8 @@ fn remove(item: &mut Arc<Item>, name: &str) {
     }
 }
 
-/// How a row stands to its head, and what that makes of the row itself. `item` is the row as it will be.
+/// How a row stands to its head, and what that makes of the row itself; and whether the row must be derived again. `item` is
+/// the row as it will be.
 pub(super) fn stand(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -239,8 +260,8 @@ pub(super) fn stand(
         },
         _ => HeadPlacement::Apart,
     };
-    let edited = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now));
-    Ok(Some((Standing { head: at, place }, edited)))
+    let to_derive = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now));
+    Ok(Some((Standing { head: at, place }, to_derive)))
 }
 
 /// Whether the head of its group stands for a row.
@@ -301,7 +322,7 @@ pub(super) fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
     entity.key_from(head).is_ok_and(|its| its == *key)
 }
 
-/// What a row's place makes of the row. Says whether anything.
+/// What a row's place makes of the row. Says whether it must be derived again.
 fn edit_own(
     step: &Step,
     place: HeadPlacement,
@@ -324,7 +345,7 @@ fn edit_own(
         }
         HeadPlacement::Apart => {}
     }
-    !Arc::ptr_eq(item, &before)
+    step.derives && !Arc::ptr_eq(item, &before)
 }
 
 /// What a row's place makes of the head and of other rows of its group.

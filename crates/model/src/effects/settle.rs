@@ -175,10 +175,10 @@ impl Settling<'_, '_, '_, '_> {
     /// is already so stays the same, and is not copied.
     fn own(&mut self, at: At, item: &mut Arc<Item>) -> Result<Option<head::Standing>, Stopped> {
         self.complete(at, item)?;
-        let Some((standing, edited)) = self.stand(Some(item))? else {
+        let Some((standing, to_derive)) = self.stand(Some(item))? else {
             return Ok(None);
         };
-        if edited {
+        if to_derive {
             self.derive(item, IndexKeys::Left)?;
         }
         Ok(Some(standing))
