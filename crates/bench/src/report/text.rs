@@ -25,7 +25,7 @@ pub(super) fn render(report: &Report) -> String {
     if !report.builds.is_empty() {
         section(
             &mut out,
-            "Trestle compared with the build before: now / before: share (lowest to highest of the rounds)",
+            "This build / the build before: share (lowest to highest of the rounds)",
             &builds(report),
         );
     }

@@ -124,26 +124,33 @@ impl Step {
         seconds.is_some_and(|seconds| *seconds <= Number::from(now.as_secs()))
     }
 
-    pub(super) fn promote(&self, item: &mut Arc<Item>, old: Option<&Item>, now: Timestamp) {
+    /// Makes a row the newest. Says whether anything changed.
+    pub(super) fn promote(&self, item: &mut Arc<Item>, old: Option<&Item>, now: Timestamp) -> bool {
         // What was demoted before is to stay again. A new row's own time to live is its own.
-        if let Some(ttl) = &self.ttl
-            && self.head.demote.expire_after_seconds.is_some()
-            && old.is_some_and(|old| old.get(ttl) == item.get(ttl))
-        {
-            remove(item, ttl);
-        }
-        self.edit(&self.head.promote, item, now);
+        let stays = match &self.ttl {
+            Some(ttl)
+                if self.head.demote.expire_after_seconds.is_some()
+                    && old.is_some_and(|old| old.get(ttl) == item.get(ttl)) =>
+            {
+                remove(item, ttl)
+            }
+            _ => false,
+        };
+        self.edit(&self.head.promote, item, now) || stays
     }
 
-    fn demote(&self, item: &mut Arc<Item>, now: Timestamp) {
-        self.edit(&self.head.demote, item, now);
+    /// Makes a row one that is the newest no more. Says whether anything changed.
+    fn demote(&self, item: &mut Arc<Item>, now: Timestamp) -> bool {
+        self.edit(&self.head.demote, item, now)
     }
 
-    fn edit(&self, edit: &Edit, item: &mut Arc<Item>, now: Timestamp) {
-        mark(edit, item);
-        if let (Some(ttl), Some(seconds)) = (&self.ttl, edit.expire_after_seconds) {
-            set(item, ttl, &now.as_secs().saturating_add(seconds).into());
-        }
+    fn edit(&self, edit: &Edit, item: &mut Arc<Item>, now: Timestamp) -> bool {
+        let marked = mark(edit, item);
+        let expires = match (&self.ttl, edit.expire_after_seconds) {
+            (Some(ttl), Some(seconds)) => set(item, ttl, &now.as_secs().saturating_add(seconds).into()),
+            _ => false,
+        };
+        marked || expires
     }
 
     /// The head that a row makes, with room for what is derived.
@@ -206,26 +213,34 @@ fn is_derived_from(entity: &Entity, name: &str) -> bool {
             .is_some_and(|attribute| attribute.immutable || !attribute.optional)
 }
 
-fn mark(edit: &Edit, item: &mut Arc<Item>) {
+fn mark(edit: &Edit, item: &mut Arc<Item>) -> bool {
+    let mut changed = false;
     for (name, value) in &edit.set {
-        set(item, name, value);
+        changed |= set(item, name, value);
     }
     for name in &edit.remove {
-        remove(item, name);
+        changed |= remove(item, name);
     }
+    changed
 }
 
-/// Sets an attribute of a row that others may hold, too: one that changes nothing copies nothing.
-fn set(item: &mut Arc<Item>, name: &str, value: &AttributeValue) {
-    if item.get(name) != Some(value) {
-        Arc::make_mut(item).insert(name, value.clone());
+/// Sets an attribute, unless it is so already: then a row that others hold, too, is not copied.
+fn set(item: &mut Arc<Item>, name: &str, value: &AttributeValue) -> bool {
+    let changes = item.get(name) != Some(value);
+    if changes {
+        let item = Arc::make_mut(item);
+        item.reserve(1);
+        item.insert(name, value.clone());
     }
+    changes
 }
 
-fn remove(item: &mut Arc<Item>, name: &str) {
-    if item.contains_key(name) {
+fn remove(item: &mut Arc<Item>, name: &str) -> bool {
+    let changes = item.contains_key(name);
+    if changes {
         Arc::make_mut(item).remove(name);
     }
+    changes
 }
 
 /// How a row stands to its head, and what that makes of the row itself; and whether the row must be derived again. `item` is
@@ -331,8 +346,7 @@ fn edit_own(
     item: &mut Arc<Item>,
     now: Timestamp,
 ) -> bool {
-    let before = Arc::clone(item);
-    match place {
+    let changed = match place {
         HeadPlacement::Becomes => step.promote(item, row.old, now),
         // Whatever was written, it stays marked as long as it is the newest.
         HeadPlacement::Is => mark(&step.head.promote, item),
@@ -341,11 +355,11 @@ fn edit_own(
         HeadPlacement::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
-            step.demote(item, now);
+            step.demote(item, now)
         }
-        HeadPlacement::Apart => {}
-    }
-    step.derives && !Arc::ptr_eq(item, &before)
+        HeadPlacement::Apart => false,
+    };
+    step.derives && changed
 }
 
 /// What a row's place makes of the head and of other rows of its group.
