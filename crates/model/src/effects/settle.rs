@@ -63,7 +63,11 @@ fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(),
     let table = model.known_table(waiting.table)?;
     let (old, new) = (waiting.old, waiting.new);
     let is = match (&new, waiting.entity) {
-        (Some(_), Some(known)) => Some(model.known_entity(known)?),
+        (Some(new), Some(known)) => {
+            let known = model.known_entity(known)?;
+            debug_assert_eq!(model.recognise_in(table, new).ok().flatten(), Some(known));
+            Some(known)
+        }
         (Some(new), None) => model.recognise_in(table, new)?,
         (None, _) => None,
     };
