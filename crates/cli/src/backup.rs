@@ -9,9 +9,8 @@ use download::Download;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use trestle_engine::{ArchiveError, BackupTotals, StoreSettings, backup_directory};
+use trestle_embedded::{ArchiveError, BackupTotals, StoreSettings, backup_directory, check_backup};
 use trestle_env::{Clock, SystemClock, iso_8601_millis};
-use trestle_store::archive;
 
 /// Takes a backup. The file has its name only when it is complete.
 pub(crate) fn backup(flags: &BackupFlags) -> Result<(), Failure> {
@@ -66,7 +65,7 @@ fn from_directory(directory: &Path, file: File) -> Result<BackupTotals, Failure>
 /// Checks the archive while it arrives, so that one that was cut off is noticed.
 fn from_server(flags: &BackupFlags, file: File) -> Result<BackupTotals, Failure> {
     let mut download = Download::start(flags, file)?;
-    let checked = archive::check(&mut download);
+    let checked = check_backup(&mut download);
     let written = download.finish();
     let totals = checked.map_err(|error| {
         Failure::failed(format!(

@@ -5,8 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::{logging, verify};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-use trestle_embedded::VerifyOptions;
-use trestle_engine::{ArchiveError, RestoreError, restore as restore_directory};
+use trestle_embedded::{ArchiveError, RestoreError, VerifyOptions, restore_directory};
 
 /// Makes the directory, then verifies it.
 pub(crate) fn restore(flags: &RestoreFlags) -> Result<(), Failure> {

@@ -33,7 +33,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     thread::sleep(SETTLE);
     note(
         "resident memory, idle and empty".to_owned(),
-        resident(&server),
+        resident(&server)?,
         "MB",
         progress,
     );
@@ -56,11 +56,11 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     thread::sleep(SETTLE);
     note(
         format!("resident memory after loading {named} rows"),
-        resident(&server),
+        resident(&server)?,
         "MB",
         progress,
     );
-    let peak = usage::memory(server.process.id()).unwrap_or_default().peak;
+    let peak = memory(&server)?.peak;
     note(
         format!("peak of resident memory while loading {named} rows"),
         megabytes(peak),
@@ -116,8 +116,13 @@ fn write_a_little(server: &Server, rows: u64) -> Result<(), BenchError> {
     }
 }
 
-fn resident(server: &Server) -> f64 {
-    megabytes(usage::memory(server.process.id()).unwrap_or_default().resident)
+fn resident(server: &Server) -> Result<f64, BenchError> {
+    Ok(megabytes(memory(server)?.resident))
+}
+
+fn memory(server: &Server) -> Result<usage::Memory, BenchError> {
+    let memory = usage::memory(server.process.id());
+    memory.ok_or_else(|| BenchError::new("the system does not say how much memory the server has"))
 }
 
 fn megabytes(bytes: u64) -> f64 {

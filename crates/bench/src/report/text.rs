@@ -3,6 +3,7 @@
 use super::{BuildComparison, Figures, Report, Spread, Stage, TargetReport};
 use crate::target::Target;
 use crate::thousands;
+use crate::usage::Memory;
 use std::fmt::Write as _;
 
 pub(super) fn render(report: &Report) -> String {
@@ -144,13 +145,16 @@ fn space(report: &Report) -> Vec<Vec<String>> {
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for target in &report.targets {
-        let memory = target.memory.unwrap_or_default();
+        let memory = |bytes: fn(Memory) -> u64| {
+            let known = target.memory.map(bytes);
+            known.map_or_else(|| "unknown".to_owned(), megabytes)
+        };
         rows.push(vec![
             target.target.to_string(),
             thousands(target.rows as f64),
             thousands(target.loaded_per_second),
-            megabytes(memory.resident),
-            megabytes(memory.peak),
+            memory(|memory| memory.resident),
+            memory(|memory| memory.peak),
             megabytes(target.disk_loaded),
             megabytes(target.disk),
             if target.stream { "yes" } else { "no" }.to_owned(),

@@ -11,7 +11,7 @@ use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use super::audit::{Audited, audit};
-use super::watcher::Watcher;
+use super::watcher::{Watcher, go_on};
 
 /// How many mends are under way together, so that they share commits.
 const TOGETHER: usize = 128;
@@ -86,6 +86,7 @@ impl Repair<'_> {
         let (options, leftovers) = (self.options.clone(), self.leftovers.clone());
         audit(&view, self.model, now, options, leftovers, &mut |rows| {
             watcher.rows("checking rows", name, rows);
+            go_on(watcher)
         })
     }
 
@@ -137,6 +138,7 @@ impl Repair<'_> {
                 }
             }
             watcher.rows(self.doing, self.model.name(), done);
+            go_on(watcher)?;
         }
         Ok(outcome)
     }

@@ -119,10 +119,17 @@ impl Work {
         Ok(())
     }
 
-    /// What tells rows that this version leaves behind.
+    /// What tells rows that this version leaves behind, and those that are still there of an earlier one.
     pub(super) fn leftovers(&self) -> Vec<Leftovers> {
         let clearing = self.clearing.iter();
-        clearing.map(|clearing| clearing.leftovers.clone()).collect()
+        let clearing = clearing.map(|clearing| clearing.leftovers.clone());
+        clearing.chain(self.earlier_leftovers()).collect()
+    }
+
+    /// What tells rows of an earlier version that are being removed.
+    pub(super) fn earlier_leftovers(&self) -> Vec<Leftovers> {
+        let before = self.before.iter();
+        before.flat_map(Held::leftovers).collect()
     }
 
     /// Whether a row was found that does not fit.
@@ -193,6 +200,15 @@ impl Work {
             effects
                 .any(|effect| is_provable(effect) && !known.iter().any(|known| says_the_same(known, effect)))
         })
+    }
+
+    /// Whether rows from before get heads that they did not have.
+    pub(super) fn makes_heads(&self) -> bool {
+        let made = self.heads_made();
+        let mut entities = self.model.entities().iter();
+        let is_new =
+            |entity: &Entity| head(entity).is_some() && !made.iter().any(|made| made == entity.name());
+        !self.waiting.is_empty() && entities.any(is_new)
     }
 
     /// The entities whose heads are made already, under an earlier version that said the same about them.

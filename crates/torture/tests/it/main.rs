@@ -11,6 +11,7 @@ mod abuse;
 mod crash;
 mod derived;
 mod failing_disk;
+mod floods;
 mod linearizable;
 mod migrations;
 mod models;
