@@ -7,7 +7,7 @@ use crate::load::{Choice, Load, Measured, Moment};
 use crate::process::make_directory;
 use crate::report::{Figures, Outcome, TargetReport};
 use crate::settings::Settings;
-use crate::target::{Found, Server};
+use crate::target::{Found, Server, Target};
 use crate::usage::{self, Clocks};
 use crate::workload::{Script, Step, Workload, model_rows_step, rows_step};
 use crate::{Progress, thousands};
@@ -45,14 +45,18 @@ pub(crate) struct Turn {
 
 /// Everything that is measured, in order: for each workload and number of connections, one turn per round. All
 /// servers do one turn before any does the next, so that what else happens on the machine meets all of them.
-/// Deletions come after everything else on the same rows, and last what needs a model, so that a server has none before.
+/// Deletions come after everything else on the same rows, and last what needs a model, so that a server has none before. Where
+/// two builds are compared, reads come first.
 pub(crate) fn phases(settings: &Settings) -> Vec<Vec<Turn>> {
     let of = settings.connections.len() * settings.rounds;
+    let compares_builds = settings.targets.contains(&Target::Before);
     let mut workloads = settings.workloads.clone();
     workloads.sort_by_key(|workload| match workload {
-        Workload::ModelPut => 2,
-        Workload::DeleteCollection => 1,
-        _ => 0,
+        // A build that wrote more than another has more to read afterwards.
+        workload if workload.is_read() && compares_builds => 0,
+        Workload::ModelPut => 3,
+        Workload::DeleteCollection => 2,
+        _ => 1,
     });
     let mut phases = Vec::new();
     for workload in workloads {
@@ -372,11 +376,29 @@ mod tests {
     use crate::target::Places;
 
     #[test]
-    fn deletions_come_after_reads_and_never_meet_and_the_model_comes_last() {
-        let settings = Settings {
+    fn reads_come_first_where_builds_are_compared() {
+        let workloads = vec![Workload::Put, Workload::Get, Workload::Update, Workload::GsiQuery];
+        let order = |targets: &[Target]| {
+            let settings = Settings {
+                targets: targets.to_vec(),
+                connections: vec![1],
+                ..settings(workloads.clone())
+            };
+            let phases = phases(&settings).into_iter();
+            phases.map(|turns| turns[0].workload).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[Target::Trestle]), workloads);
+        assert_eq!(
+            order(&[Target::Trestle, Target::Before]),
+            [Workload::Get, Workload::GsiQuery, Workload::Put, Workload::Update]
+        );
+    }
+
+    fn settings(workloads: Vec<Workload>) -> Settings {
+        Settings {
             places: Places::default(),
             targets: Vec::new(),
-            workloads: vec![Workload::ModelPut, Workload::DeleteCollection, Workload::Get],
+            workloads,
             connections: vec![1, 16, 64],
             measured: Duration::from_secs(1),
             rows: 1_600,
@@ -389,7 +411,16 @@ mod tests {
             migration_rows: 0,
             tables: 1,
             directory: "/tmp".into(),
-        };
+        }
+    }
+
+    #[test]
+    fn deletions_come_after_reads_and_never_meet_and_the_model_comes_last() {
+        let settings = settings(vec![
+            Workload::ModelPut,
+            Workload::DeleteCollection,
+            Workload::Get,
+        ]);
         let phases = phases(&settings);
         let names: Vec<_> = phases.iter().map(|turns| turns[0].workload).collect();
         assert_eq!(&names[..3], [Workload::Get; 3]);

@@ -59,6 +59,11 @@ impl Workload {
         }
     }
 
+    /// Whether it writes nothing.
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self, Workload::Get | Workload::Query | Workload::GsiQuery)
+    }
+
     /// The table that it is about.
     pub(crate) fn table(self) -> &'static str {
         match self {
