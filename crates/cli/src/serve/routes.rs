@@ -4,6 +4,7 @@ use crate::config::StorageConfig;
 use crate::exit::{Code, Failure};
 use crate::routes::doors::Openings;
 use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,8 +87,8 @@ impl Routes {
     /// Goes on with what was there. A route that cannot work any more must not keep the data from being served; nothing
     /// is forgotten, and its changes wait as long as the stream keeps them.
     async fn resume(&self) {
-        if let Err(RoutesError::Unsound(why)) = self.refresh(None).await.map_err(RoutesError::into_unsound) {
-            tracing::error!("no route is at work: {}", why.join("\n"));
+        if let Err(error) = self.refresh(None).await {
+            tracing::error!("no route is at work: {error}");
         }
     }
 
@@ -233,11 +234,11 @@ pub(super) enum RoutesError {
     Failed(String),
 }
 
-impl RoutesError {
-    fn into_unsound(self) -> Self {
+impl fmt::Display for RoutesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RoutesError::Unsound(_) => self,
-            RoutesError::Failed(why) => RoutesError::Unsound(vec![why]),
+            RoutesError::Unsound(problems) => f.write_str(&problems.join("\n")),
+            RoutesError::Failed(why) => f.write_str(why),
         }
     }
 }
