@@ -10,21 +10,21 @@
 //!
 //! On HTTP/1.1, requests and answers of up to [`FREE_BYTES`] are not counted: a connection has one of each.
 
-mod answer_size;
 mod connection_memory;
 mod counted_io;
 mod held;
 mod lease;
 pub(crate) mod pace;
+mod turn;
 mod waiting;
 mod work;
 
-pub(crate) use answer_size::AnswerSize;
 pub(crate) use connection_memory::ConnectionMemory;
 pub(crate) use counted_io::CountedIo;
 pub(crate) use held::{Held, Share};
 pub(crate) use lease::{Lease, LeasedBytes};
-pub(crate) use work::{Work, WorkPermit, is_apart};
+pub(crate) use turn::{Effort, NoTurn, Turn};
+pub(crate) use work::{Processor, Work, is_apart, on_own_thread};
 
 use crate::settings::Limits;
 use std::sync::Arc;

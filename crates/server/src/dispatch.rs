@@ -1,6 +1,6 @@
 //! One operation: bytes to request, request to response, response to bytes.
 
-use crate::admission::{AnswerSize, WorkPermit};
+use crate::admission::{Effort, Processor, Turn, on_own_thread};
 use crate::http::Service;
 use crate::metrics::Usage;
 use crate::receive::Received;
@@ -32,14 +32,14 @@ pub(crate) async fn execute(
     let latency = received.elapsed();
     let metrics = service.metrics.operations.of(operation);
     match &result {
-        Ok(response) => metrics.succeeded(latency, &Usage::of(response)),
+        Ok(answered) => metrics.succeeded(latency, &answered.usage),
         Err(error) => metrics.failed(error),
     }
     let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
     match result {
-        Ok(response) => {
+        Ok(answered) => {
             tracing::debug!(operation = operation.as_str(), latency_us, id, "answered");
-            Reply::json(StatusCode::OK, trestle_wire::encode(response))
+            Reply::json(StatusCode::OK, answered.body)
         }
         Err(error) => {
             log_failure(operation, latency_us, id, &error);
@@ -48,35 +48,57 @@ pub(crate) async fn execute(
     }
 }
 
-async fn run(service: &Service, operation: OperationName, asked: Received) -> Result<Response, Error> {
-    let Received { body, work } = asked;
-    let room = service.admission.held.room_for(operation.answer_share()).await;
-    if room.is_err() {
-        service.admission.counts.throttle();
-        return Err(Error::throttled());
+/// An operation that succeeded.
+struct Answered {
+    usage: Usage,
+    body: Vec<u8>,
+}
+
+impl Answered {
+    fn new(response: Response) -> Self {
+        Answered {
+            usage: Usage::of(&response),
+            body: trestle_wire::encode(response),
+        }
     }
-    // Nothing is waited for from here until a read is answered, so that the room is still there.
-    if work.as_ref().is_some_and(WorkPermit::is_apart) {
-        let answer = run_apart(service, operation, body).await;
+}
+
+async fn run(service: &Service, operation: OperationName, asked: Received) -> Result<Answered, Error> {
+    let effort = Effort::of(operation, &asked.connection);
+    let Turn { work, processor } = service.turn(&asked, effort).await?;
+    if let Some(processor) = processor {
+        let answer = run_apart(service, operation, asked.body, processor, effort).await;
         drop(work);
         return answer;
     }
-    let request = trestle_wire::decode(operation, &body)?;
-    service.database.execute(request).await
+    // Nothing is waited for until a read is answered, so that there is still room for the answer.
+    let request = trestle_wire::decode(operation, &asked.body)?;
+    let response = service.database.execute(request).await?;
+    Ok(Answered::new(response))
 }
 
-/// Executes a large request on a thread of its own. It computes nothing while it waits for the commit.
-async fn run_apart(service: &Service, operation: OperationName, body: Bytes) -> Result<Response, Error> {
+/// Executes a request that takes long on a thread of its own.
+async fn run_apart(
+    service: &Service,
+    operation: OperationName,
+    body: Bytes,
+    processor: Processor,
+    effort: Effort,
+) -> Result<Answered, Error> {
     let database = Arc::clone(&service.database);
     let runtime = Handle::current();
-    let answer = service.admission.work.apart(move |processor| {
+    let answer = on_own_thread(move || {
         let request = trestle_wire::decode(operation, &body)?;
         drop(body);
-        let answer = database.execute(request);
-        drop(processor);
-        runtime.block_on(answer)
+        let response = database.execute(request);
+        // A write only waits for its commit from here. A read keeps the processor until its answer is counted.
+        let processor = effort.has_large_answer().then_some(processor);
+        let response = runtime.block_on(response)?;
+        Ok::<_, Error>((Answered::new(response), processor))
     });
-    answer.await?
+    let (answered, processor) = answer.await??;
+    drop(processor);
+    Ok(answered)
 }
 
 /// DynamoDB's answer to a failed operation.

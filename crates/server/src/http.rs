@@ -1,7 +1,7 @@
 //! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
 
 use crate::admin;
-use crate::admission::{Admission, Throttled};
+use crate::admission::{Admission, Effort, Throttled};
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
@@ -208,6 +208,9 @@ impl Service {
             return Ok(queues::no_queues());
         };
         let asked = self.receive(head, body).await?;
+        let turn = self.turn(&asked, Effort::small()).await?;
+        // It may wait for messages, and holds up no other meanwhile.
+        let _turn = (name != "ReceiveMessage").then_some(turn);
         Ok(queues::execute(self, queues, name, head, &asked.body, received, id).await)
     }
 

@@ -41,6 +41,11 @@ impl Upload {
         self.connection.reads().await;
     }
 
+    /// What the connection holds.
+    pub(crate) fn connection(&self) -> Arc<ConnectionMemory> {
+        Arc::clone(&self.connection)
+    }
+
     /// Bytes that will arrive at least.
     pub(crate) fn announced(&self) -> u64 {
         self.body.size_hint().lower()

@@ -124,14 +124,17 @@ impl Held {
         first.is_some() && self.try_take(bytes, Share::LargeAnswer)
     }
 
+    pub(crate) fn has_room(&self, share: Share) -> bool {
+        self.bytes() <= share.of(self.bytes_max)
+    }
+
     /// Returns when a share has room. Nothing is taken: how large an answer is shows only afterwards.
     pub(crate) async fn room_for(&self, share: Share) -> Result<(), Throttled> {
-        let has_room = || self.bytes() <= share.of(self.bytes_max);
-        if has_room() {
+        if self.has_room(share) {
             return Ok(());
         }
         let mut waiting = self.waiters.join();
-        while !has_room() {
+        while !self.has_room(share) {
             waiting.turn().await?;
         }
         Ok(())

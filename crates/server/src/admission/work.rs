@@ -1,9 +1,8 @@
 //! Memory and processors for large requests while they are decoded and executed.
 //!
 //! Decoding 16 MB takes tens of milliseconds, in which no other connection of the same thread would be served. It happens on
-//! threads of its own, and on fewer of them than there are processors.
+//! threads of its own, on no more of them at a time than there are processors.
 
-use super::SMALL_BODY_BYTES;
 use std::num::NonZero;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -31,18 +30,10 @@ pub(crate) struct Work {
 }
 
 /// Memory for one large request, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct WorkPermit {
-    _units: OwnedSemaphorePermit,
-    is_apart: bool,
-}
+pub(crate) struct WorkPermit(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
 
-impl WorkPermit {
-    /// Whether the request is decoded on a thread of its own.
-    pub(crate) fn is_apart(&self) -> bool {
-        self.is_apart
-    }
-}
+/// A processor to compute on, until it is dropped.
+pub(crate) struct Processor(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
 
 impl Work {
     pub(super) fn new(bytes_max: usize) -> Self {
@@ -51,7 +42,7 @@ impl Work {
         Work {
             units_max,
             units: Arc::new(Semaphore::new(units_max)),
-            processors: Arc::new(Semaphore::new((processors / 2).max(1))),
+            processors: Arc::new(Semaphore::new(processors)),
         }
     }
 
@@ -64,32 +55,38 @@ impl Work {
         (self.units_max - self.units.available_permits()) * UNIT_BYTES
     }
 
-    /// Memory to execute a request, in the order of arrival; a small one needs none. Only this server's speed decides how
-    /// long it takes. A request that would take more than all of it waits until it is alone.
-    pub(crate) async fn permit(&self, body: &[u8]) -> Result<Option<WorkPermit>, Error> {
-        if body.len() <= SMALL_BODY_BYTES {
-            return Ok(None);
-        }
+    /// Memory to execute a large request, in the order of arrival. Only this server's speed decides how long it takes. A
+    /// request that would take more than all of it waits until it is alone.
+    pub(super) async fn permit(&self, bytes: usize) -> Result<WorkPermit, Error> {
         let least = self.units_max / REQUESTS_MAX;
-        let units = (cost(body) / UNIT_BYTES).max(least).clamp(1, self.units_max);
+        let units = (bytes / UNIT_BYTES).max(least).clamp(1, self.units_max);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.units).acquire_many_owned(units).await;
-        Ok(Some(WorkPermit {
-            _units: permit.map_err(|_| closed())?,
-            is_apart: body.len() > APART_BYTES,
-        }))
+        permit.map(WorkPermit).map_err(|_| closed())
     }
 
-    /// Runs what takes long on a thread of its own, once a processor is free for it.
+    /// A processor for what takes long, in the order of arrival.
+    pub(super) async fn processor(&self) -> Result<Processor, Error> {
+        let permit = Arc::clone(&self.processors).acquire_owned().await;
+        permit.map(Processor).map_err(|_| closed())
+    }
+
+    /// Computes on a thread of its own, once a processor is free for it.
     pub(crate) async fn apart<T: Send + 'static>(
         &self,
-        work: impl FnOnce(Processor) -> T + Send + 'static,
+        compute: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let processor = Arc::clone(&self.processors).acquire_owned().await;
-        let processor = Processor(processor.map_err(|_| closed())?);
-        let done = tokio::task::spawn_blocking(move || work(processor)).await;
-        done.map_err(|_| Error::internal("the request failed in an unexpected way; the log has details"))
+        let _processor = self.processor().await?;
+        on_own_thread(compute).await
     }
+}
+
+/// Runs `work` on a thread of its own.
+pub(crate) async fn on_own_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Error::internal("the request failed in an unexpected way; the log has details"))
 }
 
 /// Whether a body of this size is hashed and decoded on a thread of its own.
@@ -97,16 +94,13 @@ pub(crate) fn is_apart(body_bytes: usize) -> bool {
     body_bytes > APART_BYTES
 }
 
-/// A processor to compute on; dropped when only waiting is left.
-pub(crate) struct Processor(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
-
 /// The semaphores are never closed.
 fn closed() -> Error {
     Error::internal("the server takes no more work")
 }
 
 /// What a body takes when it is decoded and what it writes is staged for the commit, estimated from its structure.
-fn cost(body: &[u8]) -> usize {
+pub(super) fn cost(body: &[u8]) -> usize {
     let (objects, elements) = structure(body);
     2 * body.len() + objects * OBJECT_BYTES + elements * ELEMENT_BYTES
 }
@@ -141,8 +135,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_needs_more_than_everything_runs_alone() {
         let work = Work::new(1 << 20);
-        let body = vec![b'{'; SMALL_BODY_BYTES + 1];
-        let permit = work.permit(&body).await.unwrap();
+        let permit = work.permit(2 << 20).await.unwrap();
         assert_eq!(work.bytes(), 1 << 20);
         assert!(work.units.try_acquire().is_err());
         drop(permit);
@@ -150,9 +143,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_small_request_needs_none() {
-        let work = Work::new(1 << 20);
-        let permit = work.permit(&vec![b'{'; SMALL_BODY_BYTES]).await.unwrap();
-        assert!(permit.is_none());
+    async fn no_more_than_so_many_run_at_a_time() {
+        let work = Work::new(REQUESTS_MAX << 20);
+        let _permit = work.permit(1).await.unwrap();
+        assert_eq!(work.bytes(), 1 << 20);
     }
 }
