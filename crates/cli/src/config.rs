@@ -19,6 +19,7 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) storage: StorageConfig,
     pub(crate) auth: AuthConfig,
+    pub(crate) routes: RoutesConfig,
     pub(crate) tables: TablesConfig,
     pub(crate) clock: ClockConfig,
     pub(crate) log: LogConfig,
@@ -34,6 +35,7 @@ pub(crate) struct ServerConfig {
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
+    pub(crate) allowed_hosts: Option<String>,
     pub(crate) connections_max: Option<usize>,
     pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
@@ -72,6 +74,14 @@ pub(crate) struct AuthConfig {
 pub(crate) struct KeyConfig {
     pub(crate) access_key: String,
     pub(crate) secret_key: String,
+}
+
+/// `[routes]`: what routes may use that callers apply. Those in files that the server is started with may use everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RoutesConfig {
+    pub(crate) allow_commands: Option<bool>,
+    pub(crate) allow_private_webhooks: Option<bool>,
 }
 
 /// `[tables]`
@@ -146,6 +156,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             tls_key: flags.tls_key.clone(),
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
+            allowed_hosts: flags.allowed_hosts.clone(),
             memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },
@@ -164,6 +175,10 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             access_key: flags.access_key.clone(),
             secret_key: flags.secret_key.clone(),
             keys: Vec::new(),
+        },
+        routes: RoutesConfig {
+            allow_commands: flags.allow_command_routes.then_some(true),
+            allow_private_webhooks: flags.allow_private_webhooks.then_some(true),
         },
         tables: TablesConfig {
             stream_shards: flags.stream_shards,

@@ -1,6 +1,6 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
-mod migrations;
+mod administration;
 mod models;
 mod open_files;
 mod routes;
@@ -10,8 +10,8 @@ use crate::args::LogFormat;
 use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::{logging, runtime};
-use migrations::RoutedMigrations;
-use routes::{RoutedModels, Routes};
+use administration::ServerAdministration;
+use routes::Routes;
 use settings::Storage;
 use std::io::{self, Write};
 use std::path::Path;
@@ -33,19 +33,22 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
     let storage = settings::storage(config);
-    let hooks = clock(config.clock.is_virtual.unwrap_or(false));
-    let db = open(&storage, &hooks.clock, config)?;
+    let (clock, movable) = clock(config.clock.is_virtual.unwrap_or(false));
+    let db = open(&storage, &clock, config)?;
     models::begin(&db, &config.storage.models)?;
     let workers = route_workers()?;
-    let routes = Routes::open(&db, workers.handle(), config.storage.routes.as_deref());
+    let trust = settings::trust(config);
+    let routes = Routes::open(&db, workers.handle(), &config.storage, trust);
     let routes = workers.block_on(routes)?;
+    let administration = ServerAdministration {
+        routes: Arc::clone(&routes),
+        clock: movable,
+    };
     let hooks = Hooks {
+        clock,
+        administration: Some(Arc::new(administration)),
         backups: Some(Arc::new(Backups(db.clone()))),
-        models: Some(Arc::new(RoutedModels(Arc::clone(&routes)))),
-        migrations: Some(Arc::new(RoutedMigrations(Arc::clone(&routes)))),
-        routes: Some(Arc::clone(&routes) as _),
         queues: Some(db.queues().clone()),
-        ..hooks
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
@@ -67,19 +70,13 @@ fn route_workers() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
 }
 
-fn clock(is_virtual: bool) -> Hooks {
+/// The clock, and the same clock again if callers may move it.
+fn clock(is_virtual: bool) -> (Arc<dyn Clock>, Option<Arc<VirtualClock>>) {
     if !is_virtual {
-        return Hooks {
-            clock: Arc::new(SystemClock::new()),
-            ..Hooks::default()
-        };
+        return (Arc::new(SystemClock::new()), None);
     }
     let clock = Arc::new(VirtualClock::new());
-    Hooks {
-        clock: Arc::clone(&clock) as Arc<dyn Clock>,
-        movable_clock: Some(clock),
-        ..Hooks::default()
-    }
+    (Arc::clone(&clock) as Arc<dyn Clock>, Some(clock))
 }
 
 /// What the server's backups are taken from.

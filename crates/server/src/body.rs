@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// How much of a refused body is still read, so that the client gets to see the refusal, and for how long.
@@ -34,30 +35,21 @@ impl From<Throttled> for BodyError {
 
 /// The whole body. One that announces its size is refused before it is read, any other as soon as it is too large; neither
 /// is kept in memory. It counts against the budget as it grows, and until the last reference to it is dropped.
-///
-/// A client that waits for permission to send has not sent anything, so nothing of a refused body is on its way;
-/// reading it would even grant the permission.
 pub(crate) async fn read(upload: Upload, bytes_max: usize, time: Duration) -> Result<Bytes, BodyError> {
     if upload.announced() > bytes_max as u64 {
-        discard(upload);
         return Err(BodyError::TooLarge);
     }
-    let lease = upload.lease();
-    let mut body = upload.body;
-    let whole = timeout(time, collect(&mut body, lease, upload.is_alone, bytes_max)).await;
+    let (lease, is_alone) = (upload.lease(), upload.is_alone);
+    let Some(mut body) = upload.into_body() else {
+        return Ok(Bytes::new());
+    };
+    let whole = timeout(time, collect(&mut body, lease, is_alone, bytes_max)).await;
     match whole.unwrap_or(Err(BodyError::TooSlow)) {
         Err(refused @ (BodyError::TooLarge | BodyError::Throttled)) => {
             drain(body);
             Err(refused)
         }
         read => read,
-    }
-}
-
-/// Reads nothing of a body that is refused for its head, except to let the client see the refusal.
-pub(crate) fn discard(upload: Upload) {
-    if !upload.waits && !upload.body.is_end_stream() {
-        drain(upload.body);
     }
 }
 
@@ -190,8 +182,12 @@ async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, BodyError> {
 
 /// Throws away what a client goes on sending after it was refused. If the server closed the connection at once,
 /// the system would answer the unread bytes with a reset, and most clients would never see the refusal.
-fn drain(mut body: Incoming) {
-    tokio::spawn(async move {
+pub(crate) fn drain(mut body: Incoming) {
+    let Ok(runtime) = Handle::try_current() else {
+        // The server has ended.
+        return;
+    };
+    runtime.spawn(async move {
         let deadline = Instant::now() + DRAIN_TIME_MAX;
         let mut drained = 0_usize;
         while drained < DRAIN_BYTES_MAX {

@@ -14,7 +14,7 @@
 //! # }
 //! ```
 
-mod admin;
+mod administration;
 mod admission;
 mod auth;
 mod backup;
@@ -24,17 +24,14 @@ mod connection;
 mod connection_threads;
 mod cors;
 mod dispatch;
+mod hosts;
 mod http;
 mod listen;
 mod metrics;
-mod migrations;
-mod models;
-mod query;
 mod queues;
 mod receive;
 mod reply;
 mod reply_body;
-mod routes;
 mod settings;
 mod shutdown;
 mod signals;
@@ -44,9 +41,6 @@ mod upload;
 pub use backup::BackupSource;
 pub use http::Hooks;
 pub use listen::{Server, StartError, Stopped};
-pub use migrations::{MigrationCall, MigrationFigures, MigrationKeeper};
-pub use models::{ModelAnswer, ModelCall, ModelKeeper};
-pub use routes::{Applying, RouteKeeper, RoutesApplied};
 pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};
 pub use signals::termination;
 pub use tls::TlsError;

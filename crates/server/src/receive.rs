@@ -7,7 +7,6 @@ use crate::admission::{
     small_request_cost,
 };
 use crate::auth::Examined;
-use crate::body;
 use crate::compress::{self, InflateError};
 use crate::http::{Refused, Service};
 use crate::upload::Upload;
@@ -29,7 +28,7 @@ pub(crate) struct Received {
 impl Service {
     /// The body of an operation, once its sender is known to hold a key.
     pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<Received, Refused> {
-        let (examined, upload) = self.examine(head, upload)?;
+        let examined = self.examine(head)?;
         // A client that does not read what it asked for before gets no more.
         upload.client_reads().await;
         let lease = compress::is_gzip(&head.headers).then(|| upload.lease());
@@ -58,18 +57,9 @@ impl Service {
     }
 
     /// Refuses what the head alone tells: a signature that is missing, incomplete, too old, or by an unknown key.
-    pub(crate) fn examine(
-        &self,
-        head: &Parts,
-        upload: Upload,
-    ) -> Result<(Option<Examined<'_>>, Upload), Refused> {
-        match self.verifier().map(|verifier| verifier.examine(head)).transpose() {
-            Ok(examined) => Ok((examined, upload)),
-            Err(error) => {
-                body::discard(upload);
-                Err(error.into())
-            }
-        }
+    fn examine(&self, head: &Parts) -> Result<Option<Examined<'_>>, Error> {
+        let examined = self.verifier().map(|verifier| verifier.examine(head));
+        examined.transpose()
     }
 
     async fn check_signature(

@@ -23,8 +23,10 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// Allows a server without access keys to listen on an address that others can reach.
     pub insecure: bool,
-    /// Web origins whose scripts may call this server.
+    /// Web origins whose scripts may call the DynamoDB and SQS protocols. None may call the administration.
     pub cors: CorsOrigins,
+    /// Names in `Host` to answer to besides those that the address gives; `*` stands for all.
+    pub allowed_hosts: Vec<String>,
     /// What a client may cost.
     pub limits: Limits,
 }
@@ -37,7 +39,8 @@ impl Default for Settings {
             access_keys: Vec::new(),
             tls: None,
             insecure: false,
-            cors: CorsOrigins::Any,
+            cors: CorsOrigins::Loopback,
+            allowed_hosts: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -57,6 +60,8 @@ pub struct TlsFiles {
 pub enum CorsOrigins {
     /// Every origin, as DynamoDB itself answers.
     Any,
+    /// Those on the visitor's own machine, at any port: web applications under development.
+    Loopback,
     /// Only these, written as browsers send them: `https://app.example`.
     Only(Vec<String>),
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::EngineOptions;
 use trestle_server::{AccessKey, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};
+use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
 
@@ -92,6 +93,14 @@ fn endpoint(config: &Config) -> String {
     format!("{host}:{}", config.server.port.unwrap_or(defaults.port))
 }
 
+/// What routes may use that callers apply.
+pub(super) fn trust(config: &Config) -> Trust {
+    Trust {
+        commands_and_secrets: config.routes.allow_commands.unwrap_or(false),
+        private_addresses: config.routes.allow_private_webhooks.unwrap_or(false),
+    }
+}
+
 pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
     let server = &config.server;
     let defaults = Settings::default();
@@ -104,6 +113,7 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         tls: tls(server.tls_cert.clone(), server.tls_key.clone())?,
         insecure: server.insecure.unwrap_or(false),
         cors: server.cors.as_deref().map_or(defaults.cors, cors),
+        allowed_hosts: server.allowed_hosts.as_deref().map(listed).unwrap_or_default(),
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
             // Without any patience no request could ever arrive.
@@ -169,9 +179,16 @@ fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsF
 fn cors(text: &str) -> CorsOrigins {
     match text.trim() {
         "*" => CorsOrigins::Any,
+        "loopback" => CorsOrigins::Loopback,
         "none" | "" => CorsOrigins::Only(Vec::new()),
-        list => CorsOrigins::Only(list.split(',').map(|origin| origin.trim().to_owned()).collect()),
+        list => CorsOrigins::Only(listed(list)),
     }
+}
+
+/// What stands between commas.
+fn listed(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -202,8 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_a_star_nobody_or_a_list() {
+    fn origins_are_all_none_those_of_this_machine_or_a_list() {
         assert_eq!(cors("*"), CorsOrigins::Any);
+        assert_eq!(cors("loopback"), CorsOrigins::Loopback);
+        assert_eq!(server(&Config::default()).unwrap().cors, CorsOrigins::Loopback);
         assert_eq!(cors("none"), CorsOrigins::Only(Vec::new()));
         let list = vec!["https://a".to_owned(), "https://b".to_owned()];
         assert_eq!(cors("https://a, https://b"), CorsOrigins::Only(list));

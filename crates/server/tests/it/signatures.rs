@@ -90,7 +90,7 @@ fn the_clock_is_not_moved_without_a_signature() {
     let server = guarded_server();
     let answer = server
         .connect()
-        .send("POST", "/_trestle/clock", &[], br#"{"advance_seconds": 901}"#);
+        .administer("move-clock", r#"{"advance_seconds": 901}"#);
     assert_eq!(refusal(&answer), "MissingAuthenticationTokenException");
     assert_eq!(
         server.connect().call_with("ListTables", &HEADERS, BODY).status,
