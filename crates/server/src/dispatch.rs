@@ -1,9 +1,10 @@
 //! One operation: bytes to request, request to response, response to bytes.
 
-use crate::admission::{Effort, Processor, Turn, on_own_thread};
+use crate::admission::{Effort, ExecutionTurn, LARGE_ANSWER_BYTES, Processor, on_own_thread};
 use crate::http::Service;
 use crate::metrics::Usage;
-use crate::receive::Received;
+use crate::receive::ReceivedRequest;
+use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -24,7 +25,7 @@ pub(crate) fn target(header: Option<&[u8]>) -> Result<OperationName, Error> {
 pub(crate) async fn execute(
     service: &Service,
     operation: OperationName,
-    asked: Received,
+    asked: ReceivedRequest,
     received: Instant,
     id: &str,
 ) -> Reply {
@@ -42,30 +43,37 @@ pub(crate) async fn execute(
             Reply::json(StatusCode::OK, answered.body)
         }
         Err(error) => {
-            log_failure(operation, latency_us, id, &error);
+            log_failure(&service.refusals, operation, latency_us, id, &error);
             error_answer(&error)
         }
     }
 }
 
 /// An operation that succeeded.
-struct Answered {
+struct EncodedResponse {
     usage: Usage,
     body: Vec<u8>,
 }
 
-impl Answered {
+impl EncodedResponse {
     fn new(response: Response) -> Self {
-        Answered {
-            usage: Usage::of(&response),
-            body: trestle_wire::encode(response),
+        let usage = Usage::of(&response);
+        let mut body = trestle_wire::encode(response);
+        // An answer may wait for its client for long.
+        if body.capacity() > 2 * LARGE_ANSWER_BYTES {
+            body.shrink_to_fit();
         }
+        EncodedResponse { usage, body }
     }
 }
 
-async fn run(service: &Service, operation: OperationName, asked: Received) -> Result<Answered, Error> {
+async fn run(
+    service: &Service,
+    operation: OperationName,
+    asked: ReceivedRequest,
+) -> Result<EncodedResponse, Error> {
     let effort = Effort::of(operation, &asked.connection);
-    let Turn { work, processor } = service.turn(&asked, effort).await?;
+    let ExecutionTurn { work, processor } = service.turn(&asked, effort).await?;
     if let Some(processor) = processor {
         let answer = run_apart(service, operation, asked.body, processor, effort).await;
         drop(work);
@@ -74,7 +82,7 @@ async fn run(service: &Service, operation: OperationName, asked: Received) -> Re
     // Nothing is waited for until a read is answered, so that there is still room for the answer.
     let request = trestle_wire::decode(operation, &asked.body)?;
     let response = service.database.execute(request).await?;
-    Ok(Answered::new(response))
+    Ok(EncodedResponse::new(response))
 }
 
 /// Executes a request that takes long on a thread of its own.
@@ -84,7 +92,7 @@ async fn run_apart(
     body: Bytes,
     processor: Processor,
     effort: Effort,
-) -> Result<Answered, Error> {
+) -> Result<EncodedResponse, Error> {
     let database = Arc::clone(&service.database);
     let runtime = Handle::current();
     let answer = on_own_thread(move || {
@@ -94,7 +102,7 @@ async fn run_apart(
         // A write only waits for its commit from here. A read keeps the processor until its answer is counted.
         let processor = effort.has_large_answer().then_some(processor);
         let response = runtime.block_on(response)?;
-        Ok::<_, Error>((Answered::new(response), processor))
+        Ok::<_, Error>((EncodedResponse::new(response), processor))
     });
     let (answered, processor) = answer.await??;
     drop(processor);
@@ -109,7 +117,7 @@ pub(crate) fn error_answer(error: &Error) -> Reply {
 }
 
 /// Faults of ours are errors. A condition that does not hold or a lost race is an application's everyday life.
-fn log_failure(operation: OperationName, latency_us: u64, id: &str, error: &Error) {
+fn log_failure(refusals: &RefusalLog, operation: OperationName, latency_us: u64, id: &str, error: &Error) {
     let operation = operation.as_str();
     let kind = error.kind().as_str();
     match error.kind() {
@@ -122,6 +130,10 @@ fn log_failure(operation: OperationName, latency_us: u64, id: &str, error: &Erro
         | ErrorKind::ResourceNotFound => {
             tracing::debug!(operation, latency_us, id, kind, %error, "answered");
         }
-        _ => tracing::warn!(operation, latency_us, id, kind, %error, "refused"),
+        _ => {
+            if let Some(left_out) = refusals.admit(kind) {
+                tracing::warn!(operation, latency_us, id, kind, %error, left_out, "refused");
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::dispatch;
 use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
+use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
@@ -56,6 +57,7 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) refusals: RefusalLog,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -80,6 +82,7 @@ impl Service {
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
+            refusals: RefusalLog::default(),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
@@ -258,7 +261,9 @@ impl Service {
     fn refuse(&self, refused: Refused, id: &str) -> Reply {
         self.count(&refused);
         let answer = refused.answer(self.limits.body_bytes_max);
-        tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
+        if let Some(left_out) = self.refusals.admit(refused.kind()) {
+            tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, left_out, "refused a request");
+        }
         answer
     }
 }
@@ -298,6 +303,19 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
+    /// A name for the log.
+    fn kind(&self) -> &'static str {
+        match self {
+            Refused::NotAnOperation => "no operation",
+            Refused::TooLarge => "too large",
+            Refused::TooSlow => "too slow",
+            Refused::Broken => "broken",
+            Refused::Throttled => "throttled",
+            Refused::Error(error) => error.kind().as_str(),
+            Refused::Call(_) => "call",
+        }
+    }
+
     fn answer(&self, body_bytes_max: usize) -> Reply {
         match self {
             Refused::NotAnOperation => Reply::not_an_operation(),

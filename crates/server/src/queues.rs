@@ -30,7 +30,9 @@ pub(crate) async fn execute(
         Ok(operation) => operation,
         Err(error) => {
             service.metrics.refused();
-            tracing::warn!(id, %error, "refused a request");
+            if let Some(left_out) = service.refusals.admit("queue operation") {
+                tracing::warn!(id, %error, left_out, "refused a request");
+            }
             return error_answer(&error);
         }
     };

@@ -3,7 +3,7 @@
 //! Everything the head can be refused for comes before the body is read.
 
 use crate::admission::{
-    ConnectionMemory, Effort, Lease, LeasedBytes, NoTurn, SMALL_BODY_BYTES, Turn, is_apart,
+    ConnectionMemory, Effort, ExecutionTurn, Lease, LeasedBytes, NoTurn, SMALL_BODY_BYTES, is_apart,
     small_request_cost,
 };
 use crate::auth::Examined;
@@ -20,17 +20,15 @@ use trestle_sigv4::sha256;
 const INFLATED_APART_BYTES: usize = 1024;
 
 /// The body of an operation, and the connection that it came on.
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     pub(crate) body: Bytes,
     pub(crate) connection: Arc<ConnectionMemory>,
 }
 
 impl Service {
     /// The body of an operation, once its sender is known to hold a key.
-    pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<Received, Refused> {
+    pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<ReceivedRequest, Refused> {
         let examined = self.examine(head)?;
-        // A client that does not read what it asked for before gets no more.
-        upload.client_reads().await;
         let lease = compress::is_gzip(&head.headers).then(|| upload.lease());
         let connection = upload.connection();
         let sent = self.read(upload).await?;
@@ -41,11 +39,11 @@ impl Service {
             Some(lease) => self.inflated(sent, lease).await?,
             None => sent,
         };
-        Ok(Received { body, connection })
+        Ok(ReceivedRequest { body, connection })
     }
 
     /// Waits until a request may be executed.
-    pub(crate) async fn turn(&self, asked: &Received, effort: Effort) -> Result<Turn, Error> {
+    pub(crate) async fn turn(&self, asked: &ReceivedRequest, effort: Effort) -> Result<ExecutionTurn, Error> {
         let turn = self.admission.turn(&asked.connection, &asked.body, effort);
         turn.await.map_err(|refused| match refused {
             NoTurn::Failed(error) => error,

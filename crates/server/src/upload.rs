@@ -38,11 +38,6 @@ impl Upload {
         Lease::new(Arc::clone(&self.connection))
     }
 
-    /// Returns when the client has read enough of earlier answers to be given another.
-    pub(crate) async fn client_reads(&self) {
-        self.connection.reads().await;
-    }
-
     /// What the connection holds.
     pub(crate) fn connection(&self) -> Arc<ConnectionMemory> {
         Arc::clone(&self.connection)

@@ -1,6 +1,6 @@
 //! What one connection holds: answers that its client has not read.
 
-use super::{Admission, FREE_BYTES, Held, LeasedBytes, pace};
+use super::{Admission, FREE_BYTES, HeldMemory, LeasedBytes, pace};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,13 +13,15 @@ const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 const WATCHED_BYTES: usize = 64 * 1024;
 
 /// An answer of so many bytes is large.
-const LARGE_ANSWER_BYTES: usize = 64 * 1024;
+pub(crate) const LARGE_ANSWER_BYTES: usize = 64 * 1024;
 
 /// The memory of one connection.
 pub(crate) struct ConnectionMemory {
     admission: Arc<Admission>,
     /// Bytes of answers that were handed over and are not all written.
     unsent: AtomicUsize,
+    /// Bytes of large bodies that are arriving or are executed.
+    bodies: AtomicUsize,
     /// Bytes written to the connection since it began.
     written: AtomicU64,
     /// Whether the last answer was large.
@@ -41,6 +43,7 @@ impl ConnectionMemory {
         Arc::new(ConnectionMemory {
             admission,
             unsent: AtomicUsize::new(0),
+            bodies: AtomicUsize::new(0),
             written: AtomicU64::new(0),
             large_answers: AtomicBool::new(false),
             fewer: Notify::new(),
@@ -48,8 +51,21 @@ impl ConnectionMemory {
         })
     }
 
-    pub(super) fn held(&self) -> &Held {
+    pub(super) fn held(&self) -> &HeldMemory {
         &self.admission.held
+    }
+
+    /// Whether so many bytes more would be a connection's fair share of all large bodies.
+    pub(super) fn may_send(&self, more: usize) -> bool {
+        self.bodies.load(Ordering::Relaxed) + more <= self.held().fair_share()
+    }
+
+    pub(super) fn add_body(&self, bytes: usize) {
+        self.bodies.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_body(&self, bytes: usize) {
+        self.bodies.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn wrote(&self, bytes: usize) {
@@ -80,7 +96,7 @@ impl ConnectionMemory {
         }
     }
 
-    /// Counts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
+    /// AdmissionCounts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
     pub(crate) fn hold_answer(self: &Arc<Self>, answer: Bytes, is_http1: bool) -> Bytes {
         let bytes = answer.len();
         if self.has_large_answers() != (bytes >= LARGE_ANSWER_BYTES) {

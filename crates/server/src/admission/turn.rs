@@ -6,7 +6,7 @@ use bytes::Bytes;
 use trestle_api::{Error, OperationName};
 
 /// The right to execute one request.
-pub(crate) struct Turn {
+pub(crate) struct ExecutionTurn {
     /// Memory, if the request is large.
     pub(crate) work: Option<WorkPermit>,
     /// Present if the request takes long and is executed on a thread of its own.
@@ -76,7 +76,7 @@ impl Admission {
         connection: &ConnectionMemory,
         body: &Bytes,
         effort: Effort,
-    ) -> Result<Turn, NoTurn> {
+    ) -> Result<ExecutionTurn, NoTurn> {
         let work_bytes = self.work_bytes(body).await?;
         loop {
             connection.reads().await;
@@ -91,7 +91,7 @@ impl Admission {
                 None
             };
             if connection.is_read() && self.held.has_room(effort.share) {
-                return Ok(Turn { work, processor });
+                return Ok(ExecutionTurn { work, processor });
             }
         }
     }

@@ -7,6 +7,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trestle_api::Error;
+use trestle_wire::JsonSize;
 
 /// Bodies of more bytes than this are decoded on a thread of their own.
 const APART_BYTES: usize = 256 * 1024;
@@ -23,7 +24,7 @@ const OBJECT_BYTES: usize = 100;
 const ELEMENT_BYTES: usize = 32;
 
 /// Memory and processors for large requests.
-pub(crate) struct Work {
+pub(crate) struct WorkMemory {
     units_max: usize,
     units: Arc<Semaphore>,
     processors: Arc<Semaphore>,
@@ -35,11 +36,11 @@ pub(crate) struct WorkPermit(#[expect(dead_code, reason = "held until it is drop
 /// A processor to compute on, until it is dropped.
 pub(crate) struct Processor(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
 
-impl Work {
+impl WorkMemory {
     pub(super) fn new(bytes_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let units_max = (bytes_max / UNIT_BYTES).clamp(1, u32::MAX as usize);
-        Work {
+        WorkMemory {
             units_max,
             units: Arc::new(Semaphore::new(units_max)),
             processors: Arc::new(Semaphore::new(processors)),
@@ -101,40 +102,17 @@ fn closed() -> Error {
 
 /// What a body takes when it is decoded and what it writes is staged for the commit, estimated from its structure.
 pub(super) fn cost(body: &[u8]) -> usize {
-    let (objects, elements) = structure(body);
-    2 * body.len() + objects * OBJECT_BYTES + elements * ELEMENT_BYTES
-}
-
-/// How many objects JSON text has, and how many elements and members follow another.
-fn structure(body: &[u8]) -> (usize, usize) {
-    let (mut objects, mut elements) = (0, 0);
-    let (mut in_string, mut is_escaped) = (false, false);
-    for byte in body {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'{' => objects += 1,
-            b',' => elements += 1,
-            _ => {}
-        }
-    }
-    (objects, elements)
+    let size = JsonSize::of(body);
+    2 * body.len() + size.objects * OBJECT_BYTES + size.further_elements * ELEMENT_BYTES
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_structure_outside_of_strings_counts() {
-        assert_eq!(structure(br#"{"a":[{"S":"{,\",{"},{"N":"1"}]}"#), (3, 1));
-    }
-
     #[tokio::test]
     async fn a_request_that_needs_more_than_everything_runs_alone() {
-        let work = Work::new(1 << 20);
+        let work = WorkMemory::new(1 << 20);
         let permit = work.permit(2 << 20).await.unwrap();
         assert_eq!(work.bytes(), 1 << 20);
         assert!(work.units.try_acquire().is_err());
@@ -144,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_than_so_many_run_at_a_time() {
-        let work = Work::new(REQUESTS_MAX << 20);
+        let work = WorkMemory::new(REQUESTS_MAX << 20);
         let _permit = work.permit(1).await.unwrap();
         assert_eq!(work.bytes(), 1 << 20);
     }
