@@ -99,5 +99,5 @@ pub struct RolledBack {
     /// How the migration is doing now.
     pub status: MigrationStatus,
     /// The way back; none for a plan that was not started, which is forgotten.
-    pub plan: Option<MigrationPlan>,
+    pub plan: Option<Box<MigrationPlan>>,
 }

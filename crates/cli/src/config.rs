@@ -11,6 +11,7 @@ use crate::exit::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use toml::{Table, Value};
+use trestle_server::Role;
 
 /// What can be set; what is absent takes its default where it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ pub(crate) struct StorageConfig {
     pub(crate) routes: Option<PathBuf>,
 }
 
-/// `[auth]`: one key, or several in `[[auth.keys]]`.
+/// `[auth]`: one key for everything, or several in `[[auth.keys]]`, each with its role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AuthConfig {
@@ -74,6 +75,9 @@ pub(crate) struct AuthConfig {
 pub(crate) struct KeyConfig {
     pub(crate) access_key: String,
     pub(crate) secret_key: String,
+    /// What its holder may do; `data` unless it is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<Role>,
 }
 
 /// `[routes]`: what routes may use that callers apply. Those in files that the server is started with may use everything.

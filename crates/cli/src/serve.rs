@@ -17,11 +17,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
-use trestle_embedded::{Embedded, Options};
+use trestle_embedded::{Embedded, MemoryStore, OpenError, Options, StoreErrorKind};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
-use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
 
 /// Threads that deliver changes.
 const ROUTE_WORKERS: usize = 2;
@@ -91,28 +90,36 @@ impl BackupSource for Backups {
 
 /// Stored models may not load yet: a file that was given may correct them. Nothing expires before they do.
 fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Embedded, Failure> {
-    let store: Arc<dyn Store> = match storage {
-        Storage::Memory => Arc::new(MemoryStore::new()),
-        Storage::Directory { path, settings } => {
-            let opened = FjallStore::open(path, settings.clone());
-            Arc::new(opened.map_err(|error| store_failure(path, &error))?)
-        }
-    };
-    let options = Options {
+    let clock = Arc::clone(clock);
+    let mut options = Options {
         engine: settings::engine(config),
         ..Options::default()
     };
-    Embedded::on_for_repair(store, Arc::clone(clock), options)
-        .map_err(|error| Failure::failed(format!("cannot open the database: {error}")))
+    match storage {
+        Storage::Memory => Embedded::on_for_repair(Arc::new(MemoryStore::new()), clock, options)
+            .map_err(|error| cannot_open(&error)),
+        Storage::Directory { path, settings } => {
+            options.store = settings.clone();
+            Embedded::open_for_repair_with_clock(path, clock, options)
+                .map_err(|error| cannot_open_directory(path, &error))
+        }
+    }
 }
 
-fn store_failure(path: &Path, error: &StoreError) -> Failure {
-    match error.kind() {
-        ErrorKind::InUse => Failure::new(Code::DataInUse, format!("{error} with --data")),
-        _ => Failure::failed(format!(
-            "cannot open the data directory {}: {error}",
+fn cannot_open(error: &OpenError) -> Failure {
+    Failure::failed(format!("cannot open the database: {error}"))
+}
+
+fn cannot_open_directory(path: &Path, error: &OpenError) -> Failure {
+    match error.store_error() {
+        Some(store) if store.kind() == StoreErrorKind::InUse => {
+            Failure::new(Code::DataInUse, format!("{store} with --data"))
+        }
+        Some(store) => Failure::failed(format!(
+            "cannot open the data directory {}: {store}",
             path.display()
         )),
+        None => cannot_open(error),
     }
 }
 

@@ -6,13 +6,14 @@
 
 mod claim;
 
+use crate::role::{Caller, KeyGrant};
 use claim::Claim;
 use hyper::http::request::Parts;
 use std::collections::HashMap;
 use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
-use trestle_sigv4::{AccessKey, Moment, equal_in_constant_time, signature, string_to_sign};
+use trestle_sigv4::{Moment, equal_in_constant_time, signature, string_to_sign};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
@@ -24,21 +25,21 @@ const SQS: &str = "sqs";
 
 /// Checks signatures against the configured keys.
 pub(crate) struct Verifier {
-    secrets: HashMap<String, String>,
+    keys: HashMap<String, KeyGrant>,
     clock: Arc<dyn Clock>,
 }
 
 impl Verifier {
     /// A verifier for these keys, or `None` when there are none and everyone is welcome.
-    pub(crate) fn new(keys: &[AccessKey], clock: Arc<dyn Clock>) -> Option<Self> {
+    pub(crate) fn new(keys: &[KeyGrant], clock: Arc<dyn Clock>) -> Option<Self> {
         if keys.is_empty() {
             return None;
         }
-        let secrets = keys
-            .iter()
-            .map(|key| (key.id.clone(), key.secret.clone()))
-            .collect();
-        Some(Verifier { secrets, clock })
+        let keys = keys.iter().map(|grant| (grant.key.id.clone(), grant.clone()));
+        Some(Verifier {
+            keys: keys.collect(),
+            clock,
+        })
     }
 
     /// Accepts a head whose claim is complete, in time, and made with one of the keys.
@@ -51,11 +52,9 @@ impl Verifier {
         check_scope(&claim, service)?;
         check_signed_headers(&claim, head)?;
         self.check_time(&claim)?;
-        let secret = self
-            .secrets
-            .get(&claim.key_id)
-            .ok_or_else(Error::unrecognized_client)?;
-        Ok(Examined { claim, secret })
+        let grant = self.keys.get(&claim.key_id);
+        let grant = grant.ok_or_else(Error::unrecognized_client)?;
+        Ok(Examined { claim, grant })
     }
 
     fn check_time(&self, claim: &Claim) -> Result<(), Error> {
@@ -84,10 +83,18 @@ impl Verifier {
 /// A claim whose key is known and whose time is right. Whether its signature is right depends on the body.
 pub(crate) struct Examined<'a> {
     claim: Claim,
-    secret: &'a str,
+    grant: &'a KeyGrant,
 }
 
 impl Examined<'_> {
+    /// Who claims to have signed.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            key_id: Some(self.grant.key.id.clone()),
+            role: self.grant.role,
+        }
+    }
+
     /// Accepts a request that was signed with the key. `payload_hash` is that of the body as it was sent, before inflation.
     pub(crate) fn verify(&self, head: &Parts, payload_hash: &str) -> Result<(), Error> {
         let claim = &self.claim;
@@ -99,7 +106,7 @@ impl Examined<'_> {
             claim.signed_at,
             &claim.scope,
         );
-        let expected = signature(self.secret, &claim.scope, &covered);
+        let expected = signature(&self.grant.key.secret, &claim.scope, &covered);
         if equal_in_constant_time(&expected, &claim.signature) {
             Ok(())
         } else {

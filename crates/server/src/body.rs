@@ -3,7 +3,7 @@
 use crate::admission::pace::{BODY_PERIOD, BodyPace};
 use crate::admission::{FREE_BYTES, Lease, LeasedBytes, SMALL_BODY_BYTES, Throttled, small_request_cost};
 use crate::upload::Upload;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use std::time::Duration;
@@ -13,6 +13,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// How much of a refused body is still read, so that the client gets to see the refusal, and for how long.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// After so many bytes of a body, the other connections of the thread have their turn.
+const TURN_BYTES: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,28 +93,32 @@ impl Arriving<'_> {
         let Some(second) = self.next(first.len()).await? else {
             return self.finish(first).await;
         };
-        let mut whole = BytesMut::with_capacity(first.len() + second.len());
+        let mut whole = Vec::with_capacity(first.len() + second.len());
         whole.extend_from_slice(&first);
         drop(first);
         self.append(&mut whole, second).await?;
         while let Some(chunk) = self.next(whole.len()).await? {
             self.append(&mut whole, chunk).await?;
         }
-        self.finish(whole.freeze()).await
+        self.finish(whole.into()).await
     }
 
-    async fn append(&mut self, whole: &mut BytesMut, chunk: Bytes) -> Result<(), BodyError> {
-        self.grow(whole.len() + chunk.len()).await?;
+    async fn append(&mut self, whole: &mut Vec<u8>, chunk: Bytes) -> Result<(), BodyError> {
+        let (before, after) = (whole.len(), whole.len() + chunk.len());
+        self.grow(after).await?;
         self.make_room(whole, chunk.len());
         whole.extend_from_slice(&chunk);
+        if before / TURN_BYTES != after / TURN_BYTES {
+            tokio::task::yield_now().await;
+        }
         Ok(())
     }
 
-    /// Twice as much each time, but not more than was announced: what is not there yet takes no memory.
-    fn make_room(&self, whole: &mut BytesMut, more: usize) {
+    /// A quarter more each time, and not more than was announced: room for what is not there yet is memory, too.
+    fn make_room(&self, whole: &mut Vec<u8>, more: usize) {
         if whole.capacity() - whole.len() < more {
             let rest = self.announced_rest().unwrap_or(usize::MAX);
-            whole.reserve(more + rest.min(whole.len()));
+            whole.reserve_exact(more + rest.min(whole.len() / 4));
         }
     }
 

@@ -6,7 +6,6 @@ use crate::metrics::Usage;
 use crate::receive::ReceivedRequest;
 use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
-use bytes::Bytes;
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -75,12 +74,13 @@ async fn run(
     let effort = Effort::of(operation, &asked.connection);
     let ExecutionTurn { work, processor } = service.turn(&asked, effort).await?;
     if let Some(processor) = processor {
-        let answer = run_apart(service, operation, asked.body, processor, effort).await;
+        let answer = run_apart(service, operation, asked, processor).await;
         drop(work);
         return answer;
     }
     // Nothing is waited for until a read is answered, so that there is still room for the answer.
     let request = trestle_wire::decode(operation, &asked.body)?;
+    asked.caller.check(operation, &request)?;
     let response = service.database.execute(request).await?;
     Ok(EncodedResponse::new(response))
 }
@@ -89,15 +89,21 @@ async fn run(
 async fn run_apart(
     service: &Service,
     operation: OperationName,
-    body: Bytes,
+    asked: ReceivedRequest,
     processor: Processor,
-    effort: Effort,
 ) -> Result<EncodedResponse, Error> {
+    let ReceivedRequest {
+        body,
+        caller,
+        connection,
+    } = asked;
+    let effort = Effort::of(operation, &connection);
     let database = Arc::clone(&service.database);
     let runtime = Handle::current();
     let answer = on_own_thread(move || {
         let request = trestle_wire::decode(operation, &body)?;
         drop(body);
+        caller.check(operation, &request)?;
         let response = database.execute(request);
         // A write only waits for its commit from here. A read keeps the processor until its answer is counted.
         let processor = effort.has_large_answer().then_some(processor);

@@ -175,7 +175,7 @@ impl Service {
         let turn = self.turn(&asked, Effort::small()).await?;
         // It may wait for messages, and holds up no other meanwhile.
         let _turn = (name != "ReceiveMessage").then_some(turn);
-        Ok(queues::execute(self, queues, name, head, &asked.body, received, id).await)
+        Ok(queues::execute(self, queues, name, head, asked, received, id).await)
     }
 
     /// A call of the administration.
@@ -187,9 +187,9 @@ impl Service {
     }
 
     async fn administered(&self, name: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
-        self.check_host(head)?;
-        administration::admit(head, &self.origin_of(host(head)))?;
-        let sent = self.receive(head, body).await?.body;
+        self.admit(head)?;
+        let asked = self.receive(head, body).await?;
+        asked.caller.check_call(name)?;
         if name == BACKUP {
             return Ok(self
                 .backups
@@ -197,9 +197,15 @@ impl Service {
                 .map_or_else(backup::no_backups, Backups::answer));
         }
         match &self.administration {
-            Some(administration) => Ok(administration::answer(administration, name, &sent).await),
+            Some(administration) => Ok(administration::answer(administration, name, &asked.body).await),
             None => Ok(administration::none()),
         }
+    }
+
+    /// Refuses a call that a web page may have sent.
+    fn admit(&self, head: &Parts) -> Result<(), Refused> {
+        self.check_host(head)?;
+        Ok(administration::admit(head, &self.origin_of(host(head)))?)
     }
 
     /// Refuses a request that a web page sent under a name of its own.

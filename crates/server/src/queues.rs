@@ -1,8 +1,9 @@
 //! SQS's operations: told apart by their target, and carried out by the queues.
 
+use crate::dispatch;
 use crate::http::{Service, host};
+use crate::receive::ReceivedRequest;
 use crate::reply::Reply;
-use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
@@ -22,7 +23,7 @@ pub(crate) async fn execute(
     queues: &Queues,
     name: &str,
     head: &Parts,
-    body: &Bytes,
+    asked: ReceivedRequest,
     received: Instant,
     id: &str,
 ) -> Reply {
@@ -36,7 +37,14 @@ pub(crate) async fn execute(
             return error_answer(&error);
         }
     };
-    let result = sqs::answer(queues, operation, body, &origin(service, head)).await;
+    if let Err(error) = asked.caller.check_queue(operation) {
+        service.metrics.refused();
+        if let Some(left_out) = service.refusals.admit(error.kind().as_str()) {
+            tracing::warn!(id, %error, left_out, "refused a request");
+        }
+        return dispatch::error_answer(&error);
+    }
+    let result = sqs::answer(queues, operation, &asked.body, &origin(service, head)).await;
     let latency = received.elapsed();
     let metrics = service.metrics.queue_operations.of(operation);
     match &result {

@@ -9,6 +9,7 @@ use crate::admission::{
 use crate::auth::Examined;
 use crate::compress::{self, InflateError};
 use crate::http::{Refused, Service};
+use crate::role::Caller;
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -19,10 +20,11 @@ use trestle_sigv4::sha256;
 /// A compressed body of more bytes than this is inflated on a thread of its own: it can become a thousand times as large.
 const INFLATED_APART_BYTES: usize = 1024;
 
-/// The body of an operation, and the connection that it came on.
+/// The body of an operation, the connection that it came on, and who sent it.
 pub(crate) struct ReceivedRequest {
     pub(crate) body: Bytes,
     pub(crate) connection: Arc<ConnectionMemory>,
+    pub(crate) caller: Caller,
 }
 
 impl Service {
@@ -32,14 +34,22 @@ impl Service {
         let lease = compress::is_gzip(&head.headers).then(|| upload.lease());
         let connection = upload.connection();
         let sent = self.read(upload).await?;
-        if let Some(examined) = examined {
-            self.check_signature(&examined, head, &sent).await?;
-        }
+        let caller = match &examined {
+            Some(examined) => {
+                self.check_signature(examined, head, &sent).await?;
+                examined.caller()
+            }
+            None => Caller::ANYONE,
+        };
         let body = match lease {
             Some(lease) => self.inflated(sent, lease).await?,
             None => sent,
         };
-        Ok(ReceivedRequest { body, connection })
+        Ok(ReceivedRequest {
+            body,
+            connection,
+            caller,
+        })
     }
 
     /// Waits until a request may be executed.

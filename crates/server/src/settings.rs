@@ -1,14 +1,14 @@
 //! What a server is told before it starts, and the limits it keeps.
 
+use crate::role::KeyGrant;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_sigv4::AccessKey;
 
 /// The largest request DynamoDB takes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The memory for requests and answers, unless it is set.
-pub const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const MEMORY_BYTES_MAX: usize = 192 * 1024 * 1024;
 
 /// Where to listen, whom to trust and how much to put up with.
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ pub struct Settings {
     pub host: String,
     /// Port to listen on; 0 takes a free one.
     pub port: u16,
-    /// Keys that may sign requests. Without any, every request is accepted, signed or not.
-    pub access_keys: Vec<AccessKey>,
+    /// Keys that may sign requests, and what for. Without any, every request is accepted, signed or not.
+    pub access_keys: Vec<KeyGrant>,
     /// Certificate and key; without them the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
     /// Allows a server without access keys to listen on an address that others can reach.

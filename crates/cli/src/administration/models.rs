@@ -105,7 +105,7 @@ fn roll_back(
     let plan = plan.map(unless_impossible).transpose()?;
     Ok(RolledBack {
         status: models.migration_status(Some(&model))?,
-        plan,
+        plan: plan.map(Box::new),
     })
 }
 

@@ -6,8 +6,8 @@ use crate::exit::Failure;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_embedded::EngineOptions;
-use trestle_server::{AccessKey, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};
+use trestle_embedded::{Durability as StoreDurability, EngineOptions, StoreSettings};
+use trestle_server::{AccessKey, CorsOrigins, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles};
 use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
@@ -19,10 +19,7 @@ const MEMORY_MB_MIN: usize = 64;
 #[derive(Debug)]
 pub(super) enum Storage {
     Memory,
-    Directory {
-        path: PathBuf,
-        settings: trestle_store::Settings,
-    },
+    Directory { path: PathBuf, settings: StoreSettings },
 }
 
 impl fmt::Display for Storage {
@@ -32,8 +29,8 @@ impl fmt::Display for Storage {
             Storage::Directory { path, settings } => {
                 write!(f, "data in {}", path.display())?;
                 match settings.durability {
-                    trestle_store::Durability::Fsync => Ok(()),
-                    trestle_store::Durability::Buffered => f.write_str(", buffered"),
+                    StoreDurability::Fsync => Ok(()),
+                    StoreDurability::Buffered => f.write_str(", buffered"),
                 }
             }
         }
@@ -45,11 +42,11 @@ pub(super) fn storage(config: &Config) -> Storage {
     if storage.in_memory == Some(true) {
         return Storage::Memory;
     }
-    let mut settings = trestle_store::Settings::default();
+    let mut settings = StoreSettings::default();
     if let Some(durability) = storage.durability {
         settings.durability = match durability {
-            Durability::Fsync => trestle_store::Durability::Fsync,
-            Durability::Buffered => trestle_store::Durability::Buffered,
+            Durability::Fsync => StoreDurability::Fsync,
+            Durability::Buffered => StoreDurability::Buffered,
         };
     }
     if let Some(megabytes) = storage.cache_mb {
@@ -136,10 +133,10 @@ fn memory(megabytes: Option<usize>) -> Result<usize, Failure> {
     }
 }
 
-fn access_keys(auth: &AuthConfig) -> Result<Vec<AccessKey>, Failure> {
-    let mut keys: Vec<AccessKey> = Vec::new();
+fn access_keys(auth: &AuthConfig) -> Result<Vec<KeyGrant>, Failure> {
+    let mut keys: Vec<KeyGrant> = Vec::new();
     match (&auth.access_key, &auth.secret_key) {
-        (Some(id), Some(secret)) => keys.push(access_key(id, secret)?),
+        (Some(id), Some(secret)) => keys.push(KeyGrant::everything(access_key(id, secret)?)),
         (None, None) => {}
         _ => {
             return Err(Failure::usage(
@@ -148,7 +145,10 @@ fn access_keys(auth: &AuthConfig) -> Result<Vec<AccessKey>, Failure> {
         }
     }
     for key in &auth.keys {
-        keys.push(access_key(&key.access_key, &key.secret_key)?);
+        keys.push(KeyGrant {
+            key: access_key(&key.access_key, &key.secret_key)?,
+            role: key.role.unwrap_or(Role::Data),
+        });
     }
     Ok(keys)
 }
@@ -194,6 +194,7 @@ fn listed(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::KeyConfig;
 
     #[test]
     fn half_a_pair_is_refused() {
@@ -206,6 +207,28 @@ mod tests {
         assert_eq!(server(&config).unwrap().access_keys.len(), 1);
         config.server.tls_key = Some("k".into());
         assert!(server(&config).is_err());
+    }
+
+    #[test]
+    fn the_one_key_is_for_everything_and_those_of_a_list_are_for_data_unless_they_say_more() {
+        let mut config = Config::default();
+        config.auth.access_key = Some("one".to_owned());
+        config.auth.secret_key = Some("s".to_owned());
+        let listed = |id: &str, role| KeyConfig {
+            access_key: id.to_owned(),
+            secret_key: "s".to_owned(),
+            role,
+        };
+        config.auth.keys = vec![listed("app", None), listed("viewer", Some(Role::ReadOnly))];
+        let roles = server(&config)
+            .unwrap()
+            .access_keys
+            .into_iter()
+            .map(|grant| grant.role);
+        assert_eq!(
+            roles.collect::<Vec<_>>(),
+            [Role::Administration, Role::Data, Role::ReadOnly]
+        );
     }
 
     #[test]

@@ -334,7 +334,6 @@ impl Models {
         })?;
         way.plan.report.outcome = Outcome::Applied;
         way.plan.report.version = Some(version);
-        self.clock.signal().ring();
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::test_server::TestServer;
 use std::time::{Duration, Instant};
-use trestle_server::{AccessKey, Settings};
+use trestle_server::{AccessKey, KeyGrant, Settings};
 
 const MIB: usize = 1 << 20;
 const SIGNED_AT_S: u64 = 1_794_729_600;
@@ -27,10 +27,10 @@ fn refusal_of_head(server: &TestServer, head: &str) -> String {
 
 fn guarded() -> TestServer {
     TestServer::at(SIGNED_AT_S, |settings| {
-        settings.access_keys = vec![AccessKey {
+        settings.access_keys = vec![KeyGrant::everything(AccessKey {
             id: "AKIDEXAMPLE".to_owned(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
-        }];
+        })];
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use trestle_env::Timestamp;
-use trestle_server::{AccessKey, BackupSource};
+use trestle_server::{AccessKey, BackupSource, KeyGrant};
 use trestle_sigv4::Signer;
 
 const PATH: &str = "/_trestle/backup";
@@ -177,7 +177,7 @@ fn a_backup_outlasts_the_idle_time() {
 #[test]
 fn with_access_keys_only_a_signed_request_gets_a_backup() {
     let server = TestServer::backing_up_at(SIGNED_AT_S, Pieces::of(1), |settings| {
-        settings.access_keys = vec![key()];
+        settings.access_keys = vec![KeyGrant::everything(key())];
     });
     let refused = server.connect().administer("backup", "");
     assert_eq!(refused.status, 400);

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Response};
 use crate::test_server::TestServer;
-use trestle_server::AccessKey;
+use trestle_server::{AccessKey, KeyGrant};
 
 fn call(client: &mut Client, operation: &str, body: &str) -> Response {
     call_at(client, "/", operation, body)
@@ -120,10 +120,10 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
 fn requests_are_signed_for_sqs() {
     const SIGNED_AT_S: u64 = 1_794_729_600;
     let server = TestServer::at(SIGNED_AT_S, |settings| {
-        settings.access_keys = vec![AccessKey {
+        settings.access_keys = vec![KeyGrant::everything(AccessKey {
             id: "AKIDEXAMPLE".to_owned(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
-        }];
+        })];
     });
     let signed = |service: &str, signature: &str| {
         let authorization = format!(
