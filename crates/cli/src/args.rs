@@ -101,7 +101,7 @@ pub(crate) struct ServeFlags {
     /// Allow listening beyond this machine without access keys
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Memory for requests and answers, in megabytes [default: 256]
+    /// Memory for requests and answers, in megabytes [default: 192]
     #[arg(long, value_name = "MB")]
     pub(crate) memory_mb: Option<usize>,
     /// Web origins whose scripts may call: `*`, `none`, `loopback`, or a comma-separated list [default: loopback]

@@ -5,6 +5,7 @@
 mod backup;
 mod bench;
 mod configuration;
+mod log_lines;
 mod migrate;
 mod model;
 mod model_proposals;
