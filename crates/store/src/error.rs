@@ -61,6 +61,13 @@ impl StoreError {
         }
     }
 
+    /// The same error with another place of the files.
+    pub(crate) fn with_path_replaced(mut self, from: &Path, to: &Path) -> Self {
+        let (from, to) = (from.display().to_string(), to.display().to_string());
+        self.message = self.message.replace(&from, &to);
+        self
+    }
+
     /// What the caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.kind

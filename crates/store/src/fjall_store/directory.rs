@@ -1,5 +1,6 @@
 //! What lies where in a data directory, and which version wrote it. `docs/format.md` is the long form.
 
+use super::guard::WAY_OUT;
 use super::keyspaces;
 use crate::{ErrorKind, Result, StoreError};
 use std::fs::{self, File};
@@ -17,6 +18,8 @@ const NEW_FORMAT_FILE: &str = "FORMAT.new";
 const LOCK_FILE: &str = "LOCK";
 const ENGINE_FOLDER: &str = "db";
 const NEW_ENGINE_FOLDER: &str = "db.new";
+const SECOND_NAMES_FOLDER: &str = "journals";
+const SYNCED_FILE: &str = "SYNCED";
 const NEW_JOURNAL_FILE: &str = "journal.new";
 const TRIAL_FILE: &str = "trial";
 
@@ -24,6 +27,7 @@ const TRIAL_FILE: &str = "trial";
 const TRIAL_BYTES: usize = 1024 * 1024;
 
 /// A data directory that exists.
+#[derive(Clone)]
 pub(super) struct Directory {
     root: PathBuf,
 }
@@ -32,9 +36,14 @@ impl Directory {
     /// Makes sure the directory exists.
     pub(super) fn prepare(root: &Path) -> Result<Self> {
         fs::create_dir_all(root).map_err(|error| StoreError::io("cannot create", root, error))?;
-        Ok(Directory {
+        Ok(Self::at(root))
+    }
+
+    /// One that is not made.
+    pub(super) fn at(root: &Path) -> Self {
+        Directory {
             root: root.to_path_buf(),
-        })
+        }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -48,6 +57,21 @@ impl Directory {
     /// The engine's folder.
     pub(super) fn engine(&self) -> PathBuf {
         self.root.join(ENGINE_FOLDER)
+    }
+
+    /// A journal of the engine.
+    pub(super) fn journal(&self, number: u64) -> PathBuf {
+        self.engine().join(format!("{number}.jnl"))
+    }
+
+    /// Where journals have their second names.
+    pub(super) fn second_names(&self) -> PathBuf {
+        self.root.join(SECOND_NAMES_FOLDER)
+    }
+
+    /// Where the last synced commit is noted.
+    pub(super) fn synced_note(&self) -> PathBuf {
+        self.root.join(SYNCED_FILE)
     }
 
     /// Where bytes cut from a journal are kept. Names do not repeat: earlier finds are evidence too.
@@ -128,13 +152,19 @@ impl Directory {
             .find(|path| !path.is_file());
         if let Some(path) = missing {
             return Err(damaged(format!(
-                "{} is missing; see docs/format.md",
+                "{} is missing. Affected: all data. {WAY_OUT}",
                 path.display()
             )));
         }
+        Ok(())
+    }
+
+    /// The engine would begin a new journal.
+    pub(super) fn check_has_journal(&self) -> Result<()> {
+        let engine = self.engine();
         if self.journals()?.is_empty() {
             return Err(damaged(format!(
-                "{} has no journal file; see docs/format.md",
+                "{} has no journal (<number>.jnl). Affected: the newest writes. {WAY_OUT}",
                 engine.display()
             )));
         }
@@ -183,7 +213,7 @@ impl Directory {
             if self.root.join(FORMAT_FILE).exists() {
                 return Ok(());
             }
-            if name == ENGINE_FOLDER {
+            if self.engine().exists() {
                 return Err(self.refuse("holds a database", "restore that file from a backup"));
             }
             let what = format!("holds {}", name.to_string_lossy());

@@ -2,6 +2,7 @@
 
 use super::directory::{Directory, sync_folder};
 use super::journal::read_batch;
+use super::second_names;
 use crate::{Result, StoreError};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -30,6 +31,7 @@ fn replace(directory: &Directory, path: &Path, last: u64) -> io::Result<u64> {
     let mut file = File::create(&new)?;
     io::copy(&mut File::open(path)?.take(kept), &mut file)?;
     file.sync_all()?;
+    second_names::forget(directory, path)?;
     fs::rename(&new, path)?;
     sync_folder(&directory.engine())?;
     sync_folder(directory.root())?;

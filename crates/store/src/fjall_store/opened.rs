@@ -1,11 +1,13 @@
 //! The engine while it is open. Closed and opened anew when a write has failed.
 
 use super::commit_row::CommitRow;
+use super::diagnosis::Diagnosis;
 use super::directory::Directory;
 use super::keyspaces::{self, Keyspaces};
 use super::lock::DirectoryLock;
-use super::{engine_error, journal_check};
-use crate::{Batch, Durability, Result, Settings};
+use super::synced_note::SyncedNote;
+use super::{guard, journal_check, second_names};
+use crate::{Batch, Durability, OnDamage, Result, Settings};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ const REPLAY_BYTES_MAX: u64 = 32 * 1024 * 1024;
 pub(super) struct Opened {
     pub(super) keyspaces: Keyspaces,
     pub(super) db: fjall::Database,
+    pub(super) diagnosis: Diagnosis,
     _lock: Arc<DirectoryLock>,
 }
 
@@ -34,12 +37,23 @@ impl Opened {
         settings: &Settings,
     ) -> Result<(Self, CommitRow)> {
         directory.check_layout()?;
-        let journalled = journal_check::check(directory, settings.on_damage)?;
+        guard::check(directory, settings.file_check)?;
+        let synced = match settings.on_damage {
+            OnDamage::Refuse => SyncedNote::read(directory)?,
+            OnDamage::CutJournal => 0,
+        };
+        second_names::restore(directory)?;
+        directory.check_has_journal()?;
+        if settings.on_damage == OnDamage::Refuse {
+            second_names::check(directory)?;
+        }
+        let journalled = journal_check::check(directory, settings.on_damage, synced)?;
         let (db, keyspaces) = keyspaces::open(&directory.engine(), settings.cache_bytes)?;
-        let last = keyspaces.last_commit(journalled)?;
+        let last = keyspaces.last_commit(journalled, synced)?;
         let opened = Opened {
             keyspaces,
             db,
+            diagnosis: Diagnosis::of(lock.original().unwrap_or(directory).clone()),
             _lock: lock.clone(),
         };
         Ok((opened, last))
@@ -57,7 +71,7 @@ impl Opened {
         self.keyspaces.fill(&mut write, batch, row);
         write
             .commit()
-            .map_err(|error| engine_error::while_doing("writing a batch to the journal", error))?;
+            .map_err(|error| self.diagnosis.of_write("writing a batch to the journal", error))?;
         self.keyspaces.seal_full_buffers();
         Ok(())
     }
@@ -66,7 +80,7 @@ impl Opened {
     pub(super) fn sync(&self) -> Result<()> {
         self.db
             .persist(fjall::PersistMode::SyncData)
-            .map_err(|error| engine_error::while_doing("forcing the journal to the disk", error))
+            .map_err(|error| self.diagnosis.of_write("forcing the journal to the disk", error))
     }
 
     /// Waits until the engine will not. It waits inside a commit for as long as its buffers are full, also when those
@@ -76,7 +90,8 @@ impl Opened {
         while self.keyspaces.is_nearly_full() {
             let alive = self.db.persist(fjall::PersistMode::Buffer);
             alive.map_err(|error| {
-                engine_error::while_doing("waiting for full buffers to be written", error)
+                self.diagnosis
+                    .of_write("waiting for full buffers to be written", error)
             })?;
             std::thread::sleep(WAIT_FOR_ROOM);
         }

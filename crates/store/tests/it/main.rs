@@ -14,4 +14,6 @@ mod directory;
 mod disk_full;
 mod killed;
 mod model;
+mod read_only;
+mod selection;
 mod support;
