@@ -10,7 +10,7 @@ use trestle_binding::{ModelFacts, ToDo, WrongFact, counted};
 use trestle_embedded::{Verified, VerifyOptions, VerifyWatcher, verify as verify_view};
 use trestle_engine::{Disagreement, StoreSettings, View, Watcher};
 use trestle_env::{Clock, SystemClock};
-use trestle_store::{ErrorKind, StoreError};
+use trestle_store::{Access, ErrorKind, FileCheck, StoreError};
 
 /// Between two signs of progress on a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -21,12 +21,25 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Result<(), Failure> {
     let options = VerifyOptions {
         models: !flags.no_models,
     };
-    check(&flags.dir, flags.json, options)
+    let access = match flags.read_only {
+        true => Access::ReadOnly,
+        false => Access::ReadWrite,
+    };
+    check_with(&flags.dir, access, flags.json, options)
 }
 
 /// As [`verify`], for other commands that end with it.
 pub(crate) fn check(directory: &Path, json: bool, options: VerifyOptions) -> Result<(), Failure> {
-    let view = View::of_directory(directory, StoreSettings::default());
+    check_with(directory, Access::ReadWrite, json, options)
+}
+
+fn check_with(directory: &Path, access: Access, json: bool, options: VerifyOptions) -> Result<(), Failure> {
+    let settings = StoreSettings {
+        access,
+        file_check: FileCheck::Everything,
+        ..StoreSettings::default()
+    };
+    let view = View::of_directory(directory, settings);
     let mut view = view.map_err(|error| cannot_open(directory, &error))?;
     let mut printer = Printer::new(json);
     let verified = verify_view(&mut view, SystemClock::new().now(), options, &mut printer);

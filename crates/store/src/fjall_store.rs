@@ -68,6 +68,7 @@ impl FjallStore {
         if directory.is_new()? {
             directory.create()?;
         }
+        directory.warn_if_open_to_others();
         Self::open_locked(directory, lock, settings)
     }
 

@@ -18,6 +18,7 @@ mod fjall_store;
 mod limits;
 mod memory_store;
 mod per_space;
+mod private;
 mod settings;
 mod store;
 

@@ -41,7 +41,7 @@ impl Diagnosis {
         let has_given_up = matches!(error, fjall::Error::Poisoned);
         // A disk that takes no writes is reason enough.
         if has_given_up
-            && self.directory.try_writing().is_ok()
+            && self.directory.try_writing(0).is_ok()
             && let Some(damage) = self.damage(None)
         {
             let message = format!("{doing} failed, because tables cannot be merged: {damage}");

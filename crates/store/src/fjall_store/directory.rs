@@ -2,9 +2,9 @@
 
 use super::guard::WAY_OUT;
 use super::keyspaces;
-use crate::{ErrorKind, Result, StoreError};
+use crate::{ErrorKind, Result, StoreError, private};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The version of everything below the root. A change that an older program would misread gets the next number.
@@ -35,7 +35,7 @@ pub(super) struct Directory {
 impl Directory {
     /// Makes sure the directory exists.
     pub(super) fn prepare(root: &Path) -> Result<Self> {
-        fs::create_dir_all(root).map_err(|error| StoreError::io("cannot create", root, error))?;
+        private::create_folder(root).map_err(|error| StoreError::io("cannot create", root, error))?;
         Ok(Self::at(root))
     }
 
@@ -83,14 +83,26 @@ impl Directory {
     }
 
     /// Where a journal is written that is to take another one's place.
-    pub(super) fn new_journal(&self) -> PathBuf {
-        self.root.join(NEW_JOURNAL_FILE)
+    pub(super) fn new_journal(&self, position: usize) -> PathBuf {
+        self.root.join(format!("{NEW_JOURNAL_FILE}.{position}"))
     }
 
-    /// Writes something and removes it again, to see whether the disk does its work.
-    pub(super) fn try_writing(&self) -> Result<()> {
+    /// Directories of earlier versions, and copies, may be open to other users of the machine.
+    pub(super) fn warn_if_open_to_others(&self) {
+        let root = self.root.display();
+        if private::is_open_to_others(&self.root) && private::is_open_to_others(&self.engine()) {
+            tracing::warn!(
+                "other users of this machine may read the data directory {root}; close it with: chmod -R go-rwx {root}"
+            );
+        }
+    }
+
+    /// Writes something and removes it again, to see whether the disk does its work, and whether a file may grow beyond
+    /// `size`.
+    pub(super) fn try_writing(&self, size: u64) -> Result<()> {
         let path = self.root.join(TRIAL_FILE);
-        let written = File::create(&path).and_then(|mut file| {
+        let written = private::create(&path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(size))?;
             file.write_all(&vec![0x5a; TRIAL_BYTES])?;
             file.sync_all()
         });
@@ -125,6 +137,8 @@ impl Directory {
             _ => {}
         }
         keyspaces::create(&new_engine)?;
+        private::close_folder(&new_engine)
+            .map_err(|error| StoreError::io("cannot set the mode of", &new_engine, error))?;
         sync_folders(&new_engine).map_err(|error| StoreError::io("cannot sync", &new_engine, error))?;
         self.write_format()
             .map_err(|error| StoreError::io("cannot write the format version in", &self.root, error))?;
@@ -134,7 +148,7 @@ impl Directory {
 
     fn write_format(&self) -> io::Result<()> {
         let new = self.root.join(NEW_FORMAT_FILE);
-        let mut file = File::create(&new)?;
+        let mut file = private::create(&new)?;
         writeln!(file, "{FORMAT_NAME} {FORMAT_VERSION}")?;
         file.sync_all()?;
         fs::rename(&new, self.root.join(FORMAT_FILE))?;

@@ -71,7 +71,7 @@ fn kind(error: &fjall::Error) -> ErrorKind {
 
 fn reason(error: &fjall::Error) -> String {
     if let Some(error) = io_error(error) {
-        return error.to_string();
+        return crate::error::reason(error);
     }
     match error {
         fjall::Error::Poisoned => "an earlier write failed".into(),

@@ -6,9 +6,10 @@
 //! The engine takes no more writes, because its journal may end in half a batch; reads go on. The next write, once
 //! some time has passed, tries to put that right behind the callers' backs:
 //!
-//! 1. A file is written to the directory and removed again. If that fails the disk still does, and reads go on as before.
-//! 2. The engine is closed. Whoever reads meanwhile waits; whoever still reads is waited for.
-//! 3. The end of the journal is written anew without the batch that failed ([`journal_rewrite`]).
+//! 1. The end of the journal is written anew without the batch that failed, in a file beside it ([`journal_rewrite`]), and
+//!    another file is written and removed. If that fails the disk still does, and reads go on as before.
+//! 2. The engine is closed. Reads that begin meanwhile wait; reads under way are waited for.
+//! 3. The new file takes the journal's place.
 //! 4. The directory is opened with the same checks as at the start, and must end with the last acknowledged commit.
 //!
 //! So the outcome of a failed write is "it did not happen", unless the process ends before step 3: then the next start
@@ -16,12 +17,13 @@
 
 use super::commit_row::CommitRow;
 use super::directory::Directory;
+use super::journal_rewrite::RewrittenJournals;
 use super::lock::DirectoryLock;
 use super::opened::Opened;
+use super::second_names;
 use super::snapshot::FjallSnapshot;
 use super::synced_note::SyncedNote;
 use super::trouble::Trouble;
-use super::{journal_rewrite, second_names};
 use crate::{Access, Batch, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -212,9 +214,11 @@ impl Inner {
     }
 
     fn reopen(&self, last: u64) -> Result<()> {
-        self.directory.try_writing()?;
+        self.directory.try_writing(0)?;
+        let rewritten = RewrittenJournals::up_to(&self.directory, last)?;
+        self.directory.try_writing(rewritten.len())?;
         self.close()?;
-        journal_rewrite::keep_up_to(&self.directory, last)?;
+        rewritten.take_their_places(&self.directory)?;
         let (opened, found) = Opened::open(&self.directory, &self.lock, &self.settings)?;
         if found.number != last {
             let found = found.number;

@@ -15,7 +15,7 @@ use super::commit_row::CommitRow;
 use super::directory::{Directory, sync_folder};
 use super::guard::WAY_OUT;
 use super::journal::{COMMIT_NUMBER_END, JournalBatch, NoBatch, TAG_START, read_batch};
-use crate::{ErrorKind, OnDamage, Result, StoreError};
+use crate::{ErrorKind, OnDamage, Result, StoreError, private};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -228,7 +228,7 @@ fn cut(directory: &Directory, path: &Path, offset: u64, reason: &str) -> Result<
 /// Returns how many bytes that were.
 fn copy_rest(directory: &Directory, path: &Path, offset: u64, aside: &Path) -> io::Result<usize> {
     let rest = read_from(path, offset)?;
-    let mut file = File::create_new(aside)?;
+    let mut file = private::file_options().write(true).create_new(true).open(aside)?;
     file.write_all(&rest)?;
     file.sync_all()?;
     sync_folder(directory.root())?;

@@ -173,15 +173,15 @@ impl Keyspaces {
             .any(|(keyspace, _)| keyspace.tree.sealed_memtable_count() > 0)
     }
 
-    /// Merges all tables of a space, if a good part of their rows are deletions: what was deleted goes, and the deletions too.
-    pub(super) fn merge_where_much_was_deleted(&self) {
-        for (keyspace, _) in self.all() {
+    /// The keyspaces in whose tables a good part of the rows are deletions. When all tables of one are merged, what was
+    /// deleted goes, and so do the deletions.
+    pub(super) fn worth_merging(&self) -> impl Iterator<Item = &Keyspace> {
+        let is_worth_it = |keyspace: &&Keyspace| {
             let deletions = keyspace.tree.tombstone_count();
             let rows = keyspace.tree.approximate_len() as u64;
-            if deletions > 0 && deletions >= rows / WORTH_MERGING {
-                merge(keyspace);
-            }
-        }
+            deletions > 0 && deletions >= rows / WORTH_MERGING
+        };
+        self.all().map(|(keyspace, _)| keyspace).filter(is_worth_it)
     }
 
     /// About how much is in buffers: what the next start would read from the journal.
@@ -246,13 +246,6 @@ impl Keyspaces {
         stored.map_or(Ok(CommitRow::default()), |bytes| {
             CommitRow::decode(&bytes).ok_or_else(|| apart("the row of the last commit is unreadable"))
         })
-    }
-}
-
-fn merge(keyspace: &Keyspace) {
-    // Reads and writes go on as before whatever becomes of this.
-    if let Err(error) = keyspace.major_compact() {
-        tracing::warn!(%error, keyspace = &**keyspace.name(), "tables with deleted rows could not be merged");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::directory::Directory;
 use super::shadow::Shadow;
-use crate::{ErrorKind, Result, StoreError};
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::{ErrorKind, Result, StoreError, private};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) fn claim_to_read(directory: &Directory) -> Result<Option<File>> {
 impl DirectoryLock {
     pub(super) fn acquire(directory: &Directory) -> Result<Self> {
         let path = directory.lock_file();
-        let open = OpenOptions::new()
+        let open = private::file_options()
             .read(true)
             .write(true)
             .create(true)

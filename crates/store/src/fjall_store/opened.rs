@@ -8,6 +8,7 @@ use super::lock::DirectoryLock;
 use super::synced_note::SyncedNote;
 use super::{guard, journal_check, second_names};
 use crate::{Batch, Durability, OnDamage, Result, Settings};
+use fjall::AbstractTree;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ const WAIT_FOR_ROOM: Duration = Duration::from_millis(5);
 
 /// How often a closing engine is looked at for buffers that are not on the disk yet: five seconds.
 const WAITS_WHILE_CLOSING: usize = 1_000;
+
+/// So many snapshots make the engine look for open ones.
+const SNAPSHOTS_PER_LOOK: usize = 10_000;
 
 /// Reading this much from the journal does not make a start slow.
 const REPLAY_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -96,6 +100,30 @@ impl Opened {
             std::thread::sleep(WAIT_FOR_ROOM);
         }
         Ok(())
+    }
+
+    /// Gives back the space of rows that were deleted.
+    pub(super) fn clear_deleted_rows(&self) {
+        for keyspace in self.keyspaces.worth_merging() {
+            self.look_for_snapshots();
+            let merged = keyspace.major_compact();
+            self.look_for_snapshots();
+            // The tables of before stay until no snapshot can see them. Every open one is newer than this number, and the engine
+            // forgets what is older than the version that the next number sees.
+            let freed = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
+            let mut versions = keyspace.tree.get_version_history_lock();
+            let forgotten = versions.maintenance(keyspace.path(), freed + 1);
+            // Reads and writes go on as before whatever became of this.
+            if let Err(error) = merged.and(forgotten.map_err(fjall::Error::from)) {
+                tracing::warn!(%error, keyspace = &**keyspace.name(), "the space of deleted rows is still taken");
+            }
+        }
+    }
+
+    /// The engine looks which snapshots are open when a buffer is set aside, and with every ten-thousandth that is closed. What
+    /// no snapshot can see may go.
+    fn look_for_snapshots(&self) {
+        (0..SNAPSHOTS_PER_LOOK).for_each(|_| drop(self.db.snapshot()));
     }
 
     /// Before closing: writes buffers to tables, if there is so much in them that the next start would take long to read it

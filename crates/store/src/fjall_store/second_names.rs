@@ -15,7 +15,7 @@
 use super::directory::Directory;
 use super::guard::WAY_OUT;
 use super::journal::{NoBatch, read_batch};
-use crate::{ErrorKind, Result, StoreError};
+use crate::{ErrorKind, Result, StoreError, private};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -93,7 +93,7 @@ pub(super) fn keep_up(directory: &Directory, synced: u64) {
 
 fn try_to_keep_up(directory: &Directory, synced: u64) -> Result<()> {
     let cannot = |error| cannot_read(directory, error);
-    fs::create_dir_all(directory.second_names()).map_err(cannot)?;
+    private::create_folder(&directory.second_names()).map_err(cannot)?;
     let names = second_names(directory).map_err(cannot)?;
     let present = present(directory)?;
     // From the oldest on: what is left is followed by all later ones at any moment.

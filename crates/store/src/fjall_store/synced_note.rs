@@ -13,7 +13,7 @@
 
 use super::directory::Directory;
 use super::guard::WAY_OUT;
-use crate::{ErrorKind, Result, StoreError};
+use crate::{ErrorKind, Result, StoreError, private};
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::path::Path;
@@ -41,7 +41,7 @@ impl SyncedNote {
     /// Begins to note, with the number of the last commit.
     pub(super) fn begin(directory: &Directory, number: u64) -> Result<Self> {
         let path = directory.synced_note();
-        let mut options = File::options();
+        let mut options = private::file_options();
         let opened = options.write(true).create(true).truncate(false).open(&path);
         let note = opened.map(|file| SyncedNote { file });
         note.and_then(|note| note.try_write(number).map(|()| note))

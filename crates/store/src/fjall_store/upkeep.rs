@@ -20,6 +20,9 @@ const BUFFERED_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// So many deletions are worth a look at what they left.
 const DELETIONS_MIN: u64 = 1_000;
 
+/// A snapshot may be open for long.
+const ATTEMPTS_MAX: u32 = 10;
+
 /// Works until it is dropped.
 pub(super) fn start(inner: Arc<Inner>) -> Result<Repeated> {
     let mut upkeep = Upkeep::default();
@@ -32,6 +35,8 @@ struct Upkeep {
     commits: u64,
     /// Deletions before those that are yet to be cleared away.
     deletions_cleared: u64,
+    /// How often their clearing was tried.
+    attempts: u32,
 }
 
 impl Upkeep {
@@ -41,6 +46,15 @@ impl Upkeep {
         let is_idle = commits == std::mem::replace(&mut self.commits, commits);
         if let Some(opened) = inner.opened_if_well().filter(|_| is_idle) {
             self.tidy(&opened, inner.deletions());
+        }
+    }
+
+    /// Rows that an open snapshot can still see stay, and are tried again.
+    fn clear(&mut self, opened: &Opened, deletions: u64) {
+        opened.clear_deleted_rows();
+        self.attempts += 1;
+        if self.attempts == ATTEMPTS_MAX || opened.keyspaces.worth_merging().next().is_none() {
+            (self.deletions_cleared, self.attempts) = (deletions, 0);
         }
     }
 
@@ -55,8 +69,7 @@ impl Upkeep {
         if buffered >= BUFFERED_BYTES_MIN || (has_deletions && buffered > 0) {
             keyspaces.seal_buffers();
         } else if has_deletions {
-            keyspaces.merge_where_much_was_deleted();
-            self.deletions_cleared = deletions;
+            self.clear(opened, deletions);
         }
     }
 }
