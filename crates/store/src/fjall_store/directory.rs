@@ -17,6 +17,7 @@ const FORMAT_FILE: &str = "FORMAT";
 const NEW_FORMAT_FILE: &str = "FORMAT.new";
 const LOCK_FILE: &str = "LOCK";
 const ENGINE_FOLDER: &str = "db";
+const ENGINE_LOCK_FILE: &str = "lock";
 const NEW_ENGINE_FOLDER: &str = "db.new";
 const SECOND_NAMES_FOLDER: &str = "journals";
 const SYNCED_FILE: &str = "SYNCED";
@@ -185,6 +186,16 @@ impl Directory {
         Ok(())
     }
 
+    /// The engine locks an empty file of its own, and does not open without it.
+    pub(super) fn ensure_engine_lock(&self) -> Result<()> {
+        let path = self.engine().join(ENGINE_LOCK_FILE);
+        let mut options = private::file_options();
+        let opened = options.write(true).create(true).truncate(false).open(&path);
+        opened
+            .map(drop)
+            .map_err(|error| StoreError::io("cannot open", &path, error))
+    }
+
     /// The journal files, oldest first.
     pub(super) fn journals(&self) -> Result<Vec<PathBuf>> {
         let engine = self.engine();
@@ -228,7 +239,11 @@ impl Directory {
                 return Ok(());
             }
             if self.engine().exists() {
-                return Err(self.refuse("holds a database", "restore that file from a backup"));
+                let way_out = format!(
+                    "restore the file, or write it anew with the one line {FORMAT_NAME} {FORMAT_VERSION}, which every directory \
+                     has so far (docs/format.md)"
+                );
+                return Err(self.refuse("holds a database", &way_out));
             }
             let what = format!("holds {}", name.to_string_lossy());
             return Err(self.refuse(&what, "choose an empty or a new directory"));

@@ -15,7 +15,7 @@ mod version_file;
 
 use super::directory::Directory;
 use super::keyspaces;
-use crate::{FileCheck, Result, Space, StoreError};
+use crate::{ErrorKind, FileCheck, Result, Space, StoreError};
 pub(super) use fault::WAY_OUT;
 
 use fault::Fault;
@@ -38,6 +38,14 @@ pub(super) fn check(directory: &Directory, file_check: FileCheck) -> Result<()> 
         check_keyspace(&engine, folder, file_check)?;
     }
     Ok(())
+}
+
+/// The engine could not open, and does not say which file is the reason.
+pub(super) fn name_file(directory: &Directory, error: StoreError) -> StoreError {
+    if error.kind() != ErrorKind::Damaged {
+        return error;
+    }
+    check(directory, FileCheck::Everything).err().unwrap_or(error)
 }
 
 /// What is wrong with the tables of a space, or of all of them, while the engine is open.

@@ -52,7 +52,9 @@ impl Opened {
             second_names::check(directory)?;
         }
         let journalled = journal_check::check(directory, settings.on_damage, synced)?;
-        let (db, keyspaces) = keyspaces::open(&directory.engine(), settings.cache_bytes)?;
+        directory.ensure_engine_lock()?;
+        let opened = keyspaces::open(&directory.engine(), settings.cache_bytes);
+        let (db, keyspaces) = opened.map_err(|error| guard::name_file(directory, error))?;
         let last = keyspaces.last_commit(journalled, synced)?;
         let opened = Opened {
             keyspaces,

@@ -16,7 +16,7 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Less than this in buffers is left in the journal: writing it would not pay.
-const BUFFERED_BYTES_MIN: u64 = 4 * 1024 * 1024;
+const BUFFERED_BYTES_MIN: u64 = 1024 * 1024;
 /// So many deletions are worth a look at what they left.
 const DELETIONS_MIN: u64 = 1_000;
 
