@@ -17,6 +17,8 @@ FULL_TYPE = {
 }
 CAPITAL_MESSAGE = {"SerializationException", "TransactionCanceledException"}
 STREAM_STEPS = {"records", "records_from", "latest"}
+READ_CLOCK = "/_trestle/read-clock"
+ADMIN = {"Content-Type": "application/json", "X-Trestle-Admin": "1"}
 CLOCK = "the virtual clock"
 UNTIL_SECONDS = 20
 
@@ -103,7 +105,7 @@ class Case:
         names = {short: f"{short}_{suffix}" for short in self.tables}
         used = [short for short in self.tables if short in self.items or self.mentions(short)]
         if CLOCK in self.needs:
-            names["now"] = int(connection.exchange("GET", "/_trestle/clock", {}, b"").body["now"])
+            names["now"] = int(connection.exchange("POST", READ_CLOCK, ADMIN, b"").body["now"])
         try:
             for short in used:
                 self.create(connection, names[short], self.tables[short])
@@ -159,7 +161,7 @@ def run_step(connection, step, names):
 def attempt(connection, step, names):
     if "clock" in step:
         body = json.dumps(substitute(step["clock"], names)).encode()
-        answer = connection.exchange("POST", "/_trestle/clock", {"Content-Type": "application/json"}, body)
+        answer = connection.exchange("POST", "/_trestle/move-clock", ADMIN, body)
         return [] if answer.status == 200 else [f"the clock answered {answer.status}: {answer.raw.decode()}"]
     if STREAM_STEPS & step.keys():
         found = streams.run_step(connection, step, names, substitute)

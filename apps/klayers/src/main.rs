@@ -126,11 +126,17 @@ async fn serve(database: &Embedded, app: App, files: Files, port: u16) -> Result
     let address = listener.local_addr()?;
     tracing::info!("layers of a region: http://{address}/api/v2/p3.12/layers/latest/eu-west-1/html");
     tracing::info!("everything there is: http://{address}/openapi.json; end with Ctrl-C");
-    // Without signals there is nothing to wait for, and the process is ended another way.
-    let interrupted = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
     axum::serve(listener, http::routes(app, files))
-        .with_graceful_shutdown(interrupted)
+        .with_graceful_shutdown(interrupted())
         .await?;
     router.stop().await;
     Ok(())
+}
+
+/// Returns at Ctrl-C. Where the system has no signals, the process is ended another way.
+async fn interrupted() {
+    if let Err(error) = tokio::signal::ctrl_c().await {
+        tracing::warn!(%error, "cannot listen for Ctrl-C");
+        std::future::pending::<()>().await;
+    }
 }

@@ -49,7 +49,14 @@ const SUBJECT: &str = "{name}, you are needed";
 const TEXT: &str = "{name}, please answer: {link}";
 
 impl Notice {
-    pub(crate) fn new(search: &Search, contact: &Contact, attempt: &SearchAttempt, base_url: &str) -> Self {
+    /// `None` if the method was gone when the attempt was made: there is nowhere to send it.
+    pub(crate) fn new(
+        search: &Search,
+        contact: &Contact,
+        attempt: &SearchAttempt,
+        base_url: &str,
+    ) -> Option<Self> {
+        let destination = attempt.destination.clone()?;
         let link = format!(
             "{base_url}/#/{}/{}/{}",
             search.domain_id, search.search_id, attempt.attempt_id
@@ -60,14 +67,14 @@ impl Notice {
             "link" => Some(link.as_str()),
             name => told(name),
         };
-        Self {
+        Some(Self {
             attempt_id: attempt.attempt_id.clone(),
             kind: attempt.r#type,
-            destination: attempt.destination.clone().unwrap_or_default(),
+            destination,
             subject: fill(told("subject").unwrap_or(SUBJECT), word),
             text: fill(told("text").unwrap_or(TEXT), word),
             link,
-        }
+        })
     }
 }
 
@@ -100,5 +107,40 @@ impl Channel for Channels {
             (Some(SearchAttemptType::Webhook), _) => self.webhook.send(notice).await,
             _ => Log.send(notice).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{NewContact, NewSearch, NewSearchAttempt};
+    use trestle::typed::Timestamp;
+
+    #[test]
+    fn an_attempt_without_a_destination_has_no_notice() {
+        let (contact_id, domain_id, search_id) = ("c".to_owned(), "d".to_owned(), "s".to_owned());
+        let contact = Contact::from(NewContact {
+            contact_id: contact_id.clone(),
+            domain_id: domain_id.clone(),
+            name: "N".to_owned(),
+        });
+        let search = Search::from(NewSearch {
+            search_id: search_id.clone(),
+            contact_id: contact_id.clone(),
+            domain_id: domain_id.clone(),
+            started_datetime: Timestamp::from_millis(0),
+        });
+        let mut attempt = SearchAttempt::from(NewSearchAttempt {
+            search_id,
+            attempt_id: "s/1".to_owned(),
+            contact_id,
+            domain_id,
+            method_id: "m".to_owned(),
+            attempted_at: Timestamp::from_millis(0),
+        });
+        assert_eq!(Notice::new(&search, &contact, &attempt, "http://here"), None);
+        attempt.destination = Some("n@example.org".to_owned());
+        let notice = Notice::new(&search, &contact, &attempt, "http://here");
+        assert_eq!(notice.unwrap().destination, "n@example.org");
     }
 }

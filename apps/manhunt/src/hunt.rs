@@ -78,9 +78,13 @@ impl Service {
     }
 
     /// Reaches out, and notes what became of it. Where nobody can be reached, nobody waits for an answer.
-    async fn send(&self, id: &AttemptId, notice: Notice) -> Result<()> {
+    async fn send(&self, id: &AttemptId, notice: Option<Notice>) -> Result<()> {
         let update = self.db.update_search_attempt(id.key());
-        match self.channel.send(&notice).await {
+        let sent = match &notice {
+            Some(notice) => self.channel.send(notice).await,
+            None => Err("the contact method was removed".to_owned()),
+        };
+        match sent {
             Ok(()) => {
                 update.set_outcome(SearchAttemptOutcome::Sent).await?;
             }

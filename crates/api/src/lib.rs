@@ -12,6 +12,7 @@
 #[macro_use]
 mod wire_enum;
 
+mod access;
 mod backups;
 mod capacity;
 mod database;
@@ -30,6 +31,7 @@ mod time_to_live;
 mod unsupported;
 mod wait;
 
+pub use access::Access;
 pub use backups::*;
 pub use capacity::*;
 pub use database::{Database, DatabaseExt, ResponseFuture};

@@ -1,7 +1,7 @@
 //! Calls that happen once: creating tables, asking whether they are ready.
 
 use crate::error::{BenchError, Doing};
-use crate::http::{plain_request, read_answer};
+use crate::http::{BenchResponse, plain_request, read_answer};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
@@ -16,13 +16,19 @@ pub(crate) fn call(address: SocketAddr, operation: &str, body: &str) -> Result<(
     let mut stream = TcpStream::connect(address).doing(&doing)?;
     stream.set_read_timeout(Some(TIMEOUT)).doing(&doing)?;
     stream.write_all(&plain_request(operation, body)).doing(&doing)?;
-    let mut received = Vec::new();
-    let mut room = [0; 16 * 1024];
+    let (answer, body) = receive(&mut stream, &doing)?;
+    Ok((answer.status, body))
+}
+
+/// Reads one answer, and takes its body out.
+pub(crate) fn receive(stream: &mut TcpStream, doing: &str) -> Result<(BenchResponse, Vec<u8>), BenchError> {
+    let (mut received, mut room) = (Vec::new(), [0; 16 * 1024]);
     loop {
-        let bytes = stream.read(&mut room).doing(&doing)?;
-        received.extend_from_slice(room.get(..bytes).unwrap_or_default());
-        if let Some(answer) = read_answer(&received).doing(&doing)? {
-            return Ok((answer.status, answer.body(&received).into_owned()));
+        let bytes = stream.read(&mut room).doing(doing)?;
+        received.extend(room.iter().take(bytes));
+        if let Some(answer) = read_answer(&received).doing(doing)? {
+            let body = answer.body(&received).doing(doing)?.into_owned();
+            return Ok((answer, body));
         }
         if bytes == 0 {
             return Err(BenchError::new(format!("{doing}: the connection was closed")));

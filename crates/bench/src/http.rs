@@ -3,5 +3,5 @@
 mod answer;
 mod request;
 
-pub(crate) use answer::{BenchResponse, read_answer};
+pub(crate) use answer::{BenchResponse, NotHttp, read_answer};
 pub(crate) use request::{Builder, Template, plain_request, queue_request};

@@ -7,7 +7,7 @@ use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
 use trestle_hook::{Becomes, Change, Edits, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
-use trestle_model::{Model, Refusal, Stopped};
+use trestle_model::{COPIES_TABLE, Model, Refusal, Stopped};
 
 use crate::migration::{DualLayout, TableFormer};
 
@@ -72,6 +72,10 @@ impl Hook for ModelHook {
             table: table.to_owned(),
             may_hold_rows: *may_hold_rows,
         }))
+    }
+
+    fn is_work(&self, table: &str) -> bool {
+        table == COPIES_TABLE
     }
 
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {

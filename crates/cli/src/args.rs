@@ -101,10 +101,22 @@ pub(crate) struct ServeFlags {
     /// Allow listening beyond this machine without access keys
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Web origins whose scripts may call: `*`, `none`, or a comma-separated list [default: *]
+    /// Memory for requests and answers, in megabytes [default: 256]
+    #[arg(long, value_name = "MB")]
+    pub(crate) memory_mb: Option<usize>,
+    /// Web origins whose scripts may call: `*`, `none`, `loopback`, or a comma-separated list [default: loopback]
     #[arg(long, value_name = "ORIGINS")]
     pub(crate) cors: Option<String>,
-    /// Let time stand still until POST /_trestle/clock moves it; for tests
+    /// Names to answer to besides those of this machine, comma-separated; `*` for all
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) allowed_hosts: Option<String>,
+    /// Let routes that callers apply run commands and read files and variables
+    #[arg(long)]
+    pub(crate) allow_command_routes: bool,
+    /// Let routes that callers apply send to loopback, link-local and private addresses
+    #[arg(long)]
+    pub(crate) allow_private_webhooks: bool,
+    /// Let time stand still until POST /_trestle/move-clock moves it; for tests
     #[arg(long)]
     pub(crate) virtual_clock: bool,
     /// Form of the log on standard error [default: text]

@@ -9,9 +9,9 @@ use download::Download;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use trestle_engine::{ArchiveError, BackupTotals, StoreSettings, backup_directory};
+use trestle_binding::counted;
+use trestle_embedded::{ArchiveError, BackupTotals, StoreSettings, backup_directory, check_backup};
 use trestle_env::{Clock, SystemClock, iso_8601_millis};
-use trestle_store::archive;
 
 /// Takes a backup. The file has its name only when it is complete.
 pub(crate) fn backup(flags: &BackupFlags) -> Result<(), Failure> {
@@ -28,10 +28,10 @@ pub(crate) fn backup(flags: &BackupFlags) -> Result<(), Failure> {
         Ok(totals) => {
             let _ = writeln!(
                 io::stdout(),
-                "{}: {} rows, {} bytes of data",
+                "{}: {}, {} of data",
                 target.file.display(),
-                totals.all_rows(),
-                totals.bytes
+                counted(totals.all_rows(), "row", "rows"),
+                counted(totals.bytes, "byte", "bytes")
             );
             Ok(())
         }
@@ -66,7 +66,7 @@ fn from_directory(directory: &Path, file: File) -> Result<BackupTotals, Failure>
 /// Checks the archive while it arrives, so that one that was cut off is noticed.
 fn from_server(flags: &BackupFlags, file: File) -> Result<BackupTotals, Failure> {
     let mut download = Download::start(flags, file)?;
-    let checked = archive::check(&mut download);
+    let checked = check_backup(&mut download);
     let written = download.finish();
     let totals = checked.map_err(|error| {
         Failure::failed(format!(

@@ -11,6 +11,7 @@ use crate::exit::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use toml::{Table, Value};
+use trestle_server::Role;
 
 /// What can be set; what is absent takes its default where it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,7 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) storage: StorageConfig,
     pub(crate) auth: AuthConfig,
+    pub(crate) routes: RoutesConfig,
     pub(crate) tables: TablesConfig,
     pub(crate) clock: ClockConfig,
     pub(crate) log: LogConfig,
@@ -34,7 +36,9 @@ pub(crate) struct ServerConfig {
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
+    pub(crate) allowed_hosts: Option<String>,
     pub(crate) connections_max: Option<usize>,
+    pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
     pub(crate) shutdown_seconds: Option<u64>,
 }
@@ -55,7 +59,7 @@ pub(crate) struct StorageConfig {
     pub(crate) routes: Option<PathBuf>,
 }
 
-/// `[auth]`: one key, or several in `[[auth.keys]]`.
+/// `[auth]`: one key for everything, or several in `[[auth.keys]]`, each with its role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AuthConfig {
@@ -71,6 +75,17 @@ pub(crate) struct AuthConfig {
 pub(crate) struct KeyConfig {
     pub(crate) access_key: String,
     pub(crate) secret_key: String,
+    /// What its holder may do; `data` unless it is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<Role>,
+}
+
+/// `[routes]`: what routes may use that callers apply. Those in files that the server is started with may use everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RoutesConfig {
+    pub(crate) allow_commands: Option<bool>,
+    pub(crate) allow_private_webhooks: Option<bool>,
 }
 
 /// `[tables]`
@@ -145,6 +160,8 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             tls_key: flags.tls_key.clone(),
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
+            allowed_hosts: flags.allowed_hosts.clone(),
+            memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },
         storage: StorageConfig {
@@ -162,6 +179,10 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             access_key: flags.access_key.clone(),
             secret_key: flags.secret_key.clone(),
             keys: Vec::new(),
+        },
+        routes: RoutesConfig {
+            allow_commands: flags.allow_command_routes.then_some(true),
+            allow_private_webhooks: flags.allow_private_webhooks.then_some(true),
         },
         tables: TablesConfig {
             stream_shards: flags.stream_shards,

@@ -1,6 +1,6 @@
 //! A database to read from: a running server, or a directory that no server has open.
 
-use crate::admin_call::no_answer;
+use crate::administration::no_answer;
 use crate::exit::Failure;
 use crate::open;
 use crate::runtime;
@@ -95,7 +95,7 @@ impl Server {
     fn ask<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
         let asked = self.remote.ask(operation.into_request());
         let response = self.runtime.block_on(asked);
-        let response = response.map_err(|lost| no_answer(&lost, self.without_server))?;
+        let response = response.map_err(|lost| Failure::failed(no_answer(&lost, self.without_server)))?;
         let other = || Error::internal(format!("the answer to {} is of another kind", O::NAME));
         Ok(response.and_then(|response| O::from_response(response).ok_or_else(other)))
     }

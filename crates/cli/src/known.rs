@@ -1,17 +1,13 @@
 //! What a server knows: the models that were applied, and the routes in them and in its route file.
 
-use crate::admin_call::{Caller, START_ONE};
-use crate::answer;
+use crate::administration::{RunningServer, START_ONE};
 use crate::exit::{Code, Failure};
-use crate::server_flags::{ServerFlags, encoded};
-use serde_json::Value;
+use crate::server_flags::ServerFlags;
 use std::path::Path;
 use std::sync::Arc;
+use trestle_admin::{AdminErrorCode, AdministrationExt, ListModels, ModelSummary, ReadModel, ReadRoutes};
 use trestle_events::{Route, read_routes};
 use trestle_model::Model;
-
-const MODELS: &str = "/_trestle/models";
-const ROUTES: &str = "/_trestle/routes";
 
 /// A model of a server.
 pub(crate) struct KnownModel {
@@ -26,20 +22,21 @@ pub(crate) struct KnownRoute {
     pub(crate) of_model: Option<String>,
 }
 
-/// The models of a server; none where whoever answers is no server of ours.
+/// The models of a server; none where the endpoint is no server of ours.
 pub(crate) fn models(server: &ServerFlags) -> Result<Vec<KnownModel>, Failure> {
-    let caller = Caller::new(server, START_ONE)?;
-    let Some(listed) = asked(&caller, MODELS)? else {
-        return Ok(Vec::new());
+    let server = RunningServer::new(server, START_ONE)?;
+    let listed = match server.ask(ListModels {}) {
+        Ok(listed) => listed.models,
+        Err(error) if error.code == AdminErrorCode::NoAnswer => return Err(error.into()),
+        Err(_) => return Ok(Vec::new()),
     };
-    let listed: Value = serde_json::from_str(&listed)
-        .map_err(|error| Failure::failed(format!("the list of models is no JSON: {error}")))?;
     let mut models = Vec::new();
-    for listed in answer::list(&listed, "models")? {
-        let name = answer::text(listed, "name")?;
-        let Some(text) = asked(&caller, &format!("{MODELS}?name={}", encoded(name)))? else {
+    for ModelSummary { name, .. } in listed {
+        let text = match server.ask(ReadModel { name }) {
+            Ok(model) => model.text,
             // It was removed meanwhile.
-            continue;
+            Err(error) if error.code == AdminErrorCode::NotFound => continue,
+            Err(error) => return Err(error.into()),
         };
         let model = trestle_model::load(&text).model.map(Arc::new);
         models.extend(model.map(|model| KnownModel { text, model }));
@@ -53,12 +50,7 @@ pub(crate) fn routes(
     models: &[KnownModel],
 ) -> Result<(Vec<KnownRoute>, String), Failure> {
     let known: Vec<Arc<Model>> = models.iter().map(|known| Arc::clone(&known.model)).collect();
-    let caller = Caller::new(server, START_ONE)?;
-    let said = caller.ask("GET", &format!("{ROUTES}?text"), "")?;
-    if said.status != 200 {
-        return Err(Failure::failed(caller.refusal(&said)));
-    }
-    let file = said.text;
+    let file = RunningServer::new(server, START_ONE)?.ask(ReadRoutes {})?.text;
     let read = |text: &str, of_model: Option<&str>| {
         let found = read_routes(text, &known, &|_| Vec::new()).routes.into_iter();
         let route = |route| KnownRoute {
@@ -87,10 +79,4 @@ pub(crate) fn model_file(file: &Path) -> Result<Arc<Model>, Failure> {
             format!("not a sound model: {shown}; `trestle model check {shown}` says why"),
         )
     })
-}
-
-/// The answer to a question, if it is one.
-fn asked(caller: &Caller, path: &str) -> Result<Option<String>, Failure> {
-    let said = caller.ask("GET", path, "")?;
-    Ok((said.status == 200).then_some(said.text))
 }

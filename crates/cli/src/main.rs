@@ -1,6 +1,6 @@
 //! The `trestle` binary: what was typed, what is meant, and how it ends.
 
-mod admin_call;
+mod administration;
 mod answer;
 mod args;
 mod backup;

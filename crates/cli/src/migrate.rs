@@ -1,22 +1,22 @@
 //! `trestle migrate`: a new layout of keys takes effect while rows are read and written.
 
 mod bar;
-mod call;
 mod host;
-pub(crate) mod keeper;
 mod show;
 mod watch;
 
+use crate::administration::PlaceFlags;
 use crate::args::LogFormat;
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 use crate::logging;
-use crate::model::place::PlaceFlags;
 use crate::model::sound;
-pub(crate) use call::{refusal, refused};
 use clap::{Args, Subcommand};
 use host::MigrationHost;
 use std::path::PathBuf;
-use trestle_server::{MigrationCall, ModelAnswer};
+use trestle_admin::{
+    Call, FinishMigration, MigrationStatus, PauseMigration, PlanMigration, ResumeMigration,
+    RollBackMigration, StartMigration,
+};
 
 /// What can be done with a migration.
 #[derive(Debug, Subcommand)]
@@ -145,11 +145,11 @@ pub(crate) fn migrate(command: &MigrateCommand) -> Result<(), Failure> {
         MigrateCommand::Status(flags) => watch::status(flags),
         MigrateCommand::Pause(flags) => {
             let name = flags.name.clone();
-            steer(flags, MigrationCall::Pause { name })
+            steer(flags, PauseMigration { name })
         }
         MigrateCommand::Finish(flags) => {
             let name = flags.name.clone();
-            steer(flags, MigrationCall::Finish { name })
+            steer(flags, FinishMigration { name })
         }
         MigrateCommand::Resume(flags) => resume(flags),
         MigrateCommand::Rollback(flags) => rollback(flags),
@@ -157,13 +157,13 @@ pub(crate) fn migrate(command: &MigrateCommand) -> Result<(), Failure> {
 }
 
 fn plan(flags: &PlanFlags) -> Result<(), Failure> {
-    let call = MigrationCall::Plan {
+    let call = PlanMigration {
         text: sound(&flags.file)?,
         dry_run: flags.dry_run,
         delete_indexes: flags.delete_indexes,
     };
     let place = MigrationHost::open(&flags.place)?;
-    let model = show::plan(&answered(place.ask(call)?)?, flags.json)?;
+    let model = show::plan(&place.ask_plan(call)?, flags.json)?;
     if !flags.dry_run && !flags.json {
         show::hint(&format!("the plan of model {model} is kept"));
     }
@@ -171,7 +171,7 @@ fn plan(flags: &PlanFlags) -> Result<(), Failure> {
 }
 
 fn start(flags: &StartFlags) -> Result<(), Failure> {
-    let call = MigrationCall::Start {
+    let call = StartMigration {
         text: flags.file.as_deref().map(sound).transpose()?,
         rate: flags.rate.clone(),
         finish: flags.finish,
@@ -179,49 +179,36 @@ fn start(flags: &StartFlags) -> Result<(), Failure> {
         delete_indexes: flags.delete_indexes,
     };
     let place = MigrationHost::open(&flags.place)?;
-    let model = show::plan(&answered(place.ask(call)?)?, flags.json)?;
+    let model = show::plan(&place.ask_plan(call)?, flags.json)?;
     watch::go_on(&place, &model, flags.watch, flags.json)
 }
 
 fn resume(flags: &ResumeFlags) -> Result<(), Failure> {
-    let call = MigrationCall::Resume {
+    let call = ResumeMigration {
         name: flags.of.name.clone(),
         rate: flags.rate.clone(),
     };
     let place = MigrationHost::open(&flags.of.place)?;
-    let status = show::understood_status(&answered(place.ask(call)?)?)?;
+    let status = place.ask(call)?;
     watch::go_on(&place, &status.model, flags.watch, flags.of.json)
 }
 
 fn rollback(flags: &RollbackFlags) -> Result<(), Failure> {
     let name = flags.of.name.clone();
     let place = MigrationHost::open(&flags.of.place)?;
-    let said = answered(place.ask(MigrationCall::Rollback { name })?)?;
-    let Ok(status) = show::understood_status(&said) else {
-        let model = show::plan(&said, flags.of.json)?;
-        return watch::go_on(&place, &model, flags.watch, flags.of.json);
+    let rolled_back = match place.roll_back(RollBackMigration { name })? {
+        Ok(rolled_back) => rolled_back,
+        Err(refused) => return show::plan(&refused, flags.of.json).map(drop),
     };
-    // A plan that was not started has nothing to sweep.
-    show::status(&status, flags.of.json);
-    Ok(())
+    let Some(plan) = rolled_back.plan else {
+        // A plan that was not started has nothing to sweep.
+        return show::status(&rolled_back.status, flags.of.json);
+    };
+    let model = show::plan(&plan, flags.of.json)?;
+    watch::go_on(&place, &model, flags.watch, flags.of.json)
 }
 
-fn steer(flags: &NameFlags, call: MigrationCall) -> Result<(), Failure> {
-    let place = MigrationHost::open(&flags.place)?;
-    let status = show::understood_status(&answered(place.ask(call)?)?)?;
-    show::status(&status, flags.json);
-    Ok(())
-}
-
-/// What was answered, in JSON; a plan that is refused is an answer, too.
-fn answered(answer: ModelAnswer) -> Result<String, Failure> {
-    match answer {
-        ModelAnswer::Done(text) | ModelAnswer::Text(text) => Ok(text),
-        ModelAnswer::Refused(text) => match refusal(&text) {
-            Some(why) => Err(Failure::new(Code::ModelRefused, why)),
-            None => Ok(text),
-        },
-        ModelAnswer::Unknown(why) | ModelAnswer::Failed(why) => Err(Failure::failed(why)),
-        ModelAnswer::Unsound(why) => Err(Failure::new(Code::BadModel, why)),
-    }
+fn steer(flags: &NameFlags, call: impl Call<Answer = MigrationStatus>) -> Result<(), Failure> {
+    let status = MigrationHost::open(&flags.place)?.ask(call)?;
+    show::status(&status, flags.json)
 }

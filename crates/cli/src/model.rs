@@ -3,16 +3,12 @@
 mod apply;
 mod import;
 mod infer;
-pub(crate) mod keeper;
-pub(crate) mod place;
-pub(crate) mod progress;
 mod proposal;
 mod repair;
-pub(crate) mod waiting;
 
 use crate::exit::{Code, Failure};
+pub(crate) use apply::sound;
 use apply::{ApplyFlags, DiffFlags, ListFlags, RemoveFlags};
-pub(crate) use apply::{sound, understood};
 use clap::{Args, Subcommand};
 use import::ImportFlags;
 use infer::InferFlags;

@@ -5,8 +5,8 @@ use crate::exit::{Code, Failure};
 use crate::{logging, verify};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-use trestle_embedded::VerifyOptions;
-use trestle_engine::{ArchiveError, RestoreError, restore as restore_directory};
+use trestle_binding::counted;
+use trestle_embedded::{ArchiveError, RestoreError, VerifyOptions, restore_directory};
 
 /// Makes the directory, then verifies it.
 pub(crate) fn restore(flags: &RestoreFlags) -> Result<(), Failure> {
@@ -24,9 +24,9 @@ pub(crate) fn restore(flags: &RestoreFlags) -> Result<(), Failure> {
     })?;
     let _ = writeln!(
         io::stdout(),
-        "{}: {} rows restored",
+        "{}: {} restored",
         flags.data.display(),
-        totals.all_rows()
+        counted(totals.all_rows(), "row", "rows")
     );
     verify::check(&flags.data, false, VerifyOptions::default())
 }

@@ -13,18 +13,16 @@ mod status;
 mod table;
 mod tail;
 
-use crate::admin_call::{Caller, START_ONE};
+use crate::administration::{RunningServer, START_ONE};
 use crate::args::LogFormat;
 use crate::exit::Failure;
 use crate::logging;
 use crate::server_flags::ServerFlags;
 use clap::Subcommand;
-use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
+use trestle_admin::{AdminErrorCode, AdministrationExt, Call, ListRoutes};
 
-const ROUTES: &str = "/_trestle/routes";
-const DEAD_LETTERS: &str = "/_trestle/dead-letters";
 /// Where routes are described.
 const PAGE: &str = "docs/routes.md";
 
@@ -77,20 +75,16 @@ fn read(file: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }
 
-/// Makes an admin call that must succeed; its answer is JSON.
-fn ask(server: &ServerFlags, method: &str, path: &str, body: &str) -> Result<Value, Failure> {
-    let caller = Caller::new(server, START_ONE)?;
-    let said = caller.ask(method, path, body)?;
-    match said.status {
-        200 => serde_json::from_str(&said.text)
-            .map_err(|error| Failure::failed(format!("the answer is no JSON: {error}"))),
-        _ => Err(Failure::failed(caller.refusal(&said))),
-    }
+/// Makes a call that must succeed.
+fn ask<C: Call>(server: &ServerFlags, call: C) -> Result<C::Answer, Failure> {
+    Ok(RunningServer::new(server, START_ONE)?.ask(call)?)
 }
 
 /// Whether a server is one of ours, which runs routes. Others answer such a question in their own ways.
 fn runs_routes(server: &ServerFlags) -> Result<bool, Failure> {
-    let said = Caller::new(server, START_ONE)?.ask("GET", ROUTES, "")?;
-    let answer: Value = serde_json::from_str(&said.text).unwrap_or_default();
-    Ok(said.status == 200 && answer["routes"].is_array())
+    match RunningServer::new(server, START_ONE)?.ask(ListRoutes {}) {
+        Ok(_) => Ok(true),
+        Err(error) if error.code == AdminErrorCode::NoAnswer => Err(error.into()),
+        Err(_) => Ok(false),
+    }
 }

@@ -1,7 +1,7 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
+mod administration;
 mod file_sizes;
-mod migrations;
 mod models;
 mod open_files;
 mod routes;
@@ -11,18 +11,17 @@ use crate::args::LogFormat;
 use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::{logging, runtime};
-use migrations::RoutedMigrations;
-use routes::{RoutedModels, Routes};
+use administration::ServerAdministration;
+use routes::Routes;
 use settings::Storage;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
-use trestle_embedded::{Embedded, Options};
+use trestle_embedded::{Embedded, MemoryStore, OpenError, Options, StoreErrorKind};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
-use trestle_store::{ErrorKind, FjallStore, MemoryStore, Store, StoreError};
 
 /// Threads that deliver changes.
 const ROUTE_WORKERS: usize = 2;
@@ -35,19 +34,22 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     open_files::make_room(&mut server_settings);
     file_sizes::let_writes_fail();
     let storage = settings::storage(config);
-    let hooks = clock(config.clock.is_virtual.unwrap_or(false));
-    let db = open(&storage, &hooks.clock, config)?;
+    let (clock, movable) = clock(config.clock.is_virtual.unwrap_or(false));
+    let db = open(&storage, &clock, config)?;
     models::begin(&db, &config.storage.models)?;
     let workers = route_workers()?;
-    let routes = Routes::open(&db, workers.handle(), config.storage.routes.as_deref());
+    let trust = settings::trust(config);
+    let routes = Routes::open(&db, workers.handle(), &config.storage, trust);
     let routes = workers.block_on(routes)?;
+    let administration = ServerAdministration {
+        routes: Arc::clone(&routes),
+        clock: movable,
+    };
     let hooks = Hooks {
+        clock,
+        administration: Some(Arc::new(administration)),
         backups: Some(Arc::new(Backups(db.clone()))),
-        models: Some(Arc::new(RoutedModels(Arc::clone(&routes)))),
-        migrations: Some(Arc::new(RoutedMigrations(Arc::clone(&routes)))),
-        routes: Some(Arc::clone(&routes) as _),
         queues: Some(db.queues().clone()),
-        ..hooks
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
@@ -69,19 +71,13 @@ fn route_workers() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
 }
 
-fn clock(is_virtual: bool) -> Hooks {
+/// The clock, and the same clock again if callers may move it.
+fn clock(is_virtual: bool) -> (Arc<dyn Clock>, Option<Arc<VirtualClock>>) {
     if !is_virtual {
-        return Hooks {
-            clock: Arc::new(SystemClock::new()),
-            ..Hooks::default()
-        };
+        return (Arc::new(SystemClock::new()), None);
     }
     let clock = Arc::new(VirtualClock::new());
-    Hooks {
-        clock: Arc::clone(&clock) as Arc<dyn Clock>,
-        movable_clock: Some(clock),
-        ..Hooks::default()
-    }
+    (Arc::clone(&clock) as Arc<dyn Clock>, Some(clock))
 }
 
 /// What the server's backups are taken from.
@@ -96,28 +92,36 @@ impl BackupSource for Backups {
 
 /// Stored models may not load yet: a file that was given may correct them. Nothing expires before they do.
 fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Embedded, Failure> {
-    let store: Arc<dyn Store> = match storage {
-        Storage::Memory => Arc::new(MemoryStore::new()),
-        Storage::Directory { path, settings } => {
-            let opened = FjallStore::open(path, settings.clone());
-            Arc::new(opened.map_err(|error| store_failure(path, &error))?)
-        }
-    };
-    let options = Options {
+    let clock = Arc::clone(clock);
+    let mut options = Options {
         engine: settings::engine(config),
         ..Options::default()
     };
-    Embedded::on_for_repair(store, Arc::clone(clock), options)
-        .map_err(|error| Failure::failed(format!("cannot open the database: {error}")))
+    match storage {
+        Storage::Memory => Embedded::on_for_repair(Arc::new(MemoryStore::new()), clock, options)
+            .map_err(|error| cannot_open(&error)),
+        Storage::Directory { path, settings } => {
+            options.store = settings.clone();
+            Embedded::open_for_repair_with_clock(path, clock, options)
+                .map_err(|error| cannot_open_directory(path, &error))
+        }
+    }
 }
 
-fn store_failure(path: &Path, error: &StoreError) -> Failure {
-    match error.kind() {
-        ErrorKind::InUse => Failure::new(Code::DataInUse, format!("{error} with --data")),
-        _ => Failure::failed(format!(
-            "cannot open the data directory {}: {error}",
+fn cannot_open(error: &OpenError) -> Failure {
+    Failure::failed(format!("cannot open the database: {error}"))
+}
+
+fn cannot_open_directory(path: &Path, error: &OpenError) -> Failure {
+    match error.store_error() {
+        Some(store) if store.kind() == StoreErrorKind::InUse => {
+            Failure::new(Code::DataInUse, format!("{store} with --data"))
+        }
+        Some(store) => Failure::failed(format!(
+            "cannot open the data directory {}: {store}",
             path.display()
         )),
+        None => cannot_open(error),
     }
 }
 

@@ -56,15 +56,3 @@ impl ServerFlags {
         Remote::new(self.settings()).map_err(Failure::usage)
     }
 }
-
-/// Everything but letters, digits and `-_.~` as `%20`.
-pub(crate) fn encoded(name: &str) -> String {
-    let byte = |byte: u8| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    };
-    name.bytes().map(byte).collect()
-}

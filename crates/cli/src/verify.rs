@@ -3,14 +3,15 @@
 use crate::args::{LogFormat, VerifyFlags};
 use crate::exit::{Code, Failure};
 use crate::logging;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trestle_binding::{ModelFacts, ToDo, WrongFact, counted};
-use trestle_embedded::{Verified, VerifyOptions, VerifyWatcher, verify as verify_view};
-use trestle_engine::{Disagreement, StoreSettings, View, Watcher};
-use trestle_env::{Clock, SystemClock};
-use trestle_store::{Access, ErrorKind, FileCheck, StoreError};
+use trestle_embedded::{
+    DirectoryAccess, Disagreement, StorageWatcher, StoreError, StoreErrorKind, Verified, VerifyError,
+    VerifyOptions, VerifyWatcher, verify_directory,
+};
 
 /// Between two signs of progress on a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -22,32 +23,28 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Result<(), Failure> {
         models: !flags.no_models,
     };
     let access = match flags.read_only {
-        true => Access::ReadOnly,
-        false => Access::ReadWrite,
+        true => DirectoryAccess::ReadOnly,
+        false => DirectoryAccess::ReadWrite,
     };
     check_with(&flags.dir, access, flags.json, options)
 }
 
 /// As [`verify`], for other commands that end with it.
 pub(crate) fn check(directory: &Path, json: bool, options: VerifyOptions) -> Result<(), Failure> {
-    check_with(directory, Access::ReadWrite, json, options)
+    check_with(directory, DirectoryAccess::ReadWrite, json, options)
 }
 
-fn check_with(directory: &Path, access: Access, json: bool, options: VerifyOptions) -> Result<(), Failure> {
-    let settings = StoreSettings {
-        access,
-        file_check: FileCheck::Everything,
-        ..StoreSettings::default()
-    };
-    let view = View::of_directory(directory, settings);
-    let mut view = view.map_err(|error| cannot_open(directory, &error))?;
+fn check_with(
+    directory: &Path,
+    access: DirectoryAccess,
+    json: bool,
+    options: VerifyOptions,
+) -> Result<(), Failure> {
     let mut printer = Printer::new(json);
-    let verified = verify_view(&mut view, SystemClock::new().now(), options, &mut printer);
-    let verified = verified.map_err(|error| {
-        Failure::failed(format!(
-            "cannot read the data directory {}: {error}",
-            directory.display()
-        ))
+    let verified = verify_directory(directory, access, options, &mut printer);
+    let verified = verified.map_err(|error| match error {
+        VerifyError::Store(error) => cannot_open(directory, &error),
+        VerifyError::Read(error) => cannot_read(directory, &error),
     })?;
     printer.finish(&verified);
     if verified.disagreements() == 0 {
@@ -76,12 +73,14 @@ fn what_now(verified: &Verified, directory: &Path) -> String {
 /// Why a tool cannot use a directory.
 pub(crate) fn cannot_open(directory: &Path, error: &StoreError) -> Failure {
     match error.kind() {
-        ErrorKind::InUse => Failure::new(Code::DataInUse, error),
-        _ => Failure::failed(format!(
-            "cannot read the data directory {}: {error}",
-            directory.display()
-        )),
+        StoreErrorKind::InUse => Failure::new(Code::DataInUse, error),
+        _ => cannot_read(directory, error),
     }
+}
+
+fn cannot_read(directory: &Path, error: &dyn Display) -> Failure {
+    let place = directory.display();
+    Failure::failed(format!("cannot read the data directory {place}: {error}"))
 }
 
 /// Prints what is found as it is found.
@@ -128,7 +127,7 @@ impl Printer {
     }
 }
 
-impl Watcher for Printer {
+impl StorageWatcher for Printer {
     fn found(&mut self, found: Disagreement) {
         self.clear_progress();
         if self.json {

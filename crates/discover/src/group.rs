@@ -217,11 +217,11 @@ impl<'r> Shapes<'r> {
 
     /// Cuts a group where one of a few words inside its keys decides what its rows are.
     fn refined(&self, rows: Vec<usize>, times: usize) -> Vec<Vec<usize>> {
-        if times == 0 || rows.len() < 2 {
-            return vec![rows];
-        }
+        let first = match rows.as_slice() {
+            [first, _, ..] if times > 0 => *first,
+            _ => return vec![rows],
+        };
         for key in 0..self.keys() {
-            let first = rows.first().copied().unwrap_or_default();
             let length = self.cut.get(first).and_then(|(_, keys)| keys.get(key)?.as_ref());
             for position in 1..length.map_or(0, |tokens| tokens.texts.len()) {
                 let words = self.words(key, position, &rows);

@@ -108,7 +108,13 @@ fn load(text: &str) -> Result<Model, String> {
     let error = problems.find(|problem| problem.severity == Severity::Error);
     loaded
         .model
-        .ok_or_else(|| error.map(|problem| problem.to_string()).unwrap_or_default())
+        .ok_or_else(|| error.map_or_else(unexplained, |problem| problem.to_string()))
+}
+
+/// A model that does not load, although nothing is wrong with it: the loader rules that out.
+pub(crate) fn unexplained() -> String {
+    debug_assert!(false, "a model does not load without an error");
+    "the model does not load, and no error says why; this is a defect of the loader".to_owned()
 }
 
 impl<'o> Part<'o> {

@@ -14,6 +14,7 @@ use trestle_model::{Model, Severity};
 use crate::draft::Draft;
 use crate::facts::TableFacts;
 use crate::group::Group;
+use crate::propose::unexplained;
 use crate::tag::Tag;
 use crate::template::Level;
 use crate::write::{self, Section};
@@ -253,7 +254,7 @@ impl Subject<'_> {
         let error = errors.find(|problem| problem.severity == Severity::Error);
         loaded
             .model
-            .ok_or_else(|| error.map(|problem| problem.message).unwrap_or_default())
+            .ok_or_else(|| error.map_or_else(unexplained, |problem| problem.message))
     }
 
     /// Why a draft does not hold by itself: it does not load, or does not fit one of its rows.

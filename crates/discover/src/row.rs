@@ -25,11 +25,8 @@ pub(crate) fn slim(row: Item) -> Item {
 }
 
 fn shortened(text: &str) -> String {
-    let mut end = TEXT_BYTES_MAX;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default().to_owned()
+    let (kept, _) = text.split_at(text.floor_char_boundary(TEXT_BYTES_MAX));
+    kept.to_owned()
 }
 
 /// A value as it would stand in a key, if it could.

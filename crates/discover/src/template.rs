@@ -203,10 +203,11 @@ impl<'r> Reader<'r> {
         for position in 0..=separators.len() {
             let column = Column {
                 key,
+                // All have the same layout, so each has a token here.
                 texts: cut
                     .iter()
-                    .map(|tokens| tokens.texts.get(position).copied().unwrap_or_default().to_owned())
-                    .collect(),
+                    .map(|tokens| tokens.texts.get(position).map(|text| (*text).to_owned()))
+                    .collect::<Option<_>>()?,
                 position,
                 whole: separators.is_empty(),
                 before: separators.get(position).copied(),
@@ -368,10 +369,8 @@ impl<'r> Reader<'r> {
     /// The text that all keys begin with, up to a separator, and a field for the rest.
     fn by_prefix(&mut self, key: &str, texts: &[String]) -> Option<Vec<Part>> {
         let prefix = common_prefix(texts)?;
-        let rest = texts
-            .iter()
-            .map(|text| text.get(prefix.len()..).unwrap_or_default());
-        let rest: Vec<String> = rest.map(str::to_owned).collect();
+        let rest = texts.iter().map(|text| text.strip_prefix(prefix));
+        let rest: Vec<String> = rest.map(|rest| rest.map(str::to_owned)).collect::<Option<_>>()?;
         let word = prefix.trim_end_matches(STRONG).trim_end_matches(WEAK);
         let column = Column {
             key,

@@ -1,7 +1,7 @@
 //! While a stored model does not load, no model is enforced, and clients write nothing: their rows would lack what
 //! follows from them. Reads go on.
 
-use trestle_api::{Error, Request};
+use trestle_api::{Access, Error, Request};
 
 use crate::models::Models;
 
@@ -17,48 +17,15 @@ pub(crate) fn refuse_writes(models: &Models, request: &Request) -> Result<(), Er
     }
 }
 
-/// A statement that cannot be read is the engine's to refuse.
 fn is_write(request: &Request) -> bool {
-    match request {
-        Request::PutItem(_)
-        | Request::UpdateItem(_)
-        | Request::DeleteItem(_)
-        | Request::BatchWriteItem(_)
-        | Request::TransactWriteItems(_)
-        | Request::CreateTable(_)
-        | Request::UpdateTable(_)
-        | Request::DeleteTable(_)
-        | Request::UpdateTimeToLive(_)
-        | Request::TagResource(_)
-        | Request::UntagResource(_) => true,
-        Request::ExecuteStatement(request) => is_writing_statement(&request.statement),
-        Request::BatchExecuteStatement(request) => {
-            let mut statements = request.statements.iter();
-            statements.any(|one| is_writing_statement(&one.statement))
-        }
-        Request::ExecuteTransaction(request) => {
-            let mut statements = request.transact_statements.iter();
-            statements.any(|one| is_writing_statement(&one.statement))
-        }
-        Request::GetItem(_)
-        | Request::Query(_)
-        | Request::Scan(_)
-        | Request::BatchGetItem(_)
-        | Request::TransactGetItems(_)
-        | Request::DescribeTable(_)
-        | Request::ListTables(_)
-        | Request::DescribeTimeToLive(_)
-        | Request::ListTagsOfResource(_)
-        | Request::DescribeLimits(_)
-        | Request::DescribeEndpoints(_)
-        | Request::DescribeContinuousBackups(_)
-        | Request::ListStreams(_)
-        | Request::DescribeStream(_)
-        | Request::GetShardIterator(_)
-        | Request::GetRecords(_) => false,
+    match request.access() {
+        Access::Read => false,
+        Access::Write => true,
+        Access::Statements(texts) => texts.into_iter().any(is_writing_statement),
     }
 }
 
+/// A statement that cannot be read is the engine's to refuse.
 fn is_writing_statement(text: &str) -> bool {
     trestle_partiql::parse(text).is_ok_and(|parsed| !parsed.is_read())
 }

@@ -16,7 +16,11 @@
 //! ```
 //!
 //! The engine is never handed out, so there is one set of models, one set of queues and one router for each database.
+//!
+//! A directory that no process has open is verified, backed up and restored without a database: [`verify_directory`],
+//! [`backup_directory`] and [`restore_directory`].
 
+mod directory;
 mod embedded;
 mod in_force;
 mod internal;
@@ -29,6 +33,9 @@ mod options;
 mod own_tables;
 mod routes;
 
+pub use directory::{
+    RestoreError, VerifyError, backup_directory, check_backup, restore_directory, verify_directory,
+};
 pub use embedded::Embedded;
 pub use models::{
     ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Verified,
@@ -38,5 +45,7 @@ pub use open::OpenError;
 pub use options::{Background, Options};
 pub use routes::{RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
-    ArchiveError, BackupTotals, CloseError, Completion, Durability, Options as EngineOptions, StoreSettings,
+    ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, Options as EngineOptions,
+    StoreSettings, Watcher as StorageWatcher,
 };
+pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};

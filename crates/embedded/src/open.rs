@@ -76,8 +76,17 @@ impl Embedded {
     /// soon as the last unsound one is applied anew or removed. In both cases no row expires and no migration goes on before
     /// [`Embedded::begin_work`].
     pub fn open_for_repair(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        Self::open_for_repair_with_clock(directory, Arc::new(SystemClock::new()), options)
+    }
+
+    /// As [`Embedded::open_for_repair`], with any clock.
+    pub fn open_for_repair_with_clock(
+        directory: impl AsRef<Path>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
         let store = store_in(directory.as_ref(), &options)?;
-        Self::on_for_repair(store, Arc::new(SystemClock::new()), options)
+        Self::on_for_repair(store, clock, options)
     }
 
     /// As [`Embedded::open_for_repair`], on any store and clock.

@@ -1,24 +1,16 @@
 //! Clients read the tables of Trestle itself and do not write them: a row that is changed by hand would contradict what
 //! queues and routes know.
 
-use trestle_api::{Error, OWN_TABLES, Request, is_own_table, own_table_refusal};
+use trestle_api::{Access, Error, OWN_TABLES, Request, is_own_table, own_table_refusal};
 
 /// Refuses a request that would write one of Trestle's own tables.
 pub(crate) fn refuse_writes(request: &Request) -> Result<(), Error> {
     if let Some(table) = request.own_table_written() {
         return Err(own_table_refusal(table));
     }
-    match request {
-        Request::ExecuteStatement(request) => statement(&request.statement),
-        Request::BatchExecuteStatement(request) => request
-            .statements
-            .iter()
-            .try_for_each(|one| statement(&one.statement)),
-        Request::ExecuteTransaction(request) => request
-            .transact_statements
-            .iter()
-            .try_for_each(|one| statement(&one.statement)),
-        _ => Ok(()),
+    match request.access() {
+        Access::Statements(texts) => texts.into_iter().try_for_each(statement),
+        Access::Read | Access::Write => Ok(()),
     }
 }
 

@@ -221,6 +221,18 @@ impl Group {
         self.shared.store.commit(batch)
     }
 
+    /// Whether a row was added that the hook takes for work in the background.
+    fn begins_work(&self) -> bool {
+        let Some(hook) = &self.catalog.hook else {
+            return false;
+        };
+        let mut work = self.touched.iter().filter(|table| hook.is_work(&table.name));
+        work.any(|table| {
+            let mut counts = self.stats.iter();
+            counts.any(|(stats, items, _)| *items > 0 && Arc::ptr_eq(stats, &table.stats))
+        })
+    }
+
     /// Lets readers see the new catalog and counts, and wakes whoever waits for changes.
     fn publish(&mut self) {
         for (stats, items, bytes) in &self.stats {
@@ -229,6 +241,8 @@ impl Group {
         if !Arc::ptr_eq(&self.catalog, &self.shared.catalog.load()) {
             self.shared.catalog.store(self.catalog.clone());
             // A new index, a dropped table: the janitor need not wait for its next round.
+            self.shared.clock.signal().ring();
+        } else if self.begins_work() {
             self.shared.clock.signal().ring();
         }
         let newest = self.counters.sequence;

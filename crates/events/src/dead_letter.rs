@@ -79,7 +79,7 @@ pub enum Selection {
 }
 
 /// What a replay came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Replayed {
     /// Delivered, and dead letters no more.
     pub delivered: u64,

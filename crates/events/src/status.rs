@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use trestle_env::Timestamp;
 
 /// How a route is doing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteStatus {
     /// The route.
     pub route: String,
@@ -37,7 +37,7 @@ pub struct RouteStatus {
 }
 
 /// What went wrong last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -46,7 +46,8 @@ pub struct LastError {
 }
 
 /// What a route is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RouteState {
     /// Delivers changes as they come.
     Running,
@@ -71,12 +72,6 @@ impl RouteState {
             Self::NoStream => "no-stream",
             Self::Disabled => "disabled",
         }
-    }
-}
-
-impl Serialize for RouteState {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

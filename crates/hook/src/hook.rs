@@ -23,6 +23,12 @@ pub trait Hook: Send + Sync {
         None
     }
 
+    /// Whether a row of this table, which the hook need not cover, is work for the background. After a commit that adds such a
+    /// row, the clock's bell rings.
+    fn is_work(&self, _table: &str) -> bool {
+        false
+    }
+
     /// The key of the row that `given` identifies (identifying attributes instead of the key, or the key itself).
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error>;
 

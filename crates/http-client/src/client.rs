@@ -4,6 +4,7 @@ use crate::connection::{self, Connection};
 use crate::download::Download;
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, FailureKind};
+use crate::reach::Reach;
 use crate::request::Prepared;
 use crate::tls::{self, Roots};
 use bytes::Bytes;
@@ -49,6 +50,7 @@ pub struct Client {
     endpoint: Endpoint,
     tls: Option<TlsConnector>,
     limits: Limits,
+    reach: Reach,
     idle: Mutex<Vec<Kept>>,
 }
 
@@ -86,8 +88,15 @@ impl Client {
             endpoint,
             tls,
             limits,
+            reach: Reach::Anywhere,
             idle: Mutex::new(Vec::new()),
         })
+    }
+
+    /// The same client, for some addresses only.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Client { reach, ..self }
     }
 
     /// Where requests go.
@@ -169,7 +178,11 @@ impl Client {
     async fn connect(&self, deadline: Option<Instant>) -> Result<Connection, Failure> {
         let latest = Instant::now() + CONNECT_TIME_MAX;
         let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
-        let connected = timeout_at(deadline, connection::open(&self.endpoint, self.tls.as_ref())).await;
+        let connected = timeout_at(
+            deadline,
+            connection::open(&self.endpoint, self.reach, self.tls.as_ref()),
+        )
+        .await;
         connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "no answer in time")))
     }
 

@@ -2,20 +2,25 @@
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::reach::Reach;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::rt::{Read, Write};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 pub(crate) type Connection = SendRequest<Full<Bytes>>;
 
-pub(crate) async fn open(endpoint: &Endpoint, tls: Option<&TlsConnector>) -> Result<Connection, Failure> {
+pub(crate) async fn open(
+    endpoint: &Endpoint,
+    reach: Reach,
+    tls: Option<&TlsConnector>,
+) -> Result<Connection, Failure> {
     let refused = |error: std::io::Error| Failure::no_connection(endpoint, error);
-    let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port))
+    let stream = reach
+        .connect(&endpoint.host, endpoint.port)
         .await
         .map_err(refused)?;
     stream.set_nodelay(true).map_err(refused)?;

@@ -8,6 +8,7 @@ mod connection;
 mod download;
 mod endpoint;
 mod failure;
+mod reach;
 mod request;
 mod tls;
 
@@ -15,5 +16,6 @@ pub use client::{Client, HttpResponse, Limits, Repeat};
 pub use download::Download;
 pub use endpoint::Endpoint;
 pub use failure::{Failure, FailureKind};
+pub use reach::Reach;
 pub use request::{Outgoing, Prepared, request};
 pub use tls::Roots;

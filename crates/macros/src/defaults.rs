@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use trestle_item::AttributeValue;
+use trestle_item::{AttributeValue, Number};
 use trestle_model::AttributeKind;
 
 use crate::one_of::variant;
@@ -19,21 +19,28 @@ pub(crate) fn default(field: &Field<'_>, value: &AttributeValue) -> TokenStream 
     match (field.attribute.kind, value) {
         (AttributeKind::Any, value) => any(value),
         (AttributeKind::EpochSeconds, AttributeValue::N(number)) => {
-            let seconds = number
-                .to_i64()
-                .and_then(|seconds| u64::try_from(seconds).ok())
-                .unwrap_or_default();
-            quote!(#typed::EpochSeconds(#seconds))
+            let seconds = number.to_i64().and_then(|seconds| u64::try_from(seconds).ok());
+            match seconds {
+                Some(seconds) => quote!(#typed::EpochSeconds(#seconds)),
+                None => does_not_fit(field, number),
+            }
         }
         (AttributeKind::Timestamp, AttributeValue::S(text)) => quote! {
             #typed::Timestamp::parse(#text).unwrap_or_else(|_| #typed::Timestamp::from_millis(0))
         },
-        (AttributeKind::Integer, AttributeValue::N(number)) => {
-            let number = number.to_i64().unwrap_or_default();
-            quote!(#number)
-        }
+        (AttributeKind::Integer, AttributeValue::N(number)) => match number.to_i64() {
+            Some(number) => quote!(#number),
+            None => does_not_fit(field, number),
+        },
         (_, value) => inner(value),
     }
+}
+
+/// The database has larger numbers than the field's type.
+fn does_not_fit(field: &Field<'_>, default: &Number) -> TokenStream {
+    let name = &field.attribute.name;
+    let message = format!("the default {default} of attribute {name} does not fit into the field's 64 bits");
+    quote!(::core::compile_error!(#message))
 }
 
 /// As an `AttributeValue`.

@@ -9,7 +9,7 @@ use crate::Fault;
 use crate::input::Path;
 
 pub(crate) fn read(path: &Path) -> Result<String, Fault> {
-    let full = base(path).join(&path.text);
+    let full = base(path)?.join(&path.text);
     std::fs::read_to_string(&full).map_err(|error| {
         let message = format!(
             "there is no model file at {}: {error}\n  help: {}",
@@ -43,13 +43,19 @@ fn is_beside(path: &Path) -> bool {
     path.text.starts_with("./")
 }
 
-fn base(path: &Path) -> PathBuf {
+fn base(path: &Path) -> Result<PathBuf, Fault> {
     if is_beside(path) {
         let file = path.span.unwrap().local_file();
         let directory = file.and_then(|file| Some(file.parent()?.to_owned()));
-        return directory.unwrap_or_default();
+        return directory.ok_or_else(|| {
+            let message = "the compiler does not say where this file is\n  help: without `./` the path is relative to the \
+                           package's Cargo.toml";
+            Fault::new(path.span, message)
+        });
     }
-    std::env::var_os("CARGO_MANIFEST_DIR")
-        .map(PathBuf::from)
-        .unwrap_or_default()
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    package.ok_or_else(|| {
+        let message = "CARGO_MANIFEST_DIR is not set: build with Cargo, or begin the path with `./`";
+        Fault::new(path.span, message)
+    })
 }

@@ -143,6 +143,12 @@ impl QueueError {
         Self::new(ErrorCode::InternalError, message)
     }
 
+    /// What the code rules out has happened; the place is part of the message.
+    #[track_caller]
+    pub(crate) fn defect(what: &str) -> Self {
+        Self::internal(trestle_api::Error::defect(what).message())
+    }
+
     pub(crate) fn invalid_handle(handle: &str) -> Self {
         Self::new(
             ErrorCode::ReceiptHandleIsInvalid,

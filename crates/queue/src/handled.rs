@@ -19,7 +19,8 @@ impl Queues {
     /// message that is gone already is no error.
     pub async fn delete(&self, queue: &str, receipt_handle: &str) -> Result<(), QueueError> {
         let mut answers = self.delete_batch(queue, &[receipt_handle]).await?;
-        answers.pop().unwrap_or(Ok(()))
+        let answer = answers.pop();
+        answer.unwrap_or_else(|| Err(QueueError::defect("a deletion has no result")))
     }
 
     /// Deletes several messages.

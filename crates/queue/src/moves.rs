@@ -304,7 +304,10 @@ impl Queues {
                 }
             };
             // A run of messages from the same queue goes together.
-            let first = origins.first().cloned().unwrap_or_default();
+            let Some(first) = origins.first().cloned() else {
+                from.lot.restore(taken, self.now());
+                return Err(QueueError::defect("messages have no origins"));
+            };
             let run = origins.iter().take_while(|origin| **origin == first).count();
             let rest = taken.split_off(run);
             if let Err(error) = self.forward(from, &first, taken).await {

@@ -69,6 +69,20 @@ macro_rules! define {
             /// Every operation that is answered.
             pub const ALL: &'static [Self] = &[$(Self::$operation,)*];
 
+            /// Whether it changes nothing. Receiving does: a message that was received is hidden from others.
+            #[must_use]
+            pub const fn is_read(self) -> bool {
+                matches!(
+                    self,
+                    Self::GetQueueUrl
+                        | Self::ListQueues
+                        | Self::GetQueueAttributes
+                        | Self::ListDeadLetterSourceQueues
+                        | Self::ListQueueTags
+                        | Self::ListMessageMoveTasks
+                )
+            }
+
             /// The name on the wire.
             #[must_use]
             pub const fn as_str(self) -> &'static str {

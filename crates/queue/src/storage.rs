@@ -73,7 +73,7 @@ impl Storage {
                 Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok(()),
                 page => page?,
             };
-            for item in page.items.unwrap_or_default() {
+            for item in page.items.ok_or_else(no_rows)? {
                 see(item)?;
             }
             if page.last_evaluated_key.is_none() {
@@ -86,7 +86,7 @@ impl Storage {
     /// The first rows of a partition.
     pub(crate) async fn some(&self, partition: &str, limit: u32) -> Result<Vec<Item>, QueueError> {
         let page = self.database.query(self.query(partition, Some(limit))).await?;
-        Ok(page.items.unwrap_or_default().to_vec())
+        Ok(page.items.ok_or_else(no_rows)?.to_vec())
     }
 
     fn query(&self, partition: &str, limit: Option<u32>) -> Query {
@@ -135,7 +135,7 @@ impl Storage {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Err(QueueError::internal("the database is too busy; try again"))
+        Err(too_busy())
     }
 
     /// Writes all or nothing.
@@ -243,8 +243,21 @@ impl Storage {
             }
             requests = answer.unprocessed_keys;
         }
-        Ok(found)
+        match requests.is_empty() {
+            true => Ok(found),
+            // A row that was not read is not a row that is gone.
+            false => Err(too_busy()),
+        }
     }
+}
+
+/// Rows are asked for, not their number: an answer always has them, if only none.
+fn no_rows() -> QueueError {
+    QueueError::internal("the database answered a query without rows")
+}
+
+fn too_busy() -> QueueError {
+    QueueError::internal("the database is too busy; try again")
 }
 
 /// Deletes everything there is of a message.

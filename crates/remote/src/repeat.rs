@@ -1,6 +1,6 @@
 //! Which requests may be sent a second time if nobody knows what became of the first.
 
-use trestle_api::{DeleteItem, PutItem, Request, ReturnValue};
+use trestle_api::{Access, DeleteItem, PutItem, Request, ReturnValue};
 use trestle_env::ids::uuid;
 use trestle_http_client::Repeat;
 
@@ -18,39 +18,18 @@ pub(crate) fn recognisable(mut request: Request) -> Request {
 /// Whether a request that is recognisable may be repeated.
 pub(crate) fn repeat(request: &Request) -> Repeat {
     let is_safe = match request {
-        Request::DescribeTable(_)
-        | Request::ListTables(_)
-        | Request::GetItem(_)
-        | Request::Query(_)
-        | Request::Scan(_)
-        | Request::BatchGetItem(_)
-        | Request::TransactGetItems(_)
-        | Request::DescribeTimeToLive(_)
-        | Request::ListTagsOfResource(_)
-        | Request::DescribeLimits(_)
-        | Request::DescribeEndpoints(_)
-        | Request::DescribeContinuousBackups(_)
-        | Request::ListStreams(_)
-        | Request::DescribeStream(_)
-        | Request::GetShardIterator(_)
-        | Request::GetRecords(_) => true,
         // Recognised by their token.
         Request::TransactWriteItems(_) | Request::ExecuteTransaction(_) => true,
         // To the same, as often as it comes.
         Request::BatchWriteItem(_) | Request::TagResource(_) | Request::UntagResource(_) => true,
         Request::PutItem(put) => is_plain_put(put),
         Request::DeleteItem(delete) => is_plain_delete(delete),
-        Request::ExecuteStatement(execute) => is_select(&execute.statement),
-        Request::BatchExecuteStatement(batch) => batch
-            .statements
-            .iter()
-            .all(|statement| is_select(&statement.statement)),
-        // It may count, and a table that is made or deleted twice is an error.
-        Request::UpdateItem(_)
-        | Request::CreateTable(_)
-        | Request::UpdateTable(_)
-        | Request::DeleteTable(_)
-        | Request::UpdateTimeToLive(_) => false,
+        request => match request.access() {
+            Access::Read => true,
+            // It may count, and a table that is made or deleted twice is an error.
+            Access::Write => false,
+            Access::Statements(texts) => texts.into_iter().all(is_select),
+        },
     };
     if is_safe { Repeat::Allowed } else { Repeat::Never }
 }

@@ -2,17 +2,18 @@
 //!
 //! A request is signed in its `Authorization` header or, presigned, in its query string. Both are read into one
 //! [`Claim`]; the [`Verifier`] then asks in AWS's order: is the claim complete, is its time near ours, is the key
-//! known, does the signature match what we compute ourselves.
+//! known, does the signature match what we compute ourselves. Only the last question needs the body.
 
 mod claim;
 
+use crate::role::{Caller, KeyGrant};
 use claim::Claim;
 use hyper::http::request::Parts;
 use std::collections::HashMap;
 use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
-use trestle_sigv4::{AccessKey, Moment, equal_in_constant_time, sha256, signature, string_to_sign};
+use trestle_sigv4::{Moment, equal_in_constant_time, signature, string_to_sign};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
@@ -24,25 +25,25 @@ const SQS: &str = "sqs";
 
 /// Checks signatures against the configured keys.
 pub(crate) struct Verifier {
-    secrets: HashMap<String, String>,
+    keys: HashMap<String, KeyGrant>,
     clock: Arc<dyn Clock>,
 }
 
 impl Verifier {
     /// A verifier for these keys, or `None` when there are none and everyone is welcome.
-    pub(crate) fn new(keys: &[AccessKey], clock: Arc<dyn Clock>) -> Option<Self> {
+    pub(crate) fn new(keys: &[KeyGrant], clock: Arc<dyn Clock>) -> Option<Self> {
         if keys.is_empty() {
             return None;
         }
-        let secrets = keys
-            .iter()
-            .map(|key| (key.id.clone(), key.secret.clone()))
-            .collect();
-        Some(Verifier { secrets, clock })
+        let keys = keys.iter().map(|grant| (grant.key.id.clone(), grant.clone()));
+        Some(Verifier {
+            keys: keys.collect(),
+            clock,
+        })
     }
 
-    /// Accepts a request that one of the keys signed. `body` is the body as it was sent, before inflation.
-    pub(crate) fn verify(&self, head: &Parts, body: &[u8]) -> Result<(), Error> {
+    /// Accepts a head whose claim is complete, in time, and made with one of the keys.
+    pub(crate) fn examine(&self, head: &Parts) -> Result<Examined<'_>, Error> {
         let claim = Claim::read(head)?;
         let service = match crate::queues::target(&head.headers) {
             Some(_) => SQS,
@@ -51,25 +52,9 @@ impl Verifier {
         check_scope(&claim, service)?;
         check_signed_headers(&claim, head)?;
         self.check_time(&claim)?;
-        let secret = self
-            .secrets
-            .get(&claim.key_id)
-            .ok_or_else(Error::unrecognized_client)?;
-        let payload_hash = sha256(body);
-        check_announced_hash(head, &payload_hash)?;
-        let covered = string_to_sign(
-            head,
-            &claim.signed_headers,
-            &payload_hash,
-            claim.signed_at,
-            &claim.scope,
-        );
-        let expected = signature(secret, &claim.scope, &covered);
-        if equal_in_constant_time(&expected, &claim.signature) {
-            Ok(())
-        } else {
-            Err(Error::invalid_signature())
-        }
+        let grant = self.keys.get(&claim.key_id);
+        let grant = grant.ok_or_else(Error::unrecognized_client)?;
+        Ok(Examined { claim, grant })
     }
 
     fn check_time(&self, claim: &Claim) -> Result<(), Error> {
@@ -92,6 +77,41 @@ impl Verifier {
             )));
         }
         Ok(())
+    }
+}
+
+/// A claim whose key is known and whose time is right. Whether its signature is right depends on the body.
+pub(crate) struct Examined<'a> {
+    claim: Claim,
+    grant: &'a KeyGrant,
+}
+
+impl Examined<'_> {
+    /// Who claims to have signed.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            key_id: Some(self.grant.key.id.clone()),
+            role: self.grant.role,
+        }
+    }
+
+    /// Accepts a request that was signed with the key. `payload_hash` is that of the body as it was sent, before inflation.
+    pub(crate) fn verify(&self, head: &Parts, payload_hash: &str) -> Result<(), Error> {
+        let claim = &self.claim;
+        check_announced_hash(head, payload_hash)?;
+        let covered = string_to_sign(
+            head,
+            &claim.signed_headers,
+            payload_hash,
+            claim.signed_at,
+            &claim.scope,
+        );
+        let expected = signature(&self.grant.key.secret, &claim.scope, &covered);
+        if equal_in_constant_time(&expected, &claim.signature) {
+            Ok(())
+        } else {
+            Err(Error::invalid_signature())
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! `/_trestle/backup`: the whole database as one archive, sent while it is read.
 
+use crate::administration::refusal;
 use crate::reply::Reply;
 use crate::reply_body::Chunks;
 use bytes::Bytes;
-use hyper::StatusCode;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-pub(crate) const BACKUP_PATH: &str = "/_trestle/backup";
+use trestle_admin::{AdminError, AdminErrorCode};
 
 /// Pieces that may wait for a slow client.
 const CHUNKS_WAITING_MAX: usize = 4;
@@ -44,10 +43,10 @@ impl Backups {
     /// Begins a backup.
     pub(crate) fn answer(&self) -> Reply {
         let Ok(seat) = Arc::clone(&self.seat).try_acquire_owned() else {
-            return Reply::text(
-                StatusCode::CONFLICT,
-                "Another backup is running; wait until it is over.\n",
-            );
+            return refusal(&AdminError::new(
+                AdminErrorCode::Refused,
+                "another backup is running; wait until it is over",
+            ));
         };
         Reply::download(self.start(seat))
     }
@@ -77,7 +76,7 @@ impl Backups {
 
 /// Answers when the program around the server offers no backups.
 pub(crate) fn no_backups() -> Reply {
-    Reply::text(StatusCode::NOT_FOUND, "This server offers no backups.\n")
+    refusal(&AdminError::not_found("this server offers no backups"))
 }
 
 /// Hands what is written to the connection.

@@ -1,5 +1,8 @@
-//! Reading a request's body: whole, bounded in size and in time.
+//! Reading a request's body: whole, bounded in size, in time and in what all bodies take together.
 
+use crate::admission::pace::{BODY_PERIOD, BodyPace};
+use crate::admission::{FREE_BYTES, Lease, LeasedBytes, SMALL_BODY_BYTES, Throttled, small_request_cost};
+use crate::upload::Upload;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -15,66 +18,156 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum BodyError {
     /// It is larger than allowed.
     TooLarge,
-    /// It did not arrive in time.
+    /// It did not arrive in time, or too slowly while others waited.
     TooSlow,
     /// The connection broke or the framing was wrong.
     Broken,
+    /// There is no memory for it.
+    Throttled,
 }
 
-/// The whole body. One that announces its size is refused before it is read, any other as soon as it is too
-/// large; neither is kept in memory.
+impl From<Throttled> for BodyError {
+    fn from(Throttled: Throttled) -> Self {
+        BodyError::Throttled
+    }
+}
+
+/// The whole body. One that announces its size is refused before it is read, any other as soon as it is too large; neither
+/// is kept in memory. It counts against the budget as it grows, and until the last reference to it is dropped.
 ///
-/// A client that `waits` for permission to send has not sent anything, so nothing of a refused body is on its way;
+/// A client that waits for permission to send has not sent anything, so nothing of a refused body is on its way;
 /// reading it would even grant the permission.
-pub(crate) async fn read(
-    mut body: Incoming,
-    waits: bool,
-    bytes_max: usize,
-    time: Duration,
-) -> Result<Bytes, BodyError> {
-    if body.size_hint().lower() > bytes_max as u64 {
-        if !waits {
-            drain(body);
-        }
+pub(crate) async fn read(upload: Upload, bytes_max: usize, time: Duration) -> Result<Bytes, BodyError> {
+    if upload.announced() > bytes_max as u64 {
+        discard(upload);
         return Err(BodyError::TooLarge);
     }
-    match timeout(time, collect(&mut body, bytes_max)).await {
-        Err(_) => Err(BodyError::TooSlow),
-        Ok(Err(BodyError::TooLarge)) => {
+    let lease = upload.lease();
+    let mut body = upload.body;
+    let whole = timeout(time, collect(&mut body, lease, upload.is_alone, bytes_max)).await;
+    match whole.unwrap_or(Err(BodyError::TooSlow)) {
+        Err(refused @ (BodyError::TooLarge | BodyError::Throttled)) => {
             drain(body);
-            Err(BodyError::TooLarge)
+            Err(refused)
         }
-        Ok(result) => result,
+        read => read,
     }
 }
 
-async fn collect(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
+/// Reads nothing of a body that is refused for its head, except to let the client see the refusal.
+pub(crate) fn discard(upload: Upload) {
+    if !upload.waits && !upload.body.is_end_stream() {
+        drain(upload.body);
+    }
+}
+
+async fn collect(
+    body: &mut Incoming,
+    mut lease: Lease,
+    is_alone: bool,
+    bytes_max: usize,
+) -> Result<Bytes, BodyError> {
     let Some(first) = next_chunk(body).await? else {
         return Ok(Bytes::new());
     };
-    check_size(first.len(), bytes_max)?;
-    let Some(second) = next_chunk(body).await? else {
+    if is_alone && first.len() <= FREE_BYTES && body.is_end_stream() {
+        check_size(first.len(), bytes_max)?;
         return Ok(first);
-    };
-    let mut whole = BytesMut::with_capacity(expected_size(body, first.len() + second.len(), bytes_max));
-    whole.extend_from_slice(&first);
-    append(&mut whole, &second, bytes_max)?;
-    while let Some(chunk) = next_chunk(body).await? {
-        append(&mut whole, &chunk, bytes_max)?;
     }
-    Ok(whole.freeze())
+    let mut arriving = Arriving {
+        body,
+        pace: BodyPace::beginning(Instant::now()),
+        lease: &mut lease,
+        bytes_max,
+    };
+    let whole = arriving.collect(first).await?;
+    Ok(LeasedBytes::wrap(whole, lease))
 }
 
-/// What is here already plus what the client announced, so that the buffer is allocated once.
-fn expected_size(body: &Incoming, received: usize, bytes_max: usize) -> usize {
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(bytes_max);
-    received.saturating_add(announced).min(bytes_max)
+/// A body of which something has arrived.
+struct Arriving<'a> {
+    body: &'a mut Incoming,
+    pace: BodyPace,
+    lease: &'a mut Lease,
+    bytes_max: usize,
 }
 
-fn append(whole: &mut BytesMut, chunk: &[u8], bytes_max: usize) -> Result<(), BodyError> {
-    check_size(whole.len().saturating_add(chunk.len()), bytes_max)?;
-    whole.extend_from_slice(chunk);
-    Ok(())
+impl Arriving<'_> {
+    async fn collect(&mut self, first: Bytes) -> Result<Bytes, BodyError> {
+        self.grow(first.len()).await?;
+        let Some(second) = self.next(first.len()).await? else {
+            return self.finish(first).await;
+        };
+        let mut whole = BytesMut::with_capacity(first.len() + second.len());
+        whole.extend_from_slice(&first);
+        drop(first);
+        self.append(&mut whole, second).await?;
+        while let Some(chunk) = self.next(whole.len()).await? {
+            self.append(&mut whole, chunk).await?;
+        }
+        self.finish(whole.freeze()).await
+    }
+
+    async fn append(&mut self, whole: &mut BytesMut, chunk: Bytes) -> Result<(), BodyError> {
+        self.grow(whole.len() + chunk.len()).await?;
+        self.make_room(whole, chunk.len());
+        whole.extend_from_slice(&chunk);
+        Ok(())
+    }
+
+    /// Twice as much each time, but not more than was announced: what is not there yet takes no memory.
+    fn make_room(&self, whole: &mut BytesMut, more: usize) {
+        if whole.capacity() - whole.len() < more {
+            let rest = self.announced_rest().unwrap_or(usize::MAX);
+            whole.reserve(more + rest.min(whole.len()));
+        }
+    }
+
+    fn announced_rest(&self) -> Option<usize> {
+        let announced = self.body.size_hint().exact()?;
+        usize::try_from(announced).ok()
+    }
+
+    /// Counts what has arrived, and waits while there is no memory for it. The client is not slow meanwhile.
+    async fn grow(&mut self, bytes: usize) -> Result<(), BodyError> {
+        check_size(bytes, self.bytes_max)?;
+        if bytes <= SMALL_BODY_BYTES {
+            self.lease.grow(bytes).await?;
+        } else if !self.lease.try_grow_with_body(bytes) {
+            self.lease.grow_with_body(bytes).await?;
+            self.pace = BodyPace::beginning(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// A small request is counted with what executing it takes; a large one gets that apart from its body.
+    async fn finish(&mut self, whole: Bytes) -> Result<Bytes, BodyError> {
+        self.lease.arrived();
+        if whole.len() <= SMALL_BODY_BYTES {
+            self.lease.grow(small_request_cost(whole.len())).await?;
+        }
+        Ok(whole)
+    }
+
+    /// The next piece, from a client that is not too slow.
+    async fn next(&mut self, arrived: usize) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            let waited = timeout(BODY_PERIOD, next_chunk(self.body)).await;
+            let now = Instant::now();
+            if let Ok(Ok(Some(chunk))) = &waited {
+                self.pace.arrived(chunk.len(), now);
+            }
+            let is_large = arrived > SMALL_BODY_BYTES;
+            match waited {
+                Ok(end @ (Err(_) | Ok(None))) => return end,
+                _ if self.pace.is_too_slow(now, is_large, self.lease.others_wait()) => {
+                    return Err(BodyError::TooSlow);
+                }
+                Ok(chunk) => return chunk,
+                Err(_) => {}
+            }
+        }
+    }
 }
 
 fn check_size(bytes: usize, bytes_max: usize) -> Result<(), BodyError> {

@@ -26,6 +26,16 @@ pub(crate) fn is_gzip(headers: &HeaderMap) -> bool {
         .is_some_and(|encoding| encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"gzip"))
 }
 
+/// How large the inflated body is, found out without keeping it; refused if it is larger than `bytes_max`.
+pub(crate) fn inflated_size(body: &[u8], bytes_max: usize) -> Result<usize, InflateError> {
+    let mut reader = GzDecoder::new(body).take(bytes_max as u64 + 1);
+    let size = std::io::copy(&mut reader, &mut std::io::sink()).map_err(|_| InflateError::Malformed)?;
+    usize::try_from(size)
+        .ok()
+        .filter(|size| *size <= bytes_max)
+        .ok_or(InflateError::TooLarge)
+}
+
 /// The inflated body, refused as soon as it grows beyond `bytes_max`.
 pub(crate) fn inflate(body: &[u8], bytes_max: usize) -> Result<Bytes, InflateError> {
     let mut inflated = Vec::new();
@@ -90,6 +100,8 @@ mod tests {
         assert!(bomb.len() < 2_000);
         assert_eq!(inflate(&bomb, (1 << 20) - 1), Err(InflateError::TooLarge));
         assert_eq!(inflate(&bomb, 1 << 20).unwrap().len(), 1 << 20);
+        assert_eq!(inflated_size(&bomb, (1 << 20) - 1), Err(InflateError::TooLarge));
+        assert_eq!(inflated_size(&bomb, 1 << 20), Ok(1 << 20));
     }
 
     #[test]

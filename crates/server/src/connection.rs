@@ -1,8 +1,10 @@
 //! One connection: HTTP/1.1 or HTTP/2, until the client leaves, falls silent or the server stops.
 
+use crate::admission::{ConnectionMemory, CountedIo};
 use crate::http::Service;
 use crate::reply_body::ReplyBody;
 use crate::shutdown::Guest;
+use crate::upload::{Upload, is_http1};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -18,16 +20,31 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// How often an HTTP/2 client is asked whether it is still there.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
+/// The largest head of a request, and what a connection reads at a time.
+const HTTP1_BUFFER_BYTES: usize = 32 * 1024;
+
+/// The most requests at a time on one connection.
+const HTTP2_STREAMS_MAX: u32 = 200;
+/// What a client may send of a body before it is read.
+const HTTP2_STREAM_WINDOW_BYTES: u32 = 128 * 1024;
+/// The same for all bodies of a connection.
+const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
+
 /// HTTP/1.1 and HTTP/2. Which one is found out from the first bytes, so HTTP/2 needs no upgrade.
 pub(crate) fn protocol() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // Hyper would set a timer for each request; ours below is one per connection and ends silent clients as well.
-    builder.http1().header_read_timeout(None);
+    builder
+        .http1()
+        .header_read_timeout(None)
+        .max_buf_size(HTTP1_BUFFER_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
-        .max_concurrent_streams(1_000);
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES);
     builder
 }
 
@@ -42,14 +59,25 @@ pub(crate) async fn serve<I>(
 {
     let idle = service.limits.idle;
     let activity = Arc::new(Activity::default());
-    let handler = service_fn(|request| handle(Arc::clone(&service), Arc::clone(&activity), request));
-    let mut connection = pin!(protocol.serve_connection(TokioIo::new(io), handler));
+    let memory = ConnectionMemory::new(Arc::clone(&service.admission));
+    let handler = service_fn(|request| {
+        handle(
+            Arc::clone(&service),
+            Arc::clone(&activity),
+            Arc::clone(&memory),
+            request,
+        )
+    });
+    let io = TokioIo::new(CountedIo::new(io, Arc::clone(&memory)));
+    let mut connection = pin!(protocol.serve_connection(io, handler));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = guest.stopping() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        // Nothing is said to a client that does not read.
+        () = memory.stops_reading() => Ok(()),
         () = activity.ceases(idle) => {
             connection.as_mut().graceful_shutdown();
             // A client that does not even take its last answer is left behind.
@@ -67,11 +95,14 @@ pub(crate) async fn serve<I>(
 async fn handle(
     service: Arc<Service>,
     activity: Arc<Activity>,
+    memory: Arc<ConnectionMemory>,
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Infallible> {
     let running = Running::begin(activity);
-    let response = service.answer(request).await;
-    Ok(response.map(|body| body.holding(running)))
+    let is_http1 = is_http1(request.version());
+    let (head, upload) = Upload::new(request, Arc::clone(&memory));
+    let response = service.answer(head, upload).await;
+    Ok(response.map(|body| body.holding(running).held_by(&memory, is_http1)))
 }
 
 /// Requests begun and ended on a connection.

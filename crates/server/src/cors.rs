@@ -1,6 +1,8 @@
 //! Cross-origin requests: browsers ask first, and want the answer on every response.
 
+use crate::hosts::is_of_this_machine;
 use crate::settings::CorsOrigins;
+use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 /// How long a browser may remember a preflight answer: two days, as DynamoDB says.
@@ -44,16 +46,34 @@ pub(crate) fn allow_preflight(origins: &CorsOrigins, request: &HeaderMap, answer
 
 fn allowed_origin(origins: &CorsOrigins, request: &HeaderMap, answer: &mut HeaderMap) -> Option<HeaderValue> {
     let origin = request.get(header::ORIGIN)?;
-    match origins {
-        CorsOrigins::Any => Some(HeaderValue::from_static("*")),
-        CorsOrigins::Only(list) => {
-            // The answer depends on who asks, so caches must not hand it to another origin.
-            answer.insert(header::VARY, HeaderValue::from_static("Origin"));
-            list.iter()
-                .any(|allowed| allowed.as_bytes() == origin.as_bytes())
-                .then(|| origin.clone())
-        }
+    if *origins == CorsOrigins::Any {
+        return Some(HeaderValue::from_static("*"));
     }
+    // The answer depends on who asks, so caches must not hand it to another origin.
+    answer.insert(header::VARY, HeaderValue::from_static("Origin"));
+    is_allowed(origins, origin).then(|| origin.clone())
+}
+
+/// Whether scripts of an origin may call.
+pub(crate) fn is_allowed(origins: &CorsOrigins, origin: &HeaderValue) -> bool {
+    match origins {
+        CorsOrigins::Any => true,
+        CorsOrigins::Loopback => origin.to_str().is_ok_and(is_loopback),
+        CorsOrigins::Only(list) => list.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()),
+    }
+}
+
+/// Whether an origin is on this machine, at any port. `null`, as sandboxed pages and files send it, is not.
+fn is_loopback(origin: &str) -> bool {
+    let Ok(origin) = origin.parse::<Uri>() else {
+        return false;
+    };
+    let is_web = matches!(origin.scheme_str(), Some("http" | "https"));
+    let authority = origin
+        .authority()
+        .filter(|authority| !authority.as_str().contains('@'));
+    let host = authority.map(|authority| authority.host().trim_start_matches('[').trim_end_matches(']'));
+    is_web && host.is_some_and(is_of_this_machine)
 }
 
 fn echo(request: &HeaderMap, asked: HeaderName, answer: &mut HeaderMap, granted: HeaderName) {
@@ -81,6 +101,32 @@ mod tests {
         let mut answer = HeaderMap::new();
         allow(&origins, &from_origin("https://evil.example"), &mut answer);
         assert!(!answer.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
+    }
+
+    #[test]
+    fn the_default_lets_pages_of_this_machine_in_and_no_others() {
+        let allowed = |origin| is_allowed(&CorsOrigins::Loopback, &HeaderValue::from_static(origin));
+        for origin in [
+            "http://localhost:3000",
+            "https://localhost",
+            "http://127.0.0.1:5173",
+            "http://[::1]:8080",
+            "http://app.localhost:3000",
+        ] {
+            assert!(allowed(origin), "{origin}");
+        }
+        for origin in [
+            "null",
+            "https://evil.example",
+            "http://localhost.evil.example",
+            "http://192.168.1.5:3000",
+            "file://localhost",
+            "http://evil.example:80@localhost",
+            "localhost:3000",
+            "",
+        ] {
+            assert!(!allowed(origin), "{origin}");
+        }
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! One operation: bytes to request, request to response, response to bytes.
 
+use crate::admission::{AnswerSize, WorkPermit};
 use crate::http::Service;
 use crate::metrics::Usage;
+use crate::receive::Received;
 use crate::reply::Reply;
+use crate::role::Caller;
+use bytes::Bytes;
 use hyper::StatusCode;
+use std::sync::Arc;
 use std::time::Instant;
+use tokio::runtime::Handle;
 use trestle_api::{Error, ErrorKind, OperationName, Response};
 
 /// The operation named by an `X-Amz-Target` header.
@@ -19,11 +25,11 @@ pub(crate) fn target(header: Option<&[u8]>) -> Result<OperationName, Error> {
 pub(crate) async fn execute(
     service: &Service,
     operation: OperationName,
-    body: &[u8],
+    asked: Received,
     received: Instant,
     id: &str,
 ) -> Reply {
-    let result = run(service, operation, body).await;
+    let result = run(service, operation, asked).await;
     let latency = received.elapsed();
     let metrics = service.metrics.operations.of(operation);
     match &result {
@@ -43,9 +49,42 @@ pub(crate) async fn execute(
     }
 }
 
-async fn run(service: &Service, operation: OperationName, body: &[u8]) -> Result<Response, Error> {
-    let request = trestle_wire::decode(operation, body)?;
+async fn run(service: &Service, operation: OperationName, asked: Received) -> Result<Response, Error> {
+    let Received { body, work, caller } = asked;
+    let room = service.admission.held.room_for(operation.answer_share()).await;
+    if room.is_err() {
+        service.admission.counts.throttle();
+        return Err(Error::throttled());
+    }
+    // Nothing is waited for from here until a read is answered, so that the room is still there.
+    if work.as_ref().is_some_and(WorkPermit::is_apart) {
+        let answer = run_apart(service, operation, body, caller).await;
+        drop(work);
+        return answer;
+    }
+    let request = trestle_wire::decode(operation, &body)?;
+    caller.check(operation, &request)?;
     service.database.execute(request).await
+}
+
+/// Executes a large request on a thread of its own. It computes nothing while it waits for the commit.
+async fn run_apart(
+    service: &Service,
+    operation: OperationName,
+    body: Bytes,
+    caller: Caller,
+) -> Result<Response, Error> {
+    let database = Arc::clone(&service.database);
+    let runtime = Handle::current();
+    let answer = service.admission.work.apart(move |processor| {
+        let request = trestle_wire::decode(operation, &body)?;
+        drop(body);
+        caller.check(operation, &request)?;
+        let answer = database.execute(request);
+        drop(processor);
+        runtime.block_on(answer)
+    });
+    answer.await?
 }
 
 /// DynamoDB's answer to a failed operation.

@@ -1,46 +1,41 @@
 //! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
 
-use crate::admin;
+use crate::administration;
+use crate::admission::{Admission, Throttled};
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
-use crate::compress::{self, InflateError};
+use crate::cors;
 use crate::dispatch;
+use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
-use crate::migrations::{self, MigrationKeeper};
-use crate::models::{self, ModelKeeper};
 use crate::queues;
 use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
-use crate::routes::{self, RouteKeeper};
 use crate::settings::{CorsOrigins, Limits, Settings};
+use crate::upload::Upload;
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use trestle_admin::{AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes};
 use trestle_api::{Database, Error, ErrorKind};
-use trestle_env::{Clock, SystemClock, VirtualClock};
+use trestle_env::{Clock, SystemClock};
 use trestle_queue::Queues;
 
 /// What the server shares with the program around it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Hooks {
     /// The time that signatures are checked against.
     pub clock: Arc<dyn Clock>,
-    /// A clock that callers of `/_trestle/clock` may move; without it that door is closed.
-    pub movable_clock: Option<Arc<VirtualClock>>,
-    /// What callers of `/_trestle/backup` get; without it that door is closed.
+    /// Answers the calls of the administration; without it there is none.
+    pub administration: Option<Arc<dyn Administration>>,
+    /// What backups are taken from; without it there are none.
     pub backups: Option<Arc<dyn BackupSource>>,
-    /// Who answers callers of `/_trestle/models`; without it that door is closed.
-    pub models: Option<Arc<dyn ModelKeeper>>,
-    /// Who answers callers of `/_trestle/migrations`; without it that door is closed.
-    pub migrations: Option<Arc<dyn MigrationKeeper>>,
-    /// Who answers callers of `/_trestle/routes` and `/_trestle/dead-letters`; without it those doors are closed.
-    pub routes: Option<Arc<dyn RouteKeeper>>,
-    /// Who answers SQS's operations; without it they are refused.
+    /// Answers SQS's operations; without it they are refused.
     pub queues: Option<Queues>,
 }
 
@@ -48,11 +43,8 @@ impl Default for Hooks {
     fn default() -> Self {
         Hooks {
             clock: Arc::new(SystemClock::new()),
-            movable_clock: None,
+            administration: None,
             backups: None,
-            models: None,
-            migrations: None,
-            routes: None,
             queues: None,
         }
     }
@@ -63,13 +55,12 @@ pub(crate) struct Service {
     pub(crate) database: Arc<dyn Database>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
     verifier: Option<Verifier>,
-    movable_clock: Option<Arc<VirtualClock>>,
+    administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
-    models: Option<Arc<dyn ModelKeeper>>,
-    migrations: Option<Arc<dyn MigrationKeeper>>,
-    routes: Option<Arc<dyn RouteKeeper>>,
     queues: Option<Queues>,
+    hosts: Hosts,
     cors: CorsOrigins,
     /// Whether clients speak TLS.
     is_tls: bool,
@@ -80,7 +71,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(
         settings: &Settings,
-        address: String,
+        (bound, address): (IpAddr, String),
         database: Arc<dyn Database>,
         hooks: Hooks,
     ) -> Self {
@@ -88,15 +79,14 @@ impl Service {
             database,
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
+            admission: Admission::new(&settings.limits),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
-            movable_clock: hooks.movable_clock,
+            administration: hooks.administration,
             backups: hooks
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
-            models: hooks.models,
-            migrations: hooks.migrations,
-            routes: hooks.routes,
             queues: hooks.queues,
+            hosts: Hosts::of(bound, !settings.access_keys.is_empty(), &hosts(settings)),
             is_tls: settings.tls.is_some(),
             cors: settings.cors.clone(),
             address,
@@ -104,13 +94,16 @@ impl Service {
     }
 
     /// Answers a request; whatever is wrong with it, there is an answer.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ReplyBody> {
+    pub(crate) async fn answer(&self, head: Parts, body: Upload) -> Response<ReplyBody> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
-        let (head, body) = request.into_parts();
-        let answer = self.route(&head, body, received, &id).await;
-        tracing::trace!(method = %head.method, path = head.uri.path(), status = answer.status().as_u16(), %id, "answered");
-        answer.into_response(&head.headers, &id, &self.cors)
+        let path = head.uri.path();
+        let (answer, cors) = match administration::call_name(path) {
+            Some(name) => (self.administer(name, &head, body, &id).await, &NO_ORIGIN),
+            None => (self.route(&head, body, received, &id).await, &self.cors),
+        };
+        tracing::trace!(method = %head.method, path, status = answer.status().as_u16(), %id, "answered");
+        answer.into_response(&head.headers, &id, cors)
     }
 
     /// How clients reach this server, as they say themselves.
@@ -119,7 +112,11 @@ impl Service {
         format!("{scheme}://{}", host.unwrap_or(&self.address))
     }
 
-    async fn route(&self, head: &Parts, body: Incoming, received: Instant, id: &str) -> Reply {
+    async fn route(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
+        if let Err(refused) = self.check_host(head) {
+            body::discard(body);
+            return self.refuse(refused, id);
+        }
         match (&head.method, head.uri.path()) {
             (&Method::POST, "/") => match self.operation(head, body, received, id).await {
                 Ok(answer) => answer.in_type_of(&head.headers),
@@ -136,33 +133,6 @@ impl Service {
                 Reply::text(StatusCode::OK, format!("healthy: {}", self.address))
             }
             (&Method::GET, "/metrics") => Reply::metrics(self.metrics_page()),
-            (&Method::GET | &Method::POST, admin::CLOCK_PATH) => match self.clock(head, body).await {
-                Ok(answer) => answer,
-                Err(refused) => self.refuse(refused, id),
-            },
-            (&Method::GET | &Method::POST, backup::BACKUP_PATH) => match self.backup(head, body).await {
-                Ok(answer) => answer,
-                Err(refused) => self.refuse(refused, id),
-            },
-            (&Method::GET | &Method::POST | &Method::DELETE, models::MODELS_PATH) => {
-                match self.models(head, body).await {
-                    Ok(answer) => answer,
-                    Err(refused) => self.refuse(refused, id),
-                }
-            }
-            (&Method::GET | &Method::POST, migrations::MIGRATIONS_PATH) => {
-                match self.migrations(head, body).await {
-                    Ok(answer) => answer,
-                    Err(refused) => self.refuse(refused, id),
-                }
-            }
-            (&Method::GET | &Method::POST, routes::ROUTES_PATH)
-            | (&Method::GET | &Method::POST | &Method::DELETE, routes::DEAD_LETTERS_PATH) => {
-                match self.routes(head, body).await {
-                    Ok(answer) => answer,
-                    Err(refused) => self.refuse(refused, id),
-                }
-            }
             (&Method::OPTIONS, _) => Reply::preflight(),
             _ => self.refuse(Refused::NotAnOperation, id),
         }
@@ -171,123 +141,159 @@ impl Service {
     async fn operation(
         &self,
         head: &Parts,
-        body: Incoming,
+        body: Upload,
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
         if !is_json(&head.headers) {
+            body::discard(body);
             return Err(Refused::NotAnOperation);
         }
-        let sent = self.read(head, body).await?;
+        if let Err(refused) = self.check_origin(head) {
+            body::discard(body);
+            return Err(refused);
+        }
         if let Some(name) = queues::target(&head.headers) {
-            return self.queue_operation(name, head, sent, received, id).await;
+            return self.queue_operation(name, head, body, received, id).await;
         }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
-        let operation = dispatch::target(target)?;
-        self.verify(head, &sent)?;
-        let plain = self.inflate(head, sent)?;
-        Ok(dispatch::execute(self, operation, &plain, received, id).await)
+        let operation = match dispatch::target(target) {
+            Ok(operation) => operation,
+            Err(error) => {
+                body::discard(body);
+                return Err(error.into());
+            }
+        };
+        let asked = self.receive(head, body).await?;
+        Ok(dispatch::execute(self, operation, asked, received, id).await)
     }
 
     async fn queue_operation(
         &self,
         name: &str,
         head: &Parts,
-        sent: Bytes,
+        body: Upload,
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
         let Some(queues) = &self.queues else {
+            body::discard(body);
             return Ok(queues::no_queues());
         };
-        self.verify(head, &sent)?;
-        let plain = self.inflate(head, sent)?;
-        Ok(queues::execute(self, queues, name, head, &plain, received, id).await)
+        let asked = self.receive(head, body).await?;
+        Ok(queues::execute(self, queues, name, head, asked, received, id).await)
     }
 
-    async fn clock(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
-        let Some(clock) = &self.movable_clock else {
-            return Ok(admin::no_movable_clock());
-        };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
-        Ok(admin::clock(clock, &head.method, &sent))
+    /// A call of the administration.
+    async fn administer(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Reply {
+        match self.administered(name, head, body).await {
+            Ok(answer) => answer,
+            Err(refused) => self.refuse(refused, id),
+        }
     }
 
-    async fn backup(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
-        let Some(backups) = &self.backups else {
-            return Ok(backup::no_backups());
-        };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
-        Ok(backups.answer())
+    async fn administered(&self, name: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
+        if let Err(refused) = self.admit(head) {
+            body::discard(body);
+            return Err(refused);
+        }
+        let asked = self.receive(head, body).await?;
+        asked.caller.check_call(name)?;
+        if name == BACKUP {
+            return Ok(self
+                .backups
+                .as_ref()
+                .map_or_else(backup::no_backups, Backups::answer));
+        }
+        match &self.administration {
+            Some(administration) => Ok(administration::answer(administration, name, &asked.body).await),
+            None => Ok(administration::none()),
+        }
     }
 
-    async fn models(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
-        let Some(keeper) = &self.models else {
-            return Ok(models::no_models());
-        };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
-        Ok(models::answer(keeper, head, &sent).await)
+    /// Refuses a call that a web page may have sent.
+    fn admit(&self, head: &Parts) -> Result<(), Refused> {
+        self.check_host(head)?;
+        Ok(administration::admit(head, &self.origin_of(host(head)))?)
     }
 
-    async fn migrations(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
-        let Some(keeper) = &self.migrations else {
-            return Ok(migrations::no_migrations());
-        };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
-        Ok(migrations::answer(keeper, head, &sent).await)
+    /// Refuses a request that a web page sent under a name of its own.
+    fn check_host(&self, head: &Parts) -> Result<(), Refused> {
+        self.hosts.check(head).map_err(|host| {
+            Refused::Error(Error::access_denied(format!(
+                "This server does not answer to the host {host:?}. If it is one of its names, start it with \
+                 --allowed-hosts {host}"
+            )))
+        })
     }
 
-    async fn routes(&self, head: &Parts, body: Incoming) -> Result<Reply, Refused> {
-        let Some(keeper) = &self.routes else {
-            return Ok(routes::no_routes());
-        };
-        let sent = self.read(head, body).await?;
-        self.verify(head, &sent)?;
-        Ok(routes::answer(keeper, head, &sent).await)
+    /// Refuses an operation that a script of an origin sent which may not. A browser asks before it sends one, so this is for
+    /// those that do not.
+    fn check_origin(&self, head: &Parts) -> Result<(), Refused> {
+        match head.headers.get(header::ORIGIN) {
+            Some(origin)
+                if !cors::is_allowed(&self.cors, origin)
+                    && origin.as_bytes() != self.origin_of(host(head)).as_bytes() =>
+            {
+                let origin = String::from_utf8_lossy(origin.as_bytes());
+                Err(Refused::Error(Error::access_denied(format!(
+                    "Scripts of {origin} may not call this server. To let them, start it with --cors {origin}"
+                ))))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn metrics_page(&self) -> String {
-        let routes = self.routes.as_ref().map(|keeper| keeper.router().status());
-        let migrations = self.migrations.as_ref().map(|keeper| keeper.figures());
+        let administration = self.administration.as_ref();
+        // Without routes or migrations there are no figures of them.
+        let routes = administration.and_then(|administration| administration.ask(ListRoutes {}).ok());
+        let migrations =
+            administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
         self.metrics.render()
-            + &metrics::routes::render(&routes.unwrap_or_default())
-            + &metrics::migrations::render(&migrations.unwrap_or_default())
+            + &metrics::admission::render(&self.admission)
+            + &metrics::routes::render(&routes.unwrap_or_default().routes)
+            + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
     }
 
-    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refused> {
-        let waits = head.headers.contains_key(header::EXPECT);
-        Ok(body::read(body, waits, self.limits.body_bytes_max, self.limits.body_read).await?)
+    pub(crate) async fn read(&self, body: Upload) -> Result<Bytes, Refused> {
+        Ok(body::read(body, self.limits.body_bytes_max, self.limits.body_read).await?)
     }
 
-    fn verify(&self, head: &Parts, sent: &[u8]) -> Result<(), Refused> {
-        match &self.verifier {
-            Some(verifier) => Ok(verifier.verify(head, sent)?),
-            None => Ok(()),
+    pub(crate) fn verifier(&self) -> Option<&Verifier> {
+        self.verifier.as_ref()
+    }
+
+    fn count(&self, refused: &Refused) {
+        match refused {
+            Refused::Throttled => self.admission.counts.throttle(),
+            Refused::TooSlow => self.admission.counts.give_up_body(),
+            _ => {}
         }
-    }
-
-    fn inflate(&self, head: &Parts, sent: Bytes) -> Result<Bytes, Refused> {
-        if !compress::is_gzip(&head.headers) {
-            return Ok(sent);
-        }
-        compress::inflate(&sent, self.limits.body_bytes_max).map_err(|error| match error {
-            InflateError::TooLarge => Refused::TooLarge,
-            InflateError::Malformed => Refused::Error(Error::serialization(
-                "The request's Content-Encoding is gzip, but its body is not.",
-            )),
-        })
     }
 
     fn refuse(&self, refused: Refused, id: &str) -> Reply {
         self.metrics.refused();
+        self.count(&refused);
         let answer = refused.answer(self.limits.body_bytes_max);
         tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
         answer
     }
+}
+
+/// No script of another origin may read what the administration answers.
+static NO_ORIGIN: CorsOrigins = CorsOrigins::Only(Vec::new());
+
+/// Names that were added, and the one that the server was told to listen on.
+fn hosts(settings: &Settings) -> Vec<String> {
+    let own = std::iter::once(&settings.host);
+    settings.allowed_hosts.iter().chain(own).cloned().collect()
+}
+
+/// The host that a request is meant for.
+pub(crate) fn host(head: &Parts) -> Option<&str> {
+    let header = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    header.or_else(|| head.uri.authority().map(|authority| authority.as_str()))
 }
 
 /// Why a request never became an operation.
@@ -301,8 +307,12 @@ pub(crate) enum Refused {
     TooSlow,
     #[error("the body could not be read")]
     Broken,
+    #[error("there is no memory for it")]
+    Throttled,
     #[error("{0}")]
     Error(#[from] Error),
+    #[error("{0}")]
+    Call(#[from] AdminError),
 }
 
 impl Refused {
@@ -319,7 +329,9 @@ impl Refused {
             Refused::Broken => {
                 Reply::text(StatusCode::BAD_REQUEST, "The request body could not be read.\n").closing()
             }
+            Refused::Throttled => dispatch::error_answer(&Error::throttled()),
             Refused::Error(error) => dispatch::error_answer(error),
+            Refused::Call(error) => administration::refusal(error),
         }
     }
 }
@@ -330,7 +342,14 @@ impl From<BodyError> for Refused {
             BodyError::TooLarge => Refused::TooLarge,
             BodyError::TooSlow => Refused::TooSlow,
             BodyError::Broken => Refused::Broken,
+            BodyError::Throttled => Refused::Throttled,
         }
+    }
+}
+
+impl From<Throttled> for Refused {
+    fn from(Throttled: Throttled) -> Self {
+        Refused::Throttled
     }
 }
 

@@ -1,8 +1,8 @@
 //! The HTTP door: DynamoDB's protocol in front of any [`Database`](trestle_api::Database).
 //!
 //! A request's way: `listen` accepts the connection, `connection_threads` gives it a thread, `connection` speaks HTTP on it, `http` finds out what is
-//! wanted, `body` and `compress` read it within bounds, `auth` checks the signature, `dispatch` lets the database
-//! execute it, `answer` adds the headers. Nothing here knows what an operation does.
+//! wanted, `auth` looks at the head, `admission` has memory for it, `body` and `compress` read it within bounds, `auth` checks
+//! the signature, `dispatch` lets the database execute it, `reply` adds the headers. Nothing here knows what an operation does.
 //!
 //! ```no_run
 //! # async fn example(database: std::sync::Arc<dyn trestle_api::Database>) -> Result<(), trestle_server::StartError> {
@@ -14,7 +14,8 @@
 //! # }
 //! ```
 
-mod admin;
+mod administration;
+mod admission;
 mod auth;
 mod backup;
 mod body;
@@ -23,28 +24,26 @@ mod connection;
 mod connection_threads;
 mod cors;
 mod dispatch;
+mod hosts;
 mod http;
 mod listen;
 mod metrics;
-mod migrations;
-mod models;
-mod query;
 mod queues;
+mod receive;
 mod reply;
 mod reply_body;
-mod routes;
+mod role;
 mod settings;
 mod shutdown;
 mod signals;
 mod tls;
+mod upload;
 
 pub use backup::BackupSource;
 pub use http::Hooks;
 pub use listen::{Server, StartError, Stopped};
-pub use migrations::{MigrationCall, MigrationFigures, MigrationKeeper};
-pub use models::{ModelAnswer, ModelCall, ModelKeeper};
-pub use routes::{Applying, RouteKeeper, RoutesApplied};
-pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, Settings, TlsFiles};
+pub use role::{KeyGrant, Role};
+pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};
 pub use signals::termination;
 pub use tls::TlsError;
 pub use trestle_sigv4::AccessKey;

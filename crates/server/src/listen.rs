@@ -107,7 +107,7 @@ impl Server {
             listener,
             tls,
             address,
-            service: Arc::new(Service::new(settings, shown, database, hooks)),
+            service: Arc::new(Service::new(settings, (address.ip(), shown), database, hooks)),
             protocol: Arc::new(connection::protocol()),
             threads: ConnectionThreads::start().map_err(StartError::Threads)?,
         })

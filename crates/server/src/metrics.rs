@@ -2,6 +2,7 @@
 //!
 //! Counting is a handful of relaxed atomic additions per request; all formatting happens when the page is asked for.
 
+pub(crate) mod admission;
 mod histogram;
 pub(crate) mod migrations;
 mod render;
@@ -146,7 +147,7 @@ impl OperationMetrics {
             ErrorKind::ConditionalCheckFailed => &self.conditional_check_failed,
             ErrorKind::TransactionCanceled => return self.canceled(error),
             ErrorKind::TransactionConflict => &self.transaction_conflict,
-            ErrorKind::ProvisionedThroughputExceeded => &self.throttled,
+            ErrorKind::ProvisionedThroughputExceeded | ErrorKind::Throttling => &self.throttled,
             ErrorKind::InternalServerError => &self.system_errors,
             _ => &self.user_errors,
         };

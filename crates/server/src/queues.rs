@@ -1,10 +1,11 @@
 //! SQS's operations: told apart by their target, and carried out by the queues.
 
-use crate::http::Service;
+use crate::dispatch;
+use crate::http::{Service, host};
+use crate::receive::Received;
 use crate::reply::Reply;
-use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{self, HeaderMap};
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use std::time::Instant;
 use trestle_queue::sqs::{self, QueueOperation, TARGET_PREFIX};
@@ -22,7 +23,7 @@ pub(crate) async fn execute(
     queues: &Queues,
     name: &str,
     head: &Parts,
-    body: &Bytes,
+    asked: Received,
     received: Instant,
     id: &str,
 ) -> Reply {
@@ -34,7 +35,12 @@ pub(crate) async fn execute(
             return error_answer(&error);
         }
     };
-    let result = sqs::answer(queues, operation, body, &origin(service, head)).await;
+    if let Err(error) = asked.caller.check_queue(operation) {
+        service.metrics.refused();
+        tracing::warn!(id, %error, "refused a request");
+        return dispatch::error_answer(&error);
+    }
+    let result = sqs::answer(queues, operation, &asked.body, &origin(service, head)).await;
     let latency = received.elapsed();
     let metrics = service.metrics.queue_operations.of(operation);
     match &result {
@@ -68,9 +74,7 @@ fn error_answer(error: &QueueError) -> Reply {
 
 /// Where the caller reached this server: the URLs of queues begin with it, so that clients come back the same way.
 fn origin(service: &Service, head: &Parts) -> String {
-    let host = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let authority = || head.uri.authority().map(|authority| authority.as_str());
-    service.origin_of(host.or_else(authority))
+    service.origin_of(host(head))
 }
 
 /// Faults of ours are errors; asking for a queue that is not there is an application's everyday life.

@@ -1,11 +1,12 @@
 //! The bytes of an answer: all there, or sent while they are made.
 
+use crate::admission::ConnectionMemory;
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use std::any::Any;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Receiver;
 
@@ -15,7 +16,8 @@ pub(crate) type Chunks = Receiver<io::Result<Bytes>>;
 
 /// What hyper sends.
 pub(crate) enum ReplyBody {
-    Whole(Full<Bytes>),
+    /// Empty once it was handed out.
+    Whole(Bytes),
     Stream {
         chunks: Chunks,
         /// Dropped when the last piece is out.
@@ -25,7 +27,7 @@ pub(crate) enum ReplyBody {
 
 impl ReplyBody {
     pub(crate) fn whole(bytes: Bytes) -> Self {
-        ReplyBody::Whole(Full::new(bytes))
+        ReplyBody::Whole(bytes)
     }
 
     pub(crate) fn stream(chunks: Chunks) -> Self {
@@ -44,6 +46,16 @@ impl ReplyBody {
     }
 }
 
+impl ReplyBody {
+    /// Counts the bytes against the connection until they are written. Streamed pieces are bounded by their channel.
+    pub(crate) fn held_by(self, connection: &Arc<ConnectionMemory>, is_http1: bool) -> Self {
+        match self {
+            ReplyBody::Whole(bytes) => ReplyBody::Whole(connection.hold_answer(bytes, is_http1)),
+            ReplyBody::Stream { .. } => self,
+        }
+    }
+}
+
 impl Body for ReplyBody {
     type Data = Bytes;
     type Error = io::Error;
@@ -53,7 +65,8 @@ impl Body for ReplyBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match self.get_mut() {
-            ReplyBody::Whole(body) => Pin::new(body).poll_frame(context).map_err(|never| match never {}),
+            ReplyBody::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            ReplyBody::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             ReplyBody::Stream { chunks, held } => chunks.poll_recv(context).map(|chunk| {
                 if chunk.is_none() {
                     held.take();
@@ -65,14 +78,14 @@ impl Body for ReplyBody {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            ReplyBody::Whole(body) => body.is_end_stream(),
+            ReplyBody::Whole(bytes) => bytes.is_empty(),
             ReplyBody::Stream { .. } => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            ReplyBody::Whole(body) => body.size_hint(),
+            ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             ReplyBody::Stream { .. } => SizeHint::default(),
         }
     }

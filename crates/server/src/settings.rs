@@ -1,11 +1,14 @@
 //! What a server is told before it starts, and the limits it keeps.
 
+use crate::role::KeyGrant;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_sigv4::AccessKey;
 
 /// The largest request DynamoDB takes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The memory for requests and answers, unless it is set.
+pub const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Where to listen, whom to trust and how much to put up with.
 #[derive(Clone, Debug)]
@@ -14,14 +17,16 @@ pub struct Settings {
     pub host: String,
     /// Port to listen on; 0 takes a free one.
     pub port: u16,
-    /// Keys that may sign requests. Without any, every request is accepted, signed or not.
-    pub access_keys: Vec<AccessKey>,
+    /// Keys that may sign requests, and what for. Without any, every request is accepted, signed or not.
+    pub access_keys: Vec<KeyGrant>,
     /// Certificate and key; without them the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
     /// Allows a server without access keys to listen on an address that others can reach.
     pub insecure: bool,
-    /// Web origins whose scripts may call this server.
+    /// Web origins whose scripts may call the DynamoDB and SQS protocols. None may call the administration.
     pub cors: CorsOrigins,
+    /// Names in `Host` to answer to besides those that the address gives; `*` stands for all.
+    pub allowed_hosts: Vec<String>,
     /// What a client may cost.
     pub limits: Limits,
 }
@@ -34,7 +39,8 @@ impl Default for Settings {
             access_keys: Vec::new(),
             tls: None,
             insecure: false,
-            cors: CorsOrigins::Any,
+            cors: CorsOrigins::Loopback,
+            allowed_hosts: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -54,6 +60,8 @@ pub struct TlsFiles {
 pub enum CorsOrigins {
     /// Every origin, as DynamoDB itself answers.
     Any,
+    /// Those on the visitor's own machine, at any port: web applications under development.
+    Loopback,
     /// Only these, written as browsers send them: `https://app.example`.
     Only(Vec<String>),
 }
@@ -69,6 +77,10 @@ pub struct Limits {
     pub idle: Duration,
     /// Time for a request's body to arrive.
     pub body_read: Duration,
+    /// Memory for bodies that arrive, requests that are executed and answers that are not read yet, all together.
+    pub memory_bytes_max: usize,
+    /// How long a request waits for memory before it is refused as throttled.
+    pub admission: Duration,
     /// Time for accepted requests to finish when the server stops.
     pub shutdown: Duration,
 }
@@ -80,6 +92,8 @@ impl Default for Limits {
             connections_max: 16_384,
             idle: Duration::from_secs(60),
             body_read: Duration::from_secs(60),
+            memory_bytes_max: MEMORY_BYTES_MAX,
+            admission: Duration::from_secs(5),
             shutdown: Duration::from_secs(10),
         }
     }

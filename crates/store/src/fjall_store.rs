@@ -27,7 +27,9 @@ mod syncer;
 mod trouble;
 mod upkeep;
 
-use crate::{Access, Batch, Bytes, Durability, Result, Settings, Snapshot, Space, Stats, Store, limits};
+use crate::{
+    Batch, Bytes, DirectoryAccess, Durability, Result, Settings, Snapshot, Space, Stats, Store, limits,
+};
 use directory::Directory;
 use inner::Inner;
 use lock::DirectoryLock;
@@ -55,8 +57,8 @@ impl FjallStore {
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         match settings.access {
-            Access::ReadWrite => Self::open_to_write(dir.as_ref(), settings),
-            Access::ReadOnly => Self::open_to_read(dir.as_ref(), settings),
+            DirectoryAccess::ReadWrite => Self::open_to_write(dir.as_ref(), settings),
+            DirectoryAccess::ReadOnly => Self::open_to_read(dir.as_ref(), settings),
         }
     }
 

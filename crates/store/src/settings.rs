@@ -14,7 +14,7 @@ pub struct Settings {
     /// What to do when the journal is damaged in a place that no crash explains.
     pub on_damage: OnDamage,
     /// Whether the directory may be changed.
-    pub access: Access,
+    pub access: DirectoryAccess,
     /// How much of the files is compared with checksums before they are used.
     pub file_check: FileCheck,
 }
@@ -26,7 +26,7 @@ impl Default for Settings {
             cache_bytes: 128 * 1024 * 1024,
             sync_interval: Duration::from_millis(500),
             on_damage: OnDamage::Refuse,
-            access: Access::ReadWrite,
+            access: DirectoryAccess::ReadWrite,
             file_check: FileCheck::Opening,
         }
     }
@@ -57,7 +57,7 @@ pub enum OnDamage {
 
 /// Whether the directory may be changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Access {
+pub enum DirectoryAccess {
     /// Reads and writes.
     #[default]
     ReadWrite,

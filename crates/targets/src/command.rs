@@ -1,7 +1,8 @@
 //! Batches as lines on the standard input of a program.
 //!
 //! Each line is a record, `{"id": …, "attempt": …, "input": …}`. The environment has `TRESTLE_ROUTE`,
-//! `TRESTLE_DELIVERY` (the name of the batch) and `TRESTLE_RECORDS` (their number). Status 0 takes the batch, but for
+//! `TRESTLE_DELIVERY` (the name of the batch), `TRESTLE_RECORDS` (their number), what the route's `environment` says, and of
+//! this process only what says where things are: its other variables may be secrets. Status 0 takes the batch, but for
 //! the records that the standard output reports as failed (see [`partial`]); 75, `EX_TEMPFAIL`, asks to come back
 //! later; any other refuses it, and the last line on standard error says why.
 
@@ -10,7 +11,10 @@ mod group;
 
 use crate::batch::{self, Record};
 use crate::partial;
+use crate::secret::{self, Secret};
 use crate::settings::Settings;
+use crate::surroundings::Surroundings;
+use crate::trust::NOT_TRUSTED;
 use capture::{beginning, end, last_line};
 use group::Group;
 use serde_json::Value;
@@ -31,12 +35,30 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The last line is somewhere in here.
 const ERRORS_BYTES_MAX: usize = 4 * 1024;
 
+/// What a program gets of this process' own variables: where things are, and how people write.
+const KEPT: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    // Without these, programs do not start on Windows.
+    "SystemRoot",
+    "TEMP",
+    "PATHEXT",
+];
+
 /// A program that takes batches.
 #[derive(Debug)]
 pub(crate) struct Program {
     program: String,
     arguments: Vec<String>,
     directory: Option<String>,
+    environment: Vec<(String, Secret)>,
     timeout: Duration,
 }
 
@@ -47,10 +69,14 @@ struct Ended {
     errors: Vec<u8>,
 }
 
-pub(crate) fn open(settings: &mut Settings<'_>) -> Option<Program> {
+pub(crate) fn open(settings: &mut Settings<'_>, surroundings: &Surroundings) -> Option<Program> {
+    if !surroundings.trust.commands_and_secrets {
+        settings.complain("command", NOT_TRUSTED);
+    }
     let words = settings.take("command").and_then(words);
     let timeout = settings.duration("timeout", TIMEOUT);
     let directory = settings.optional_text("directory").map(str::to_owned);
+    let environment = environment(settings, surroundings);
     let Some((program, arguments)) = words else {
         settings.complain(
             "command",
@@ -62,8 +88,37 @@ pub(crate) fn open(settings: &mut Settings<'_>) -> Option<Program> {
         program,
         arguments,
         directory,
+        environment,
         timeout,
     })
+}
+
+/// Variables that the program gets: text, or a secret by name.
+fn environment(settings: &mut Settings<'_>, surroundings: &Surroundings) -> Vec<(String, Secret)> {
+    let Some(value) = settings.take("environment") else {
+        return Vec::new();
+    };
+    let Value::Object(given) = value else {
+        settings.complain("environment", "must be a table of names and their text");
+        return Vec::new();
+    };
+    let mut variables = Vec::new();
+    for (name, value) in given {
+        match secret::text_or_secret(value, surroundings) {
+            Ok(_) if name.is_empty() || name.contains(['=', '\0']) => {
+                settings.complain(&format!("environment.{name}"), "is no name of a variable");
+            }
+            Ok(text) if text.contains('\0') => {
+                settings.complain(
+                    &format!("environment.{name}"),
+                    "holds letters that a variable cannot",
+                );
+            }
+            Ok(text) => variables.push((name.clone(), Secret(text))),
+            Err(message) => settings.complain(&format!("environment.{name}"), message),
+        }
+    }
+    variables
 }
 
 fn words(value: &Value) -> Option<(String, Vec<String>)> {
@@ -100,6 +155,12 @@ impl Program {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
+            .env_clear()
+            .envs(
+                KEPT.iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            )
+            .envs(self.environment.iter().map(|(name, Secret(text))| (name, text)))
             .env("TRESTLE_ROUTE", &*batch.route)
             .env("TRESTLE_DELIVERY", batch::name(batch))
             .env("TRESTLE_RECORDS", batch.deliveries.len().to_string())

@@ -1,14 +1,13 @@
 //! Batches as events on a bus of EventBridge.
 
 use crate::aws::{self, Failure, Protocol, Service, ServiceKind};
-use crate::limits;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use trestle_events::{Batch, Deliver, Delivery, Target};
-use trestle_http_client::{Client, Endpoint, Roots};
+use trestle_http_client::{Endpoint, Roots};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -56,7 +55,8 @@ fn open_table(settings: &mut Settings<'_>, surroundings: &Surroundings) -> Optio
         }
     };
     let signer = aws::identity(settings, surroundings, &endpoint, "events");
-    let client = Client::new(endpoint, Roots::System, limits(timeout))
+    let client = surroundings
+        .client(endpoint, Roots::System, timeout)
         .map_err(|message| settings.complain("endpoint", message))
         .ok()?;
     Some(EventBridge {

@@ -4,7 +4,7 @@
 //!
 //! ```toml
 //! target = { webhook = "https://example.com/hook", timeout = "10s", secret = { env = "HOOK_SECRET" } }
-//! target = { command = ["sh", "-c", "cat >> changes.jsonl"], timeout = "60s" }
+//! target = { command = ["sh", "-c", "cat >> changes.jsonl"], timeout = "60s", environment = { TOKEN = { env = "TOKEN" } } }
 //! target = { sqs = "https://sqs.eu-west-1.amazonaws.com/123456789012/changes" }
 //! target = { event_bridge = { endpoint = "https://events.eu-west-1.amazonaws.com", bus = "main", source = "shop" } }
 //! ```
@@ -22,19 +22,16 @@ mod secret;
 mod settings;
 mod sqs;
 mod surroundings;
+mod trust;
 mod webhook;
 
 pub use settings::Fault;
 pub use surroundings::Surroundings;
+pub use trust::Trust;
 
 use settings::Settings;
 use std::sync::Arc;
-use std::time::Duration;
 use trestle_events::{Destination, Target};
-use trestle_http_client::Limits;
-
-/// Partial results of the largest batch fit in.
-const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The kinds of destination that [`open`] knows. The others stay inside the process.
 pub const KINDS: [&str; 4] = ["webhook", "command", "sqs", "event_bridge"];
@@ -47,7 +44,7 @@ pub fn open(destination: &Destination, surroundings: &Surroundings) -> Result<Ar
     let kind = KINDS.into_iter().find(|kind| destination.0.contains_key(*kind));
     let target: Option<Arc<dyn Target>> = match kind {
         Some("webhook") => webhook::open(&mut settings, surroundings).map(|target| Arc::new(target) as _),
-        Some("command") => command::open(&mut settings).map(|target| Arc::new(target) as _),
+        Some("command") => command::open(&mut settings, surroundings).map(|target| Arc::new(target) as _),
         Some("sqs") => sqs::open(&mut settings, surroundings).map(|target| Arc::new(target) as _),
         Some("event_bridge") => {
             event_bridge::open(&mut settings, surroundings).map(|target| Arc::new(target) as _)
@@ -58,12 +55,4 @@ pub fn open(destination: &Destination, surroundings: &Surroundings) -> Result<Ar
         }
     };
     settings.finish(target)
-}
-
-/// What a call to a target may take.
-fn limits(time: Duration) -> Limits {
-    Limits {
-        time: Some(time),
-        answer_bytes: ANSWER_BYTES_MAX,
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::Surroundings;
 use crate::settings::Settings;
+use crate::trust::NOT_TRUSTED;
 use serde_json::Value;
 use std::fmt;
 
@@ -36,6 +37,9 @@ pub(crate) fn read(
 
 /// Looks up `{ env = "NAME" }` or `{ file = "path" }`.
 pub(crate) fn look_up(value: &Value, surroundings: &Surroundings) -> Result<Secret, String> {
+    if !surroundings.trust.commands_and_secrets {
+        return Err(NOT_TRUSTED.to_owned());
+    }
     let place = value.as_object().filter(|place| place.len() == 1);
     let (kind, at) = place
         .and_then(|place| place.iter().next())
@@ -55,4 +59,13 @@ pub(crate) fn look_up(value: &Value, surroundings: &Surroundings) -> Result<Secr
         return Err(format!("{at} is empty"));
     }
     Ok(Secret(secret))
+}
+
+/// Text as it stands, or a secret by name.
+pub(crate) fn text_or_secret(value: &Value, surroundings: &Surroundings) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Object(_) => Ok(look_up(value, surroundings)?.0),
+        _ => Err("must be text, { env = \"NAME\" } or { file = \"path\" }".to_owned()),
+    }
 }

@@ -1,14 +1,13 @@
 //! Batches as messages in a queue of SQS, or of whatever speaks its JSON protocol.
 
 use crate::aws::{self, Failure, Protocol, Service, ServiceKind};
-use crate::limits;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use trestle_events::{Batch, Deliver, Delivery, Target, plain_json};
-use trestle_http_client::{Client, Endpoint, Roots};
+use trestle_http_client::{Endpoint, Roots};
 use trestle_sigv4::sha256;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -47,7 +46,8 @@ pub(crate) fn open(settings: &mut Settings<'_>, surroundings: &Surroundings) -> 
         return None;
     }
     let signer = aws::identity(settings, surroundings, &endpoint, "sqs");
-    let client = Client::new(endpoint, Roots::System, limits(timeout))
+    let client = surroundings
+        .client(endpoint, Roots::System, timeout)
         .map_err(|message| settings.complain("sqs", message))
         .ok()?;
     Some(Sqs {

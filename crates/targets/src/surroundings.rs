@@ -1,15 +1,22 @@
 //! What a target takes from the process it runs in.
 
+use crate::Trust;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use trestle_env::Clock;
+use trestle_http_client::{Client, Endpoint, Limits, Roots};
+
+/// Partial results of the largest batch fit in.
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 type Variable = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// The clock that dates signatures, and where names of secrets are looked up.
+/// The clock that dates signatures, where names of secrets are looked up, and what may be used.
 #[derive(Clone)]
 pub struct Surroundings {
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) trust: Trust,
     variable: Arc<Variable>,
 }
 
@@ -26,8 +33,34 @@ impl Surroundings {
     ) -> Self {
         Surroundings {
             clock,
+            trust: Trust::ALL,
             variable: Arc::new(variable),
         }
+    }
+
+    /// The same for routes that may use less.
+    #[must_use]
+    pub fn trusting(&self, trust: Trust) -> Self {
+        Surroundings {
+            trust,
+            ..self.clone()
+        }
+    }
+
+    /// A client for calls to a target, which may not take longer than `time`.
+    pub(crate) fn client(
+        &self,
+        endpoint: Endpoint,
+        roots: Roots<'_>,
+        time: Duration,
+    ) -> Result<Client, String> {
+        self.trust.check(&endpoint)?;
+        let limits = Limits {
+            time: Some(time),
+            answer_bytes: ANSWER_BYTES_MAX,
+        };
+        let client = Client::new(endpoint, roots, limits)?;
+        Ok(client.reaching(self.trust.reach()))
     }
 
     /// An environment variable; one that is empty counts as not set.

@@ -6,11 +6,11 @@
 mod signature;
 
 use crate::batch::{self, Record};
-use crate::limits;
 use crate::partial;
 use crate::secret::{self, Secret};
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
+use crate::trust::NOT_TRUSTED;
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
 use http_body_util::Full;
@@ -45,13 +45,15 @@ pub(crate) fn open(settings: &mut Settings<'_>, surroundings: &Surroundings) -> 
     let url = settings.text("webhook");
     let timeout = settings.duration("timeout", TIMEOUT);
     let secret = secret::read(settings, "secret", surroundings);
-    let roots = settings
-        .optional_text("ca_file")
-        .map_or(Roots::System, Roots::File);
+    let ca_file = settings.optional_text("ca_file");
+    if ca_file.is_some() && !surroundings.trust.commands_and_secrets {
+        settings.complain("ca_file", NOT_TRUSTED);
+    }
+    let roots = ca_file.map_or(Roots::System, Roots::File);
     let headers = headers(settings, surroundings);
     let client = Endpoint::parse(url?)
         .map_err(str::to_owned)
-        .and_then(|endpoint| Client::new(endpoint, roots, limits(timeout)));
+        .and_then(|endpoint| surroundings.client(endpoint, roots, timeout));
     match client {
         Ok(client) => Some(Webhook {
             client,
@@ -93,11 +95,7 @@ fn header(
     surroundings: &Surroundings,
 ) -> Result<(HeaderName, HeaderValue), String> {
     let name: HeaderName = name.parse().map_err(|_| "is no name of a header")?;
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Object(_) => secret::look_up(value, surroundings)?.0,
-        _ => return Err("must be text, { env = \"NAME\" } or { file = \"path\" }".to_owned()),
-    };
+    let text = secret::text_or_secret(value, surroundings)?;
     let mut value: HeaderValue = text.parse().map_err(|_| "holds letters that a header cannot")?;
     value.set_sensitive(true);
     Ok((name, value))

@@ -52,14 +52,9 @@ pub fn reconcile(workers: &mut [Worker], findings: &Findings) {
 /// have one. The directory is poorer afterwards.
 pub fn check_expiry(directory: &Path, items: &Items) -> Result<(), String> {
     let server = Server::start(server::serve(directory).arg("--virtual-clock"));
-    let body = json!({"set": EXPIRES + 1_000_000}).to_string();
-    let request = format!(
-        "POST /_trestle/clock HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
     let mut client = server.connect();
-    client.send(request.as_bytes()).unwrap();
-    assert_eq!(client.read().unwrap().status, 200);
+    let moved = client.set_clock(EXPIRES + 1_000_000).unwrap();
+    assert_eq!(moved.status, 200, "{}", moved.body);
 
     let lasting = items.iter().filter(|(_, item)| item.get("expires").is_none());
     let lasting: Vec<_> = lasting.map(|(key, _)| key).collect();
@@ -205,14 +200,14 @@ pub fn records(client: &mut Client, stream: &str, shard: &Value) -> Vec<Value> {
 }
 
 /// Runs `trestle verify`, which knows what no operation shows: expiry entries, and rows that nothing leads to.
-pub fn verify(directory: &Path) -> Result<(), String> {
+pub fn verify(directory: &Path) -> Result<String, String> {
     let run = Command::new(server::binary())
         .arg("verify")
         .arg(directory)
         .output()
         .unwrap();
     match run.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&run.stdout).into_owned()),
         false => {
             let (found, failure) = (
                 String::from_utf8_lossy(&run.stdout),

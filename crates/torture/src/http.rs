@@ -56,36 +56,35 @@ impl Client {
             }
             _ => "DynamoDB_20120810",
         };
-        self.post("/", &format!("{family}.{operation}"), body)
+        self.post("/", &format!("X-Amz-Target: {family}.{operation}"), body)
     }
 
     /// Runs an operation of SQS.
     pub fn call_queue(&mut self, operation: &str, body: &Value) -> io::Result<RawResponse> {
-        self.post("/", &format!("AmazonSQS.{operation}"), body)
+        self.post("/", &format!("X-Amz-Target: AmazonSQS.{operation}"), body)
     }
 
     /// Moves a virtual clock on.
     pub fn advance_clock(&mut self, seconds: u64) -> io::Result<RawResponse> {
         let body = serde_json::json!({ "advance_seconds": seconds });
-        self.post("/_trestle/clock", "", &body)
+        self.administer("move-clock", &body)
     }
 
     /// Sets a virtual clock.
     pub fn set_clock(&mut self, seconds: u64) -> io::Result<RawResponse> {
         let body = serde_json::json!({ "set": seconds });
-        self.post("/_trestle/clock", "", &body)
+        self.administer("move-clock", &body)
     }
 
-    /// Asks an admin call that changes nothing.
-    pub fn get(&mut self, path: &str) -> io::Result<RawResponse> {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
-        self.read()
+    /// Makes a call of the administration.
+    pub fn administer(&mut self, name: &str, body: &Value) -> io::Result<RawResponse> {
+        self.post(&format!("/_trestle/{name}"), "X-Trestle-Admin: 1", body)
     }
 
-    fn post(&mut self, path: &str, target: &str, body: &Value) -> io::Result<RawResponse> {
+    fn post(&mut self, path: &str, header: &str, body: &Value) -> io::Result<RawResponse> {
         let body = body.to_string();
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\
              Content-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );

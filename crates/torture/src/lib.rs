@@ -18,7 +18,9 @@
 pub mod audit;
 pub mod disk;
 pub mod http;
+pub mod http2;
 pub mod linearizability;
+pub mod memory;
 pub mod native;
 pub mod recording;
 pub mod server;

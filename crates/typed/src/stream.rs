@@ -133,7 +133,8 @@ impl<'d, T: FromRow> RowStream<'d, T> {
                 return Err(trestle_api::Error::internal(message).into());
             }
         };
-        self.page = items.unwrap_or_default().into_iter();
+        let items = items.ok_or_else(|| trestle_api::Error::internal("a query was answered without rows"))?;
+        self.page = items.into_iter();
         match (&mut self.request, last) {
             (Some(Request::Query(query)), Some(last)) => query.exclusive_start_key = Some(last),
             (Some(Request::Scan(scan)), Some(last)) => scan.exclusive_start_key = Some(last),

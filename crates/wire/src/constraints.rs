@@ -137,7 +137,10 @@ fn inspect(value: &Value, shape: &Shape, voice: Voice, path: &Path<'_>, findings
         (Value::Null, _) => findings.add_null(path),
         (Value::String(given), Shape::Text(text)) => inspect_text(given, text, voice, path, findings),
         (Value::Number(number), Shape::Integer(range) | Shape::Long(range)) => {
-            if let Some(rule) = out_of_range(number.as_i64().unwrap_or(0), *range) {
+            // Conforming made it a whole number. Anything else is out of every range.
+            let whole = number.as_i64();
+            debug_assert!(whole.is_some(), "{number} was not made whole");
+            if let Some(rule) = out_of_range(whole.unwrap_or(i64::MAX), *range) {
                 findings.add(voice, path, &rule, || quoted(value, shape));
             }
         }

@@ -1,5 +1,6 @@
 """Models through boto3: an application writes plain items, and what follows from them is there."""
 
+import json
 import re
 import unittest
 import urllib.request
@@ -44,13 +45,16 @@ class ModelTest(ClientTest):
         text = re.sub(r"(?m)^table_prefix = .*\n", "", text)
         text = re.sub(r'(?m)^model = ".*"', f'model = "{name}"\ntable_prefix = "{prefix}"', text)
         self.addCleanup(self.drop_all, prefix)
-        self.call("POST", "", text)
-        self.addCleanup(self.call, "DELETE", f"?name={name}")
+        self.call("apply-model", {"text": text})
+        self.addCleanup(self.call, "remove-model", {"name": name})
         return prefix
 
-    def call(self, method, query, body=""):
+    def call(self, name, body):
         request = urllib.request.Request(
-            f"{ENDPOINT}/_trestle/models{query}", method=method, data=body.encode() or None
+            f"{ENDPOINT}/_trestle/{name}",
+            method="POST",
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", "X-Trestle-Admin": "1"},
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             self.assertEqual(200, answer.status)

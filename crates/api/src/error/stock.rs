@@ -134,6 +134,15 @@ impl Error {
         )
     }
 
+    /// The server has no room for another request now; SDKs try again.
+    #[must_use]
+    pub fn throttled() -> Self {
+        Self::new(
+            ErrorKind::Throttling,
+            "Rate of requests exceeds the allowed throughput.",
+        )
+    }
+
     /// A PartiQL `INSERT` found the key taken.
     #[must_use]
     pub fn duplicate_item() -> Self {

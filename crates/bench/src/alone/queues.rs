@@ -1,13 +1,14 @@
 //! A message's life, sent, received and deleted, over HTTP: this server, and moto's SQS server if it is found.
 
 use super::Run;
+use crate::client::receive;
 use crate::error::{BenchError, Doing};
-use crate::http::{queue_request, read_answer};
+use crate::http::queue_request;
 use crate::process::Process;
 use crate::report::AloneFigure;
 use crate::target::free_port;
 use crate::{Progress, thousands};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -167,17 +168,8 @@ impl Client {
             }
         };
         stream.write_all(&queue_request(operation, body)).doing(&doing)?;
-        let (mut received, mut room) = (Vec::new(), [0; 16 * 1024]);
-        loop {
-            let bytes = stream.read(&mut room).doing(&doing)?;
-            received.extend_from_slice(room.get(..bytes).unwrap_or_default());
-            if let Some(answer) = read_answer(&received).doing(&doing)? {
-                return Ok((answer.status, answer.body(&received).into_owned(), answer.closes));
-            }
-            if bytes == 0 {
-                return Err(BenchError::new(format!("{doing}: the connection was closed")));
-            }
-        }
+        let (answer, body) = receive(stream, &doing)?;
+        Ok((answer.status, body, answer.closes))
     }
 }
 

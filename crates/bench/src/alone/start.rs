@@ -7,7 +7,7 @@ use crate::load::{Choice, Load};
 use crate::report::AloneFigure;
 use crate::settings::Settings;
 use crate::target::Server;
-use crate::workload::Workload;
+use crate::workload::{Workload, rows_step};
 use crate::{Progress, client, compare, thousands, usage};
 use std::thread;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     thread::sleep(SETTLE);
     note(
         "resident memory, idle and empty".to_owned(),
-        resident(&server),
+        resident(&server)?,
         "MB",
         progress,
     );
@@ -43,7 +43,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
         &dataset::create_table(TABLE, true, true),
     )?;
     client::wait_until_active(server.address, TABLE)?;
-    let loaded = compare::load(server.address, TABLE, rows, LOAD_WITHIN, &mut |rows| {
+    let loaded = compare::load(server.address, rows_step(), rows, LOAD_WITHIN, &mut |rows| {
         progress.doing(&format!("{} rows loaded", thousands(rows as f64)));
     })?;
     let named = thousands(loaded.rows as f64);
@@ -56,11 +56,11 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     thread::sleep(SETTLE);
     note(
         format!("resident memory after loading {named} rows"),
-        resident(&server),
+        resident(&server)?,
         "MB",
         progress,
     );
-    let peak = usage::memory(server.process.id()).unwrap_or_default().peak;
+    let peak = memory(&server)?.peak;
     note(
         format!("peak of resident memory while loading {named} rows"),
         megabytes(peak),
@@ -116,8 +116,13 @@ fn write_a_little(server: &Server, rows: u64) -> Result<(), BenchError> {
     }
 }
 
-fn resident(server: &Server) -> f64 {
-    megabytes(usage::memory(server.process.id()).unwrap_or_default().resident)
+fn resident(server: &Server) -> Result<f64, BenchError> {
+    Ok(megabytes(memory(server)?.resident))
+}
+
+fn memory(server: &Server) -> Result<usage::Memory, BenchError> {
+    let memory = usage::memory(server.process.id());
+    memory.ok_or_else(|| BenchError::new("the system does not say how much memory the server has"))
 }
 
 fn megabytes(bytes: u64) -> f64 {

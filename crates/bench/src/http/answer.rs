@@ -28,20 +28,20 @@ impl BenchResponse {
     }
 
     /// The body, put together if it came in chunks.
-    pub(crate) fn body<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let raw = bytes.get(self.head..self.end).unwrap_or_default();
+    pub(crate) fn body<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, NotHttp> {
+        let raw = bytes.get(self.head..self.end).ok_or(NotHttp)?;
         if !self.chunked {
-            return Cow::Borrowed(raw);
+            return Ok(Cow::Borrowed(raw));
         }
         let mut body = Vec::with_capacity(raw.len());
         let mut at = 0;
-        while let Ok(Some((start, length))) = chunk(raw, at)
+        while let Some((start, length)) = chunk(raw, at)?
             && length > 0
         {
-            body.extend_from_slice(raw.get(start..start + length).unwrap_or_default());
+            body.extend_from_slice(raw.get(start..start + length).ok_or(NotHttp)?);
             at = start + length + 2;
         }
-        Cow::Owned(body)
+        Ok(Cow::Owned(body))
     }
 }
 
@@ -133,14 +133,14 @@ mod tests {
             (answer.status, answer.end, answer.closes),
             (200, PLAIN.len() - 4, false)
         );
-        assert_eq!(&*answer.body(PLAIN), b"hello");
+        assert_eq!(&*answer.body(PLAIN).unwrap(), b"hello");
     }
 
     #[test]
     fn chunks_are_put_together() {
         let answer = read_answer(CHUNKED).unwrap().unwrap();
         assert_eq!((answer.status, answer.end), (400, CHUNKED.len()));
-        assert_eq!(&*answer.body(CHUNKED), b"hello world");
+        assert_eq!(&*answer.body(CHUNKED).unwrap(), b"hello world");
     }
 
     #[test]

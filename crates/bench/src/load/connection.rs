@@ -2,7 +2,7 @@
 
 use super::choice::RowChoice;
 use crate::error::{BenchError, Doing};
-use crate::http::{BenchResponse, read_answer};
+use crate::http::{BenchResponse, NotHttp, read_answer};
 use crate::workload::Script;
 use memchr::memmem;
 use mio::net::TcpStream;
@@ -127,7 +127,8 @@ impl Connection {
             if self.filled == self.received.len() {
                 self.received.resize(self.received.len() * 2, 0);
             }
-            let room = self.received.get_mut(self.filled..).unwrap_or_default();
+            let room = self.received.get_mut(self.filled..);
+            let room = room.ok_or_else(|| BenchError::new("more was received than there was room for"))?;
             let wanted = room.len();
             match self.stream.read(room) {
                 Ok(0) => return self.closed(),
@@ -168,7 +169,9 @@ impl Connection {
         let Some(step) = self.step else {
             return Ok(None);
         };
-        let received = self.received.get(..self.filled).unwrap_or_default();
+        let received = self.received.get(..self.filled);
+        let received =
+            received.ok_or_else(|| BenchError::new("more was received than there was room for"))?;
         let Some(answer) = read_answer(received).doing("cannot understand the server")? else {
             return Ok(None);
         };
@@ -176,7 +179,7 @@ impl Connection {
         let expects = self.script.steps.get(step).map_or("", |step| step.expects);
         let sampled = self.answers <= SAMPLE_ALL || self.answers.is_multiple_of(SAMPLE_EVERY);
         let answered = Answered {
-            error: wrong(&answer, received, expects, sampled),
+            error: wrong(&answer, received, expects, sampled).doing("cannot understand the server")?,
             closes: answer.closes,
             body_bytes: answer.body_bytes(),
         };
@@ -187,16 +190,21 @@ impl Connection {
 }
 
 /// What is wrong with an answer.
-fn wrong(answer: &BenchResponse, received: &[u8], expects: &str, sampled: bool) -> Option<String> {
+fn wrong(
+    answer: &BenchResponse,
+    received: &[u8],
+    expects: &str,
+    sampled: bool,
+) -> Result<Option<String>, NotHttp> {
     if answer.status == 200 && !sampled {
-        return None;
+        return Ok(None);
     }
-    let body = answer.body(received);
+    let body = answer.body(received)?;
     if answer.status == 200 && memmem::find(&body, expects.as_bytes()).is_some() {
-        return None;
+        return Ok(None);
     }
     let shown = String::from_utf8_lossy(body.get(..SHOWN_BYTES).unwrap_or(&body)).into_owned();
-    Some(format!("status {}: {shown}", answer.status))
+    Ok(Some(format!("status {}: {shown}", answer.status)))
 }
 
 fn connect(address: SocketAddr) -> Result<TcpStream, BenchError> {

@@ -50,6 +50,10 @@ impl Hook for Guard {
         self.hook.former(table)
     }
 
+    fn is_work(&self, table: &str) -> bool {
+        self.hook.is_work(table)
+    }
+
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
         self.hook.key(table, given)
     }

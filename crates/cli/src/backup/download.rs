@@ -1,41 +1,34 @@
 //! The archive from a running server. Whether it is whole, the archive itself tells.
 
-use crate::admin_call::{Caller, Reader, USE_DATA};
+use crate::administration::{RunningServer, USE_DATA};
 use crate::args::BackupFlags;
 use crate::exit::Failure;
+use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
-const PATH: &str = "/_trestle/backup";
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// More than the text of any refusal.
-const WHY_BYTES_MAX: u64 = 64 * 1024;
 
 /// Passes on what arrives and keeps a copy in the file.
 pub(super) struct Download {
-    stream: Reader,
+    stream: trestle_http_client::Download,
+    runtime: Runtime,
+    /// What has arrived and was not read yet.
+    piece: Bytes,
     file: BufWriter<File>,
 }
 
 impl Download {
     /// Asks for a backup; everything but an archive becomes a failure.
     pub(super) fn start(flags: &BackupFlags, file: File) -> Result<Self, Failure> {
-        let endpoint = &flags.server.endpoint;
-        let caller = Caller::with_patience(&flags.server, USE_DATA, Some(TIMEOUT))?;
-        let stream = caller.download(PATH)?;
-        let status = stream.status();
-        if status != 200 {
-            let mut why = String::new();
-            let _ = stream.take(WHY_BYTES_MAX).read_to_string(&mut why);
-            let why = why.trim();
-            return Err(Failure::failed(format!(
-                "{endpoint} gives no backup: it answered {status} {why}"
-            )));
-        }
+        let server = RunningServer::with_patience(&flags.server, USE_DATA, Some(TIMEOUT))?;
+        let (stream, runtime) = server.backup()?;
         Ok(Download {
             stream,
+            runtime,
+            piece: Bytes::new(),
             file: BufWriter::new(file),
         })
     }
@@ -49,8 +42,19 @@ impl Download {
 
 impl Read for Download {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let length = self.stream.read(into)?;
-        self.file.write_all(into.get(..length).unwrap_or_default())?;
+        while self.piece.is_empty() {
+            let next = self.runtime.block_on(self.stream.next());
+            match next.map_err(io::Error::other)? {
+                Some(piece) => self.piece = piece,
+                None => return Ok(0),
+            }
+        }
+        let length = self.piece.len().min(into.len());
+        let read = self.piece.split_to(length);
+        if let Some(place) = into.get_mut(..length) {
+            place.copy_from_slice(&read);
+        }
+        self.file.write_all(&read)?;
         Ok(length)
     }
 }

@@ -1,63 +1,64 @@
 //! Where migrations are: with a running server, or in a directory that no server has open.
 
-use super::call::as_request;
-use crate::admin_call::{Caller, USE_DATA};
+use crate::administration::{DirectoryAdministration, PlaceFlags, RunningServer, USE_DATA, reported};
 use crate::exit::Failure;
-use crate::model::keeper::Keeper;
-use crate::model::place::PlaceFlags;
-use crate::model::progress::Progress;
-use crate::model::waiting;
 use crate::open;
+use trestle_admin::{Administration, AdministrationExt, Call, MigrationPlan, RollBackMigration, RolledBack};
 use trestle_embedded::Models;
-use trestle_server::{MigrationCall, ModelAnswer};
-
-const PATH: &str = "/_trestle/migrations";
 
 /// A place that stays open for as long as a command runs.
 pub(super) enum MigrationHost {
-    Server { caller: Box<Caller>, endpoint: String },
-    Directory(Keeper),
+    Server(Box<RunningServer>),
+    Directory(DirectoryAdministration),
 }
 
 impl MigrationHost {
     pub(super) fn open(flags: &PlaceFlags) -> Result<Self, Failure> {
         match &flags.data {
-            Some(directory) => Ok(MigrationHost::Directory(Keeper(open::for_migrations(directory)?))),
-            None => Ok(MigrationHost::Server {
-                caller: Box::new(Caller::new(&flags.server, USE_DATA)?),
-                endpoint: flags.server.endpoint.clone(),
-            }),
+            Some(directory) => {
+                let db = open::for_migrations(directory)?;
+                Ok(MigrationHost::Directory(DirectoryAdministration::new(db)))
+            }
+            None => {
+                let server = RunningServer::new(&flags.server, USE_DATA)?;
+                Ok(MigrationHost::Server(Box::new(server)))
+            }
         }
     }
 
-    /// The models of the directory, if it is one: nobody else moves rows there.
+    /// The models of the directory, if it is one: nothing else moves rows there.
     pub(super) fn models(&self) -> Option<&Models> {
         match self {
-            MigrationHost::Directory(keeper) => Some(keeper.models()),
-            MigrationHost::Server { .. } => None,
+            MigrationHost::Directory(administration) => Some(administration.models()),
+            MigrationHost::Server(_) => None,
         }
     }
 
-    /// Asks there.
-    pub(super) fn ask(&self, call: MigrationCall) -> Result<ModelAnswer, Failure> {
+    /// Makes a call.
+    pub(super) fn ask<C: Call>(&self, call: C) -> Result<C::Answer, Failure> {
+        Ok(self.administration().ask(call)?)
+    }
+
+    /// Makes a call that answers with a plan, also where it is refused.
+    pub(super) fn ask_plan(&self, call: impl Call<Answer = MigrationPlan>) -> Result<MigrationPlan, Failure> {
+        self.administration().ask(call).or_else(reported)
+    }
+
+    /// Goes back; the inner error is the plan that was refused.
+    pub(super) fn roll_back(
+        &self,
+        call: RollBackMigration,
+    ) -> Result<Result<RolledBack, MigrationPlan>, Failure> {
+        match self.administration().ask(call) {
+            Ok(rolled_back) => Ok(Ok(rolled_back)),
+            Err(error) => reported(error).map(Err),
+        }
+    }
+
+    fn administration(&self) -> &dyn Administration {
         match self {
-            MigrationHost::Directory(keeper) => {
-                let mut progress = Progress::new();
-                let answered = keeper.migrate_watched(call, &mut progress);
-                progress.clear();
-                Ok(answered)
-            }
-            MigrationHost::Server { caller, endpoint } => {
-                let (method, query, body) = as_request(&call);
-                let path = format!("{PATH}{query}");
-                let said = waiting::shown(endpoint, || caller.ask(method, &path, body))?;
-                Ok(match said.status {
-                    200 => ModelAnswer::Done(said.text),
-                    409 => ModelAnswer::Refused(said.text),
-                    404 => ModelAnswer::Unknown(said.text.trim().to_owned()),
-                    _ => ModelAnswer::Failed(caller.refusal(&said)),
-                })
-            }
+            MigrationHost::Server(server) => &**server,
+            MigrationHost::Directory(directory) => directory,
         }
     }
 }

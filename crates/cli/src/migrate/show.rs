@@ -1,23 +1,17 @@
 //! Plans and states, printed for people or as JSON.
 
 use super::bar;
+use crate::administration::print_json;
 use crate::exit::{Code, Failure};
-use crate::model::{line, understood};
-use serde::{Deserialize, Serialize};
+use crate::model::line;
 use std::io::Write;
+use trestle_admin::MigrationList;
 use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus};
 
-/// What a call about migrations answers.
-#[derive(Deserialize, Serialize)]
-struct Migrations {
-    migrations: Vec<MigrationStatus>,
-}
-
 /// Prints a plan; the model's name. A plan that is refused is a failure.
-pub(super) fn plan(text: &str, json: bool) -> Result<String, Failure> {
-    let plan: MigrationPlan = understood(text)?;
+pub(super) fn plan(plan: &MigrationPlan, json: bool) -> Result<String, Failure> {
     if json {
-        line(text.trim_end());
+        print_json(plan)?;
     } else {
         line(plan.to_string().trim_end());
     }
@@ -32,38 +26,27 @@ pub(super) fn plan(text: &str, json: bool) -> Result<String, Failure> {
     Ok(model)
 }
 
-/// All migrations of an answer.
-pub(super) fn understood_all(text: &str) -> Result<Vec<MigrationStatus>, Failure> {
-    let migrations: Migrations = understood(text)?;
-    Ok(migrations.migrations)
-}
-
-/// The one migration of an answer.
-pub(super) fn understood_status(text: &str) -> Result<MigrationStatus, Failure> {
-    let first = understood_all(text)?.into_iter().next();
-    first.ok_or_else(|| Failure::failed("the answer has no migration"))
-}
-
 /// Prints how migrations are doing.
-pub(super) fn all(migrations: &[MigrationStatus], json: bool) {
+pub(super) fn all(list: &MigrationList, json: bool) -> Result<(), Failure> {
     if json {
-        return line(&serde_json::json!({ "migrations": migrations }).to_string());
+        return print_json(list);
     }
-    if migrations.is_empty() {
-        return line("no migrations; `trestle migrate plan FILE` plans one");
+    if list.migrations.is_empty() {
+        line("no migrations; `trestle migrate plan FILE` plans one");
     }
-    for status in migrations {
+    for status in &list.migrations {
         print(status);
     }
+    Ok(())
 }
 
 /// Prints how one migration is doing.
-pub(super) fn status(status: &MigrationStatus, json: bool) {
+pub(super) fn status(status: &MigrationStatus, json: bool) -> Result<(), Failure> {
     if json {
-        line(&serde_json::json!(status).to_string());
-    } else {
-        print(status);
+        return print_json(status);
     }
+    print(status);
+    Ok(())
 }
 
 fn print(status: &MigrationStatus) {

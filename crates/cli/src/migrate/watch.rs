@@ -2,32 +2,31 @@
 
 use super::bar::Bar;
 use super::host::MigrationHost;
-use super::{StatusFlags, answered, show};
+use super::{StatusFlags, show};
 use crate::exit::{Code, Failure};
 use crate::runtime;
 use std::io::{self, IsTerminal, Write};
-use trestle_binding::MigrationStatus;
+use trestle_admin::{ListMigrations, MigrationList};
+use trestle_binding::{MigrationStatus, counted};
 use trestle_embedded::Models;
-use trestle_server::MigrationCall;
 
 /// `trestle migrate status`.
 pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     let place = MigrationHost::open(&flags.place)?;
     let look = || {
         let name = flags.name.clone();
-        show::understood_all(&answered(place.ask(MigrationCall::Status { name })?)?)
+        place.ask(ListMigrations { name })
     };
     if !flags.watch {
-        show::all(&look()?, flags.json);
-        return Ok(());
+        return show::all(&look()?, flags.json);
     }
     runtime::until_told_or(|| {
-        let migrations = look()?;
+        let list: MigrationList = look()?;
         if io::stdout().is_terminal() && !flags.json {
             let _ = write!(io::stdout(), "\x1b[H\x1b[2J");
         }
-        show::all(&migrations, flags.json);
-        Ok(migrations.iter().all(MigrationStatus::is_at_rest))
+        show::all(&list, flags.json)?;
+        Ok(list.migrations.iter().all(MigrationStatus::is_at_rest))
     })
 }
 
@@ -39,16 +38,16 @@ pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool)
         None => asked(place, model)?,
     };
     if !watch && place.models().is_none() {
-        if json {
-            show::status(&last, json);
-        }
-        return Ok(());
+        return if json { show::status(&last, json) } else { Ok(()) };
     }
-    show::status(&last, json);
+    show::status(&last, json)?;
     if last.held_up {
         return Err(Failure::new(
             Code::ModelRefused,
-            format!("{} rows of model {model} cannot move", last.stuck.rows),
+            format!(
+                "{} of model {model} cannot move",
+                counted(last.stuck.rows, "row", "rows")
+            ),
         ));
     }
     Ok(())
@@ -68,7 +67,9 @@ fn swept(models: &Models, model: &str) -> Result<MigrationStatus, Failure> {
 
 fn asked(place: &MigrationHost, model: &str) -> Result<MigrationStatus, Failure> {
     let name = Some(model.to_owned());
-    show::understood_status(&answered(place.ask(MigrationCall::Status { name })?)?)
+    let list = place.ask(ListMigrations { name })?;
+    let first = list.migrations.into_iter().next();
+    first.ok_or_else(|| Failure::failed(format!("the answer has no migration of model {model}")))
 }
 
 /// Asks a server until the rows have moved.

@@ -1,16 +1,14 @@
 //! `trestle model apply`, `diff`, `list` and `remove`: models in a database.
 
-use super::place::PlaceFlags;
 use super::{bad_model, line, load, print_text, several};
+use crate::administration::{PlaceFlags, print_json, reported};
 use crate::args::LogFormat;
 use crate::exit::{Code, Failure};
 use crate::logging;
-use crate::migrate::refusal;
 use clap::Args;
-use serde::Deserialize;
 use std::path::PathBuf;
+use trestle_admin::{AdministrationExt, ApplyModel, Call, ListModels, ModelList, ReadModel, RemoveModel};
 use trestle_binding::{ModelSummary, Outcome, Report};
-use trestle_server::{ModelAnswer, ModelCall};
 
 /// Flags of `trestle model apply`.
 #[derive(Debug, Args)]
@@ -82,48 +80,46 @@ pub(crate) struct RemoveFlags {
 /// Applies a model.
 pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
     let text = sound(&flags.file)?;
-    let call = ModelCall::Apply {
+    let call = ApplyModel {
         text,
         dry_run: flags.dry_run,
         fill: flags.fill,
         delete_indexes: flags.delete_indexes,
     };
-    report(&ask(&flags.place, call)?, flags.json)
+    report(&ask_report(&flags.place, call)?, flags.json)
 }
 
 /// Says what applying a model would do.
 pub(super) fn diff(flags: &DiffFlags) -> Result<(), Failure> {
     let text = sound(&flags.file)?;
-    let call = ModelCall::Apply {
+    let call = ApplyModel {
         text,
         dry_run: true,
         fill: flags.fill,
         delete_indexes: flags.delete_indexes,
     };
-    report(&ask(&flags.place, call)?, flags.json)
+    report(&ask_report(&flags.place, call)?, flags.json)
 }
 
 /// Lists the models of a database, or prints one.
 pub(super) fn list(flags: &ListFlags) -> Result<(), Failure> {
-    let call = match flags.name.clone() {
-        Some(name) => ModelCall::Text { name },
-        None => ModelCall::List,
+    let Some(name) = flags.name.clone() else {
+        let list = ask(&flags.place, ListModels {})?;
+        return if flags.json {
+            print_json(&list)
+        } else {
+            print_list(&list)
+        };
     };
-    let text = ask(&flags.place, call)?;
-    match &flags.name {
-        Some(name) if flags.json => line(&serde_json::json!({ "name": name, "text": text }).to_string()),
-        None if !flags.json => return print_list(&text),
-        _ => line(text.trim_end()),
+    let model = ask(&flags.place, ReadModel { name })?;
+    if flags.json {
+        return print_json(&model);
     }
+    line(model.text.trim_end());
     Ok(())
 }
 
-fn print_list(text: &str) -> Result<(), Failure> {
-    #[derive(Deserialize)]
-    struct List {
-        models: Vec<ModelSummary>,
-    }
-    let list: List = understood(text)?;
+fn print_list(list: &ModelList) -> Result<(), Failure> {
     for model in &list.models {
         line(&listed(model));
     }
@@ -136,10 +132,9 @@ fn print_list(text: &str) -> Result<(), Failure> {
 /// Lets go of a model.
 pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
     let name = flags.name.clone();
-    let answer = ask(&flags.place, ModelCall::Remove { name })?;
+    let removed = ask(&flags.place, RemoveModel { name })?;
     if flags.json {
-        line(answer.trim_end());
-        return Ok(());
+        return print_json(&removed);
     }
     line(&format!(
         "model {} is gone; its tables and rows are as they were, and nothing is enforced there",
@@ -159,29 +154,21 @@ pub(crate) fn sound(file: &std::path::Path) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))
 }
 
-/// The answer's text, a refusal's included: its report tells.
-pub(super) fn ask(place: &PlaceFlags, call: ModelCall) -> Result<String, Failure> {
+/// Makes a call.
+pub(super) fn ask<C: Call>(place: &PlaceFlags, call: C) -> Result<C::Answer, Failure> {
     logging::start("warn", LogFormat::Text)?;
-    match place.ask(call)? {
-        ModelAnswer::Done(text) | ModelAnswer::Text(text) => Ok(text),
-        ModelAnswer::Refused(text) => match refusal(&text) {
-            Some(why) => Err(Failure::new(Code::ModelRefused, why)),
-            None => Ok(text),
-        },
-        ModelAnswer::Unknown(why) | ModelAnswer::Failed(why) => Err(Failure::failed(why)),
-        ModelAnswer::Unsound(why) => Err(Failure::new(Code::BadModel, why)),
-    }
+    Ok(place.administration()?.ask(call)?)
 }
 
-pub(crate) fn understood<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text)
-        .map_err(|error| Failure::failed(format!("the answer cannot be understood: {error}: {text}")))
+/// Applies a model; its report, also where it was refused.
+fn ask_report(place: &PlaceFlags, call: ApplyModel) -> Result<Report, Failure> {
+    logging::start("warn", LogFormat::Text)?;
+    place.administration()?.ask(call).or_else(reported)
 }
 
-fn report(text: &str, json: bool) -> Result<(), Failure> {
-    let report: Report = understood(text)?;
+fn report(report: &Report, json: bool) -> Result<(), Failure> {
     if json {
-        line(text);
+        print_json(report)?;
     } else {
         line(report.to_string().trim_end());
     }

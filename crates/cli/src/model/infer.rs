@@ -1,7 +1,7 @@
 //! `trestle model infer`: a model proposed from the rows of a table.
 
-use super::place::PlaceFlags;
 use super::proposal::OutputFlags;
+use crate::administration::PlaceFlags;
 use crate::args::LogFormat;
 use crate::database::Database;
 use crate::exit::Failure;

@@ -1,11 +1,11 @@
 //! `trestle model repair`: derived rows back in line with the rows they are derived from.
 
 use super::line;
-use super::place::PlaceFlags;
+use crate::administration::{PlaceFlags, print_json};
 use crate::exit::{Code, Failure};
 use clap::Args;
-use trestle_binding::{RepairReport, counted};
-use trestle_server::ModelCall;
+use trestle_admin::RepairModels;
+use trestle_binding::counted;
 
 /// Flags of `trestle model repair`.
 #[derive(Debug, Args)]
@@ -25,14 +25,13 @@ pub(crate) struct RepairFlags {
 
 /// Repairs, or lists what is wrong. Fails if something is left that disagrees.
 pub(super) fn repair(flags: &RepairFlags) -> Result<(), Failure> {
-    let call = ModelCall::Repair {
+    let call = RepairModels {
         name: flags.name.clone(),
         dry_run: flags.dry_run,
     };
-    let text = super::apply::ask(&flags.place, call)?;
-    let report: RepairReport = super::understood(&text)?;
+    let report = super::apply::ask(&flags.place, call)?;
     if flags.json {
-        line(text.trim_end());
+        print_json(&report)?;
     } else if report.models.is_empty() {
         line("no model is stored");
     } else {

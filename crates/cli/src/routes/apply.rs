@@ -1,13 +1,14 @@
 //! `trestle routes apply` and `remove`: the route file of a running server.
 
 use super::check::{bad_routes, is_model};
-use super::{ROUTES, ask, line, read, section, status};
-use crate::admin_call::{Caller, START_ONE};
+use super::{ask, line, read, section, status};
+use crate::administration::{RunningServer, START_ONE};
 use crate::exit::Failure;
 use crate::known;
 use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::path::PathBuf;
+use trestle_admin::{AdminErrorCode, AdministrationExt, ApplyRoutes};
 
 /// Flags of `trestle routes apply`.
 #[derive(Debug, Args)]
@@ -41,24 +42,20 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
             "{shown} is a model; `trestle model apply {shown}` applies it together with its routes"
         )));
     }
-    let path = format!("{ROUTES}?dry-run={}", flags.dry_run);
-    let caller = Caller::new(server, START_ONE)?;
-    let said = caller.ask("POST", &path, &text)?;
-    match said.status {
-        200 if flags.dry_run => line(&format!("{shown}: nothing is wrong; nothing was changed")),
-        200 => status::show(&said.text)?,
-        // The problems of the file, each with its place.
-        400 if !said.text.starts_with('{') => {
-            for problem in said.text.lines() {
-                line(&if problem.starts_with(' ') {
-                    problem.to_owned()
-                } else {
-                    format!("{shown}:{problem}")
-                });
+    let call = ApplyRoutes {
+        text,
+        dry_run: flags.dry_run,
+    };
+    match RunningServer::new(server, START_ONE)?.ask(call) {
+        Ok(_) if flags.dry_run => line(&format!("{shown}: nothing is wrong; nothing was changed")),
+        Ok(routes) => status::print(&routes),
+        Err(error) if error.code == AdminErrorCode::Unsound => {
+            for problem in &error.problems {
+                line(&format!("{shown}:{problem}"));
             }
             return Err(bad_routes(&shown.to_string()));
         }
-        _ => return Err(Failure::failed(caller.refusal(&said))),
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }
@@ -82,7 +79,11 @@ pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
              the route out by hand and run `trestle routes apply`"
         )));
     };
-    ask(server, "POST", ROUTES, &rest)?;
+    let call = ApplyRoutes {
+        text: rest,
+        dry_run: false,
+    };
+    ask(server, call)?;
     line(&format!(
         "route {name} is gone; its dead letters, if any, stay until they are dropped"
     ));

@@ -2,6 +2,7 @@
 
 use super::letters::{Letters, LettersFlags};
 use super::line;
+use crate::administration::print_json;
 use crate::answer;
 use crate::exit::Failure;
 use clap::{ArgGroup, Args, Subcommand};
@@ -112,18 +113,18 @@ fn list(flags: &ListFlags) -> Result<(), Failure> {
     let (mut after, mut listed) = (None, 0);
     while listed < flags.limit {
         let limit = PAGE.min(flags.limit - listed);
-        let page = letters.page(flags.route.as_deref(), after.as_deref(), limit)?;
-        for letter in answer::list(&page, "dead_letters")? {
+        let page = letters.page(flags.route.clone(), after, limit)?;
+        for letter in &page.dead_letters {
             print(letter, flags.json)?;
             listed += 1;
         }
-        let Some(next) = page["next"].as_str() else {
+        let Some(next) = page.next else {
             if listed == 0 && !flags.json {
                 line("no dead letters");
             }
             return Ok(());
         };
-        after = Some(next.to_owned());
+        after = Some(next);
     }
     if !flags.json {
         line("… and more; --limit N lists more");
@@ -166,17 +167,17 @@ fn forget(flags: &DropFlags) -> Result<(), Failure> {
 
 /// Tries dead letters again. Those that are refused again stay, with the new reason.
 pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
-    let answer = Letters::at(&flags.place)?.replay(&flags.which.selection())?;
+    let replayed = Letters::at(&flags.place)?.replay(flags.which.selection())?;
     if flags.json {
-        line(&answer.to_string());
+        print_json(&replayed)?;
     } else {
         line(&format!(
             "{} delivered, {} refused again",
-            answer["delivered"], answer["failed"]
+            replayed.delivered, replayed.failed
         ));
     }
-    match answer["failed"].as_u64() {
-        Some(0) => Ok(()),
+    match replayed.failed {
+        0 => Ok(()),
         _ => Err(Failure::failed(
             "some dead letters were refused again; they stay, and `trestle routes dead-letters` says why",
         )),

@@ -1,35 +1,83 @@
 //! Opens the destinations of routes, for whoever runs them.
 
+use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
-use trestle_events::{Destination, Door, Doors, QueueDoor, Route, read_routes};
-use trestle_model::{Model, Problem, Severity};
+use trestle_events::{CheckDestination, Destination, Door, Doors, QueueDoor, Route, read_routes};
+use trestle_model::{Model, Severity};
 use trestle_queue::Queues;
-use trestle_targets::Surroundings;
+use trestle_targets::{Surroundings, Trust};
 
 /// Opens the destinations of routes.
 pub(crate) struct Openings {
-    /// The queues that lie in the same database as the routes' places; none if nobody could receive from them.
-    pub(crate) queues: Option<Queues>,
-    pub(crate) surroundings: Surroundings,
+    /// The queues that lie in the same database as the routes' places; none if nothing could receive from them.
+    queues: Option<Queues>,
+    surroundings: Surroundings,
+    /// What a route may use that is not among the trusted ones.
+    otherwise: Trust,
+    /// Routes that may use everything, by name.
+    trusted: Mutex<HashSet<String>>,
 }
 
 impl Openings {
-    /// The routes of a file; or everything that is wrong with it.
-    pub(crate) fn read(&self, text: &str, models: &[Arc<Model>]) -> Result<Vec<Route>, String> {
-        let file = read_routes(text, models, &|destination| self.faults(destination));
-        let errors: Vec<&Problem> = file
-            .problems
-            .iter()
-            .filter(|p| p.severity == Severity::Error)
-            .collect();
-        if errors.is_empty() {
-            return Ok(file.routes);
-        }
-        let lines: Vec<String> = errors.iter().map(|problem| problem.to_string()).collect();
-        Err(lines.join("\n"))
+    /// For routes that the operator wrote down.
+    pub(crate) fn new(queues: Option<Queues>, surroundings: Surroundings) -> Self {
+        Openings::trusting(queues, surroundings, Trust::ALL)
     }
 
-    fn open(&self, destination: &Destination) -> Result<Door, Vec<String>> {
+    /// For routes of which some may have come over the network.
+    pub(crate) fn trusting(queues: Option<Queues>, surroundings: Surroundings, otherwise: Trust) -> Self {
+        Openings {
+            queues,
+            surroundings,
+            otherwise,
+            trusted: Mutex::default(),
+        }
+    }
+
+    /// From now on, only these routes may use everything.
+    pub(crate) fn trust(&self, routes: HashSet<String>) {
+        *self.trusted.lock() = routes;
+    }
+
+    /// The routes of a file that may use everything, or only what others may; or everything that is wrong with it.
+    pub(crate) fn read(
+        &self,
+        text: &str,
+        models: &[Arc<Model>],
+        is_trusted: bool,
+    ) -> Result<Vec<Route>, Vec<String>> {
+        let trust = self.trust_in(is_trusted);
+        sound(text, models, &|destination| {
+            self.open(destination, trust).err().unwrap_or_default()
+        })
+    }
+
+    /// The same of a file that was in effect before. A route whose target cannot be opened any more is switched off, so that it
+    /// keeps its place and the others go on; the second list says which, and why.
+    pub(crate) fn read_holding(
+        &self,
+        text: &str,
+        models: &[Arc<Model>],
+        is_trusted: bool,
+    ) -> Result<(Vec<Route>, Vec<String>), Vec<String>> {
+        let trust = self.trust_in(is_trusted);
+        let mut routes = sound(text, models, &|_| Vec::new())?;
+        let mut held = Vec::new();
+        for route in routes.iter_mut().filter(|route| route.enabled) {
+            if let Err(faults) = self.open(&route.target, trust) {
+                route.enabled = false;
+                held.push(format!("route {}: {}", route.name, faults.join("; ")));
+            }
+        }
+        Ok((routes, held))
+    }
+
+    fn trust_in(&self, is_trusted: bool) -> Trust {
+        if is_trusted { Trust::ALL } else { self.otherwise }
+    }
+
+    fn open(&self, destination: &Destination, trust: Trust) -> Result<Door, Vec<String>> {
         if let Some(queue) = destination.queue() {
             return match &self.queues {
                 Some(queues) => Ok(Door::Enlist(Arc::new(QueueDoor::new(queues.clone(), queue)))),
@@ -39,13 +87,22 @@ impl Openings {
         if let Some(("handler", _)) = destination.kind() {
             return Err(vec![NO_HANDLERS.to_owned()]);
         }
-        trestle_targets::open(destination, &self.surroundings)
+        trestle_targets::open(destination, &self.surroundings.trusting(trust))
             .map(Door::Target)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
+}
 
-    fn faults(&self, destination: &Destination) -> Vec<String> {
-        self.open(destination).err().unwrap_or_default()
+/// The routes of a file; or everything that is wrong with it.
+fn sound(text: &str, models: &[Arc<Model>], check: CheckDestination<'_>) -> Result<Vec<Route>, Vec<String>> {
+    let file = read_routes(text, models, check);
+    let problems = file.problems.iter();
+    let errors = problems.filter(|problem| problem.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(ToString::to_string).collect();
+    if errors.is_empty() {
+        Ok(file.routes)
+    } else {
+        Err(errors)
     }
 }
 
@@ -57,6 +114,7 @@ const NO_QUEUES: &str = "an embedded queue lies in the database of a server, and
 
 impl Doors for Openings {
     fn open(&self, route: &Route) -> Result<Door, String> {
-        Openings::open(self, &route.target).map_err(|faults| faults.join("; "))
+        let trust = self.trust_in(self.trusted.lock().contains(&route.name));
+        Openings::open(self, &route.target, trust).map_err(|faults| faults.join("; "))
     }
 }

@@ -1,22 +1,24 @@
 //! Where dead letters are: with a server that runs routes, or where `trestle routes run` keeps its places.
 
-use super::{DEAD_LETTERS, ask, runs_routes};
-use crate::answer;
+use super::{ask, runs_routes};
 use crate::exit::Failure;
 use crate::open;
 use crate::runtime;
-use crate::server_flags::{ServerFlags, encoded};
+use crate::server_flags::ServerFlags;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use trestle_admin::{
+    DeadLetterList, DropDeadLetters, ListDeadLetters, ReadDeadLetter, ReplayDeadLetters, Replayed, Selection,
+};
 use trestle_api::{Database, Error};
 use trestle_embedded::RouteSetup;
 use trestle_env::SystemClock;
-use trestle_events::{ModelTyper, Route, Router, Selection, Setup};
+use trestle_events::{ModelTyper, Route, Router, Setup};
 
 /// Flags that say where.
 #[derive(Debug, Args)]
@@ -44,38 +46,33 @@ impl<'f> Letters<'f> {
         Ok(Letters::Rows(router(flags, &runtime)?, runtime))
     }
 
-    /// `{"dead_letters": […], "next": …}`.
     pub(super) fn page(
         &self,
-        route: Option<&str>,
-        after: Option<&str>,
+        route: Option<String>,
+        after: Option<String>,
         limit: u32,
-    ) -> Result<Value, Failure> {
+    ) -> Result<DeadLetterList, Failure> {
         match self {
             Letters::Server(server) => {
-                let parameter = |name: &str, value: Option<&str>| {
-                    let value = value.map(|value| format!("&{name}={}", encoded(value)));
-                    value.unwrap_or_default()
-                };
-                let (route, after) = (parameter("route", route), parameter("after", after));
-                ask(
-                    server,
-                    "GET",
-                    &format!("{DEAD_LETTERS}?limit={limit}{route}{after}"),
-                    "",
-                )
+                let limit = Some(limit);
+                ask(server, ListDeadLetters { route, after, limit })
             }
             Letters::Rows(router, runtime) => {
-                let page = wait(runtime, router.dead_letters(route, after, limit))?;
-                let letters: Vec<Value> = page.letters.iter().map(|letter| letter.to_json()).collect();
-                Ok(json!({ "dead_letters": letters, "next": page.next }))
+                let page = wait(
+                    runtime,
+                    router.dead_letters(route.as_deref(), after.as_deref(), limit),
+                )?;
+                Ok(DeadLetterList {
+                    dead_letters: page.letters.iter().map(|letter| letter.to_json()).collect(),
+                    next: page.next,
+                })
             }
         }
     }
 
     pub(super) fn one(&self, id: &str) -> Result<Value, Failure> {
         match self {
-            Letters::Server(server) => ask(server, "GET", &format!("{DEAD_LETTERS}?id={}", encoded(id)), ""),
+            Letters::Server(server) => ask(server, ReadDeadLetter { id: id.to_owned() }),
             Letters::Rows(router, runtime) => {
                 let letter = wait(runtime, router.dead_letter(id))?;
                 let letter =
@@ -88,20 +85,16 @@ impl<'f> Letters<'f> {
     /// How many were dropped.
     pub(super) fn forget(&self, which: Selection) -> Result<u64, Failure> {
         match self {
-            Letters::Server(server) => {
-                let answer = ask(server, "DELETE", &path(&which), "")?;
-                answer::number(&answer, "dropped")
-            }
+            Letters::Server(server) => Ok(ask(server, DropDeadLetters::from(which))?.dropped),
             Letters::Rows(router, runtime) => wait(runtime, router.drop_dead_letters(which)),
         }
     }
 
-    /// `{"delivered": …, "failed": …}`.
-    pub(super) fn replay(&self, which: &Selection) -> Result<Value, Failure> {
+    pub(super) fn replay(&self, which: Selection) -> Result<Replayed, Failure> {
         match self {
-            Letters::Server(server) => ask(server, "POST", &path(which), ""),
+            Letters::Server(server) => ask(server, ReplayDeadLetters::from(which)),
             Letters::Rows(..) => Err(Failure::usage(
-                "whoever runs the routes tries again what was given up: `trestle routes run FILE --replay`",
+                "the process that runs the routes tries again what was given up: `trestle routes run FILE --replay`",
             )),
         }
     }
@@ -134,14 +127,6 @@ fn router(flags: &LettersFlags, runtime: &Runtime) -> Result<Router, Failure> {
         poll,
         runtime,
     }))
-}
-
-fn path(which: &Selection) -> String {
-    match which {
-        Selection::One(id) => format!("{DEAD_LETTERS}?id={}", encoded(id)),
-        Selection::Route(route) => format!("{DEAD_LETTERS}?route={}", encoded(route)),
-        Selection::All => format!("{DEAD_LETTERS}?all"),
-    }
 }
 
 fn wait<T>(runtime: &Runtime, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {

@@ -5,7 +5,7 @@ mod report;
 use super::check::is_model;
 use super::doors::Openings;
 use super::{read, runs_routes};
-use crate::admin_call::START_ONE;
+use crate::administration::START_ONE;
 use crate::database;
 use crate::exit::{Code, Failure};
 use crate::known;
@@ -67,13 +67,12 @@ fn poll(text: &str) -> Result<Duration, String> {
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let text = read(&flags.file)?;
     let models = models(flags, &text)?;
-    let doors = Openings {
-        queues: None,
-        surroundings: Surroundings::of_process(Arc::new(SystemClock::new())),
-    };
-    let routes = doors.read(&text, &models);
+    let surroundings = Surroundings::of_process(Arc::new(SystemClock::new()));
+    let doors = Openings::new(None, surroundings);
+    let routes = doors.read(&text, &models, true);
     let shown = flags.file.display();
-    let routes = routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {why}")))?;
+    let routes =
+        routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {}", why.join("\n"))))?;
     check(flags, &routes)?;
     let workers = workers()?;
     let router = router(flags, models, doors, &workers)?;

@@ -1,13 +1,13 @@
 //! `trestle routes status`: how each route is doing.
 
-use super::{ROUTES, ask, line, table};
-use crate::answer;
+use super::{ask, line, table};
+use crate::administration::print_json;
 use crate::exit::Failure;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
-use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
+use trestle_admin::{ListRoutes, RouteList, RouteState, RouteStatus};
 
 /// Flags of `trestle routes status`.
 #[derive(Debug, Args)]
@@ -36,26 +36,19 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
 }
 
 fn look(flags: &StatusFlags) -> Result<(), Failure> {
-    let answer = ask(&flags.server, "GET", ROUTES, "")?;
+    let list = ask(&flags.server, ListRoutes {})?;
     if flags.json {
-        line(&answer.to_string());
-    } else {
-        print(&answer)?;
+        return print_json(&list);
     }
+    print(&list);
     Ok(())
 }
 
-/// Shows a status as the server answered it.
-pub(super) fn show(answer: &str) -> Result<(), Failure> {
-    let answer = serde_json::from_str(answer);
-    print(&answer.map_err(|error| Failure::failed(format!("the answer is no JSON: {error}")))?)
-}
-
-fn print(answer: &Value) -> Result<(), Failure> {
-    let routes = answer::list(answer, "routes")?;
-    if routes.is_empty() {
+/// Shows how routes are doing.
+pub(super) fn print(list: &RouteList) {
+    if list.routes.is_empty() {
         line("no routes; `trestle routes apply FILE` applies a route file");
-        return Ok(());
+        return;
     }
     let head = [
         "ROUTE",
@@ -70,43 +63,36 @@ fn print(answer: &Value) -> Result<(), Failure> {
         "LAST ERROR",
     ];
     let mut rows = vec![head.map(str::to_owned)];
-    for route in routes {
-        rows.push(row(route)?);
-    }
+    rows.extend(list.routes.iter().map(row));
     for text in table::lines(&rows) {
         line(&text);
     }
-    Ok(())
 }
 
-fn row(route: &Value) -> Result<[String; 10], Failure> {
-    let text = |name: &str| answer::text(route, name).map(str::to_owned);
-    let number = |name: &str| answer::number(route, name).map(|number| number.to_string());
-    let error = route["last_error"]["message"].as_str().unwrap_or("-");
-    let [waiting, lag] = behind(route)?;
-    Ok([
-        text("route")?,
-        text("table")?,
-        text("state")?,
+fn row(route: &RouteStatus) -> [String; 10] {
+    let error = route.last_error.as_ref().map_or("-", |error| &error.message);
+    let [waiting, lag] = behind(route);
+    [
+        route.route.clone(),
+        route.table.clone(),
+        route.state.name().to_owned(),
         waiting,
         lag,
-        number("delivered")?,
-        number("retried")?,
-        number("parked")?,
-        number("dead")?,
+        route.delivered.to_string(),
+        route.retried.to_string(),
+        route.parked.to_string(),
+        route.dead.to_string(),
         error.lines().next().unwrap_or_default().to_owned(),
-    ])
+    ]
 }
 
-/// How far a route is behind, in records and in time. Of a route that is switched off, nobody knows.
-fn behind(route: &Value) -> Result<[String; 2], Failure> {
-    if route["state"] == "disabled" {
-        return Ok(["-", "-"].map(str::to_owned));
+/// How far a route is behind, in records and in time. Of a route that is switched off, it is not known.
+fn behind(route: &RouteStatus) -> [String; 2] {
+    if route.state == RouteState::Disabled {
+        return ["-", "-"].map(str::to_owned);
     }
-    let records = answer::number(route, "lag_records")?;
-    let more = if route["lag_at_least"] == true { "+" } else { "" };
-    let ms = answer::number(route, "lag_ms")?;
-    Ok([format!("{records}{more}"), time(ms)])
+    let more = if route.lag_at_least { "+" } else { "" };
+    [format!("{}{more}", route.lag_records), time(route.lag_ms)]
 }
 
 /// A time in its largest unit.

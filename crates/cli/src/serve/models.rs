@@ -1,7 +1,7 @@
 //! The models of a server: those that are stored with its data, and those given at the start.
 
+use crate::administration::models::Log;
 use crate::exit::{Code, Failure};
-use crate::model::keeper::Log;
 use std::path::{Path, PathBuf};
 use trestle_binding::{BindError, Report};
 use trestle_embedded::{ApplyOptions, Models, Standing};

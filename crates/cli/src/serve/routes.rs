@@ -1,29 +1,33 @@
 //! The routes of a server: those in its models, and those of the route file that was applied.
 
+use crate::config::StorageConfig;
 use crate::exit::{Code, Failure};
-use crate::model::keeper::Keeper;
 use crate::routes::doors::Openings;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use trestle_admin::AdminError;
+use trestle_api::{Error, ErrorKind};
 use trestle_binding::BindError;
-use trestle_embedded::{Embedded, RouteSetup};
+use trestle_embedded::{Embedded, Models, RouteSetup};
 use trestle_events::{ApplyError, ModelTyper, Route, Router};
 use trestle_model::Model;
-use trestle_server::{Applying, ModelAnswer, ModelCall, ModelKeeper, RouteKeeper, RoutesApplied};
-use trestle_targets::Surroundings;
+use trestle_targets::{Surroundings, Trust};
 
 /// How often to look for changes without having been told of any.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Routes at work, and where they come from.
 pub(super) struct Routes {
-    models: Keeper,
+    db: Embedded,
     router: Router,
     typer: Arc<ModelTyper>,
     doors: Arc<Openings>,
     workers: Handle,
+    /// The files that the server was started with: what they say, the operator says.
+    given: Vec<String>,
     /// Held while routes are applied, so that what is stored is what is in effect.
     applying: tokio::sync::Mutex<()>,
 }
@@ -33,13 +37,14 @@ impl Routes {
     pub(super) async fn open(
         db: &Embedded,
         workers: &Handle,
-        file: Option<&Path>,
+        storage: &StorageConfig,
+        trust: Trust,
     ) -> Result<Arc<Self>, Failure> {
+        let file = storage.routes.as_deref();
         let typer = Arc::new(ModelTyper::default());
-        let doors = Arc::new(Openings {
-            queues: Some(db.queues().clone()),
-            surroundings: Surroundings::of_process(Arc::clone(db.clock())),
-        });
+        let surroundings = Surroundings::of_process(Arc::clone(db.clock()));
+        let doors = Openings::trusting(Some(db.queues().clone()), surroundings, trust);
+        let doors = Arc::new(doors);
         let router = db.start_router(RouteSetup {
             typer: Arc::clone(&typer) as _,
             doors: Arc::clone(&doors) as _,
@@ -49,11 +54,12 @@ impl Routes {
         });
         let router = router.map_err(Failure::failed)?;
         let routes = Arc::new(Self {
-            models: Keeper(db.clone()),
+            db: db.clone(),
             router,
             typer,
             doors,
             workers: workers.clone(),
+            given: given(storage)?,
             applying: tokio::sync::Mutex::default(),
         });
         match file {
@@ -68,55 +74,73 @@ impl Routes {
 
     async fn apply_file(&self, file: &Path) -> Result<(), Failure> {
         let shown = file.display();
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::usage(format!("cannot read the route file {shown}: {error}")))?;
-        match self.apply(text, false).await {
-            RoutesApplied::Done => Ok(()),
-            RoutesApplied::Unsound(why) => Err(Failure::new(Code::BadModel, format!("{shown}: {why}"))),
-            RoutesApplied::Failed(why) => Err(Failure::failed(format!("cannot apply {shown}: {why}"))),
-        }
+        let text = read("route file", file)?;
+        self.refresh(Some(text)).await.map_err(|error| match error {
+            RoutesError::Unsound(problems) => {
+                Failure::new(Code::BadModel, format!("{shown}: {}", problems.join("\n")))
+            }
+            RoutesError::Failed(why) => Failure::failed(format!("cannot apply {shown}: {why}")),
+        })
     }
 
     /// Goes on with what was there. A route that cannot work any more must not keep the data from being served; nothing
     /// is forgotten, and its changes wait as long as the stream keeps them.
     async fn resume(&self) {
-        if let RoutesApplied::Unsound(why) | RoutesApplied::Failed(why) = self.refresh(None).await {
-            tracing::error!("no route is at work: {why}");
+        if let Err(RoutesError::Unsound(why)) = self.refresh(None).await.map_err(RoutesError::into_unsound) {
+            tracing::error!("no route is at work: {}", why.join("\n"));
         }
+    }
+
+    /// Lets a route file take the place of the one that was applied before. Blocks until it has.
+    pub(super) fn apply_text(&self, text: String) -> Result<(), RoutesError> {
+        self.workers.block_on(self.refresh(Some(text)))
+    }
+
+    /// What is wrong with a route file, if anything is.
+    pub(super) fn check(&self, text: &str) -> Result<(), RoutesError> {
+        self.gather(Some(text), None)
+            .map(drop)
+            .map_err(RoutesError::Unsound)
     }
 
     /// Lets the routes of all models and of the route file take effect.
-    async fn refresh(&self, text: Option<String>) -> RoutesApplied {
+    async fn refresh(&self, text: Option<String>) -> Result<(), RoutesError> {
         let _one_at_a_time = self.applying.lock().await;
         let stored = match &text {
             Some(_) => None,
-            None => match self.router.file().await {
-                Ok(stored) => stored,
-                Err(error) => return RoutesApplied::Failed(error.to_string()),
-            },
+            None => self.router.file().await?,
         };
-        let routes = match self.gather(text.as_deref().or(stored.as_deref())) {
-            Ok(routes) => routes,
-            Err(why) => return RoutesApplied::Unsound(why),
-        };
-        match self.router.apply(routes).await {
-            Ok(()) => {}
-            Err(ApplyError::Routes(faults)) => return RoutesApplied::Unsound(faults.join("\n")),
-            Err(error) => return RoutesApplied::Failed(error.to_string()),
+        let gathered = self.gather(text.as_deref(), stored.as_deref());
+        let (routes, trusted) = gathered.map_err(RoutesError::Unsound)?;
+        self.doors.trust(trusted);
+        let applied = self.router.apply(routes).await;
+        applied.map_err(|error| match error {
+            ApplyError::Routes(faults) => RoutesError::Unsound(faults),
+            error => RoutesError::Failed(error.to_string()),
+        })?;
+        if let Some(text) = text {
+            self.router.set_file(&text).await?;
         }
-        match text {
-            Some(text) => match self.router.set_file(&text).await {
-                Ok(()) => RoutesApplied::Done,
-                Err(error) => RoutesApplied::Failed(error.to_string()),
-            },
-            None => RoutesApplied::Done,
-        }
+        Ok(())
     }
 
-    /// The routes of all models and of a route file; or what is wrong with them. Changes are typed by these models from
-    /// here on.
-    fn gather(&self, text: Option<&str>) -> Result<Vec<Route>, String> {
-        let stored = self.models.models();
+    /// Whether a text is that of a file which the server was started with. What came over the network is not, also after it was
+    /// stored.
+    fn is_given(&self, text: &str) -> bool {
+        self.given.iter().any(|given| given == text)
+    }
+
+    /// The routes of all models and of a route file, and the names of those that the operator wrote down; or what is wrong with
+    /// them. Changes are typed by these models from here on.
+    ///
+    /// What is `new` is refused if a target cannot be opened. What was in effect before goes on without the route.
+    fn gather(
+        &self,
+        new: Option<&str>,
+        stored: Option<&str>,
+    ) -> Result<(Vec<Route>, HashSet<String>), Vec<String>> {
+        let file = new.or(stored);
+        let stored = self.models();
         let names = stored.list().into_iter().map(|summary| summary.name);
         let mut models: Vec<(String, Arc<Model>)> = Vec::new();
         for name in names {
@@ -127,36 +151,58 @@ impl Routes {
                 Ok(model) => models.push(model),
                 // It was removed meanwhile.
                 Err(BindError::NoModel { .. }) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(vec![error.to_string()]),
             }
         }
         // What was written before a migration is typed by the version of then.
         self.typer
-            .set(stored.versions().map_err(|error| error.to_string())?);
+            .set(stored.versions().map_err(|error| vec![error.to_string()])?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
-        let mut routes = Vec::new();
-        for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
-            routes.extend(self.doors.read(text, &known)?);
+        let (mut routes, mut trusted) = (Vec::new(), HashSet::new());
+        for text in models.iter().map(|(text, _)| text.as_str()).chain(file) {
+            let is_trusted = self.is_given(text);
+            let (read, held) = match new == Some(text) {
+                true => (self.doors.read(text, &known, is_trusted)?, Vec::new()),
+                false => self.doors.read_holding(text, &known, is_trusted)?,
+            };
+            for why in held {
+                tracing::error!("{why}; the route keeps its place and delivers nothing");
+            }
+            trusted.extend(read.iter().filter(|_| is_trusted).map(|route| route.name.clone()));
+            routes.extend(read);
         }
-        Ok(routes)
+        Ok((routes, trusted))
     }
 
     /// What is wrong with the routes in a model, if anything is.
-    pub(super) fn unsound(&self, text: &str) -> Option<String> {
+    pub(super) fn unsound(&self, text: &str) -> Option<Vec<String>> {
         let model = trestle_model::load(text).model.map(Arc::new)?;
-        self.doors.read(text, &[model]).err()
+        self.doors.read(text, &[model], self.is_given(text)).err()
     }
 
     /// The models of the server.
-    pub(super) fn models(&self) -> &Keeper {
-        &self.models
+    pub(super) fn models(&self) -> &Models {
+        self.db.models()
+    }
+
+    /// The router.
+    pub(super) fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// Waits for something that the router does. Not for tasks.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, AdminError> {
+        let done = self.workers.block_on(work);
+        done.map_err(|error| match error.kind() {
+            ErrorKind::Validation => AdminError::invalid(error.message()),
+            _ => AdminError::failed(error),
+        })
     }
 
     /// A version of a model is about to take effect: changes that are read at that moment may be in its layout.
     pub(super) fn expect(&self, text: &str) -> Result<(), BindError> {
         if let Some(upcoming) = trestle_model::load(text).model {
-            self.typer
-                .expect(&Arc::new(upcoming), self.models.models().versions()?);
+            self.typer.expect(&Arc::new(upcoming), self.models().versions()?);
         }
         Ok(())
     }
@@ -167,51 +213,37 @@ impl Routes {
     }
 }
 
-impl RouteKeeper for Routes {
-    fn router(&self) -> &Router {
-        &self.router
-    }
-
-    fn apply(&self, text: String, dry_run: bool) -> Applying<'_> {
-        Box::pin(async move {
-            if dry_run {
-                return match self.gather(Some(&text)) {
-                    Ok(_) => RoutesApplied::Done,
-                    Err(why) => RoutesApplied::Unsound(why),
-                };
-            }
-            self.refresh(Some(text)).await
-        })
-    }
+/// The texts of the files that the server was started with.
+fn given(storage: &StorageConfig) -> Result<Vec<String>, Failure> {
+    let models = storage.models.iter().map(|file| read("model file", file));
+    let routes = storage.routes.iter().map(|file| read("route file", file));
+    models.chain(routes).collect()
 }
 
-impl std::fmt::Debug for Routes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Routes").finish_non_exhaustive()
-    }
+fn read(what: &str, file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("cannot read the {what} {}: {error}", file.display())))
 }
 
-/// The models of a server that has routes: what is applied or removed takes its routes along.
+/// Why routes did not take effect.
 #[derive(Debug)]
-pub(super) struct RoutedModels(pub(super) Arc<Routes>);
+pub(super) enum RoutesError {
+    /// Everything that is wrong with them.
+    Unsound(Vec<String>),
+    Failed(String),
+}
 
-impl ModelKeeper for RoutedModels {
-    fn answer(&self, call: ModelCall) -> ModelAnswer {
-        let routes = &self.0;
-        let changes = match &call {
-            ModelCall::Apply { text, dry_run, .. } => {
-                if let Some(why) = routes.unsound(text) {
-                    return ModelAnswer::Unsound(why);
-                }
-                !dry_run
-            }
-            ModelCall::Remove { .. } => true,
-            ModelCall::List | ModelCall::Text { .. } | ModelCall::Repair { .. } => false,
-        };
-        let answered = ModelKeeper::answer(&routes.models, call);
-        if changes && matches!(answered, ModelAnswer::Done(_)) {
-            routes.follow_models();
+impl RoutesError {
+    fn into_unsound(self) -> Self {
+        match self {
+            RoutesError::Unsound(_) => self,
+            RoutesError::Failed(why) => RoutesError::Unsound(vec![why]),
         }
-        answered
+    }
+}
+
+impl From<Error> for RoutesError {
+    fn from(error: Error) -> Self {
+        RoutesError::Failed(error.to_string())
     }
 }

@@ -6,19 +6,20 @@ use crate::exit::Failure;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_embedded::EngineOptions;
-use trestle_server::{AccessKey, CorsOrigins, Limits, Settings, TlsFiles};
+use trestle_embedded::{Durability as StoreDurability, EngineOptions, StoreSettings};
+use trestle_server::{AccessKey, CorsOrigins, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles};
+use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
+
+/// The least memory for requests and answers.
+const MEMORY_MB_MIN: usize = 64;
 
 /// Where the data is.
 #[derive(Debug)]
 pub(super) enum Storage {
     Memory,
-    Directory {
-        path: PathBuf,
-        settings: trestle_store::Settings,
-    },
+    Directory { path: PathBuf, settings: StoreSettings },
 }
 
 impl fmt::Display for Storage {
@@ -28,8 +29,8 @@ impl fmt::Display for Storage {
             Storage::Directory { path, settings } => {
                 write!(f, "data in {}", path.display())?;
                 match settings.durability {
-                    trestle_store::Durability::Fsync => Ok(()),
-                    trestle_store::Durability::Buffered => f.write_str(", buffered"),
+                    StoreDurability::Fsync => Ok(()),
+                    StoreDurability::Buffered => f.write_str(", buffered"),
                 }
             }
         }
@@ -41,11 +42,11 @@ pub(super) fn storage(config: &Config) -> Storage {
     if storage.in_memory == Some(true) {
         return Storage::Memory;
     }
-    let mut settings = trestle_store::Settings::default();
+    let mut settings = StoreSettings::default();
     if let Some(durability) = storage.durability {
         settings.durability = match durability {
-            Durability::Fsync => trestle_store::Durability::Fsync,
-            Durability::Buffered => trestle_store::Durability::Buffered,
+            Durability::Fsync => StoreDurability::Fsync,
+            Durability::Buffered => StoreDurability::Buffered,
         };
     }
     if let Some(megabytes) = storage.cache_mb {
@@ -89,6 +90,14 @@ fn endpoint(config: &Config) -> String {
     format!("{host}:{}", config.server.port.unwrap_or(defaults.port))
 }
 
+/// What routes may use that callers apply.
+pub(super) fn trust(config: &Config) -> Trust {
+    Trust {
+        commands_and_secrets: config.routes.allow_commands.unwrap_or(false),
+        private_addresses: config.routes.allow_private_webhooks.unwrap_or(false),
+    }
+}
+
 pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
     let server = &config.server;
     let defaults = Settings::default();
@@ -101,20 +110,33 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         tls: tls(server.tls_cert.clone(), server.tls_key.clone())?,
         insecure: server.insecure.unwrap_or(false),
         cors: server.cors.as_deref().map_or(defaults.cors, cors),
+        allowed_hosts: server.allowed_hosts.as_deref().map(listed).unwrap_or_default(),
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
             // Without any patience no request could ever arrive.
             idle: seconds(server.idle_seconds, limits.idle).max(Duration::from_secs(1)),
             shutdown: seconds(server.shutdown_seconds, limits.shutdown),
+            memory_bytes_max: memory(server.memory_mb)?,
             ..limits
         },
     })
 }
 
-fn access_keys(auth: &AuthConfig) -> Result<Vec<AccessKey>, Failure> {
-    let mut keys: Vec<AccessKey> = Vec::new();
+/// Half of it must hold the largest body and leave room for others.
+fn memory(megabytes: Option<usize>) -> Result<usize, Failure> {
+    match megabytes {
+        None => Ok(MEMORY_BYTES_MAX),
+        Some(megabytes) if megabytes < MEMORY_MB_MIN => Err(Failure::usage(format!(
+            "server.memory_mb is {megabytes}; it must be at least {MEMORY_MB_MIN}"
+        ))),
+        Some(megabytes) => Ok(megabytes.saturating_mul(1024 * 1024)),
+    }
+}
+
+fn access_keys(auth: &AuthConfig) -> Result<Vec<KeyGrant>, Failure> {
+    let mut keys: Vec<KeyGrant> = Vec::new();
     match (&auth.access_key, &auth.secret_key) {
-        (Some(id), Some(secret)) => keys.push(access_key(id, secret)?),
+        (Some(id), Some(secret)) => keys.push(KeyGrant::everything(access_key(id, secret)?)),
         (None, None) => {}
         _ => {
             return Err(Failure::usage(
@@ -123,7 +145,10 @@ fn access_keys(auth: &AuthConfig) -> Result<Vec<AccessKey>, Failure> {
         }
     }
     for key in &auth.keys {
-        keys.push(access_key(&key.access_key, &key.secret_key)?);
+        keys.push(KeyGrant {
+            key: access_key(&key.access_key, &key.secret_key)?,
+            role: key.role.unwrap_or(Role::Data),
+        });
     }
     Ok(keys)
 }
@@ -154,14 +179,22 @@ fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsF
 fn cors(text: &str) -> CorsOrigins {
     match text.trim() {
         "*" => CorsOrigins::Any,
+        "loopback" => CorsOrigins::Loopback,
         "none" | "" => CorsOrigins::Only(Vec::new()),
-        list => CorsOrigins::Only(list.split(',').map(|origin| origin.trim().to_owned()).collect()),
+        list => CorsOrigins::Only(listed(list)),
     }
+}
+
+/// What stands between commas.
+fn listed(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::KeyConfig;
 
     #[test]
     fn half_a_pair_is_refused() {
@@ -177,8 +210,42 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_a_star_nobody_or_a_list() {
+    fn the_one_key_is_for_everything_and_those_of_a_list_are_for_data_unless_they_say_more() {
+        let mut config = Config::default();
+        config.auth.access_key = Some("one".to_owned());
+        config.auth.secret_key = Some("s".to_owned());
+        let listed = |id: &str, role| KeyConfig {
+            access_key: id.to_owned(),
+            secret_key: "s".to_owned(),
+            role,
+        };
+        config.auth.keys = vec![listed("app", None), listed("viewer", Some(Role::ReadOnly))];
+        let roles = server(&config)
+            .unwrap()
+            .access_keys
+            .into_iter()
+            .map(|grant| grant.role);
+        assert_eq!(
+            roles.collect::<Vec<_>>(),
+            [Role::Administration, Role::Data, Role::ReadOnly]
+        );
+    }
+
+    #[test]
+    fn memory_for_less_than_a_few_requests_is_refused() {
+        let mut config = Config::default();
+        assert_eq!(server(&config).unwrap().limits.memory_bytes_max, MEMORY_BYTES_MAX);
+        config.server.memory_mb = Some(MEMORY_MB_MIN - 1);
+        assert!(server(&config).is_err());
+        config.server.memory_mb = Some(100);
+        assert_eq!(server(&config).unwrap().limits.memory_bytes_max, 100 << 20);
+    }
+
+    #[test]
+    fn origins_are_all_none_those_of_this_machine_or_a_list() {
         assert_eq!(cors("*"), CorsOrigins::Any);
+        assert_eq!(cors("loopback"), CorsOrigins::Loopback);
+        assert_eq!(server(&Config::default()).unwrap().cors, CorsOrigins::Loopback);
         assert_eq!(cors("none"), CorsOrigins::Only(Vec::new()));
         let list = vec!["https://a".to_owned(), "https://b".to_owned()];
         assert_eq!(cors("https://a, https://b"), CorsOrigins::Only(list));

@@ -1,6 +1,6 @@
 //! Reads a table's stream until there is enough, or until told to stop.
 
-use crate::admin_call::START_ONE;
+use crate::administration::START_ONE;
 use crate::database::Database;
 use crate::exit::Failure;
 use crate::runtime;

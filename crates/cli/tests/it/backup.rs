@@ -119,7 +119,7 @@ fn a_server_with_keys_wants_the_request_signed() {
         .args(ask)
         .output()
         .unwrap();
-    assert!(ends_with(&without, 1).contains("MissingAuthenticationToken"));
+    assert!(ends_with(&without, 1).contains("the server wants signed requests: give an access key"));
     assert_eq!(names_in(home), Vec::<String>::new(), "nothing half is left");
     ends_with(&run(home, &[&ask[..], &keys].concat()), 0);
     fs::remove_file(home.join("b")).unwrap();

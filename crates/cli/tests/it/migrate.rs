@@ -303,7 +303,10 @@ fn every_answer_is_json_when_asked_for() {
 #[test]
 fn routes_deliver_what_was_written_in_both_layouts_and_no_moves() {
     let directory = tempfile::tempdir().unwrap();
-    let server = start(directory.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        directory.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     let place = Place {
         directory,
         server: Some(server),

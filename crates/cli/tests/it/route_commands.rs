@@ -38,7 +38,10 @@ fn said(server: &Running, directory: &Path, code: i32, args: &[&str]) -> String 
 fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path();
-    let server = start(directory, &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        directory,
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     server.call("CreateTable", TABLE);
     std::fs::write(directory.join("routes.toml"), ROUTES).unwrap();
     let said = |code, args: &[&str]| said(&server, directory, code, args);
@@ -99,7 +102,7 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     );
     assert_eq!(saved(directory).lines().count(), 2);
     assert_eq!(said(0, &["dead-letters", "--json"]), "");
-    assert!(said(1, &["dead-letters", "show", ids[1]]).contains("There is no dead letter"));
+    assert!(said(1, &["dead-letters", "show", ids[1]]).contains("there is no dead letter"));
     for guess in [&["replay"][..], &["dead-letters", "drop"]] {
         assert!(said(2, guess).contains("required"), "which is never guessed");
     }
@@ -112,7 +115,15 @@ fn routes_are_listed_with_where_they_come_from_and_removed_one_by_one() {
     std::fs::write(directory.join("shop.toml"), MODEL).unwrap();
     let server = start(
         directory,
-        &["serve", "--in-memory", "--port", "0", "--model", "shop.toml"],
+        &[
+            "serve",
+            "--in-memory",
+            "--port",
+            "0",
+            "--model",
+            "shop.toml",
+            "--allow-command-routes",
+        ],
     );
     let said = |code, args: &[&str]| said(&server, directory, code, args);
     let text = format!(
@@ -149,7 +160,10 @@ fn routes_are_listed_with_where_they_come_from_and_removed_one_by_one() {
 #[test]
 fn the_problems_of_a_file_are_told_with_their_places_and_change_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        home.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     std::fs::write(home.path().join("wrong.toml"), "[route.a]\ntabel = \"things\"\n").unwrap();
     let said = |code, args: &[&str]| said(&server, home.path(), code, args);
     let told = said(7, &["apply", "wrong.toml"]);
@@ -213,7 +227,10 @@ fn a_route_file_is_checked_without_a_server() {
 #[test]
 fn a_status_that_is_watched_is_shown_again_until_interrupted() {
     let home = tempfile::tempdir().unwrap();
-    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        home.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     let endpoint = format!("http://{}", server.address);
     let mut child = trestle(home.path())
         .args(["routes", "status", "--watch", "--endpoint", &endpoint])
@@ -239,7 +256,11 @@ fn a_server_that_wants_signatures_gets_them_and_says_so_without() {
     let keys = ["--access-key", "somebody", "--secret-key", "secret"];
     let server = start(
         home.path(),
-        &[&["serve", "--in-memory", "--port", "0"], &keys[..]].concat(),
+        &[
+            &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+            &keys[..],
+        ]
+        .concat(),
     );
     for args in [&["status"][..], &["list"], &["dead-letters"], &["tail", "saved"]] {
         let signed = [args, &keys].concat();

@@ -1,7 +1,7 @@
 //! Routes on a running server: from a file, from a model, applied while it runs; dead letters, metrics and restarts.
 
-use crate::running::{Running, start};
-use serde_json::Value;
+use crate::running::{Running, rest, start};
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -28,19 +28,21 @@ pub(crate) fn put(server: &Running, pk: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// An admin call: status and body.
-fn admin(server: &Running, method: &str, path: &str, body: &str) -> (u16, String) {
+/// A call of the administration: status and answer.
+pub(crate) fn admin(server: &Running, name: &str, body: Value) -> (u16, Value) {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let body = body.to_string();
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        "POST /_trestle/{name} HTTP/1.1\r\nHost: localhost\r\nX-Trestle-Admin: 1\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n\r\n"
     );
-    stream.write_all((head + body).as_bytes()).unwrap();
+    stream.write_all((head + &body).as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head[9..12].parse().unwrap(), body.to_owned())
+    (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
 pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
@@ -59,8 +61,7 @@ pub(crate) fn saved(directory: &Path) -> String {
 }
 
 pub(crate) fn status(server: &Running, of: &str) -> u64 {
-    let (_, body) = admin(server, "GET", "/_trestle/routes", "");
-    let status: Value = serde_json::from_str(&body).unwrap();
+    let (_, status) = admin(server, "list-routes", json!({}));
     status["routes"][0][of].as_u64().unwrap()
 }
 
@@ -92,37 +93,40 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
     let (code, _) = server.stop();
     assert_eq!(code, Some(0));
 
-    // Without the flag it goes on with what it knows.
+    // It goes on with what it knows; commands need the file again, or a setting.
     std::fs::remove_file(directory.join("closed")).unwrap();
-    let server = start(directory, &serve);
-    let (_, listed) = admin(&server, "GET", "/_trestle/dead-letters?route=saved", "");
-    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let server = start(directory, &[&serve[..], &["--allow-command-routes"]].concat());
+    let (_, listed) = admin(&server, "list-dead-letters", json!({"route": "saved"}));
     let letter = &listed["dead_letters"][0];
     assert_eq!(
         (&letter["attempts"], &letter["change"]["keys"]["pk"]),
         (&1.into(), &"two".into())
     );
-    let id = letter["id"].as_str().unwrap().replace('#', "%23");
-    let (code, shown) = admin(&server, "GET", &format!("/_trestle/dead-letters?id={id}"), "");
-    assert_eq!(
-        (code, serde_json::from_str::<Value>(&shown).unwrap()),
-        (200, letter.clone())
-    );
-    let replayed = admin(&server, "POST", "/_trestle/dead-letters?route=saved", "");
-    assert_eq!(replayed, (200, r#"{"delivered":1,"failed":0}"#.to_owned()));
+    let shown = admin(&server, "read-dead-letter", json!({"id": letter["id"]}));
+    assert_eq!(shown, (200, letter.clone()));
+    let (code, _) = admin(&server, "read-dead-letter", json!({"id": "saved#1"}));
+    assert_eq!(code, 404);
+    let replayed = admin(&server, "replay-dead-letters", json!({"route": "saved"}));
+    assert_eq!(replayed, (200, json!({"delivered": 1, "failed": 0})));
     assert!(saved(directory).contains("\"two\""));
     assert_eq!(status(&server, "dead"), 0);
     put(&server, "three");
     until("the next change", || saved(directory).contains("\"three\""));
-    assert_eq!(admin(&server, "GET", "/_trestle/routes?text", "").1, ROUTES);
+    assert_eq!(
+        admin(&server, "read-routes", json!({})).1,
+        json!({"text": ROUTES})
+    );
 }
 
 #[test]
 fn routes_are_applied_and_removed_while_the_server_runs_and_mistakes_change_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        home.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     server.call("CreateTable", TABLE);
-    let (code, _) = admin(&server, "POST", "/_trestle/routes", ROUTES);
+    let (code, _) = admin(&server, "apply-routes", json!({"text": ROUTES}));
     assert_eq!(code, 200);
     put(&server, "one");
     until("the first change", || saved(home.path()).contains("\"one\""));
@@ -140,31 +144,37 @@ fn routes_are_applied_and_removed_while_the_server_runs_and_mistakes_change_noth
             "a server has none",
         ),
     ] {
-        let (code, why) = admin(&server, "POST", "/_trestle/routes", routes);
-        assert!(code == 400 && why.contains(says), "{code} {why}");
+        let (code, why) = admin(&server, "apply-routes", json!({"text": routes}));
+        assert_eq!((code, &why["code"]), (400, &"unsound".into()), "{why}");
+        let problems = why["problems"].as_array().unwrap();
+        let mut problems = problems.iter().map(|problem| problem.as_str().unwrap());
+        assert!(problems.any(|problem| problem.contains(says)), "{why}");
     }
     put(&server, "two");
     until("the second change", || saved(home.path()).contains("\"two\""));
-    let (code, _) = admin(&server, "POST", "/_trestle/routes?dry-run", "");
+    let (code, _) = admin(&server, "apply-routes", json!({"text": "", "dry_run": true}));
     assert_eq!(code, 200);
     until("both to be counted", || status(&server, "delivered") == 2);
-    let (code, left) = admin(&server, "POST", "/_trestle/routes", "");
-    assert_eq!((code, &*left), (200, r#"{"routes":[]}"#));
+    let left = admin(&server, "apply-routes", json!({"text": ""}));
+    assert_eq!(left, (200, json!({"routes": []})));
     assert_eq!(
-        admin(&server, "DELETE", "/_trestle/dead-letters", "").0,
+        admin(&server, "drop-dead-letters", json!({})).0,
         400,
         "everything only by that word"
     );
     assert_eq!(
-        admin(&server, "DELETE", "/_trestle/dead-letters?all", ""),
-        (200, r#"{"dropped":0}"#.to_owned())
+        admin(&server, "drop-dead-letters", json!({"all": true})),
+        (200, json!({"dropped": 0}))
     );
 }
 
 #[test]
 fn a_models_routes_come_and_go_with_it_and_know_its_entities() {
     let home = tempfile::tempdir().unwrap();
-    let server = start(home.path(), &["serve", "--in-memory", "--port", "0"]);
+    let server = start(
+        home.path(),
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
     let model = r#"
 model = "shop"
 [table.things]
@@ -184,12 +194,12 @@ input = '{"order": <new.id>, "is": <entity>}'
 target = { command = ["sh", "-c", "cat >> saved"] }
 "#;
     let wrong = model.replace("entity = \"order\"", "entity = \"ordr\"");
-    let (code, why) = admin(&server, "POST", "/_trestle/models", &wrong);
+    let (code, why) = admin(&server, "apply-model", json!({"text": wrong}));
     assert!(
-        code == 400 && why.contains("there is no entity `ordr`"),
+        code == 400 && why.to_string().contains("there is no entity `ordr`"),
         "{code} {why}"
     );
-    assert_eq!(admin(&server, "POST", "/_trestle/models", model).0, 200);
+    assert_eq!(admin(&server, "apply-model", json!({"text": model})).0, 200);
     for item in [
         r#"{"pk":{"S":"USER#1"},"id":{"S":"1"}}"#,
         r#"{"pk":{"S":"ORDER#7"},"id":{"S":"7"}}"#,
@@ -201,9 +211,70 @@ target = { command = ["sh", "-c", "cat >> saved"] }
         saved(home.path()).contains(r#"{"is":"order","order":"7"}"#)
     });
     assert!(!saved(home.path()).contains("user"));
-    assert_eq!(admin(&server, "DELETE", "/_trestle/models?name=shop", "").0, 200);
-    assert_eq!(
-        admin(&server, "GET", "/_trestle/routes", "").1,
-        r#"{"routes":[]}"#
+    assert_eq!(admin(&server, "remove-model", json!({"name": "shop"})).0, 200);
+    assert_eq!(admin(&server, "list-routes", json!({})).1, json!({"routes": []}));
+}
+
+const HOOK: &str = "[route.hook]\ntable = \"things\"\ntarget = { webhook = \"http://127.0.0.1:9/\" }\n";
+
+#[test]
+fn a_caller_cannot_make_the_server_run_a_command_read_a_secret_or_call_its_own_network() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0"];
+    let server = start(home.path(), &serve);
+    server.call("CreateTable", TABLE);
+    let secret = HOOK.replace(
+        "/\" }",
+        "/\", headers = { X-Key = { env = \"TRESTLE__AUTH__SECRET_KEY\" } } }",
     );
+    for (routes, way_out) in [
+        (ROUTES, "--allow-command-routes"),
+        (&*secret, "--allow-command-routes"),
+        (HOOK, "--allow-private-webhooks"),
+    ] {
+        let (code, why) = admin(&server, "apply-routes", json!({"text": routes}));
+        assert_eq!((code, &why["code"]), (400, &"unsound".into()), "{why}");
+        assert!(why["message"].as_str().unwrap().contains(way_out), "{why}");
+    }
+    // Neither may a model bring such a route.
+    let model = format!(
+        "model = \"things\"\n[table.things]\nkey = [\"pk\"]\nopen = true\nstream = \"new-and-old-images\"\n{ROUTES}"
+    );
+    let (code, why) = admin(&server, "apply-model", json!({"text": model}));
+    assert!(
+        code == 400 && why.to_string().contains("--allow-command-routes"),
+        "{why}"
+    );
+    put(&server, "one");
+    server.stop();
+    assert_eq!(saved(home.path()), "");
+}
+
+#[test]
+fn what_a_caller_was_allowed_is_not_trusted_by_a_server_that_does_not_allow_it() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0"];
+    let server = start(home.path(), &[&serve[..], &["--allow-command-routes"]].concat());
+    server.call("CreateTable", TABLE);
+    let made = rest(server.begin("AmazonSQS.CreateQueue", r#"{"QueueName":"q"}"#));
+    assert!(made.contains("200 OK"), "{made}");
+    let routes = format!("{ROUTES}\n[route.counted]\ntable = \"things\"\ntarget = {{ queue = \"q\" }}\n");
+    assert_eq!(admin(&server, "apply-routes", json!({"text": routes})).0, 200);
+    put(&server, "one");
+    until("the first change", || saved(home.path()).contains("\"one\""));
+    server.stop();
+    let server = start(home.path(), &serve);
+    put(&server, "two");
+    until("the other route goes on", || {
+        let (_, listed) = admin(&server, "list-routes", json!({}));
+        assert_eq!(listed["routes"][1]["state"], "disabled", "{listed}");
+        listed["routes"][0]["delivered"].as_u64() >= Some(1)
+    });
+    let (_, log) = server.stop();
+    assert!(log.contains("--allow-command-routes"), "{log}");
+    assert!(!saved(home.path()).contains("\"two\""));
+    // What the operator names is trusted again, and nothing was lost.
+    std::fs::write(home.path().join("routes.toml"), routes).unwrap();
+    let _server = start(home.path(), &[&serve[..], &["--routes", "routes.toml"]].concat());
+    until("the second change", || saved(home.path()).contains("\"two\""));
 }

@@ -85,7 +85,7 @@ impl Running {
     /// Sends a request without reading its answer.
     pub(crate) fn begin(&self, target: &str, body: &str) -> TcpStream {
         self.sent(&format!(
-            "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: {target}\r\nConnection: close\r\n\
+            "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\nConnection: close\r\n\
              Content-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         ))
@@ -93,7 +93,7 @@ impl Running {
 
     pub(crate) fn get(&self, path: &str) -> String {
         rest(self.sent(&format!(
-            "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )))
     }
 

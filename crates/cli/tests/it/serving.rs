@@ -1,6 +1,7 @@
 //! Serving, stopping and starting again.
 
 use crate::running::{rest, run, start};
+use std::io::Read;
 
 const CREATE: &str = r#"{"TableName":"notes","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],
@@ -38,7 +39,9 @@ fn whoever_waits_for_messages_does_not_hold_up_the_end() {
     let (code, log) = server.stop();
     assert_eq!(code, Some(0));
     assert!(log.contains("every accepted request was answered"), "{log}");
-    let answer = rest(waiting);
+    let (mut waiting, mut answer) = (waiting, String::new());
+    // A poll that the server had not read when it ended is reset.
+    let _ = waiting.read_to_string(&mut answer);
     assert!(answer.is_empty() || answer.ends_with("{}"), "{answer}");
 }
 
@@ -227,7 +230,9 @@ fn a_virtual_clock_can_be_read() {
         directory.path(),
         &["serve", "--in-memory", "--port", "0", "--virtual-clock"],
     );
-    assert!(server.get("/_trestle/clock").contains(r#"{"now":"#));
+    let (code, clock) = crate::routes::admin(&server, "read-clock", serde_json::json!({}));
+    assert_eq!(code, 200);
+    assert!(clock["now"].is_f64(), "{clock}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use trestle_binding::clearing::Clearing;
 use trestle_binding::rows::Inspection;
@@ -14,7 +15,7 @@ use super::fill;
 use super::hidden_tables;
 use super::inspect::inspect;
 use super::step;
-use super::watcher::{Nobody, Watcher};
+use super::watcher::{Until, Watcher, go_on};
 use super::work::{Work, planned_table};
 use super::{BindError, Held, Models, loaded, together};
 
@@ -56,8 +57,10 @@ impl Models {
         let Some(model) = loaded.model else {
             return Err(BindError::Unsound(loaded.problems));
         };
-        // What an earlier version left behind goes first: two versions are easier to tell apart than three.
-        self.clear_all(model.name())?;
+        if !options.dry_run {
+            // What an earlier version left behind goes first: two versions are easier to tell apart than three.
+            self.clear_all(model.name())?;
+        }
         let held = self.held.lock().clone();
         let (before, others): (Vec<Held>, Vec<Held>) = held
             .into_iter()
@@ -96,7 +99,7 @@ impl Models {
             if work.is_blocked(&name) {
                 continue;
             }
-            step::wait(&self.engine, &name)?;
+            step::wait_watched(&self.engine, &name, watcher)?;
             let inspection = Inspection::new(&work.model, table, now_ms)
                 .knowing(work.layout_change.as_ref())
                 .leaving(work.leftovers());
@@ -119,6 +122,7 @@ impl Models {
         let name = work.model.name();
         let audited = audit(&view, &work.model, now, options, work.leftovers(), &mut |rows| {
             watcher.rows("checking rows against one another", name, rows);
+            go_on(watcher)
         })?;
         work.to_make = audited.findings.total();
         let findings = audited.findings.kept.into_iter();
@@ -128,8 +132,9 @@ impl Models {
         Ok(())
     }
 
-    /// Goes on with rows of a model that were to be filled in when the database was closed.
-    pub(crate) fn resume_fills(&self) {
+    /// Goes on with rows of models that were to be filled in when the database was closed, until `stop` is set: the next
+    /// start does the rest.
+    pub(crate) fn resume_fills(&self, stop: &AtomicBool) {
         let held = self.held.lock().clone();
         let waiting = held.into_iter().filter(|held| held.waits_for_fill());
         for stored in waiting.map(|held| held.stored) {
@@ -138,7 +143,10 @@ impl Models {
                 ..ApplyOptions::default()
             };
             let model = &stored.name;
-            match self.apply(&stored.text, options, &mut Nobody) {
+            let cleared = self.clear_until(model, stop);
+            let filled = cleared.and_then(|()| self.apply(&stored.text, options, &mut Until(stop)));
+            match filled {
+                Err(_) if stop.load(Ordering::Acquire) => return,
                 Ok(report) if report.outcome == Outcome::Applied => {
                     tracing::info!("rows of model {model} are filled in");
                 }
@@ -170,7 +178,7 @@ impl Models {
     }
 
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
-        if work.options.fill && !work.waiting.is_empty() {
+        if work.options.fill && work.makes_heads() {
             // A head that stands for an older row before the model takes effect was set there by a client.
             let heads = heads_set_back(&self.engine.view(), &work.model, self.clock.now())?;
             work.set_back = heads.into_iter().collect();
@@ -207,6 +215,8 @@ impl Models {
         self.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;
+        // There may be rows to clear.
+        self.clock.signal().ring();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! A model's audit over a view of the database: every row once, on all cores, and once more where something is wrong.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +24,9 @@ const PARTS: u32 = 64;
 /// More threads than this only wait for the disk.
 const THREADS_MAX: usize = 8;
 
+/// Hears how many rows were looked at. The audit ends with its error.
+type Progress<'p> = dyn FnMut(u64) -> Result<(), Error> + 'p;
+
 /// How one model's rows came out.
 #[derive(Debug, Default)]
 pub(crate) struct Audited {
@@ -35,14 +38,14 @@ pub(crate) struct Audited {
     pub(crate) findings: Findings,
 }
 
-/// Audits all rows of a model. `progress` hears how many were looked at.
+/// Audits all rows of a model. `progress` hears how many were looked at, and stops the audit by failing.
 pub(crate) fn audit(
     view: &View,
     model: &Model,
     now: Timestamp,
     options: AuditOptions,
     leftovers: Vec<Leftovers>,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut Progress<'_>,
 ) -> Result<Audited, Error> {
     let audit = Audit::new(model, now, options);
     let walk = AuditWalk::of(view, model, leftovers);
@@ -68,7 +71,7 @@ pub(crate) fn heads_set_back(view: &View, model: &Model, now: Timestamp) -> Resu
     };
     let audit = Audit::new(model, now, options);
     let surveyed = AuditWalk::of(view, model, Vec::new())
-        .pass(&|| audit.survey(), &mut |_| {})?
+        .pass(&|| audit.survey(), &mut |_| Ok(()))?
         .finish();
     let heads = surveyed.findings.kept.iter();
     let heads = heads.filter(|finding| finding.kind == trestle_model::audit::FindingKind::HeadBehind);
@@ -112,6 +115,29 @@ struct AuditWalk<'v> {
     to_clear: AtomicU64,
 }
 
+/// What the threads of a pass share.
+#[derive(Default)]
+struct PassState {
+    /// The part that is taken next.
+    next: AtomicUsize,
+    rows: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+impl PassState {
+    fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    fn count_row(&self) -> Result<(), Error> {
+        self.rows.fetch_add(1, Ordering::Relaxed);
+        match self.is_stopped.load(Ordering::Relaxed) {
+            true => Err(Error::internal("the audit was stopped")),
+            false => Ok(()),
+        }
+    }
+}
+
 impl<'v> AuditWalk<'v> {
     fn of(view: &'v View, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
         let tables = model.tables().iter().map(trestle_model::Table::table_name);
@@ -143,28 +169,24 @@ impl<'v> AuditWalk<'v> {
         }
     }
 
-    fn pass<P: Pass>(
-        &self,
-        make: &(dyn Fn() -> P + Sync),
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<P, Error> {
+    fn pass<P: Pass>(&self, make: &(dyn Fn() -> P + Sync), progress: &mut Progress<'_>) -> Result<P, Error> {
         self.to_move.store(0, Ordering::Relaxed);
         self.to_clear.store(0, Ordering::Relaxed);
-        let (next, rows) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let state = PassState::default();
         if self.threads == 1 {
             let mut pass = make();
-            self.work(&mut pass, &next, &rows)?;
-            progress(rows.load(Ordering::Relaxed));
+            self.work(&mut pass, &state)?;
+            progress(state.rows())?;
             return Ok(pass);
         }
         thread::scope(|scope| {
             let (done, is_done) = channel::<()>();
             let workers: Vec<_> = (0..self.threads)
                 .map(|_| {
-                    let (next, rows, done) = (&next, &rows, done.clone());
+                    let (state, done) = (&state, done.clone());
                     scope.spawn(move || {
                         let mut pass = make();
-                        let worked = self.work(&mut pass, next, rows);
+                        let worked = self.work(&mut pass, state);
                         drop(done);
                         worked.map(|()| pass)
                     })
@@ -172,9 +194,12 @@ impl<'v> AuditWalk<'v> {
                 .collect();
             drop(done);
             while is_done.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                progress(rows.load(Ordering::Relaxed));
+                if let Err(stopped) = progress(state.rows()) {
+                    state.is_stopped.store(true, Ordering::Relaxed);
+                    return Err(stopped);
+                }
             }
-            progress(rows.load(Ordering::Relaxed));
+            progress(state.rows())?;
             let mut all = make();
             for worker in workers {
                 let pass = worker
@@ -191,12 +216,12 @@ impl<'v> AuditWalk<'v> {
         leftovers.any(|leftovers| leftovers.has(self.model, table, row))
     }
 
-    /// Takes parts until none is left.
-    fn work<P: Pass>(&self, pass: &mut P, next: &AtomicUsize, rows: &AtomicU64) -> Result<(), Error> {
+    /// Takes parts until none is left, or the pass is stopped.
+    fn work<P: Pass>(&self, pass: &mut P, state: &PassState) -> Result<(), Error> {
         let source = ViewRows(self.view);
-        while let Some((table, part)) = self.parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((table, part)) = self.parts.get(state.next.fetch_add(1, Ordering::Relaxed)) {
             self.view.walk(table, *part, |met| {
-                rows.fetch_add(1, Ordering::Relaxed);
+                state.count_row()?;
                 match met {
                     Met::Row(row) if self.is_left_behind(table, &row) => {
                         self.to_clear.fetch_add(1, Ordering::Relaxed);

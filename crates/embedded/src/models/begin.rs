@@ -67,7 +67,7 @@ impl Models {
         watcher: &mut dyn Watcher,
     ) -> Result<MigrationPlan, BindError> {
         let _one_at_a_time = self.applying.lock();
-        let mut way = self.way_out(text, options.delete_indexes)?;
+        let mut way = self.way_out(text, options.delete_indexes, options.dry_run)?;
         self.survey(&mut way, watcher)?;
         if !way.plan.is_refused() && !options.dry_run {
             self.keep_plan(&way)?;
@@ -85,7 +85,7 @@ impl Models {
         watcher: &mut dyn Watcher,
     ) -> Result<MigrationPlan, BindError> {
         let _one_at_a_time = self.applying.lock();
-        let mut way = self.way_out(text, options.delete_indexes)?;
+        let mut way = self.way_out(text, options.delete_indexes, false)?;
         self.guarded(&mut way, |way| {
             self.survey(way, watcher)?;
             match way.plan.is_refused() {
@@ -166,9 +166,10 @@ impl Models {
         worked
     }
 
-    fn way_out(&self, text: &str, delete_indexes: bool) -> Result<Transition, BindError> {
+    fn way_out(&self, text: &str, delete_indexes: bool, dry_run: bool) -> Result<Transition, BindError> {
         let options = ApplyOptions {
             delete_indexes,
+            dry_run,
             ..ApplyOptions::default()
         };
         let work = self.prepare(text, options)?;
@@ -225,7 +226,8 @@ impl Models {
                 step::wait(&self.engine, table.table_name())?;
                 let come = way.come.as_ref().map(|moving| moving.layout_change());
                 let survey = Survey::new(&self.engine, layout_change, &model, table, now_ms);
-                let found = survey.of_way_back(come).run(watcher)?;
+                let survey = survey.of_way_back(come).leaving(work.earlier_leftovers());
+                let found = survey.run(watcher)?;
                 for (entity, rows) in found.moves {
                     *way.moves.entry(entity).or_default() += rows;
                 }
@@ -332,7 +334,6 @@ impl Models {
         })?;
         way.plan.report.outcome = Outcome::Applied;
         way.plan.report.version = Some(version);
-        self.clock.signal().ring();
         Ok(())
     }
 }

@@ -1,12 +1,14 @@
 //! Removing the rows of effects that were dropped: a page at a time, each looked at again in the commit that removes it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use trestle_binding::clearing::{Clearing, Document};
 use trestle_binding::rows::key_of;
 use trestle_hook::Companion;
 
 use super::sweep::{or_gone, with_walked};
+use super::watcher::{Until, go_on};
 use super::work::planned_table;
 use super::{BindError, Held, Models, not_held};
 
@@ -32,6 +34,14 @@ impl Models {
     /// Removes everything that an earlier version of a model left behind, before the next version takes effect.
     pub(super) fn clear_all(&self, model: &str) -> Result<(), BindError> {
         while self.clear_next(model)? {}
+        Ok(())
+    }
+
+    /// As [`Models::clear_all`], a page at a time; fails once `stop` is set.
+    pub(super) fn clear_until(&self, model: &str, stop: &AtomicBool) -> Result<(), BindError> {
+        while self.clear_page(model)? {
+            go_on(&Until(stop))?;
+        }
         Ok(())
     }
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind, GetItem, Query, Request};
-use trestle_binding::{request, stopped};
+use trestle_binding::{counted, request, stopped};
 use trestle_engine::Amendment;
 use trestle_env::Timestamp;
 use trestle_hook::Companion;
 use trestle_item::Item;
-use trestle_model::{COPIES_TABLE, CopyNote, CopyPage, Effect, Model, NotedCopies, Refusal, Stopped};
+use trestle_model::{COPIES_TABLE, CopyNote, CopyPage, Model, NotedCopies, Refusal, Stopped};
 
 use super::call::call;
 use super::sweep::or_gone;
-use super::{BindError, Held, Models, loaded};
+use super::{BindError, Held, Models};
 
 /// Notes that are worked on together, so that small ones share commits.
 const NOTES: usize = 16;
@@ -42,6 +42,17 @@ impl CopyRound {
     }
 }
 
+/// What a turn came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyTurn {
+    /// There may be more to do at once.
+    More,
+    /// There is nothing to do.
+    Nothing,
+    /// There is, and none of it could be done now.
+    Failed,
+}
+
 /// A note, its model, and the next page of its copies.
 struct Turn {
     model: Arc<Model>,
@@ -50,34 +61,27 @@ struct Turn {
 }
 
 impl Models {
-    /// Whether copies of a model follow in the background.
-    pub(super) fn copies_in_background(&self) -> bool {
-        let held = self.held.lock();
-        let entities = loaded(&held).flat_map(Model::entities);
-        let mut effects = entities.flat_map(trestle_model::Entity::effects);
-        effects.any(|effect| matches!(effect, Effect::Copy(copy) if copy.background))
-    }
-
-    /// Works on the next notes: a page of copies of each. Says whether there may be more to do at once. What fails is tried
-    /// again later.
-    pub(super) fn copy_turn(&self, round: &mut CopyRound) -> bool {
+    /// Works on the next notes: a page of copies of each.
+    pub(super) fn copy_turn(&self, round: &mut CopyRound) -> CopyTurn {
         let is_first = round.next.is_none();
         let notes = match or_gone(self.engine.lying(COPIES_TABLE, round.next.as_deref(), NOTES)) {
             Ok(notes) => notes,
             Err(error) => {
                 round.say(&error, self.clock.now());
-                return false;
+                return CopyTurn::Failed;
             }
         };
         round.next = notes.next;
-        if notes.rows.is_empty() {
+        match (notes.rows.is_empty(), is_first) {
+            (true, true) => return CopyTurn::Nothing,
             // Notes before the point at which this round began may have come since.
-            return !is_first;
+            (true, false) => return CopyTurn::More,
+            (false, _) => {}
         }
         // What is installed stays installed meanwhile.
         let _one_at_a_time = self.applying.lock();
         if !self.are_in_force() {
-            return false;
+            return CopyTurn::Failed;
         }
         let held = self.held.lock().clone();
         let turns: Vec<_> = notes.rows.iter().map(|row| self.begin_turn(&held, row)).collect();
@@ -88,7 +92,10 @@ impl Models {
                 Err(error) => round.say(&error, self.clock.now()),
             }
         }
-        done || !is_first
+        match done || !is_first {
+            true => CopyTurn::More,
+            false => CopyTurn::Failed,
+        }
     }
 
     /// Starts to write the next page of a note; removes the note if no model has such copies any more.
@@ -211,8 +218,9 @@ impl Models {
             } = &turn.note;
             tracing::warn!(
                 %reason,
-                "model {model}: copy {copy} of {left} rows of entity {entity} cannot follow and stays as it is; `trestle \
-                 verify` names the rows"
+                "model {model}: copy {copy} of {} of entity {entity} cannot follow and stays as it is; `trestle \
+                 verify` names the rows",
+                counted(left, "row", "rows")
             );
         }
         let passed = CopyPage {

@@ -6,7 +6,7 @@ use trestle_binding::rows::Inspection;
 use trestle_item::Item;
 
 use super::call::call;
-use super::watcher::Watcher;
+use super::watcher::{Watcher, go_on};
 
 /// Looks at every row of a table.
 pub(super) fn inspect(
@@ -18,7 +18,7 @@ pub(super) fn inspect(
     scan(database, table, |row| {
         inspection.look_at(row)?;
         watcher.rows("checking rows", table, inspection.looked_at());
-        Ok(())
+        go_on(watcher)
     })?;
     Ok(inspection.finish())
 }

@@ -11,7 +11,7 @@ use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
 use super::audit::{Audited, audit};
-use super::watcher::Watcher;
+use super::watcher::{Watcher, go_on};
 
 /// How many mends are under way together, so that they share commits.
 const TOGETHER: usize = 128;
@@ -59,10 +59,16 @@ impl Repair<'_> {
     /// Audits and mends until an audit finds nothing more that can be mended.
     pub(crate) fn run(&self, watcher: &mut dyn Watcher) -> Result<Repaired, Error> {
         let mut repaired = Repaired::default();
-        let mut idle = 0;
+        let (mut idle, mut to_copy) = (0, u64::MAX);
         for round in 0..ROUNDS_MAX {
             let audited = self.look(watcher)?;
-            let findings = audited.findings.clone().in_order();
+            let mut findings = audited.findings.clone();
+            if findings.to_copy >= to_copy {
+                // Clients change originals as fast as their copies follow. The background goes on with those.
+                findings.pending.clear();
+            }
+            to_copy = findings.to_copy;
+            let findings = findings.in_order();
             if round == 0 {
                 repaired.first = audited;
             }
@@ -86,6 +92,7 @@ impl Repair<'_> {
         let (options, leftovers) = (self.options.clone(), self.leftovers.clone());
         audit(&view, self.model, now, options, leftovers, &mut |rows| {
             watcher.rows("checking rows", name, rows);
+            go_on(watcher)
         })
     }
 
@@ -137,6 +144,7 @@ impl Repair<'_> {
                 }
             }
             watcher.rows(self.doing, self.model.name(), done);
+            go_on(watcher)?;
         }
         Ok(outcome)
     }

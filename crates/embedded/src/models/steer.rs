@@ -55,9 +55,7 @@ impl Models {
         migration.document.rate = rate.unwrap_or(migration.document.rate);
         migration.pace.hurry();
         migration.meter = Some(Meter::start(&migration.document, now));
-        let status = self.stored_status(migration)?;
-        self.clock.signal().ring();
-        Ok(status)
+        self.stored_status(migration)
     }
 
     /// Ends a migration that is verified: keys of the version before are no longer understood, and there is no way back.
@@ -153,6 +151,8 @@ impl Models {
         hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         *self.held.lock() = held;
+        // There may be rows to move.
+        self.clock.signal().ring();
         Ok(())
     }
 }

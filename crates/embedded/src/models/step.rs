@@ -13,6 +13,7 @@ use trestle_model::{Model, Table};
 
 use super::call::call;
 use super::describe::describe;
+use super::watcher::{Nobody, Watcher, go_on};
 use super::work::planned_table;
 
 const FIRST_WAIT: Duration = Duration::from_millis(2);
@@ -105,6 +106,11 @@ fn enable_stream(table: &Table) -> UpdateTable {
 
 /// Waits until the table and all its indexes are ready.
 pub(crate) fn wait(database: &dyn Database, table: &str) -> Result<(), Error> {
+    wait_watched(database, table, &Nobody)
+}
+
+/// As [`wait`], unless the watcher stops the work.
+pub(crate) fn wait_watched(database: &dyn Database, table: &str, watcher: &dyn Watcher) -> Result<(), Error> {
     let (mut pause, mut waited) = (FIRST_WAIT, Duration::ZERO);
     loop {
         let there = describe(database, table)?.ok_or_else(|| Error::table_not_found(table))?;
@@ -120,6 +126,7 @@ pub(crate) fn wait(database: &dyn Database, table: &str) -> Result<(), Error> {
                 ),
             ));
         }
+        go_on(watcher)?;
         std::thread::sleep(pause);
         waited += pause;
         pause = (pause * 2).min(LONGEST_WAIT);

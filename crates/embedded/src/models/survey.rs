@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_api::{Error, GetItem};
 use trestle_binding::TableRows;
+use trestle_binding::clearing::Leftovers;
 use trestle_binding::rows::{Inspection, key_of, reason};
 use trestle_engine::Engine;
 use trestle_expr::KeySelection;
@@ -64,6 +65,14 @@ impl<'m> Survey<'m> {
     /// Looks for rows that have not left yet: they need not come back.
     pub(crate) fn of_way_back(self, come: Option<&'m LayoutChange>) -> Self {
         Survey { come, ..self }
+    }
+
+    /// Knows the rows that are yet to be removed.
+    pub(crate) fn leaving(self, leftovers: Vec<Leftovers>) -> Self {
+        Survey {
+            inspection: self.inspection.leaving(leftovers),
+            ..self
+        }
     }
 
     /// Looks at every row, as it lies.

@@ -8,14 +8,14 @@ use std::time::Duration;
 use trestle_binding::MigrationStatus;
 use trestle_env::{Clock, Sleeper, Timestamp};
 
-use super::copies::CopyRound;
+use super::copies::{CopyRound, CopyTurn};
 use super::sweep::Swept;
 use super::{BindError, Models};
 
-/// How long to sleep at most: a bell rings when there is something to do.
-const NAP: Duration = Duration::from_secs(1);
-/// The same where copies follow in the background: no bell rings for them.
-const NAP_BETWEEN_COPIES: Duration = Duration::from_millis(100);
+/// Before what failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// A thread that waits for a migration looks at it so often.
+const WATCH: Duration = Duration::from_secs(1);
 
 /// A thread that sweeps all migrations of a database, one page after the other, each at its rate, removes rows of dropped
 /// effects, and brings copies in step that follow in the background. It ends when it is dropped, after the page it is at.
@@ -60,37 +60,37 @@ impl Drop for Sweeper {
 fn run(models: &Models, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus)) {
     let mut sleeper = Sleeper::new(Arc::clone(models.clock()));
     let mut copies = CopyRound::default();
-    models.resume_fills();
+    models.resume_fills(stop);
     while !stop.load(Ordering::Acquire) {
-        let mut next = Some(Timestamp::MAX);
-        for model in models.to_sweep() {
-            match turn(models, &model, on_change) {
-                Some(due) => next = next.map(|next| next.min(due)),
-                None => next = None,
-            }
-        }
-        for model in models.to_clear() {
-            match models.clear_page(&model) {
-                Ok(_) => next = None,
-                // The next turn tries again.
-                Err(error) => tracing::warn!(%error, "rows of dropped effects of model {model} stay for now"),
-            }
-        }
-        if models.copy_turn(&mut copies) {
-            next = None;
-        }
-        if let Some(next) = next {
-            let nap = match models.copies_in_background() {
-                true => NAP_BETWEEN_COPIES,
-                false => NAP,
-            };
-            sleeper.sleep_until(next, nap);
-        }
+        let nap = round(models, &mut copies, on_change);
+        sleeper.sleep_until(nap.until, nap.longest);
     }
 }
 
-/// One migration's turn: when it wants the next one; at once, if it does not say.
-fn turn(models: &Models, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> Option<Timestamp> {
+/// A turn of everything there is to do.
+fn round(models: &Models, copies: &mut CopyRound, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
+    let mut nap = Nap::UNTIL_THE_BELL;
+    for model in models.to_sweep() {
+        nap = nap.min(turn(models, &model, on_change));
+    }
+    for model in models.to_clear() {
+        nap = nap.min(match models.clear_page(&model) {
+            Ok(_) => Nap::NONE,
+            Err(error) => {
+                tracing::warn!(%error, "rows of dropped effects of model {model} stay for now");
+                Nap::BEFORE_RETRY
+            }
+        });
+    }
+    nap.min(match models.copy_turn(copies) {
+        CopyTurn::More => Nap::NONE,
+        CopyTurn::Nothing => Nap::UNTIL_THE_BELL,
+        CopyTurn::Failed => Nap::BEFORE_RETRY,
+    })
+}
+
+/// One migration's turn, and when it wants the next one.
+fn turn(models: &Models, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
     let swept = models.sweep_page(model);
     if !matches!(swept, Ok(Swept::Page | Swept::Nothing | Swept::Later(_)))
         && let Ok(status) = models.migration_status(Some(model))
@@ -98,10 +98,46 @@ fn turn(models: &Models, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> O
         on_change(&status);
     }
     match swept {
-        Ok(Swept::Page | Swept::Changed) => None,
-        Ok(Swept::Later(due)) => Some(due),
-        // It says itself when it wants to try again.
-        Ok(Swept::Nothing) | Err(_) => Some(Timestamp::MAX),
+        Ok(Swept::Page | Swept::Changed) => Nap::NONE,
+        Ok(Swept::Later(due)) => Nap {
+            until: due,
+            ..Nap::UNTIL_THE_BELL
+        },
+        Ok(Swept::Nothing) => Nap::UNTIL_THE_BELL,
+        Err(_) => Nap::BEFORE_RETRY,
+    }
+}
+
+/// How long the sweeper sleeps, unless the clock's bell rings: it does when a migration or a clearing begins, and when a
+/// copy note is stored.
+#[derive(Clone, Copy, Debug)]
+struct Nap {
+    /// Until the clock shows this time.
+    until: Timestamp,
+    /// So much real time at most.
+    longest: Duration,
+}
+
+impl Nap {
+    const UNTIL_THE_BELL: Nap = Nap {
+        until: Timestamp::MAX,
+        longest: Duration::MAX,
+    };
+    const BEFORE_RETRY: Nap = Nap {
+        until: Timestamp::MAX,
+        longest: RETRY,
+    };
+    const NONE: Nap = Nap {
+        until: Timestamp::MAX,
+        longest: Duration::ZERO,
+    };
+
+    /// Ends when the first of the two does.
+    fn min(self, other: Nap) -> Nap {
+        Nap {
+            until: self.until.min(other.until),
+            longest: self.longest.min(other.longest),
+        }
     }
 }
 
@@ -121,7 +157,7 @@ impl Models {
                 return Ok(status);
             }
             if let Swept::Later(due) = self.sweep_page(&model)? {
-                sleeper.sleep_until(due, NAP);
+                sleeper.sleep_until(due, WATCH);
             }
         }
     }
@@ -131,11 +167,15 @@ impl Models {
 mod tests {
     use super::*;
     use crate::models::{ApplyOptions, Nobody, StartOptions};
+    use std::sync::atomic::AtomicU64;
     use std::sync::mpsc::channel;
-    use trestle_api::PutItem;
+    use std::time::Instant;
+    use trestle_api::{GetItem, PutItem};
     use trestle_binding::{MigrationState, Rate};
     use trestle_engine::{Engine, Options};
+    use trestle_env::{Signal, SystemClock};
     use trestle_item::Item;
+    use trestle_store::MemoryStore;
 
     const NOTES: &str = r#"
         model = "notes"
@@ -146,6 +186,100 @@ mod tests {
         key = { pk = "n#{id}" }
         attributes = { id = "string" }
     "#;
+
+    /// Counts how often a thread goes to sleep on it.
+    #[derive(Debug, Default)]
+    struct CountingClock {
+        clock: SystemClock,
+        naps: AtomicU64,
+    }
+
+    impl Clock for CountingClock {
+        fn now(&self) -> Timestamp {
+            self.clock.now()
+        }
+
+        fn real_time_until(&self, deadline: Timestamp) -> Option<Duration> {
+            self.naps.fetch_add(1, Ordering::SeqCst);
+            self.clock.real_time_until(deadline)
+        }
+
+        fn signal(&self) -> &Signal {
+            self.clock.signal()
+        }
+    }
+
+    const COPIES: &str = r#"
+        [entity.tag]
+        table = "notes"
+        key = { pk = "t#{id}" }
+        attributes = { id = "string", text = "string" }
+        [entity.tag.copy.word]
+        from = "word"
+        with = { id = "id" }
+        attributes = { text = "text" }
+        in_step = "tag"
+        background = true
+        [entity.word]
+        table = "notes"
+        key = { pk = "w#{id}" }
+        attributes = { id = "string", text = "string" }
+        [access.tag]
+        get = "tag"
+        where = { id = "{id}" }
+    "#;
+
+    #[test]
+    fn while_nothing_is_written_the_sweeper_sleeps_and_a_copy_note_wakes_it() {
+        let clock = Arc::new(CountingClock::default());
+        let store = Arc::new(MemoryStore::new());
+        let engine = Engine::load(store, clock.clone(), Options::default()).unwrap();
+        let models = Arc::new(Models::read(engine.clone(), clock.clone()).unwrap());
+        let model = format!("{NOTES}{COPIES}")
+            .replace("key = [\"pk\"]", "key = [\"pk\"]\nentity_attribute = \"kind\"");
+        models
+            .apply(&model, ApplyOptions::default(), &mut Nobody)
+            .unwrap();
+        let put = |kind: &str, text: Option<&str>| {
+            let mut item = Item::from([("id", "a"), ("kind", kind)]);
+            if let Some(text) = text {
+                item.insert("text", text);
+            }
+            let put = PutItem {
+                table_name: "notes".to_owned(),
+                item,
+                ..PutItem::default()
+            };
+            engine.run(put).unwrap();
+        };
+        put("word", Some("old"));
+        put("tag", None);
+        let _sweeper = Sweeper::start(Arc::clone(&models), |_| {}).unwrap();
+        let asleep = || {
+            let naps = clock.naps.load(Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(400));
+            naps > 0 && clock.naps.load(Ordering::SeqCst) == naps
+        };
+        assert!(
+            (0..10).any(|_| asleep()),
+            "it wakes up while there is nothing to do"
+        );
+        put("word", Some("new"));
+        let copied = || {
+            let get = GetItem {
+                table_name: "notes".to_owned(),
+                key: Item::from([("pk", "t#a")]),
+                ..GetItem::default()
+            };
+            let row = engine.run(get).unwrap().item.unwrap();
+            row.get("text").and_then(|text| text.as_s()) == Some("new")
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !copied() {
+            assert!(Instant::now() < deadline, "the copy does not follow");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     #[test]
     fn every_state_is_told() {

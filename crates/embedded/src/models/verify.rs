@@ -96,6 +96,7 @@ fn models(
                     held.leftovers(),
                     &mut |rows| {
                         watcher.progress("rows of models", rows);
+                        Ok(())
                     },
                 )?;
                 facts.rows = audited.rows;

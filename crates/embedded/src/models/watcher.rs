@@ -1,5 +1,8 @@
 //! Somebody who watches while a model is applied.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trestle_api::Error;
 use trestle_binding::Step;
 
 /// Is told how far it is. Everything may be ignored.
@@ -9,6 +12,35 @@ pub trait Watcher {
 
     /// So many rows of a table have been looked at or written.
     fn rows(&mut self, doing: &'static str, table: &str, rows: u64);
+
+    /// Whether the work is to stop here. What is done stays done; the same call does the rest later.
+    fn stops(&self) -> bool {
+        false
+    }
+}
+
+/// Fails if the watcher stops the work.
+pub(crate) fn go_on(watcher: &dyn Watcher) -> Result<(), Error> {
+    match watcher.stops() {
+        true => Err(Error::internal(
+            "the work was stopped before its end; the same call does the rest",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Watches nothing, and stops the work when a flag is set.
+#[derive(Debug)]
+pub(crate) struct Until<'f>(pub(crate) &'f AtomicBool);
+
+impl Watcher for Until<'_> {
+    fn step(&mut self, _: &Step) {}
+
+    fn rows(&mut self, _: &'static str, _: &str, _: u64) {}
+
+    fn stops(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// Watches nothing.

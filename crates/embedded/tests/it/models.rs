@@ -2,6 +2,7 @@
 
 mod audit;
 mod background_copies;
+mod closing;
 mod constraints;
 mod counts;
 mod effects;

@@ -229,3 +229,21 @@ async fn many_receivers_share_the_messages_without_meeting() {
     all.sort_unstable();
     assert_eq!(all, (0..500).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn messages_that_a_busy_database_does_not_read_are_not_taken_for_gone() {
+    let (fixture, database) = Fixture::on_busy_database();
+    fixture.create("work", &[]).await;
+    for body in ["one", "two"] {
+        fixture.queues.send("work", body).await.unwrap();
+    }
+    let both = Receive {
+        max: 2,
+        ..Receive::default()
+    };
+    database.be(true);
+    let refused = fixture.queues.receive("work", both).await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::InternalError);
+    database.be(false);
+    assert_eq!(fixture.bodies("work").await.len(), 2);
+}

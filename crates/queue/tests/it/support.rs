@@ -1,9 +1,10 @@
 //! Queues under test.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use trestle_api::{Database, DescribeTable, Request, ResponseFuture};
+use trestle_api::{BatchGetItemOutput, Database, DescribeTable, Request, Response, ResponseFuture};
 use trestle_engine::{Engine, Options};
 use trestle_env::{Timestamp, VirtualClock};
 use trestle_queue::{Message, QueueAttributes, Queues, Receive, Settings};
@@ -117,4 +118,44 @@ pub(crate) fn attributes(pairs: &[(&str, &str)]) -> QueueAttributes {
 pub(crate) fn redrive(target: &str, receives_max: u32) -> String {
     let arn = Settings::default().arn(target);
     format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{receives_max}}}"#)
+}
+
+/// A database that never gets to the rows of a batch while it is busy.
+pub(crate) struct Busy {
+    engine: Engine,
+    is_busy: AtomicBool,
+}
+
+impl Database for Busy {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match request {
+            Request::BatchGetItem(batch) if self.is_busy.load(Ordering::SeqCst) => {
+                let undone = BatchGetItemOutput {
+                    unprocessed_keys: batch.request_items,
+                    ..BatchGetItemOutput::default()
+                };
+                Box::pin(std::future::ready(Ok(Response::from(undone))))
+            }
+            request => self.engine.execute(request),
+        }
+    }
+}
+
+impl Fixture {
+    /// On a database that can be too busy to read batches.
+    pub(crate) fn on_busy_database() -> (Self, Arc<Busy>) {
+        let mut fixture = Self::new();
+        let busy = Arc::new(Busy {
+            engine: fixture.engine.clone(),
+            is_busy: AtomicBool::new(false),
+        });
+        fixture.queues = Queues::new(busy.clone(), fixture.clock.clone(), Settings::default());
+        (fixture, busy)
+    }
+}
+
+impl Busy {
+    pub(crate) fn be(&self, busy: bool) {
+        self.is_busy.store(busy, Ordering::SeqCst);
+    }
 }

@@ -12,7 +12,7 @@ use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, SystemClock};
 use trestle_item::ScalarType;
 use trestle_remote::{AccessKey, Remote, Settings};
-use trestle_server::{Hooks, Server, TlsFiles};
+use trestle_server::{Hooks, KeyGrant, Server, TlsFiles};
 use trestle_store::MemoryStore;
 
 /// Ends when it is dropped.
@@ -51,7 +51,7 @@ impl Own {
         std::fs::write(&files.certificate, made.cert.pem()).unwrap();
         std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
         Own::with(trestle_server::Settings {
-            access_keys: vec![ada()],
+            access_keys: vec![KeyGrant::everything(ada())],
             tls: Some(files),
             ..trestle_server::Settings::default()
         })

@@ -3,6 +3,7 @@
 use super::*;
 use hyper::Request;
 use trestle_env::{Timestamp, VirtualClock};
+use trestle_sigv4::{AccessKey, sha256};
 
 const SIGNED_AT_S: u64 = 1_794_729_600; // 20261115T080000Z
 const BODY: &[u8] = br#"{"Limit":10}"#;
@@ -33,7 +34,13 @@ fn verifier_at(epoch_s: u64) -> Verifier {
         secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
     };
     let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(epoch_s)));
-    Verifier::new(&[key], clock).unwrap()
+    Verifier::new(&[KeyGrant::everything(key)], clock).unwrap()
+}
+
+impl Verifier {
+    fn verify(&self, head: &Parts, body: &[u8]) -> Result<(), Error> {
+        self.examine(head)?.verify(head, &sha256(body))
+    }
 }
 
 fn request(uri: &str, headers: &[(&str, &str)]) -> Parts {

@@ -1,14 +1,14 @@
 //! What migrations do, for Prometheus.
 
 use super::render::Page;
-use crate::migrations::MigrationFigures;
+use trestle_admin::MigrationStatus;
 
 /// One figure of a migration: its name, its kind, its help, and how to read it.
 type Figure = (
     &'static str,
     &'static str,
     &'static str,
-    fn(&MigrationFigures) -> u64,
+    fn(&MigrationStatus) -> u64,
 );
 
 const FIGURES: [Figure; 4] = [
@@ -25,7 +25,7 @@ const FIGURES: [Figure; 4] = [
         |m| m.rows_remaining,
     ),
     ("migration_rows_stuck", "gauge", "Rows that cannot move.", |m| {
-        m.rows_stuck
+        m.stuck.rows
     }),
     (
         "migration_double_reads_total",
@@ -36,7 +36,7 @@ const FIGURES: [Figure; 4] = [
 ];
 
 /// The page of all migrations; empty without any.
-pub(crate) fn render(migrations: &[MigrationFigures]) -> String {
+pub(crate) fn render(migrations: &[MigrationStatus]) -> String {
     let mut page = Page::default();
     if migrations.is_empty() {
         return page.0;
@@ -52,7 +52,8 @@ pub(crate) fn render(migrations: &[MigrationFigures]) -> String {
         "gauge",
         "1 for the state a migration is in: planned, dual, sweeping, verifying, verified, done, rolling-back, rolled-back.",
     );
-    for MigrationFigures { model, state, .. } in migrations {
+    for MigrationStatus { model, state, .. } in migrations {
+        let state = state.as_str();
         page.line(
             "migration_state",
             &format!("model=\"{model}\",state=\"{state}\""),
@@ -68,14 +69,14 @@ mod tests {
 
     #[test]
     fn a_migration_has_its_figures_and_its_state() {
-        let page = render(&[MigrationFigures {
-            model: "shop".to_owned(),
-            state: "sweeping",
-            rows_moved: 7,
-            rows_remaining: 3,
-            rows_stuck: 1,
-            double_reads: 9,
-        }]);
+        let status = serde_json::json!({
+            "model": "shop", "state": "sweeping", "paused": false, "held_up": true, "from_version": 1, "to_version": 2,
+            "rolled_back_as": null, "rate": 2000, "finishes_by_itself": false, "done": 0.7, "rows_moved": 7,
+            "rows_remaining": 3, "rows_per_second": null, "seconds_left": null, "double_reads": 9,
+            "stuck": { "rows": 1, "shown": [] }, "error": null, "tables": [], "planned": "", "started": null,
+            "changed": "", "next": "",
+        });
+        let page = render(&[serde_json::from_value(status).unwrap()]);
         for line in [
             r#"trestle_migration_rows_moved_total{model="shop"} 7"#,
             r#"trestle_migration_rows_remaining{model="shop"} 3"#,

@@ -113,7 +113,7 @@ impl Page {
         );
     }
 
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+    pub(super) fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
         self.head(name, kind, help);
         let _ = writeln!(self.0, "trestle_{name} {value}");
     }

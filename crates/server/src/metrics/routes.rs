@@ -1,7 +1,7 @@
 //! What routes do, for Prometheus.
 
 use super::render::Page;
-use trestle_events::{RouteState, RouteStatus};
+use trestle_admin::{RouteState, RouteStatus};
 
 /// One figure of a route: its name, its kind, its help, and how to read it, if it is known.
 type Figure = (

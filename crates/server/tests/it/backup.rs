@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use trestle_env::Timestamp;
-use trestle_server::{AccessKey, BackupSource};
+use trestle_server::{AccessKey, BackupSource, KeyGrant};
 use trestle_sigv4::Signer;
 
 const PATH: &str = "/_trestle/backup";
+const REQUEST: &str =
+    "POST /_trestle/backup HTTP/1.1\r\nHost: localhost\r\nX-Trestle-Admin: 1\r\nContent-Length: 0\r\n\r\n";
 const SIGNED_AT_S: u64 = 1_794_729_600;
 
 /// Writes so many pieces, then succeeds or not.
@@ -45,7 +47,7 @@ impl BackupSource for Pieces {
     }
 }
 
-fn sign_get(key: AccessKey, now: Timestamp) -> Vec<(&'static str, String)> {
+fn sign(key: AccessKey, now: Timestamp) -> Vec<(&'static str, String)> {
     let signer = Signer {
         key,
         session_token: None,
@@ -53,7 +55,7 @@ fn sign_get(key: AccessKey, now: Timestamp) -> Vec<(&'static str, String)> {
         service: "dynamodb".to_owned(),
     };
     signer
-        .sign(("GET", PATH), "localhost:8000", &[], b"", now)
+        .sign(("POST", PATH), "localhost:8000", &[], b"", now)
         .unwrap()
 }
 
@@ -66,7 +68,7 @@ fn key() -> AccessKey {
 
 /// The answer's head and body, read until the connection ends.
 fn download(server: &TestServer, headers: &[(&str, &str)]) -> (String, Vec<u8>) {
-    let mut request = format!("GET {PATH} HTTP/1.0\r\nHost: localhost:8000\r\n");
+    let mut request = format!("POST {PATH} HTTP/1.0\r\nHost: localhost:8000\r\nX-Trestle-Admin: 1\r\n");
     for (name, value) in headers {
         request += &format!("{name}: {value}\r\n");
     }
@@ -100,7 +102,7 @@ fn a_backup_is_sent_as_it_is_written() {
 #[test]
 fn a_server_without_backups_says_so() {
     let server = TestServer::start();
-    assert_eq!(server.connect().get(PATH).status, 404);
+    assert_eq!(server.connect().administer("backup", "").status, 404);
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn a_backup_that_fails_breaks_the_answer_off() {
     });
     let server = TestServer::backing_up(source, |_| {});
     let mut client = server.connect();
-    client.write(format!("GET {PATH} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    client.write(REQUEST);
     let answer = client.rest();
     assert!(answer.starts_with(b"HTTP/1.1 200"));
     assert!(
@@ -126,16 +128,20 @@ fn one_backup_at_a_time_and_a_client_that_leaves_frees_the_seat() {
     let source = Pieces::of(100_000);
     let server = TestServer::backing_up(source.clone(), |_| {});
     let mut first = server.connect();
-    first.write(format!("GET {PATH} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    first.write(REQUEST);
     wait_until("it has begun", || source.written.load(Ordering::SeqCst) > 0);
-    let second = server.connect().get(PATH);
+    let second = server.connect().administer("backup", "");
     assert_eq!(second.status, 409);
-    assert!(second.text().contains("Another backup is running"));
+    assert!(second.text().contains("another backup is running"));
     // Others are served meanwhile.
     assert_eq!(server.call("ListTables", "{}").status, 200);
     drop(first);
     wait_until("the first has ended", || source.ended.load(Ordering::SeqCst) == 1);
-    wait_until("the seat is free", || server.connect().head_status(PATH) == 200);
+    wait_until("the seat is free", || {
+        let mut client = server.connect();
+        client.write(REQUEST);
+        client.head_status() == 200
+    });
 }
 
 #[test]
@@ -145,7 +151,7 @@ fn a_client_that_takes_nothing_is_given_up() {
         settings.limits.body_read = Duration::from_millis(200);
     });
     let mut client = server.connect();
-    client.write(format!("GET {PATH} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    client.write(REQUEST);
     wait_until("it is given up", || source.ended.load(Ordering::SeqCst) == 1);
 }
 
@@ -171,9 +177,9 @@ fn a_backup_outlasts_the_idle_time() {
 #[test]
 fn with_access_keys_only_a_signed_request_gets_a_backup() {
     let server = TestServer::backing_up_at(SIGNED_AT_S, Pieces::of(1), |settings| {
-        settings.access_keys = vec![key()];
+        settings.access_keys = vec![KeyGrant::everything(key())];
     });
-    let refused = server.connect().get(PATH);
+    let refused = server.connect().administer("backup", "");
     assert_eq!(refused.status, 400);
     assert!(
         refused.text().contains("MissingAuthenticationToken"),
@@ -182,7 +188,7 @@ fn with_access_keys_only_a_signed_request_gets_a_backup() {
     );
 
     let now = Timestamp::from_secs(SIGNED_AT_S);
-    let signed = sign_get(key(), now);
+    let signed = sign(key(), now);
     let headers: Vec<(&str, &str)> = signed
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
@@ -195,7 +201,7 @@ fn with_access_keys_only_a_signed_request_gets_a_backup() {
         secret: "guessed".to_owned(),
         ..key()
     };
-    let signed = sign_get(stranger, now);
+    let signed = sign(stranger, now);
     let headers: Vec<(&str, &str)> = signed
         .iter()
         .map(|(name, value)| (*name, value.as_str()))

@@ -69,6 +69,12 @@ impl Client {
         self.send("GET", path, &[], b"")
     }
 
+    /// A call of the administration.
+    pub(crate) fn administer(&mut self, name: &str, body: &str) -> Response {
+        let headers = [("X-Trestle-Admin", "1")];
+        self.send("POST", &format!("/_trestle/{name}"), &headers, body.as_bytes())
+    }
+
     /// Runs an operation of DynamoDB.
     pub(crate) fn call(&mut self, operation: &str, body: &[u8]) -> Response {
         self.call_with(operation, &[], body)
@@ -144,9 +150,8 @@ impl Client {
         all
     }
 
-    /// The status of a request whose answer is not read.
-    pub(crate) fn head_status(&mut self, path: &str) -> u16 {
-        self.write(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    /// The status of the next answer, whose body is not read.
+    pub(crate) fn head_status(&mut self) -> u16 {
         self.read_head().status
     }
 

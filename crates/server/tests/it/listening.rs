@@ -1,7 +1,7 @@
 //! Where a server listens, and where it refuses to.
 
 use crate::test_server::{TestServer, refused};
-use trestle_server::{AccessKey, StartError};
+use trestle_server::{AccessKey, KeyGrant, StartError};
 
 #[test]
 fn an_address_that_others_can_reach_needs_keys_or_consent() {
@@ -24,10 +24,10 @@ fn an_address_that_others_can_reach_needs_keys_or_consent() {
 
     TestServer::with(|settings| {
         settings.host = "0.0.0.0".to_owned();
-        settings.access_keys = vec![AccessKey {
+        settings.access_keys = vec![KeyGrant::everything(AccessKey {
             id: "id".to_owned(),
             secret: "secret".to_owned(),
-        }];
+        })];
     });
 }
 

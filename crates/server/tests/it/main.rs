@@ -13,6 +13,7 @@ mod listening;
 mod metrics;
 mod protocol;
 mod queues;
+mod roles;
 mod shutdown;
 mod signatures;
 mod test_server;

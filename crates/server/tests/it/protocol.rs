@@ -34,7 +34,7 @@ fn a_connection_serves_many_requests_also_pipelined() {
     for _ in 0..3 {
         assert_eq!(client.call("ListTables", b"{}").status, 200);
     }
-    let request = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\
+    let request = "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\
         Content-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}";
     client.write(request.repeat(3));
     for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Response};
 use crate::test_server::TestServer;
-use trestle_server::AccessKey;
+use trestle_server::{AccessKey, KeyGrant};
 
 fn call(client: &mut Client, operation: &str, body: &str) -> Response {
     call_at(client, "/", operation, body)
@@ -13,7 +13,7 @@ fn call_at(client: &mut Client, path: &str, operation: &str, body: &str) -> Resp
     let headers = [
         ("X-Amz-Target", target.as_str()),
         ("Content-Type", "application/x-amz-json-1.0"),
-        ("Host", "queues.example:9999"),
+        ("Host", "queues.localhost:9999"),
     ];
     client.send("POST", path, &headers, body.as_bytes())
 }
@@ -33,7 +33,7 @@ fn a_queues_url_begins_where_the_client_reached_the_server() {
     let server = TestServer::start();
     let mut client = server.connect();
     let made = call(&mut client, "CreateQueue", r#"{"QueueName":"work"}"#);
-    let url = r#"{"QueueUrl":"http://queues.example:9999/000000000000/work"}"#;
+    let url = r#"{"QueueUrl":"http://queues.localhost:9999/000000000000/work"}"#;
     assert_eq!((made.status, made.text()), (200, url));
     assert_eq!(made.header("content-type"), "application/x-amz-json-1.0");
     assert!(!made.header("x-amz-crc32").is_empty());
@@ -120,10 +120,10 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
 fn requests_are_signed_for_sqs() {
     const SIGNED_AT_S: u64 = 1_794_729_600;
     let server = TestServer::at(SIGNED_AT_S, |settings| {
-        settings.access_keys = vec![AccessKey {
+        settings.access_keys = vec![KeyGrant::everything(AccessKey {
             id: "AKIDEXAMPLE".to_owned(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
-        }];
+        })];
     });
     let signed = |service: &str, signature: &str| {
         let authorization = format!(

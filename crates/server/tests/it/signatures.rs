@@ -2,7 +2,7 @@
 
 use crate::client::Response;
 use crate::test_server::TestServer;
-use trestle_server::AccessKey;
+use trestle_server::{AccessKey, KeyGrant};
 
 const SIGNED_AT_S: u64 = 1_794_729_600;
 const HEADERS: [(&str, &str); 3] = [
@@ -23,10 +23,10 @@ fn guarded_server() -> TestServer {
 
 fn guarded_server_at(epoch_s: u64) -> TestServer {
     TestServer::at(epoch_s, |settings| {
-        settings.access_keys = vec![AccessKey {
+        settings.access_keys = vec![KeyGrant::everything(AccessKey {
             id: "AKIDEXAMPLE".to_owned(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
-        }];
+        })];
     })
 }
 
@@ -90,7 +90,7 @@ fn the_clock_is_not_moved_without_a_signature() {
     let server = guarded_server();
     let answer = server
         .connect()
-        .send("POST", "/_trestle/clock", &[], br#"{"advance_seconds": 901}"#);
+        .administer("move-clock", r#"{"advance_seconds": 901}"#);
     assert_eq!(refusal(&answer), "MissingAuthenticationTokenException");
     assert_eq!(
         server.connect().call_with("ListTables", &HEADERS, BODY).status,

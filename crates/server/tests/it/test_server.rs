@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
+use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, move_clock, read_clock};
 use trestle_embedded::{Embedded, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped};
@@ -116,6 +117,23 @@ pub(crate) fn refused(change: impl FnOnce(&mut Settings)) -> StartError {
     }
 }
 
+/// Moves the clock, and does nothing else.
+struct ClockAdministration(Option<Arc<VirtualClock>>);
+
+impl Administration for ClockAdministration {
+    fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
+        let clock = self.0.as_deref();
+        match call {
+            AdminCall::ReadClock(_) => read_clock(clock).map(AdminAnswer::ReadClock),
+            AdminCall::MoveClock(wanted) => move_clock(clock, wanted).map(AdminAnswer::MoveClock),
+            other => Err(AdminError::not_found(format!(
+                "{} is not for this test",
+                other.info().name
+            ))),
+        }
+    }
+}
+
 fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings {
         port: 0,
@@ -138,7 +156,7 @@ fn bind(
     if let Some(clock) = &movable_clock {
         hooks.clock = Arc::clone(clock) as Arc<dyn Clock>;
     }
-    hooks.movable_clock = movable_clock;
+    hooks.administration = Some(Arc::new(ClockAdministration(movable_clock)));
     let store = Arc::new(MemoryStore::new());
     let db = Embedded::on(store, Arc::clone(&hooks.clock), Options::default()).unwrap();
     hooks.queues = Some(db.queues().clone());

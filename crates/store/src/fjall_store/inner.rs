@@ -24,7 +24,7 @@ use super::second_names;
 use super::snapshot::FjallSnapshot;
 use super::synced_note::SyncedNote;
 use super::trouble::Trouble;
-use crate::{Access, Batch, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
+use crate::{Batch, DirectoryAccess, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -124,7 +124,7 @@ impl Inner {
     }
 
     pub(super) fn commit(&self, batch: Batch) -> Result<()> {
-        if self.settings.access == Access::ReadOnly {
+        if self.settings.access == DirectoryAccess::ReadOnly {
             let message = "the data directory was opened to be read only";
             return Err(StoreError::new(ErrorKind::Invalid, message));
         }

@@ -1,7 +1,7 @@
 //! A directory that is read and left as it is.
 //!
 //! The engine cannot open without writing: it takes a lock, cuts journals and removes what it no longer needs. So for
-//! [`Access::ReadOnly`](crate::Access::ReadOnly) it opens a shadow: a temporary directory with copies of the small files and of
+//! [`DirectoryAccess::ReadOnly`](crate::DirectoryAccess::ReadOnly) it opens a shadow: a temporary directory with copies of the small files and of
 //! the journals, and symbolic links to the tables, which are never changed once they are written. What the engine does happens
 //! there, and goes with it.
 

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
-use trestle_store::{Access, ErrorKind, FileCheck, FjallStore, Settings, Space, Store};
+use trestle_store::{DirectoryAccess, ErrorKind, FileCheck, FjallStore, Settings, Space, Store};
 
 fn read_only() -> Settings {
     Settings {
-        access: Access::ReadOnly,
+        access: DirectoryAccess::ReadOnly,
         file_check: FileCheck::Everything,
         ..fsync()
     }

@@ -99,7 +99,7 @@ fn next_call<'a>(
         let is_full = call.entries.len() == ENTRIES_MAX || bytes + more > CALL_BYTES_MAX;
         // What is too large for any call goes alone, so that the service can say so.
         if is_full && !call.entries.is_empty() {
-            return (call, deliveries.get(index..).unwrap_or_default());
+            return (call, deliveries.split_at(index).1);
         }
         bytes += more;
         call.deliveries.push(delivery);

@@ -42,6 +42,29 @@ async fn records_are_lines_on_standard_input() {
 }
 
 #[tokio::test]
+async fn a_program_gets_the_variables_of_its_route_and_none_that_may_be_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = open(json!({
+        "command": ["sh", "-c", "env > seen"],
+        "directory": folder.path(),
+        "environment": {"KIND": "order", "TOKEN": {"env": "HOOK_SECRET"}},
+    }));
+    assert_eq!(target.deliver(&batch(1)).await, Outcome::Done);
+    let seen = std::fs::read_to_string(folder.path().join("seen")).unwrap();
+    for line in [
+        "KIND=order",
+        "TOKEN=whsec",
+        "TRESTLE_ROUTE=r",
+        "TRESTLE_RECORDS=1",
+    ] {
+        assert!(seen.lines().any(|seen| seen == line), "{line}: {seen}");
+    }
+    // Cargo gives tests many variables of its own.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(!seen.contains("CARGO_MANIFEST_DIR"), "{seen}");
+}
+
+#[tokio::test]
 async fn the_status_decides() {
     assert_eq!(outcome_of("exit 0").await, Outcome::Done);
     assert_eq!(

@@ -4,7 +4,7 @@ use crate::batches::{surroundings, try_open};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trestle_env::SystemClock;
-use trestle_targets::{Fault, Surroundings};
+use trestle_targets::{Fault, Surroundings, Trust};
 
 fn faults(destination: Value) -> Vec<String> {
     let faults = try_open(destination, &surroundings()).err().unwrap();
@@ -95,4 +95,67 @@ fn a_file_of_certificates_must_hold_some() {
             "webhook: the file {path} cannot be used: it holds no certificate"
         )]
     );
+}
+
+/// What a route that came over the network is refused.
+fn distrusted(destination: Value) -> Vec<String> {
+    let distrusted = surroundings().trusting(Trust::NONE);
+    let faults = try_open(destination, &distrusted).err().unwrap_or_default();
+    faults.iter().map(Fault::to_string).collect()
+}
+
+#[test]
+fn a_route_that_is_not_trusted_runs_nothing_and_reads_nothing() {
+    for (destination, at) in [
+        (json!({"command": ["true"]}), "command: "),
+        (
+            json!({"webhook": "http://203.0.112.9/", "secret": {"env": "HOOK_SECRET"}}),
+            "secret: ",
+        ),
+        (
+            json!({"webhook": "http://203.0.112.9/", "headers": {"X-Key": {"file": "/etc/hostname"}}}),
+            "headers.X-Key: ",
+        ),
+        (
+            json!({"webhook": "http://203.0.112.9/", "ca_file": "/etc/hostname"}),
+            "ca_file: ",
+        ),
+    ] {
+        let faults = distrusted(destination.clone());
+        assert_eq!(faults.len(), 1, "{destination}: {faults:?}");
+        assert!(
+            faults[0].starts_with(at) && faults[0].contains("--allow-command-routes"),
+            "{faults:?}"
+        );
+    }
+    assert_eq!(
+        distrusted(json!({"webhook": "http://203.0.112.9/", "headers": {"X-Kind": "order"}})),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_route_that_is_not_trusted_does_not_reach_into_the_own_network() {
+    for (setting, destination) in [
+        ("webhook", json!({"webhook": "http://127.0.0.1:9000/hook"})),
+        ("webhook", json!({"webhook": "http://localhost:9000/hook"})),
+        ("webhook", json!({"webhook": "http://[::1]:9000/hook"})),
+        (
+            "webhook",
+            json!({"webhook": "http://169.254.169.254/latest/meta-data"}),
+        ),
+        ("webhook", json!({"webhook": "http://10.1.2.3/hook"})),
+        ("sqs", json!({"sqs": "http://127.0.0.1:8000/000000000000/orders"})),
+        (
+            "event_bridge.endpoint",
+            json!({"event_bridge": {"endpoint": "http://192.168.0.1", "source": "shop"}}),
+        ),
+    ] {
+        let faults = distrusted(destination.clone());
+        assert_eq!(faults.len(), 1, "{destination}: {faults:?}");
+        assert!(
+            faults[0].starts_with(&format!("{setting}: ")) && faults[0].contains("--allow-private-webhooks"),
+            "{faults:?}"
+        );
+    }
 }

@@ -10,7 +10,7 @@ use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::Outcome;
 use trestle_queue::{QueueAttributes, Queues, Receive};
-use trestle_server::{AccessKey, Hooks, Server, Settings};
+use trestle_server::{AccessKey, Hooks, KeyGrant, Server, Settings};
 use trestle_store::MemoryStore;
 
 /// Runs a test beside a server with one queue, `changes`, for whom knows the secret.
@@ -38,10 +38,10 @@ async fn beside_a_server<F: Future<Output = ()>>(secret: &str, test: impl FnOnce
     };
     let settings = Settings {
         port: 0,
-        access_keys: vec![AccessKey {
+        access_keys: vec![KeyGrant::everything(AccessKey {
             id: "AKIDEXAMPLE".to_owned(),
             secret: secret.to_owned(),
-        }],
+        })],
         ..Settings::default()
     };
     let server = Server::bind(&settings, Arc::new(engine), hooks).await.unwrap();

@@ -12,6 +12,7 @@ mod crash;
 mod damage;
 mod derived;
 mod failing_disk;
+mod floods;
 mod linearizable;
 mod migrations;
 mod models;

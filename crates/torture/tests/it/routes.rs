@@ -26,7 +26,7 @@ starting_position = "trim-horizon"
 [route.log]
 table = "things"
 input = '{"pk": <keys.pk>, "n": <new.n>}'
-target = { command = ["sh", "-c", 'while read -r line; do echo "$line" >> "$LOG"; done'] }
+target = { command = ["sh", "-c", 'while read -r line; do echo "$line" >> "$LOG"; done'], environment = { LOG = { env = "LOG" } } }
 parallelization_factor = 3
 starting_position = "trim-horizon"
 "#;

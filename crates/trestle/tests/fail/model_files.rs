@@ -12,4 +12,8 @@ mod no_path {
     trestle::model!(shop);
 }
 
+mod large_default {
+    trestle::model!("./large_default.toml");
+}
+
 fn main() {}

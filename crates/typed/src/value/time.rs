@@ -50,10 +50,9 @@ impl Timestamp {
         &self.0
     }
 
-    /// The moment to the millisecond, to calculate with.
+    /// The moment to the millisecond, to calculate with. One before 1970 is 1970: there the clock begins.
     #[must_use]
     pub fn moment(&self) -> trestle_env::Timestamp {
-        // What is no moment did not become a timestamp.
         trestle_env::parse_iso_8601(&self.0).unwrap_or_default()
     }
 }
@@ -147,6 +146,8 @@ mod tests {
         assert_eq!(kept.to_value(), AttributeValue::from("2019-12-30T19:32:14Z"));
         assert_eq!(Timestamp::from_millis(1).as_str(), "1970-01-01T00:00:00.001Z");
         assert_eq!(kept.moment().as_millis(), 1_577_734_334_000);
+        let early = Timestamp::parse("1950-01-01T00:00:00Z").unwrap();
+        assert_eq!(early.moment().as_millis(), 0, "the clock begins in 1970");
         assert_eq!(
             Timestamp::from_millis(1_600_000_000_250).moment().as_millis(),
             1_600_000_000_250

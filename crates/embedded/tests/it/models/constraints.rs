@@ -1,9 +1,10 @@
 //! Effects that come and go: rows of an effect that was dropped are removed, and it can be added again.
 
-use crate::models::support::{FILL, PLAIN, TestDb, empty, text};
+use crate::models::support::{DRY_FILL, FILL, PLAIN, TestDb, empty, text};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use trestle_binding::Outcome;
+use trestle_embedded::{Nobody, PlanOptions};
 
 /// A model of documents with some of its effects.
 fn model(head: bool, unique: bool, index_key: &str) -> String {
@@ -100,10 +101,31 @@ fn what_is_left_of_a_dropped_effect_is_to_do_and_no_fault() {
     let facts = models
         .db()
         .models()
-        .repair(&Default::default(), &mut trestle_embedded::Nobody)
+        .repair(&Default::default(), &mut Nobody)
         .unwrap();
     assert!(facts.is_clean(), "{facts}");
     assert_eq!(facts.models[0].facts.to_do.rows_to_clear, 21, "{facts}");
+}
+
+#[test]
+fn a_dry_run_and_a_plan_remove_nothing_and_take_no_leftover_for_a_row_that_does_not_fit() {
+    let models = empty();
+    models.apply(&model(true, true, "{title}"));
+    write(&models, 0..20);
+    models.apply(&model(false, false, "{title}"));
+    let kept = || (of_kind(&models, "doc.head"), of_kind(&models, "doc.unique.title"));
+    assert_eq!(kept(), (1, 20));
+    let dry = models.try_apply(&model(false, false, "title-{title}"), DRY_FILL);
+    assert_eq!(dry.outcome, Outcome::Planned, "{dry}");
+    let moved = model(false, false, "{title}").replace("doc#", "document#");
+    let options = PlanOptions {
+        dry_run: true,
+        ..PlanOptions::default()
+    };
+    let db = models.db();
+    let plan = db.models().plan_migration(&moved, options, &mut Nobody).unwrap();
+    assert!(!plan.is_refused(), "{}", plan.report);
+    assert_eq!(kept(), (1, 20));
 }
 
 #[test]

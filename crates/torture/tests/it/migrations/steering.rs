@@ -3,7 +3,7 @@
 use super::knowledge::Understood;
 use super::layout::Layout;
 use super::writer::Shared;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ pub(super) fn sweep_alone(directory: &Path) -> Child {
 
 /// How the migration is doing; null without one.
 pub(super) fn status(client: &mut Client) -> Option<Value> {
-    let mut answer = client.get("/_trestle/migrations").ok()?;
+    let mut answer = client.administer("list-migrations", &json!({})).ok()?;
     assert_eq!(answer.status, 200, "{}", answer.body);
     let migration = answer.body["migrations"].get_mut(0);
     Some(migration.map_or(Value::Null, Value::take))
@@ -59,7 +59,11 @@ pub(super) fn status(client: &mut Client) -> Option<Value> {
 impl Steering<'_> {
     /// Finds out what is in effect, as somebody who was not there.
     pub(super) fn find_out(&self, client: &mut Client) -> Option<Value> {
-        let text = client.get("/_trestle/models?name=depots").ok()?.body;
+        let model = client
+            .administer("read-model", &json!({"name": "depots"}))
+            .ok()?
+            .body;
+        let text = &model["text"];
         let layouts = [Layout::ByDepot, Layout::ByCustomer];
         let in_effect = layouts
             .into_iter()

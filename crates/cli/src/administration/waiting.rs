@@ -9,7 +9,7 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Does the work; meanwhile a terminal shows for how long.
-pub(crate) fn shown<T>(endpoint: &str, work: impl FnOnce() -> T) -> T {
+pub(super) fn shown<T>(endpoint: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
     }

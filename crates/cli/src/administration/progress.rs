@@ -9,13 +9,13 @@ use trestle_embedded::Watcher;
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Steps as lines, rows as a counter on a terminal.
-pub(crate) struct Progress {
+pub(super) struct Progress {
     shows_rows: bool,
     last_shown: Instant,
 }
 
 impl Progress {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Progress {
             shows_rows: io::stderr().is_terminal(),
             last_shown: Instant::now(),
@@ -23,7 +23,7 @@ impl Progress {
     }
 
     /// Leaves the line to others.
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&self) {
         if self.shows_rows {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }

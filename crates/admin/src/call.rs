@@ -1,0 +1,182 @@
+//! The table of calls, and what is generated from it.
+
+use crate::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use trestle_binding::{MigrationPlan, MigrationStatus, RepairReport, Report};
+use trestle_events::Replayed;
+
+/// What is known of a call besides its request and its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallInfo {
+    /// Its name: the last part of its path.
+    pub name: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+}
+
+/// A request that knows its answer's type.
+pub trait Call: Serialize + DeserializeOwned {
+    /// What it answers.
+    type Answer: Serialize + DeserializeOwned;
+    /// What is known of it.
+    const INFO: CallInfo;
+
+    /// This request as one of all calls.
+    fn into_call(self) -> AdminCall;
+
+    /// The answer out of all answers; `None` if it belongs to another call.
+    fn from_answer(answer: AdminAnswer) -> Option<Self::Answer>;
+}
+
+macro_rules! calls {
+    ($($request:ident -> $answer:ty, $name:literal, $summary:literal;)*) => {
+        /// Any call.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum AdminCall {
+            $(#[doc = $summary] $request($request),)*
+        }
+
+        /// The answer to any call, under the name of the call.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum AdminAnswer {
+            $(#[doc = concat!("The answer to [`", stringify!($request), "`].")] $request($answer),)*
+        }
+
+        impl AdminCall {
+            /// All calls, in the order of the documentation.
+            pub const ALL: &'static [CallInfo] = &[$(<$request as Call>::INFO,)*];
+
+            /// What is known of this call.
+            #[must_use]
+            pub fn info(&self) -> CallInfo {
+                match self {
+                    $(AdminCall::$request(_) => <$request as Call>::INFO,)*
+                }
+            }
+
+            /// The call of a name, with its request in JSON; an empty one is `{}`.
+            pub fn from_json(name: &str, body: &[u8]) -> Result<Self, AdminError> {
+                let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
+                match name {
+                    $($name => read::<$request>(body).map(AdminCall::$request),)*
+                    _ => Err(unknown(name)),
+                }
+            }
+
+            pub(crate) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+                match self {
+                    $(AdminCall::$request(request) => serde_json::to_vec(request),)*
+                }
+            }
+
+            pub(crate) fn answer_from_json(&self, body: &[u8]) -> serde_json::Result<AdminAnswer> {
+                match self {
+                    $(AdminCall::$request(_) => serde_json::from_slice(body).map(AdminAnswer::$request),)*
+                }
+            }
+        }
+
+        impl AdminAnswer {
+            /// The answer in JSON.
+            pub fn to_json(&self) -> Result<Vec<u8>, AdminError> {
+                let json = match self {
+                    $(AdminAnswer::$request(answer) => serde_json::to_vec(answer),)*
+                };
+                json.map_err(AdminError::failed)
+            }
+        }
+
+        $(impl Call for $request {
+            type Answer = $answer;
+            const INFO: CallInfo = CallInfo { name: $name, summary: $summary };
+
+            fn into_call(self) -> AdminCall {
+                AdminCall::$request(self)
+            }
+
+            fn from_answer(answer: AdminAnswer) -> Option<$answer> {
+                match answer {
+                    AdminAnswer::$request(answer) => Some(answer),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+calls! {
+    ListModels -> ModelList, "list-models", "Which models are stored with the data.";
+    ReadModel -> ModelText, "read-model", "The text of a model.";
+    ApplyModel -> Report, "apply-model", "Makes the database what a model says, and enforces it from then on.";
+    RepairModels -> RepairReport, "repair-models", "Brings derived rows back in line with the rows they are derived from.";
+    RemoveModel -> ModelRemoved, "remove-model", "Forgets a model. Its tables and rows stay.";
+    ListMigrations -> MigrationList, "list-migrations", "How migrations are doing.";
+    PlanMigration -> MigrationPlan, "plan-migration", "Says what a migration to other keys would do.";
+    StartMigration -> MigrationPlan, "start-migration", "Starts a migration: the new version takes effect, and rows move.";
+    PauseMigration -> MigrationStatus, "pause-migration", "Lets the sweep of a migration stand still.";
+    ResumeMigration -> MigrationStatus, "resume-migration", "Lets the sweep of a migration go on.";
+    FinishMigration -> MigrationStatus, "finish-migration", "Ends a migration that is verified.";
+    RollBackMigration -> RolledBack, "roll-back-migration", "Goes back to the version before.";
+    ListRoutes -> RouteList, "list-routes", "How the routes are doing.";
+    ReadRoutes -> RouteFileText, "read-routes", "The route file that was applied.";
+    ApplyRoutes -> RouteList, "apply-routes", "Lets a route file take the place of the one applied before.";
+    ListDeadLetters -> DeadLetterList, "list-dead-letters", "A page of the changes that routes gave up.";
+    ReadDeadLetter -> Value, "read-dead-letter", "One dead letter, whole.";
+    ReplayDeadLetters -> Replayed, "replay-dead-letters", "Tries dead letters again.";
+    DropDeadLetters -> DeadLettersDropped, "drop-dead-letters", "Forgets dead letters for good.";
+    ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
+    MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, AdminError> {
+    serde_json::from_slice(body)
+        .map_err(|error| AdminError::invalid(format!("the request is not what the call takes: {error}")))
+}
+
+fn unknown(name: &str) -> AdminError {
+    let names: Vec<&str> = AdminCall::ALL.iter().map(|info| info.name).collect();
+    AdminError::not_found(format!(
+        "there is no call `{name}`; there is {}",
+        names.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_survives_the_way_over_the_wire() {
+        let call = ApplyModel {
+            text: "model = \"shop\"".to_owned(),
+            fill: true,
+            ..ApplyModel::default()
+        }
+        .into_call();
+        let json = call.to_json().unwrap();
+        assert_eq!(AdminCall::from_json("apply-model", &json).unwrap(), call);
+        assert_eq!(
+            AdminCall::from_json("list-models", b"").unwrap(),
+            ListModels {}.into_call()
+        );
+    }
+
+    #[test]
+    fn a_misspelt_member_or_call_is_named() {
+        let refused = AdminCall::from_json("apply-model", br#"{"text": "", "dryrun": true}"#).unwrap_err();
+        assert_eq!(refused.code, AdminErrorCode::Invalid);
+        assert!(refused.message.contains("`dryrun`"), "{refused}");
+        let refused = AdminCall::from_json("apply-models", b"").unwrap_err();
+        assert_eq!(refused.code, AdminErrorCode::NotFound);
+        assert!(refused.message.contains("`apply-models`"), "{refused}");
+        assert!(refused.message.contains("apply-model, "), "{refused}");
+    }
+
+    #[test]
+    fn every_call_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = AdminCall::ALL.iter().map(|info| info.name).collect();
+        assert_eq!(names.len(), AdminCall::ALL.len());
+    }
+}

@@ -1,0 +1,37 @@
+//! The administration of a database: models, migrations, routes, dead letters and the clock of tests, as plain requests and
+//! answers.
+//!
+//! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is
+//! `POST /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and so is an
+//! [`AdminError`]. [`Administration`] answers calls in a process: a server does for its callers, a command for a directory, and
+//! [`AdminClient`] by asking a server.
+
+mod administration;
+mod call;
+mod client;
+mod clock;
+mod error;
+mod http;
+mod migrations;
+mod models;
+mod routes;
+
+pub use administration::{Administration, AdministrationExt};
+pub use call::{AdminAnswer, AdminCall, Call, CallInfo};
+pub use client::AdminClient;
+pub use clock::{ClockTime, MoveClock, ReadClock, move_clock, read_clock};
+pub use error::{AdminError, AdminErrorCode};
+pub use http::{BACKUP, HEADER, PREFIX};
+pub use migrations::{
+    FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,
+    RollBackMigration, RolledBack, StartMigration,
+};
+pub use models::{
+    ApplyModel, ListModels, ModelList, ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
+};
+pub use routes::{
+    ApplyRoutes, DeadLetterList, DeadLettersDropped, DropDeadLetters, ListDeadLetters, ListRoutes,
+    ReadDeadLetter, ReadRoutes, ReplayDeadLetters, RouteFileText, RouteList,
+};
+pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
+pub use trestle_events::{Replayed, RouteState, RouteStatus, Selection};

@@ -1,0 +1,103 @@
+//! Calls about migrations. Where no model is named, the only migration that is not over is meant.
+
+use serde::{Deserialize, Serialize};
+use trestle_binding::{MigrationPlan, MigrationStatus};
+
+/// How migrations are doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListMigrations {
+    /// That of one model only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// The answer to [`ListMigrations`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MigrationList {
+    /// The last migration of each model.
+    pub migrations: Vec<MigrationStatus>,
+}
+
+/// Looks at models, tables and every row, and says what a migration would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanMigration {
+    /// The model file with the new keys.
+    pub text: String,
+    /// Do not keep the plan.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Delete global indexes that the model does not have, and build anew those that differ.
+    #[serde(default)]
+    pub delete_indexes: bool,
+}
+
+/// Lets the new version take effect at once, and moves the rows while they are read and written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartMigration {
+    /// The model file with the new keys; without it, what was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// How many rows may move in a second, or `unlimited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// Whether it is finished as soon as it is verified.
+    #[serde(default)]
+    pub finish: bool,
+    /// Whether only rows that are written move until it is resumed.
+    #[serde(default)]
+    pub paused: bool,
+    /// Delete global indexes that the model does not have, and build anew those that differ.
+    #[serde(default)]
+    pub delete_indexes: bool,
+}
+
+/// Lets the sweep stand still. Rows that are written move all the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PauseMigration {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Lets the sweep go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeMigration {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How many rows may move in a second from now on, or `unlimited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+}
+
+/// Ends a migration that is verified: keys of the version before are no longer understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FinishMigration {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Goes back to the version before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RollBackMigration {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// The answer to [`RollBackMigration`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RolledBack {
+    /// How the migration is doing now.
+    pub status: MigrationStatus,
+    /// The way back; none for a plan that was not started, which is forgotten.
+    pub plan: Option<Box<MigrationPlan>>,
+}

@@ -1,0 +1,182 @@
+//! Calls about routes and what they gave up.
+
+use crate::AdminError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trestle_events::{RouteStatus, Selection};
+
+/// How the routes are doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListRoutes {}
+
+/// The answer to [`ListRoutes`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteList {
+    /// The routes, by name.
+    pub routes: Vec<RouteStatus>,
+}
+
+/// The route file that was applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadRoutes {}
+
+/// The answer to [`ReadRoutes`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteFileText {
+    /// The route file; empty if none was applied.
+    pub text: String,
+}
+
+/// Lets a route file take the place of the one that was applied before. Routes in models stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyRoutes {
+    /// The route file.
+    pub text: String,
+    /// Only check it.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// A page of dead letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListDeadLetters {
+    /// Those of one route only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// Go on after this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// How many at most; 100 unless said, 1,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// The answer to [`ListDeadLetters`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetterList {
+    /// The letters, by route and in the order of their changes.
+    pub dead_letters: Vec<Value>,
+    /// The id to go on after, if there are more.
+    pub next: Option<String>,
+}
+
+/// One dead letter, whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadDeadLetter {
+    /// Its id.
+    pub id: String,
+}
+
+/// Tries dead letters again: exactly one of the three says which.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayDeadLetters {
+    /// This one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Those of this route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// All of them.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Forgets dead letters for good: exactly one of the three says which.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropDeadLetters {
+    /// This one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Those of this route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// All of them.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// The answer to [`DropDeadLetters`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLettersDropped {
+    /// How many.
+    pub dropped: u64,
+}
+
+impl ReplayDeadLetters {
+    /// Which ones.
+    pub fn selection(self) -> Result<Selection, AdminError> {
+        selection(self.id, self.route, self.all)
+    }
+}
+
+impl DropDeadLetters {
+    /// Which ones.
+    pub fn selection(self) -> Result<Selection, AdminError> {
+        selection(self.id, self.route, self.all)
+    }
+}
+
+impl From<Selection> for ReplayDeadLetters {
+    fn from(selection: Selection) -> Self {
+        let (id, route, all) = parts(selection);
+        ReplayDeadLetters { id, route, all }
+    }
+}
+
+impl From<Selection> for DropDeadLetters {
+    fn from(selection: Selection) -> Self {
+        let (id, route, all) = parts(selection);
+        DropDeadLetters { id, route, all }
+    }
+}
+
+fn parts(selection: Selection) -> (Option<String>, Option<String>, bool) {
+    match selection {
+        Selection::One(id) => (Some(id), None, false),
+        Selection::Route(route) => (None, Some(route), false),
+        Selection::All => (None, None, true),
+    }
+}
+
+/// Everything only by that word.
+fn selection(id: Option<String>, route: Option<String>, all: bool) -> Result<Selection, AdminError> {
+    match (id, route, all) {
+        (Some(id), None, false) => Ok(Selection::One(id)),
+        (None, Some(route), false) => Ok(Selection::Route(route)),
+        (None, None, true) => Ok(Selection::All),
+        _ => Err(AdminError::invalid(
+            "say which dead letters: exactly one of `id`, `route` and `all`",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_one_of_three_says_which_dead_letters() {
+        for one in [
+            Selection::All,
+            Selection::Route("r".to_owned()),
+            Selection::One("r#1".to_owned()),
+        ] {
+            assert_eq!(ReplayDeadLetters::from(one.clone()).selection().unwrap(), one);
+            assert_eq!(DropDeadLetters::from(one.clone()).selection().unwrap(), one);
+        }
+        assert!(DropDeadLetters::default().selection().is_err());
+        let two = DropDeadLetters {
+            route: Some("r".to_owned()),
+            all: true,
+            ..DropDeadLetters::default()
+        };
+        assert!(two.selection().is_err());
+    }
+}

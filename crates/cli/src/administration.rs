@@ -1,0 +1,54 @@
+//! The administration as commands use it: of a running server, or of a directory that no server has open.
+
+mod directory;
+pub(crate) mod models;
+mod place;
+mod progress;
+mod running_server;
+mod waiting;
+
+pub(crate) use directory::DirectoryAdministration;
+pub(crate) use place::PlaceFlags;
+pub(crate) use running_server::{RunningServer, no_answer};
+
+use crate::exit::{Code, Failure};
+use crate::model::line;
+use serde::de::DeserializeOwned;
+use trestle_admin::{AdminError, AdminErrorCode};
+
+/// For commands that can do without a server.
+pub(crate) const USE_DATA: &str = "for a database that is not running, use --data";
+
+/// For commands that cannot.
+pub(crate) const START_ONE: &str = "start one with `trestle serve`, or say where it is with --endpoint";
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        let code = match error.code {
+            AdminErrorCode::Unsound => Code::BadModel,
+            AdminErrorCode::Refused => Code::ModelRefused,
+            AdminErrorCode::Invalid
+            | AdminErrorCode::Forbidden
+            | AdminErrorCode::NotFound
+            | AdminErrorCode::Failed
+            | AdminErrorCode::NoAnswer => Code::Failed,
+        };
+        Failure::new(code, error)
+    }
+}
+
+/// What was found where something was refused: its report tells why.
+pub(crate) fn reported<R: DeserializeOwned>(error: AdminError) -> Result<R, Failure> {
+    match error.report {
+        Some(report) => serde_json::from_value(report)
+            .map_err(|error| Failure::failed(format!("the answer cannot be understood: {error}"))),
+        None => Err(error.into()),
+    }
+}
+
+/// Prints an answer as JSON in a line.
+pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string(answer);
+    line(&json.map_err(|error| Failure::failed(format!("the answer is no JSON: {error}")))?);
+    Ok(())
+}

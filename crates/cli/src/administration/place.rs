@@ -1,0 +1,38 @@
+//! Where a database is: with a running server, or in a directory that no server has open.
+
+use super::{DirectoryAdministration, RunningServer, USE_DATA};
+use crate::database::Database;
+use crate::exit::Failure;
+use crate::open;
+use crate::server_flags::ServerFlags;
+use clap::Args;
+use std::path::PathBuf;
+use trestle_admin::Administration;
+
+/// Flags that say where.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceFlags {
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
+    /// A data directory that no server has open; then no server is asked
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+impl PlaceFlags {
+    /// The administration there.
+    pub(crate) fn administration(&self) -> Result<Box<dyn Administration>, Failure> {
+        Ok(match &self.data {
+            Some(directory) => Box::new(DirectoryAdministration::new(open::for_models(directory)?)),
+            None => Box::new(RunningServer::new(&self.server, USE_DATA)?),
+        })
+    }
+
+    /// The database there, for reading.
+    pub(crate) fn database(&self) -> Result<Database, Failure> {
+        match &self.data {
+            Some(directory) => Database::in_directory(directory),
+            None => Database::of_server(&self.server, USE_DATA),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The administration of a running server.
+
+use super::waiting;
+use crate::exit::Failure;
+use crate::runtime;
+use crate::server_flags::ServerFlags;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use trestle_admin::{AdminAnswer, AdminCall, AdminClient, AdminError, AdminErrorCode, Administration};
+use trestle_http_client::Download;
+use trestle_remote::{FailureKind, NoAnswer, Settings};
+
+/// A running server, asked on this thread.
+pub(crate) struct RunningServer {
+    client: AdminClient,
+    endpoint: String,
+    without_server: &'static str,
+    runtime: Runtime,
+}
+
+impl RunningServer {
+    /// A server that may take as long as it needs: building an index takes as long as it takes.
+    pub(crate) fn new(server: &ServerFlags, without_server: &'static str) -> Result<Self, Failure> {
+        Self::with_patience(server, without_server, None)
+    }
+
+    /// A server that may not be silent for longer than that.
+    pub(crate) fn with_patience(
+        server: &ServerFlags,
+        without_server: &'static str,
+        patience: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let settings = Settings {
+            timeout: patience,
+            ..server.settings()
+        };
+        Ok(RunningServer {
+            client: AdminClient::new(settings).map_err(Failure::usage)?,
+            endpoint: server.endpoint.clone(),
+            without_server,
+            runtime: runtime::on_this_thread()?,
+        })
+    }
+
+    /// Asks for a backup; the runtime on which it arrives comes along.
+    pub(crate) fn backup(self) -> Result<(Download, Runtime), Failure> {
+        let asked = self.runtime.block_on(self.client.backup());
+        let answered = asked.map_err(|lost| Failure::failed(no_answer(&lost, self.without_server)))?;
+        Ok((answered?, self.runtime))
+    }
+}
+
+impl Administration for RunningServer {
+    fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
+        let asked = waiting::shown(&self.endpoint, || self.runtime.block_on(self.client.send(&call)));
+        asked.map_err(|lost| {
+            AdminError::new(AdminErrorCode::NoAnswer, no_answer(&lost, self.without_server))
+        })?
+    }
+}
+
+/// Says that there is no answer, and what to do without a server.
+pub(crate) fn no_answer(lost: &NoAnswer, without_server: &str) -> String {
+    match lost.kind {
+        FailureKind::NoConnection => format!("{lost}; {without_server}"),
+        _ => lost.to_string(),
+    }
+}

@@ -1,0 +1,134 @@
+//! The administration of a server: models that take their routes along, migrations, routes and the clock.
+
+use super::routes::{Routes, RoutesError};
+use crate::administration::models::{self, Log};
+use std::sync::Arc;
+use trestle_admin::{
+    AdminAnswer, AdminCall, AdminError, Administration, ApplyRoutes, DeadLetterList, DeadLettersDropped,
+    ListDeadLetters, RouteFileText, RouteList, move_clock, read_clock,
+};
+use trestle_env::VirtualClock;
+
+/// Dead letters on a page, unless asked for otherwise.
+const PAGE: u32 = 100;
+/// Dead letters on a page at most.
+const PAGE_MAX: u32 = 1000;
+
+/// Answers the callers of a server.
+pub(super) struct ServerAdministration {
+    pub(super) routes: Arc<Routes>,
+    /// A clock that callers may move.
+    pub(super) clock: Option<Arc<VirtualClock>>,
+}
+
+impl Administration for ServerAdministration {
+    fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
+        let routes = &self.routes;
+        match call {
+            AdminCall::ListRoutes(_) => Ok(AdminAnswer::ListRoutes(self.listed())),
+            AdminCall::ReadRoutes(_) => {
+                let text = routes.wait(routes.router().file())?;
+                Ok(AdminAnswer::ReadRoutes(RouteFileText {
+                    text: text.unwrap_or_default(),
+                }))
+            }
+            AdminCall::ApplyRoutes(call) => self.apply_routes(call),
+            AdminCall::ListDeadLetters(call) => self.dead_letters(&call).map(AdminAnswer::ListDeadLetters),
+            AdminCall::ReadDeadLetter(call) => {
+                let letter = routes.wait(routes.router().dead_letter(&call.id))?;
+                let missing = || AdminError::not_found(format!("there is no dead letter `{}`", call.id));
+                Ok(AdminAnswer::ReadDeadLetter(letter.ok_or_else(missing)?.to_json()))
+            }
+            AdminCall::ReplayDeadLetters(call) => {
+                let replayed = routes.wait(routes.router().replay(call.selection()?))?;
+                Ok(AdminAnswer::ReplayDeadLetters(replayed))
+            }
+            AdminCall::DropDeadLetters(call) => {
+                let dropped = routes.wait(routes.router().drop_dead_letters(call.selection()?))?;
+                Ok(AdminAnswer::DropDeadLetters(DeadLettersDropped { dropped }))
+            }
+            AdminCall::ReadClock(_) => read_clock(self.clock.as_deref()).map(AdminAnswer::ReadClock),
+            AdminCall::MoveClock(call) => move_clock(self.clock.as_deref(), call).map(AdminAnswer::MoveClock),
+            other => self.of_models(other),
+        }
+    }
+}
+
+impl ServerAdministration {
+    fn listed(&self) -> RouteList {
+        RouteList {
+            routes: self.routes.router().status(),
+        }
+    }
+
+    fn apply_routes(&self, call: ApplyRoutes) -> Result<AdminAnswer, AdminError> {
+        let applied = match call.dry_run {
+            true => self.routes.check(&call.text),
+            false => self.routes.apply_text(call.text),
+        };
+        match applied {
+            Ok(()) => Ok(AdminAnswer::ApplyRoutes(self.listed())),
+            Err(RoutesError::Unsound(problems)) => Err(AdminError::unsound("the routes", problems)),
+            Err(RoutesError::Failed(why)) => Err(AdminError::failed(why)),
+        }
+    }
+
+    fn dead_letters(&self, call: &ListDeadLetters) -> Result<DeadLetterList, AdminError> {
+        let limit = call.limit.unwrap_or(PAGE).min(PAGE_MAX);
+        let (route, after) = (call.route.as_deref(), call.after.as_deref());
+        let page = self
+            .routes
+            .wait(self.routes.router().dead_letters(route, after, limit))?;
+        Ok(DeadLetterList {
+            dead_letters: page.letters.iter().map(|letter| letter.to_json()).collect(),
+            next: page.next,
+        })
+    }
+
+    /// A version that takes effect takes its routes along.
+    fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
+        let routes = &self.routes;
+        let text = match &call {
+            AdminCall::ApplyModel(call) => Some(&call.text),
+            AdminCall::PlanMigration(call) => Some(&call.text),
+            AdminCall::StartMigration(call) => call.text.as_ref(),
+            _ => None,
+        };
+        if let Some(problems) = text.and_then(|text| routes.unsound(text)) {
+            return Err(AdminError::unsound("the routes of the model", problems));
+        }
+        if let AdminCall::StartMigration(call) = &call {
+            let planned = || routes.models().planned_model(None);
+            let upcoming = call.text.clone().map_or_else(planned, Ok);
+            // What stands in the way of this stands in the way of starting, and is said there.
+            let _ = upcoming.and_then(|text| routes.expect(&text));
+        }
+        let (name, follows) = (call.info().name, follows(&call));
+        let answered = models::answer(routes.models(), call, &mut Log);
+        if follows == Follows::IfDone && answered.is_ok() || follows == Follows::Always {
+            routes.follow_models();
+        }
+        if answered.is_ok() && follows != Follows::Never {
+            tracing::info!("{name}, as asked");
+        }
+        answered
+    }
+}
+
+/// Whether routes follow the models after a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    Never,
+    IfDone,
+    /// Also after a refusal: a version that was expected does not come.
+    Always,
+}
+
+fn follows(call: &AdminCall) -> Follows {
+    match call {
+        AdminCall::ApplyModel(call) if !call.dry_run => Follows::IfDone,
+        AdminCall::RemoveModel(_) => Follows::IfDone,
+        AdminCall::StartMigration(_) | AdminCall::RollBackMigration(_) => Follows::Always,
+        _ => Follows::Never,
+    }
+}

@@ -1,0 +1,41 @@
+//! A data directory that no process has open: verified, backed up and restored. No database is opened on it, no model is
+//! enforced and nothing runs in the background.
+
+use std::path::Path;
+
+use trestle_api::Error;
+use trestle_engine::{StoreSettings, View};
+use trestle_env::{Clock, SystemClock};
+use trestle_store::{DirectoryAccess, FileCheck, StoreError};
+
+use crate::{Verified, VerifyOptions, VerifyWatcher, verify};
+
+pub use trestle_engine::{RestoreError, backup_directory, restore as restore_directory};
+pub use trestle_store::archive::check as check_backup;
+
+/// Why a directory could not be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be read to its end.
+    #[error(transparent)]
+    Read(#[from] Error),
+}
+
+/// Verifies everything in a data directory: every byte of its files, storage, and what the stored models derive.
+pub fn verify_directory(
+    directory: &Path,
+    access: DirectoryAccess,
+    options: VerifyOptions,
+    watcher: &mut dyn VerifyWatcher,
+) -> Result<Verified, VerifyError> {
+    let settings = StoreSettings {
+        access,
+        file_check: FileCheck::Everything,
+        ..StoreSettings::default()
+    };
+    let mut view = View::of_directory(directory, settings)?;
+    Ok(verify(&mut view, SystemClock::new().now(), options, watcher)?)
+}

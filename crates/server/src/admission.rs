@@ -1,0 +1,109 @@
+//! What a request must have before work is done for it: memory.
+//!
+//! One budget of bytes is split in two halves. [`Held`] is memory that clients decide how long it is held: bodies that are
+//! still arriving, small requests under way, and answers that are not read yet. [`Work`] is memory that only this server's
+//! speed decides about: large requests while they are decoded and executed. Because no client can hold work up, waiting for
+//! it ends, and a body that arrived is never refused for want of it before others have had their time.
+//!
+//! A request waits for a while, and is then refused with DynamoDB's throttling error, which SDKs repeat. Clients that hold
+//! memory without using it are slow in the sense of [`pace`], and lose their connection when others wait.
+//!
+//! On HTTP/1.1, requests and answers of up to [`FREE_BYTES`] are not counted: a connection has one of each.
+
+mod answer_size;
+mod connection_memory;
+mod counted_io;
+mod held;
+mod lease;
+pub(crate) mod pace;
+mod waiting;
+mod work;
+
+pub(crate) use answer_size::AnswerSize;
+pub(crate) use connection_memory::ConnectionMemory;
+pub(crate) use counted_io::CountedIo;
+pub(crate) use held::{Held, Share};
+pub(crate) use lease::{Lease, LeasedBytes};
+pub(crate) use work::{Work, WorkPermit, is_apart};
+
+use crate::settings::Limits;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A request or answer of so many bytes is part of what a connection costs anyway.
+pub(crate) const FREE_BYTES: usize = 4 * 1024;
+
+/// A body of up to so many bytes is small: it can use a share that larger ones cannot take.
+pub(crate) const SMALL_BODY_BYTES: usize = 64 * 1024;
+
+/// What a small request takes while it is executed, in bytes for each byte of its body.
+const SMALL_REQUEST_FACTOR: usize = 8;
+
+/// The budget, and what became of requests that wanted part of it.
+pub(crate) struct Admission {
+    pub(crate) held: Held,
+    pub(crate) work: Work,
+    pub(crate) counts: Counts,
+}
+
+/// Requests refused and connections closed because of memory.
+#[derive(Default)]
+pub(crate) struct Counts {
+    throttled: AtomicU64,
+    slow_bodies: AtomicU64,
+    slow_readers: AtomicU64,
+}
+
+/// No memory became free in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Throttled;
+
+impl Admission {
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        let half = limits.memory_bytes_max / 2;
+        Arc::new(Admission {
+            held: Held::new(half, limits.admission),
+            work: Work::new(half),
+            counts: Counts::default(),
+        })
+    }
+
+    /// The whole budget.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.held.bytes_max() + self.work.bytes_max()
+    }
+}
+
+/// What a small request takes while it is executed: its body, its values, and what is staged for the commit.
+pub(crate) fn small_request_cost(body_bytes: usize) -> usize {
+    body_bytes * SMALL_REQUEST_FACTOR
+}
+
+impl Counts {
+    /// Counts a request that was refused.
+    pub(crate) fn throttle(&self) {
+        self.throttled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a body that arrived too slowly.
+    pub(crate) fn give_up_body(&self) {
+        self.slow_bodies.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that was closed because its answers were not read.
+    pub(crate) fn give_up_reader(&self) {
+        self.slow_readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn throttled(&self) -> u64 {
+        self.throttled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow_bodies(&self) -> u64 {
+        self.slow_bodies.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow_readers(&self) -> u64 {
+        self.slow_readers.load(Ordering::Relaxed)
+    }
+}

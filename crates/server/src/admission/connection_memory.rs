@@ -1,0 +1,111 @@
+//! What one connection holds: answers that its client has not read.
+
+use super::{Admission, FREE_BYTES, Held, LeasedBytes, pace};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// A connection with more unsent bytes than this gets no further request executed.
+const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// A connection with fewer unsent bytes than this is not watched: the limit on idle time ends it.
+const WATCHED_BYTES: usize = 64 * 1024;
+
+/// The memory of one connection.
+pub(crate) struct ConnectionMemory {
+    admission: Arc<Admission>,
+    /// Bytes of answers that were handed over and are not all written.
+    unsent: AtomicUsize,
+    /// Bytes written to the connection since it began.
+    written: AtomicU64,
+    /// Rung when unsent bytes become fewer.
+    fewer: Notify,
+    /// Rung when there are enough unsent bytes to watch.
+    watched: Notify,
+}
+
+/// An answer that is not written yet.
+struct Unsent {
+    connection: Arc<ConnectionMemory>,
+    bytes: usize,
+}
+
+impl ConnectionMemory {
+    pub(crate) fn new(admission: Arc<Admission>) -> Arc<Self> {
+        Arc::new(ConnectionMemory {
+            admission,
+            unsent: AtomicUsize::new(0),
+            written: AtomicU64::new(0),
+            fewer: Notify::new(),
+            watched: Notify::new(),
+        })
+    }
+
+    pub(super) fn held(&self) -> &Held {
+        &self.admission.held
+    }
+
+    pub(super) fn wrote(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn unsent(&self) -> usize {
+        self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// Returns when the client has read enough of earlier answers to be given another.
+    pub(crate) async fn reads(&self) {
+        while self.unsent() > UNSENT_BYTES_MAX {
+            let fewer = self.fewer.notified();
+            if self.unsent() > UNSENT_BYTES_MAX {
+                fewer.await;
+            }
+        }
+    }
+
+    /// Counts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
+    pub(crate) fn hold_answer(self: &Arc<Self>, answer: Bytes, is_http1: bool) -> Bytes {
+        let bytes = answer.len();
+        if bytes == 0 || (is_http1 && bytes <= FREE_BYTES) {
+            return answer;
+        }
+        self.held().take_anyway(bytes);
+        let unsent = self.unsent.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if unsent >= WATCHED_BYTES {
+            self.watched.notify_one();
+        }
+        let lease = Unsent {
+            connection: Arc::clone(self),
+            bytes,
+        };
+        LeasedBytes::wrap(answer, lease)
+    }
+
+    /// Returns when the client has stopped to read what it asked for.
+    pub(crate) async fn stops_reading(&self) {
+        loop {
+            self.watched.notified().await;
+            let mut slow_for = 0;
+            let mut seen = self.written.load(Ordering::Relaxed);
+            while self.unsent() >= WATCHED_BYTES {
+                tokio::time::sleep(pace::READER_PERIOD).await;
+                let written = self.written.load(Ordering::Relaxed);
+                slow_for = pace::slow_periods(slow_for, written - seen);
+                seen = written;
+                if pace::is_reader_too_slow(slow_for, self.held().is_short()) {
+                    self.admission.counts.give_up_reader();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        self.connection.unsent.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.connection.held().release(self.bytes);
+        self.connection.fewer.notify_waiters();
+    }
+}

@@ -1,0 +1,194 @@
+//! Memory that clients hold: bodies that arrive, small requests, answers that are not read yet.
+
+use super::Throttled;
+use super::waiting::Waiters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How much of the memory may be taken before a use of it has to wait. Whatever large bodies and answers take, a part is
+/// left for small requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// A large body that is arriving.
+    LargeBody,
+    /// The one large body that is allowed to finish although there are too many, and operations with large answers.
+    LargeAnswer,
+    /// A small request.
+    Small,
+}
+
+impl Share {
+    fn of(self, bytes_max: usize) -> usize {
+        let eighths = match self {
+            Share::LargeBody => 5,
+            Share::LargeAnswer => 7,
+            Share::Small => 8,
+        };
+        bytes_max / 8 * eighths
+    }
+}
+
+/// The memory that clients hold, and the requests that wait for some of it.
+pub(crate) struct Held {
+    bytes_max: usize,
+    bytes: AtomicUsize,
+    waiters: Waiters,
+    /// Bodies that wait for one another would wait for ever; the one that has this goes first.
+    first: Arc<Semaphore>,
+}
+
+/// The right of one large body to finish before the others.
+pub(crate) type First = OwnedSemaphorePermit;
+
+impl Held {
+    pub(super) fn new(bytes_max: usize, patience: Duration) -> Self {
+        Held {
+            bytes_max,
+            bytes: AtomicUsize::new(0),
+            waiters: Waiters::new(patience),
+            first: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Bytes that are held now.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether requests wait for memory.
+    pub(crate) fn is_short(&self) -> bool {
+        self.waiters.are_there()
+    }
+
+    /// Takes so many bytes if the share has them.
+    pub(super) fn try_take(&self, bytes: usize, share: Share) -> bool {
+        let max = share.of(self.bytes_max);
+        let grown = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= max);
+        self.bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown)
+            .is_ok()
+    }
+
+    /// Takes bytes that are there already, such as those of an answer: [`Held::room_for`] came before.
+    pub(super) fn take_anyway(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn release(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.waiters.wake_one();
+    }
+
+    /// Takes so many bytes of a share, as soon as it has them.
+    pub(super) async fn take(&self, bytes: usize, share: Share) -> Result<(), Throttled> {
+        if self.try_take(bytes, share) {
+            return Ok(());
+        }
+        let mut waiting = self.waiters.join();
+        while !self.try_take(bytes, share) {
+            waiting.turn().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes so many bytes for a large body, as soon as they are there or it is this body's turn to be `first`.
+    pub(super) async fn take_for_body(
+        &self,
+        bytes: usize,
+        first: &mut Option<First>,
+    ) -> Result<(), Throttled> {
+        if self.try_take_for_body(bytes, first) {
+            return Ok(());
+        }
+        let mut waiting = self.waiters.join();
+        while !self.try_take_for_body(bytes, first) {
+            waiting.turn().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes so many bytes for a large body if they are there, or if it may go first.
+    pub(super) fn try_take_for_body(&self, bytes: usize, first: &mut Option<First>) -> bool {
+        if self.try_take(bytes, Share::LargeBody) {
+            return true;
+        }
+        if first.is_none() {
+            *first = Arc::clone(&self.first).try_acquire_owned().ok();
+        }
+        first.is_some() && self.try_take(bytes, Share::LargeAnswer)
+    }
+
+    /// Returns when a share has room. Nothing is taken: how large an answer is shows only afterwards.
+    pub(crate) async fn room_for(&self, share: Share) -> Result<(), Throttled> {
+        let has_room = || self.bytes() <= share.of(self.bytes_max);
+        if has_room() {
+            return Ok(());
+        }
+        let mut waiting = self.waiters.join();
+        while !has_room() {
+            waiting.turn().await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+
+    const PATIENCE: Duration = Duration::from_millis(100);
+
+    fn held() -> Held {
+        Held::new(800, PATIENCE)
+    }
+
+    #[tokio::test]
+    async fn large_bodies_leave_a_part_for_answers_and_small_requests() {
+        let held = held();
+        held.take(500, Share::LargeBody).await.unwrap();
+        assert_eq!(held.take(1, Share::LargeBody).await, Err(Throttled));
+        held.take(200, Share::LargeAnswer).await.unwrap();
+        assert_eq!(held.take(1, Share::LargeAnswer).await, Err(Throttled));
+        held.take(100, Share::Small).await.unwrap();
+        assert_eq!(held.take(1, Share::Small).await, Err(Throttled));
+        assert_eq!(held.bytes(), 800, "what was refused took nothing");
+    }
+
+    #[tokio::test]
+    async fn one_of_several_bodies_that_wait_for_each_other_finishes() {
+        let held = held();
+        let (mut one, mut other) = (None, None);
+        held.take_for_body(250, &mut one).await.unwrap();
+        held.take_for_body(250, &mut other).await.unwrap();
+        held.take_for_body(150, &mut one).await.unwrap();
+        let blocked = held.take_for_body(10, &mut other).await;
+        assert_eq!(blocked, Err(Throttled), "one at a time goes first");
+        held.release(400);
+        drop(one);
+        held.take_for_body(150, &mut other).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn memory_that_is_given_back_wakes_a_waiter() {
+        let held = held();
+        held.take(800, Share::Small).await.unwrap();
+        assert!(!held.is_short());
+        let mut waiting = pin!(held.take(10, Share::Small));
+        assert!(
+            tokio::time::timeout(PATIENCE / 2, waiting.as_mut())
+                .await
+                .is_err()
+        );
+        assert!(held.is_short());
+        held.release(10);
+        waiting.await.unwrap();
+        assert!(!held.is_short());
+    }
+}

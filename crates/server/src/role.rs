@@ -1,0 +1,108 @@
+//! What the holder of an access key may do.
+
+use serde::{Deserialize, Serialize};
+use trestle_admin::{AdminError, AdminErrorCode};
+use trestle_api::{Access, Error, OperationName, Request};
+use trestle_queue::sqs::QueueOperation;
+use trestle_sigv4::AccessKey;
+
+/// What the holder of an access key may do. Each role may do what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Read tables, items, streams, and what is known of queues.
+    ReadOnly,
+    /// Read and write tables, items and queues.
+    Data,
+    /// Everything: also the administration, with models, migrations, routes and backups.
+    Administration,
+}
+
+/// An access key, and what its holder may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyGrant {
+    /// The key.
+    pub key: AccessKey,
+    /// What its holder may do.
+    pub role: Role,
+}
+
+impl KeyGrant {
+    /// A key for everything.
+    #[must_use]
+    pub fn everything(key: AccessKey) -> Self {
+        KeyGrant {
+            key,
+            role: Role::Administration,
+        }
+    }
+}
+
+/// Who sent a request, as far as it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The id of the access key; none where no request is signed.
+    pub(crate) key_id: Option<String>,
+    pub(crate) role: Role,
+}
+
+impl Caller {
+    /// Where no request is signed, all callers may do everything.
+    pub(crate) const ANYONE: Caller = Caller {
+        key_id: None,
+        role: Role::Administration,
+    };
+
+    /// Refuses an operation that the caller may not do.
+    pub(crate) fn check(&self, operation: OperationName, request: &Request) -> Result<(), Error> {
+        if self.role >= Role::Data || !writes(request) {
+            return Ok(());
+        }
+        Err(self.denied("dynamodb", operation.as_str()))
+    }
+
+    /// Refuses an operation on queues that the caller may not do.
+    pub(crate) fn check_queue(&self, operation: QueueOperation) -> Result<(), Error> {
+        if self.role >= Role::Data || operation.is_read() {
+            return Ok(());
+        }
+        Err(self.denied("sqs", operation.as_str()))
+    }
+
+    /// Refuses a call of the administration to all but administrators.
+    pub(crate) fn check_call(&self, name: &str) -> Result<(), AdminError> {
+        if self.role == Role::Administration {
+            return Ok(());
+        }
+        Err(AdminError::new(
+            AdminErrorCode::Forbidden,
+            format!(
+                "the access key {} may not call {name}: give it the role \"administration\" in the server's [[auth.keys]]",
+                self.name()
+            ),
+        ))
+    }
+
+    fn denied(&self, service: &str, operation: &str) -> Error {
+        Error::access_denied(format!(
+            "User: {} is not authorized to perform: {service}:{operation} because its role is read-only",
+            self.name()
+        ))
+    }
+
+    fn name(&self) -> &str {
+        self.key_id.as_deref().unwrap_or("anonymous")
+    }
+}
+
+/// A statement that cannot be read is the database's to refuse.
+fn writes(request: &Request) -> bool {
+    match request.access() {
+        Access::Read => false,
+        Access::Write => true,
+        Access::Statements(texts) => {
+            let mut statements = texts.into_iter().map(trestle_partiql::parse);
+            statements.any(|parsed| parsed.is_ok_and(|parsed| !parsed.is_read()))
+        }
+    }
+}
