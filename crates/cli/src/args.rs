@@ -193,6 +193,10 @@ pub(crate) struct VerifyFlags {
     /// Only check storage, not what the stored models derive
     #[arg(long)]
     pub(crate) no_models: bool,
+    /// Write, delete and lock nothing in the directory, not even what every start cleans up. A copy of the journals goes to the
+    /// temporary directory (TMPDIR) for as long as it takes
+    #[arg(long)]
+    pub(crate) read_only: bool,
 }
 
 /// Flags of `trestle backup`.

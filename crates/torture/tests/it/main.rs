@@ -9,6 +9,7 @@
 
 mod abuse;
 mod crash;
+mod damage;
 mod derived;
 mod failing_disk;
 mod floods;
