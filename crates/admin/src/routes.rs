@@ -72,25 +72,20 @@ pub struct ReadDeadLetter {
     pub id: String,
 }
 
-/// Tries dead letters again: exactly one of the three says which.
+/// Tries dead letters again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReplayDeadLetters {
-    /// This one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// Those of this route.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub route: Option<String>,
-    /// All of them.
-    #[serde(default)]
-    pub all: bool,
-}
+#[serde(transparent)]
+pub struct ReplayDeadLetters(pub LetterSelection);
 
-/// Forgets dead letters for good: exactly one of the three says which.
+/// Forgets dead letters for good.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DropDeadLetters(pub LetterSelection);
+
+/// Which dead letters: exactly one of the three says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DropDeadLetters {
+pub struct LetterSelection {
     /// This one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -109,51 +104,31 @@ pub struct DeadLettersDropped {
     pub dropped: u64,
 }
 
-impl ReplayDeadLetters {
-    /// Which ones.
-    pub fn selection(self) -> Result<Selection, AdminError> {
-        selection(self.id, self.route, self.all)
+impl TryFrom<LetterSelection> for Selection {
+    type Error = AdminError;
+
+    /// Everything only by that word.
+    fn try_from(letters: LetterSelection) -> Result<Self, AdminError> {
+        match (letters.id, letters.route, letters.all) {
+            (Some(id), None, false) => Ok(Selection::One(id)),
+            (None, Some(route), false) => Ok(Selection::Route(route)),
+            (None, None, true) => Ok(Selection::All),
+            _ => Err(AdminError::invalid(
+                "say which dead letters: exactly one of `id`, `route` and `all`",
+            )),
+        }
     }
 }
 
-impl DropDeadLetters {
-    /// Which ones.
-    pub fn selection(self) -> Result<Selection, AdminError> {
-        selection(self.id, self.route, self.all)
-    }
-}
-
-impl From<Selection> for ReplayDeadLetters {
+impl From<Selection> for LetterSelection {
     fn from(selection: Selection) -> Self {
-        let (id, route, all) = parts(selection);
-        ReplayDeadLetters { id, route, all }
-    }
-}
-
-impl From<Selection> for DropDeadLetters {
-    fn from(selection: Selection) -> Self {
-        let (id, route, all) = parts(selection);
-        DropDeadLetters { id, route, all }
-    }
-}
-
-fn parts(selection: Selection) -> (Option<String>, Option<String>, bool) {
-    match selection {
-        Selection::One(id) => (Some(id), None, false),
-        Selection::Route(route) => (None, Some(route), false),
-        Selection::All => (None, None, true),
-    }
-}
-
-/// Everything only by that word.
-fn selection(id: Option<String>, route: Option<String>, all: bool) -> Result<Selection, AdminError> {
-    match (id, route, all) {
-        (Some(id), None, false) => Ok(Selection::One(id)),
-        (None, Some(route), false) => Ok(Selection::Route(route)),
-        (None, None, true) => Ok(Selection::All),
-        _ => Err(AdminError::invalid(
-            "say which dead letters: exactly one of `id`, `route` and `all`",
-        )),
+        let mut letters = LetterSelection::default();
+        match selection {
+            Selection::One(id) => letters.id = Some(id),
+            Selection::Route(route) => letters.route = Some(route),
+            Selection::All => letters.all = true,
+        }
+        letters
     }
 }
 
@@ -168,15 +143,17 @@ mod tests {
             Selection::Route("r".to_owned()),
             Selection::One("r#1".to_owned()),
         ] {
-            assert_eq!(ReplayDeadLetters::from(one.clone()).selection().unwrap(), one);
-            assert_eq!(DropDeadLetters::from(one.clone()).selection().unwrap(), one);
+            let letters = LetterSelection::from(one.clone());
+            assert_eq!(Selection::try_from(letters).unwrap(), one);
         }
-        assert!(DropDeadLetters::default().selection().is_err());
-        let two = DropDeadLetters {
+        assert!(Selection::try_from(LetterSelection::default()).is_err());
+        let two = LetterSelection {
             route: Some("r".to_owned()),
             all: true,
-            ..DropDeadLetters::default()
+            id: None,
         };
-        assert!(two.selection().is_err());
+        assert!(Selection::try_from(two).is_err());
+        let call: DropDeadLetters = serde_json::from_str(r#"{"all": true}"#).unwrap();
+        assert!(call.0.all);
     }
 }

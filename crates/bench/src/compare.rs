@@ -7,12 +7,12 @@ use crate::load::{Choice, Load, Measured, Moment};
 use crate::process::make_directory;
 use crate::report::{Figures, Outcome, TargetReport};
 use crate::settings::Settings;
-use crate::target::{Found, Server};
+use crate::target::{Found, Server, Target};
 use crate::usage::{self, Clocks};
-use crate::workload::{Script, Workload, batch_step};
+use crate::workload::{Script, Step, Workload, model_rows_step, rows_step};
 use crate::{Progress, thousands};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Connections that load the rows.
@@ -25,7 +25,11 @@ const SETTLE_STEP: Duration = Duration::from_millis(100);
 
 /// A server that takes part, with what is known of it so far.
 pub(crate) struct Contestant {
+    found: Found,
     server: Server,
+    directory: PathBuf,
+    /// Whether its model and the rows of it are there, or why they cannot be; nothing before they are needed.
+    modelled: Option<Result<(), String>>,
     pub(crate) report: TargetReport,
 }
 
@@ -41,14 +45,21 @@ pub(crate) struct Turn {
 
 /// Everything that is measured, in order: for each workload and number of connections, one turn per round. All
 /// servers do one turn before any does the next, so that what else happens on the machine meets all of them.
-/// Deletions come last.
+/// Deletions come after everything else on the same rows, and last what needs a model, so that a server has none before. Where
+/// two builds are compared, reads come first.
 pub(crate) fn phases(settings: &Settings) -> Vec<Vec<Turn>> {
     let of = settings.connections.len() * settings.rounds;
-    let is_delete = |workload: &Workload| *workload == Workload::DeleteCollection;
-    let (last, first): (Vec<Workload>, Vec<Workload>) =
-        settings.workloads.iter().copied().partition(is_delete);
+    let compares_builds = settings.targets.contains(&Target::Before);
+    let mut workloads = settings.workloads.clone();
+    workloads.sort_by_key(|workload| match workload {
+        // A build that wrote more than another has more to read afterwards.
+        workload if workload.is_read() && compares_builds => 0,
+        Workload::ModelPut => 3,
+        Workload::DeleteCollection => 2,
+        _ => 1,
+    });
     let mut phases = Vec::new();
-    for workload in first.into_iter().chain(last) {
+    for workload in workloads {
         for (place, connections) in settings.connections.iter().enumerate() {
             let turn = |round: usize| Turn {
                 workload,
@@ -78,7 +89,7 @@ impl Contestant {
         let stream = create_table(server.address)?;
         let loaded = load(
             server.address,
-            TABLE,
+            rows_step(),
             settings.rows,
             settings.load_within,
             &mut |rows| {
@@ -102,7 +113,13 @@ impl Contestant {
             outcomes: Vec::new(),
         };
         settle(server.process.id(), SETTLE_WITHIN);
-        Ok(Contestant { server, report })
+        Ok(Contestant {
+            found: found.clone(),
+            server,
+            directory: directory.to_owned(),
+            modelled: None,
+            report,
+        })
     }
 
     /// Measures one turn.
@@ -118,11 +135,56 @@ impl Contestant {
             ..
         } = turn;
         let target = self.report.target;
-        progress.doing(&format!("{target}: {workload} from {connections} connections"));
-        let outcome = run(&self.server, turn, choice(turn, self.report.rows), settings)?;
+        let outcome = match self.prepare(workload, settings, progress) {
+            Ok(()) => {
+                progress.doing(&format!("{target}: {workload} from {connections} connections"));
+                run(&self.server, turn, choice(turn, self.report.rows), settings)?
+            }
+            Err(refusal) => Outcome {
+                workload,
+                connections,
+                figures: None,
+                refusal: Some(refusal),
+            },
+        };
         progress.done(&format!("{target:<15}{}", summary(&outcome)));
         settle(self.server.process.id(), SETTLE_WITHIN);
         Ok(outcome)
+    }
+
+    /// Makes what a workload needs besides the rows that are there; the error says why the server cannot have it.
+    fn prepare(
+        &mut self,
+        workload: Workload,
+        settings: &Settings,
+        progress: &mut dyn Progress,
+    ) -> Result<(), String> {
+        if workload != Workload::ModelPut {
+            return Ok(());
+        }
+        if let Some(known) = &self.modelled {
+            return known.clone();
+        }
+        progress.doing(&format!("{}: loading rows of the model", self.report.target));
+        let modelled = self.model_rows(settings);
+        self.modelled = Some(modelled.clone());
+        modelled
+    }
+
+    /// Applies the model and loads as many rows of it as there are without one.
+    fn model_rows(&self, settings: &Settings) -> Result<(), String> {
+        self.found.apply_model(&self.server, &self.directory)?;
+        let (address, rows) = (self.server.address, self.report.rows);
+        let loaded = load(
+            address,
+            model_rows_step(),
+            rows,
+            settings.load_within,
+            &mut |_| (),
+        );
+        loaded.map_err(|error| error.to_string())?;
+        settle(self.server.process.id(), SETTLE_WITHIN);
+        Ok(())
     }
 
     /// Ends the server.
@@ -167,17 +229,15 @@ pub(crate) struct Loaded {
     pub(crate) per_second: f64,
 }
 
-/// Fills a table, in slices, so that there is progress to show and a point to stop at.
+/// Fills a table with batches, in slices, so that there is progress to show and a point to stop at.
 pub(crate) fn load(
     address: SocketAddr,
-    table: &str,
+    batch: Step,
     rows: u64,
     within: Duration,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Loaded, BenchError> {
-    let script = Script {
-        steps: vec![batch_step(table)],
-    };
+    let script = Script { steps: vec![batch] };
     let began = Instant::now();
     let mut done = 0;
     while done < rows && (began.elapsed() < within || done < Settings::whole_rows(1)) {
@@ -232,7 +292,7 @@ fn run(server: &Server, turn: Turn, choice: Choice, settings: &Settings) -> Resu
         connections,
         ..
     } = turn;
-    let script = workload.script(TABLE);
+    let script = workload.script(workload.table());
     // Collections that are deleted while warming up would be missing afterwards.
     let warm_up = match choice {
         Choice::EachOnce { .. } => Duration::ZERO,
@@ -316,11 +376,29 @@ mod tests {
     use crate::target::Places;
 
     #[test]
-    fn deletions_come_last_and_never_meet() {
-        let settings = Settings {
+    fn reads_come_first_where_builds_are_compared() {
+        let workloads = vec![Workload::Put, Workload::Get, Workload::Update, Workload::GsiQuery];
+        let order = |targets: &[Target]| {
+            let settings = Settings {
+                targets: targets.to_vec(),
+                connections: vec![1],
+                ..settings(workloads.clone())
+            };
+            let phases = phases(&settings).into_iter();
+            phases.map(|turns| turns[0].workload).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[Target::Trestle]), workloads);
+        assert_eq!(
+            order(&[Target::Trestle, Target::Before]),
+            [Workload::Get, Workload::GsiQuery, Workload::Put, Workload::Update]
+        );
+    }
+
+    fn settings(workloads: Vec<Workload>) -> Settings {
+        Settings {
             places: Places::default(),
             targets: Vec::new(),
-            workloads: vec![Workload::DeleteCollection, Workload::Get],
+            workloads,
             connections: vec![1, 16, 64],
             measured: Duration::from_secs(1),
             rows: 1_600,
@@ -333,12 +411,22 @@ mod tests {
             migration_rows: 0,
             tables: 1,
             directory: "/tmp".into(),
-        };
+        }
+    }
+
+    #[test]
+    fn deletions_come_after_reads_and_never_meet_and_the_model_comes_last() {
+        let settings = settings(vec![
+            Workload::ModelPut,
+            Workload::DeleteCollection,
+            Workload::Get,
+        ]);
         let phases = phases(&settings);
         let names: Vec<_> = phases.iter().map(|turns| turns[0].workload).collect();
         assert_eq!(&names[..3], [Workload::Get; 3]);
         let mut firsts = Vec::new();
-        for turn in phases.into_iter().skip(3).flatten() {
+        assert_eq!(&names[6..], [Workload::ModelPut; 3]);
+        for turn in phases.into_iter().skip(3).take(3).flatten() {
             let mut choice = choice(turn, 1_600);
             let all = std::iter::from_fn(|| choice.next(0, turn.connections as u64));
             firsts.extend(all.map(|rows| rows.first));

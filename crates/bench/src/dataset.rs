@@ -14,23 +14,56 @@ pub(crate) const ITEM_BYTES: usize = 1_024;
 /// The table and its index.
 pub(crate) const TABLE: &str = "bench";
 pub(crate) const INDEX: &str = "by_day";
+/// The table whose keys a model derives.
+pub(crate) const MODEL_TABLE: &str = "bench-model";
 
-/// A key attribute.
+/// The same rows with keys that the database derives, and the times of their first and last write.
+pub(crate) const MODEL: &str = r#"
+model = "bench"
+
+[table.bench-model]
+key = ["pk", "sk"]
+stream = "new-and-old-images"
+
+[table.bench-model.index.by_day]
+key = ["day", "placed"]
+
+[entity.order]
+table = "bench-model"
+key = { pk = "CUSTOMER#{customer}", sk = "ORDER#{order}", day = "DAY#{date}", placed = "ORDER#{number}" }
+created = "createdAt"
+updated = "updatedAt"
+
+[entity.order.attributes]
+customer = "string"
+order = "string"
+date = "string"
+number = "string"
+"#;
+
+/// An attribute with the number of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Partition,
     Sort,
     IndexPartition,
     IndexSort,
+    Customer,
+    Order,
+    Date,
+    Number,
 }
 
 impl Field {
-    pub(crate) const ALL: [Field; 4] = [
+    /// The keys of a row, which a client gives.
+    pub(crate) const KEYS: [Field; 4] = [
         Field::Partition,
         Field::Sort,
         Field::IndexPartition,
         Field::IndexSort,
     ];
+    /// What the model makes the same keys of.
+    pub(crate) const PARTS: [Field; 4] = [Field::Customer, Field::Order, Field::Date, Field::Number];
 
     pub(crate) fn attribute(self) -> &'static str {
         match self {
@@ -38,6 +71,10 @@ impl Field {
             Field::Sort => "sk",
             Field::IndexPartition => "day",
             Field::IndexSort => "placed",
+            Field::Customer => "customer",
+            Field::Order => "order",
+            Field::Date => "date",
+            Field::Number => "number",
         }
     }
 
@@ -47,16 +84,17 @@ impl Field {
             Field::Partition => "CUSTOMER#",
             Field::Sort | Field::IndexSort => "ORDER#",
             Field::IndexPartition => "DAY#",
+            Field::Customer | Field::Order | Field::Date | Field::Number => "",
         }
     }
 
-    /// The number in this key of a row.
+    /// The number in this attribute of a row.
     pub(crate) fn of(self, row: u64) -> u64 {
         match self {
-            Field::Partition => row / COLLECTION,
-            Field::Sort => row % COLLECTION,
-            Field::IndexPartition => row / BLOCK * COLLECTION + row % COLLECTION,
-            Field::IndexSort => row,
+            Field::Partition | Field::Customer => row / COLLECTION,
+            Field::Sort | Field::Order => row % COLLECTION,
+            Field::IndexPartition | Field::Date => row / BLOCK * COLLECTION + row % COLLECTION,
+            Field::IndexSort | Field::Number => row,
         }
     }
 }
@@ -136,7 +174,7 @@ fn schema(hash: Field, range: Field) -> String {
 
 /// A whole item of a row, as DynamoDB's JSON.
 pub(crate) fn item_json(row: u64, variant: u64) -> String {
-    let keys = Field::ALL.map(|field| {
+    let keys = Field::KEYS.map(|field| {
         format!(
             r#""{}":{{"S":"{}{:0digits$}"}}"#,
             field.attribute(),
@@ -152,7 +190,7 @@ pub(crate) fn item_json(row: u64, variant: u64) -> String {
 mod tests {
     use super::*;
     use std::collections::HashMap;
-    use trestle_item::{Item, size};
+    use trestle_item::{AttributeValue, Item, size};
 
     #[test]
     fn an_item_has_the_size_it_is_said_to_have() {
@@ -171,6 +209,22 @@ mod tests {
                 *rows.entry(field.of(row)).or_insert(0) += 1;
             }
             assert!(rows.values().all(|count| *count == COLLECTION), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn the_model_derives_the_keys_that_clients_give_otherwise() {
+        let model = trestle_model::load(MODEL).model.unwrap();
+        let text = |field: Field, row: u64| {
+            let number = format!("{}{:0digits$}", field.prefix(), field.of(row), digits = DIGITS);
+            (field.attribute(), AttributeValue::S(number))
+        };
+        for row in [0, 7, 4_321] {
+            let item: Item = Field::PARTS.map(|field| text(field, row)).into();
+            let derived = model.derive(MODEL_TABLE, None, &item, 0).unwrap().unwrap();
+            for key in Field::KEYS {
+                assert!(derived.set.contains(&text(key, row)), "{key:?} of {row}");
+            }
         }
     }
 

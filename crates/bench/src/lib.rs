@@ -22,7 +22,10 @@ mod workload;
 
 pub use error::BenchError;
 pub use limits::constant::serve as serve_constant_answer;
-pub use report::{AloneFigure, Figures, Limit, Outcome, Report, Skipped, Stage, TargetReport};
+pub use report::{
+    AloneFigure, BuildComparison, BuildRound, Figures, Limit, Outcome, Report, Skipped, Spread, Stage,
+    TargetReport,
+};
 pub use settings::{Alone, Settings};
 pub use target::{Places, Target};
 pub use usage::{Machine, Memory};
@@ -107,10 +110,20 @@ fn compare_all(
                 round.limits = limits.measure(turn, settings, progress)?;
             }
             rounds.push(round);
+            // The next round goes the other way round, so that none of two servers is always the one that comes second.
+            contestants.reverse();
         }
+        report.builds.extend(BuildComparison::of(&rounds));
         kept.extend(round::calmest(rounds));
     }
     report.targets = contestants.into_iter().map(Contestant::leave).collect();
+    let chosen = |report: &TargetReport| {
+        settings
+            .targets
+            .iter()
+            .position(|target| *target == report.target)
+    };
+    report.targets.sort_by_key(chosen);
     kept.into_iter().for_each(|round| report.note(round));
     Ok(())
 }
@@ -137,9 +150,9 @@ fn enter_all(
     Ok(contestants)
 }
 
-/// A peer that does not work is left out; without Trestle there is nothing to compare.
+/// A peer that does not work is left out; without Trestle, or the earlier build that was named, there is nothing to compare.
 fn skipped(target: Target, error: BenchError, progress: &mut dyn Progress) -> Result<Skipped, BenchError> {
-    if target == Target::Trestle {
+    if target.is_trestle() {
         return Err(error);
     }
     let reason = error.to_string();

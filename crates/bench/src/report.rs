@@ -1,5 +1,6 @@
 //! What was measured, as data; [`text`](mod@text) prints it for people, [`svg`] draws it.
 
+mod builds;
 mod svg;
 mod text;
 
@@ -9,6 +10,8 @@ use crate::usage::{Clocks, Machine, Memory};
 use crate::workload::Workload;
 use serde::Serialize;
 use std::time::Duration;
+
+pub use builds::{BuildComparison, BuildRound, Spread};
 
 /// Everything a run found out.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -23,6 +26,8 @@ pub struct Report {
     pub targets: Vec<TargetReport>,
     /// Servers that were not measured, and why.
     pub skipped: Vec<Skipped>,
+    /// This build and an earlier one, round by round.
+    pub builds: Vec<BuildComparison>,
     /// What cannot be beaten on this machine.
     pub limits: Vec<Limit>,
     /// Figures of Trestle alone.

@@ -1,6 +1,7 @@
 //! The servers that are compared: how each is found and started, always with its data on disk.
 
 mod find;
+mod model;
 
 use crate::client;
 use crate::error::{BenchError, Doing};
@@ -25,6 +26,8 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 pub enum Target {
     /// This database, on disk, with fsync before each answer.
     Trestle,
+    /// The same from another binary: an earlier build.
+    Before,
     /// Amazon's own emulator.
     DynamodbLocal,
     /// An emulator in Rust on SQLite.
@@ -35,17 +38,32 @@ pub enum Target {
 
 impl Target {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Target; 4] = [
+    pub const ALL: [Target; 5] = [
+        Target::Trestle,
+        Target::Before,
+        Target::DynamodbLocal,
+        Target::Dynoxide,
+        Target::Dynalite,
+    ];
+
+    /// Those that need not be chosen to be measured.
+    pub const USUAL: [Target; 4] = [
         Target::Trestle,
         Target::DynamodbLocal,
         Target::Dynoxide,
         Target::Dynalite,
     ];
 
+    /// Whether it is Trestle, of this build or of an earlier one.
+    pub(crate) fn is_trestle(self) -> bool {
+        matches!(self, Target::Trestle | Target::Before)
+    }
+
     /// The name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Target::Trestle => "trestle",
+            Target::Before => "before",
             Target::DynamodbLocal => "dynamodb-local",
             Target::Dynoxide => "dynoxide",
             Target::Dynalite => "dynalite",
@@ -112,7 +130,7 @@ impl Found {
             _ => Command::new(&self.program),
         };
         match self.target {
-            Target::Trestle => {
+            Target::Trestle | Target::Before => {
                 command
                     .args(["serve", "--log-level", "warn", "--port", &port, "--data"])
                     .arg(data);

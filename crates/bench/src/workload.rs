@@ -1,6 +1,6 @@
 //! What is done to every target: each workload as the requests of one operation.
 
-use crate::dataset::{self, BATCH, COLLECTION, Field, INDEX};
+use crate::dataset::{self, BATCH, COLLECTION, Field, INDEX, MODEL_TABLE, TABLE};
 use crate::http::{Builder, Template};
 use serde::Serialize;
 use std::fmt;
@@ -26,11 +26,13 @@ pub enum Workload {
     Batch,
     /// Query for the keys of a partition, then BatchWriteItem that deletes its 20 items.
     DeleteCollection,
+    /// PutItem over an existing item whose keys and times a model derives. Only Trestle has models.
+    ModelPut,
 }
 
 impl Workload {
     /// Every workload, in the order in which they are run.
-    pub const ALL: [Workload; 8] = [
+    pub const ALL: [Workload; 9] = [
         Workload::Put,
         Workload::Get,
         Workload::Query,
@@ -39,6 +41,7 @@ impl Workload {
         Workload::Transaction,
         Workload::Batch,
         Workload::DeleteCollection,
+        Workload::ModelPut,
     ];
 
     /// The name on the command line and in results.
@@ -52,6 +55,20 @@ impl Workload {
             Workload::Transaction => "transaction",
             Workload::Batch => "batch",
             Workload::DeleteCollection => "delete-collection",
+            Workload::ModelPut => "model-put",
+        }
+    }
+
+    /// Whether it writes nothing.
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self, Workload::Get | Workload::Query | Workload::GsiQuery)
+    }
+
+    /// The table that it is about.
+    pub(crate) fn table(self) -> &'static str {
+        match self {
+            Workload::ModelPut => MODEL_TABLE,
+            _ => TABLE,
         }
     }
 
@@ -67,13 +84,14 @@ impl Workload {
     pub(crate) fn script(self, table: &str) -> Script {
         let one = |step| Script { steps: vec![step] };
         match self {
-            Workload::Put => one(Step::varied(|variant| put(table, variant), "{")),
+            Workload::Put => one(Step::varied(|variant| put(table, &Field::KEYS, variant), "{")),
+            Workload::ModelPut => one(Step::varied(|variant| put(table, &Field::PARTS, variant), "{")),
             Workload::Get => one(Step::single(get(table), r#""Item":"#)),
             Workload::Query => one(Step::single(query(table, ""), r#""Count":20"#)),
             Workload::GsiQuery => one(Step::single(index_query(table), r#""Count":20"#)),
             Workload::Update => one(Step::single(update(table), "{")),
             Workload::Transaction => one(Step::varied(|variant| transaction(table, variant), "{")),
-            Workload::Batch => one(batch_step(table)),
+            Workload::Batch => one(batch_step(table, &Field::KEYS)),
             Workload::DeleteCollection => Script {
                 steps: vec![
                     Step::single(
@@ -138,9 +156,22 @@ impl Step {
     }
 }
 
-/// A batch that puts 25 rows; also how the rows get there in the first place.
-pub(crate) fn batch_step(table: &str) -> Step {
-    Step::varied(|variant| batch(table, variant), r#""UnprocessedItems":{}"#)
+/// A batch that puts 25 of the rows that every target gets.
+pub(crate) fn rows_step() -> Step {
+    batch_step(TABLE, &Field::KEYS)
+}
+
+/// A batch that puts 25 rows, told by these fields.
+fn batch_step(table: &str, fields: &[Field]) -> Step {
+    Step::varied(
+        |variant| batch(table, fields, variant),
+        r#""UnprocessedItems":{}"#,
+    )
+}
+
+/// The same of rows whose keys the model derives.
+pub(crate) fn model_rows_step() -> Step {
+    batch_step(MODEL_TABLE, &Field::PARTS)
 }
 
 fn key(builder: Builder, nth: u64) -> Builder {
@@ -152,11 +183,11 @@ fn key(builder: Builder, nth: u64) -> Builder {
         .text("}")
 }
 
-fn item(builder: Builder, nth: u64, variant: u64) -> Builder {
-    let keys = Field::ALL.into_iter().fold(builder.text("{"), |builder, field| {
-        builder.key(field, nth).text(",")
+fn item(builder: Builder, fields: &[Field], nth: u64, variant: u64) -> Builder {
+    let told = fields.iter().fold(builder.text("{"), |builder, field| {
+        builder.key(*field, nth).text(",")
     });
-    keys.text(&dataset::attributes(variant)).text("}")
+    told.text(&dataset::attributes(variant)).text("}")
 }
 
 /// `{"TableName":"…",` and what follows it.
@@ -164,9 +195,9 @@ fn on(table: &str) -> Builder {
     Builder::default().text(&format!(r#"{{"TableName":"{table}","#))
 }
 
-fn put(table: &str, variant: u64) -> Template {
+fn put(table: &str, fields: &[Field], variant: u64) -> Template {
     let opened = on(table).text(r#""Item":"#);
-    item(opened, 0, variant).text("}").finish("PutItem")
+    item(opened, fields, 0, variant).text("}").finish("PutItem")
 }
 
 fn get(table: &str) -> Template {
@@ -207,7 +238,7 @@ fn transaction(table: &str, variant: u64) -> Template {
         .text(r#"{"TransactItems":[{"Put":"#)
         .text(&name)
         .text(r#""Item":"#);
-    let second = item(opened, 0, variant)
+    let second = item(opened, &Field::KEYS, 0, variant)
         .text(r#"}},{"Update":"#)
         .text(&name)
         .text(r#""Key":"#);
@@ -217,10 +248,10 @@ fn transaction(table: &str, variant: u64) -> Template {
         .finish("TransactWriteItems")
 }
 
-fn batch(table: &str, variant: u64) -> Template {
+fn batch(table: &str, fields: &[Field], variant: u64) -> Template {
     batch_of(table, BATCH, |builder, nth| {
         let opened = builder.text(r#"{"PutRequest":{"Item":"#);
-        item(opened, nth, variant * BATCH + nth).text("}}")
+        item(opened, fields, nth, variant * BATCH + nth).text("}}")
     })
 }
 
@@ -264,14 +295,14 @@ mod tests {
 
     #[test]
     fn a_put_is_the_item_of_its_row() {
-        let put = body(&mut put("t", 3), 4_321, 1);
+        let put = body(&mut put("t", &Field::KEYS, 3), 4_321, 1);
         let item: Value = serde_json::from_str(&dataset::item_json(4_321, 3)).unwrap();
         assert_eq!(put["Item"], item);
     }
 
     #[test]
     fn a_batch_spreads_over_its_rows() {
-        let batch = body(&mut batch("t", 0), 5, 400);
+        let batch = body(&mut batch("t", &Field::KEYS, 0), 5, 400);
         let placed: Vec<_> = batch["RequestItems"]["t"]
             .as_array()
             .unwrap()

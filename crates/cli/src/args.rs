@@ -101,7 +101,7 @@ pub(crate) struct ServeFlags {
     /// Allow listening beyond this machine without access keys
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Memory for requests and answers, in megabytes [default: 256]
+    /// Memory for requests and answers, in megabytes [default: 192]
     #[arg(long, value_name = "MB")]
     pub(crate) memory_mb: Option<usize>,
     /// Web origins whose scripts may call: `*`, `none`, `loopback`, or a comma-separated list [default: loopback]
@@ -193,6 +193,10 @@ pub(crate) struct VerifyFlags {
     /// Only check storage, not what the stored models derive
     #[arg(long)]
     pub(crate) no_models: bool,
+    /// Write, delete and lock nothing in the directory, not even what every start cleans up. A copy of the journals goes to the
+    /// temporary directory (TMPDIR) for as long as it takes
+    #[arg(long)]
+    pub(crate) read_only: bool,
 }
 
 /// Flags of `trestle backup`.

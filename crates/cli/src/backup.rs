@@ -9,6 +9,7 @@ use download::Download;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use trestle_binding::counted;
 use trestle_embedded::{ArchiveError, BackupTotals, StoreSettings, backup_directory, check_backup};
 use trestle_env::{Clock, SystemClock, iso_8601_millis};
 
@@ -27,10 +28,10 @@ pub(crate) fn backup(flags: &BackupFlags) -> Result<(), Failure> {
         Ok(totals) => {
             let _ = writeln!(
                 io::stdout(),
-                "{}: {} rows, {} bytes of data",
+                "{}: {}, {} of data",
                 target.file.display(),
-                totals.all_rows(),
-                totals.bytes
+                counted(totals.all_rows(), "row", "rows"),
+                counted(totals.bytes, "byte", "bytes")
             );
             Ok(())
         }

@@ -11,9 +11,13 @@ pub(crate) const BENCH_HELP: &str = "Every server is started on a fresh director
 is sent to one after the other, and in the end all are killed. Those that are not found are left out. Trestle runs with its defaults: on \
 disk, with fsync before each answer. docs/benchmarks.md describes the method.
 
-Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection.
+Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection, model-put (a put whose keys and times a model derives).
 Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), routes (from a write to its delivery), migrations (reads and writes while rows move), tables (writes with many tables), start (memory, and start with many \
-rows), scale (reads from many rows).";
+rows), scale (reads from many rows).
+
+An earlier build: `trestle bench --before FILE --rounds 5` starts the server from that binary, too, and measures both in turn. The \
+report shows how many operations per second and how much processor time per operation this build has, of those of the earlier one: the median \
+of the rounds, with the lowest and the highest.";
 
 /// Flags of `trestle bench`.
 #[derive(Debug, Args)]
@@ -21,9 +25,12 @@ pub(crate) struct BenchFlags {
     /// Workloads to run, comma-separated [default: all]
     #[arg(long, value_name = "WORKLOADS", value_delimiter = ',')]
     only: Vec<Workload>,
-    /// Servers to measure, comma-separated: trestle, dynamodb-local, dynoxide, dynalite [default: all that are found]
+    /// Servers to measure, comma-separated: trestle, before, dynamodb-local, dynoxide, dynalite [default: all that are found]
     #[arg(long, value_name = "TARGETS", value_delimiter = ',')]
     targets: Vec<Target>,
+    /// Compare with an earlier build, whose trestle binary this is, in the same rounds; and with nothing else unless --targets is given
+    #[arg(long, value_name = "FILE")]
+    before: Option<PathBuf>,
     /// Numbers of connections, comma-separated, such as 1,16,64
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "16",
           value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -139,20 +146,19 @@ pub(crate) fn constant(flags: &ConstantFlags) -> Result<(), Failure> {
 fn settings(flags: BenchFlags) -> Result<Settings, Failure> {
     let trestle = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("cannot find this program's own file: {error}")))?;
-    let only_alone = !flags.alone.is_empty() && flags.targets.is_empty();
+    let compares_all = flags.alone.is_empty() && flags.before.is_none();
+    let limits = !flags.no_limits && (compares_all || !flags.targets.is_empty());
+    let targets = targets(&flags);
     Ok(Settings {
         places: Places {
             trestle,
+            before: flags.before,
             dynamodb_local: flags.dynamodb_local,
             dynoxide: flags.dynoxide,
             dynalite: flags.dynalite,
             moto: flags.moto_server,
         },
-        targets: match flags.targets {
-            _ if only_alone => Vec::new(),
-            chosen if chosen.is_empty() => Target::ALL.to_vec(),
-            chosen => chosen,
-        },
+        targets,
         workloads: if flags.only.is_empty() {
             Workload::ALL.to_vec()
         } else {
@@ -163,7 +169,7 @@ fn settings(flags: BenchFlags) -> Result<Settings, Failure> {
         rounds: usize::from(flags.rounds),
         rows: flags.rows,
         load_within: flags.load_seconds,
-        limits: !flags.no_limits && !only_alone,
+        limits,
         alone: chosen(&flags.alone),
         start_rows: flags.start_rows,
         scale_rows: flags.scale_rows,
@@ -171,6 +177,19 @@ fn settings(flags: BenchFlags) -> Result<Settings, Failure> {
         tables: flags.tables,
         directory: flags.dir.unwrap_or_else(on_disk),
     })
+}
+
+/// The servers that are chosen, with the earlier build where its binary is given.
+fn targets(flags: &BenchFlags) -> Vec<Target> {
+    let mut targets = match (&*flags.targets, &flags.before) {
+        ([], Some(_)) => vec![Target::Trestle],
+        ([], None) if flags.alone.is_empty() => Target::USUAL.to_vec(),
+        (chosen, _) => chosen.to_vec(),
+    };
+    if flags.before.is_some() && !targets.contains(&Target::Before) {
+        targets.push(Target::Before);
+    }
+    targets
 }
 
 fn chosen(choices: &[AloneChoice]) -> Vec<Alone> {
@@ -249,7 +268,7 @@ mod tests {
     #[test]
     fn nothing_typed_means_everything() {
         let settings = parsed(&[]);
-        assert_eq!(settings.targets, Target::ALL);
+        assert_eq!(settings.targets, Target::USUAL);
         assert_eq!(settings.workloads, Workload::ALL);
         assert_eq!((settings.connections, settings.rows), (vec![16], 10_000));
         assert!(settings.limits && settings.alone.is_empty());
@@ -279,6 +298,23 @@ mod tests {
             parsed(&["--alone", "start", "--targets", "trestle"]).targets,
             [Target::Trestle]
         );
+    }
+
+    #[test]
+    fn an_earlier_build_is_compared_with_this_one_alone_unless_targets_are_named() {
+        let settings = parsed(&["--before", "/old/trestle"]);
+        assert_eq!(settings.targets, [Target::Trestle, Target::Before]);
+        assert_eq!(settings.places.before.as_deref(), Some(Path::new("/old/trestle")));
+        assert!(!settings.limits && settings.alone.is_empty());
+        let settings = parsed(&["--before", "/old/trestle", "--targets", "trestle,dynalite"]);
+        assert_eq!(
+            settings.targets,
+            [Target::Trestle, Target::Dynalite, Target::Before]
+        );
+        assert!(settings.limits);
+        let settings = parsed(&["--before", "/old/trestle", "--alone", "model"]);
+        assert_eq!(settings.targets, [Target::Trestle, Target::Before]);
+        assert_eq!(settings.alone, [Alone::Model]);
     }
 
     #[test]

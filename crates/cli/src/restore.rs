@@ -5,6 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::{logging, verify};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
+use trestle_binding::counted;
 use trestle_embedded::{ArchiveError, RestoreError, VerifyOptions, restore_directory};
 
 /// Makes the directory, then verifies it.
@@ -23,9 +24,9 @@ pub(crate) fn restore(flags: &RestoreFlags) -> Result<(), Failure> {
     })?;
     let _ = writeln!(
         io::stdout(),
-        "{}: {} rows restored",
+        "{}: {} restored",
         flags.data.display(),
-        totals.all_rows()
+        counted(totals.all_rows(), "row", "rows")
     );
     verify::check(&flags.data, false, VerifyOptions::default())
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use trestle_binding::{ModelFacts, ToDo, WrongFact, counted};
 use trestle_embedded::{
-    Disagreement, StorageWatcher, StoreError, StoreErrorKind, StoreSettings, Verified, VerifyError,
+    DirectoryAccess, Disagreement, StorageWatcher, StoreError, StoreErrorKind, Verified, VerifyError,
     VerifyOptions, VerifyWatcher, verify_directory,
 };
 
@@ -22,13 +22,26 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Result<(), Failure> {
     let options = VerifyOptions {
         models: !flags.no_models,
     };
-    check(&flags.dir, flags.json, options)
+    let access = match flags.read_only {
+        true => DirectoryAccess::ReadOnly,
+        false => DirectoryAccess::ReadWrite,
+    };
+    check_with(&flags.dir, access, flags.json, options)
 }
 
 /// As [`verify`], for other commands that end with it.
 pub(crate) fn check(directory: &Path, json: bool, options: VerifyOptions) -> Result<(), Failure> {
+    check_with(directory, DirectoryAccess::ReadWrite, json, options)
+}
+
+fn check_with(
+    directory: &Path,
+    access: DirectoryAccess,
+    json: bool,
+    options: VerifyOptions,
+) -> Result<(), Failure> {
     let mut printer = Printer::new(json);
-    let verified = verify_directory(directory, StoreSettings::default(), options, &mut printer);
+    let verified = verify_directory(directory, access, options, &mut printer);
     let verified = verified.map_err(|error| match error {
         VerifyError::Store(error) => cannot_open(directory, &error),
         VerifyError::Read(error) => cannot_read(directory, &error),

@@ -6,7 +6,7 @@ use std::path::Path;
 use trestle_api::Error;
 use trestle_engine::{StoreSettings, View};
 use trestle_env::{Clock, SystemClock};
-use trestle_store::StoreError;
+use trestle_store::{DirectoryAccess, FileCheck, StoreError};
 
 use crate::{Verified, VerifyOptions, VerifyWatcher, verify};
 
@@ -24,13 +24,18 @@ pub enum VerifyError {
     Read(#[from] Error),
 }
 
-/// Verifies everything in a data directory: storage, and what the stored models derive.
+/// Verifies everything in a data directory: every byte of its files, storage, and what the stored models derive.
 pub fn verify_directory(
     directory: &Path,
-    settings: StoreSettings,
+    access: DirectoryAccess,
     options: VerifyOptions,
     watcher: &mut dyn VerifyWatcher,
 ) -> Result<Verified, VerifyError> {
+    let settings = StoreSettings {
+        access,
+        file_check: FileCheck::Everything,
+        ..StoreSettings::default()
+    };
     let mut view = View::of_directory(directory, settings)?;
     Ok(verify(&mut view, SystemClock::new().now(), options, watcher)?)
 }

@@ -48,4 +48,4 @@ pub use trestle_engine::{
     ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, Options as EngineOptions,
     StoreSettings, Watcher as StorageWatcher,
 };
-pub use trestle_store::{ErrorKind as StoreErrorKind, MemoryStore, StoreError};
+pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};

@@ -1,6 +1,6 @@
 //! What the log says about migrations.
 
-use trestle_binding::MigrationStatus;
+use trestle_binding::{MigrationStatus, counted};
 
 use crate::models::Models;
 
@@ -23,12 +23,15 @@ pub(crate) fn changed(status: &MigrationStatus) {
     match (&status.error, status.stuck.shown.first()) {
         (Some(error), _) => tracing::error!("migration of model {model}: {error}; it is tried again"),
         (None, Some(stuck)) if status.held_up => tracing::warn!(
-            "migration of model {model} is held up: {} rows cannot move, the first in table {}: {}: {}",
-            status.stuck.rows,
+            "migration of model {model} is held up: {} cannot move, the first in table {}: {}: {}",
+            counted(status.stuck.rows, "row", "rows"),
             stuck.table,
             stuck.key,
             stuck.reason
         ),
-        _ => tracing::info!("migration of model {model} is {state}; {rows_moved} rows moved"),
+        _ => tracing::info!(
+            "migration of model {model} is {state}; {} moved",
+            counted(*rows_moved, "row", "rows")
+        ),
     }
 }

@@ -23,7 +23,10 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A row that the engine needs cannot be read.
-    #[error("{0} cannot be read: the data directory is damaged; restore it from a backup")]
+    #[error(
+        "row {0} of space meta cannot be read, although it matches its checksum: another program wrote it, or memory is \
+         faulty. Run `trestle verify` on the directory, then restore a backup with `trestle restore` (docs/backup.md)"
+    )]
     Damaged(String),
     /// The system gave no thread.
     #[error("cannot start a thread: {0}")]
@@ -31,8 +34,9 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    pub(crate) fn damaged(what: impl Into<String>) -> Self {
-        Self::Damaged(what.into())
+    /// The row with this key, and why.
+    pub(crate) fn damaged(key: &[u8], why: impl std::fmt::Display) -> Self {
+        Self::Damaged(format!("{} ({why})", key.escape_ascii()))
     }
 }
 

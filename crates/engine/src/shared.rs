@@ -39,7 +39,8 @@ impl Shared {
     ) -> Result<Self, OpenError> {
         let counters = match store.get(Space::Meta, meta::COUNTERS_KEY)? {
             Some(row) => {
-                meta::Counters::decode(&row).ok_or_else(|| OpenError::damaged("the counters row"))?
+                let counters = meta::Counters::decode(&row);
+                counters.ok_or_else(|| OpenError::damaged(meta::COUNTERS_KEY, "no counters"))?
             }
             None => meta::Counters::default(),
         };
@@ -82,14 +83,14 @@ pub(crate) fn load_catalog(snapshot: &dyn Snapshot) -> Result<Catalog, OpenError
             .and_then(|id| Some(TableId(u32::from_be_bytes(id.try_into().ok()?))));
         let parsed = meta::parse_stats(&value);
         let (Some(id), Some(parsed)) = (id, parsed) else {
-            return Err(OpenError::damaged("a row of table counts"));
+            return Err(OpenError::damaged(&key, "no counts of a table"));
         };
         stats.insert(id, parsed);
     }
     for row in rows(meta::TABLE_PREFIX) {
-        let (_, value) = row?;
-        let mut table: Table = serde_json::from_slice(&value)
-            .map_err(|error| OpenError::damaged(format!("a table definition ({error})")))?;
+        let (key, value) = row?;
+        let table = serde_json::from_slice(&value);
+        let mut table: Table = table.map_err(|error| OpenError::damaged(&key, error))?;
         if let Some((of_table, of_indexes)) = stats.remove(&table.id) {
             table.stats = of_table;
             for index in &mut table.indexes {
@@ -101,9 +102,9 @@ pub(crate) fn load_catalog(snapshot: &dyn Snapshot) -> Result<Catalog, OpenError
         catalog.tables.insert(table.name.clone(), Arc::new(table));
     }
     for row in rows(meta::STREAM_PREFIX) {
-        let (_, value) = row?;
-        let mut stream: crate::catalog::Stream = serde_json::from_slice(&value)
-            .map_err(|error| OpenError::damaged(format!("a stream definition ({error})")))?;
+        let (key, value) = row?;
+        let stream = serde_json::from_slice(&value);
+        let mut stream: crate::catalog::Stream = stream.map_err(|error| OpenError::damaged(&key, error))?;
         stream.count_bytes();
         catalog.streams.insert(stream.id, Arc::new(stream));
     }

@@ -89,7 +89,7 @@ pub(crate) fn prepare(
 }
 
 /// The cancellation of a transaction some of whose items are in another one.
-pub(crate) fn conflict(taken: &[bool]) -> Error {
+fn conflict(taken: &[bool]) -> Error {
     let ongoing = || {
         CancellationReason::new(
             CancellationCode::TransactionConflict,

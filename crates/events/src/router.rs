@@ -189,6 +189,8 @@ impl Router {
             faults.extend(own.map(|(_, fault)| format!("route `{name}`: {fault}")));
             doors.push(match self.inner.setup.doors.open(route) {
                 Ok(door) => route.enabled.then_some(door),
+                // It keeps its place, and delivers nothing.
+                Err(_) if !route.enabled => None,
                 Err(fault) => {
                     faults.push(format!("route `{name}`: {fault}"));
                     None

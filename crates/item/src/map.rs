@@ -33,9 +33,10 @@ impl Map {
         }
     }
 
-    /// Makes room for `n` more attributes.
+    /// Makes room for exactly `n` more attributes: twice the room, as for a vector that goes on growing, is beyond what
+    /// allocators hand out quickly.
     pub fn reserve(&mut self, n: usize) {
-        self.entries.reserve(n);
+        self.entries.reserve_exact(n);
     }
 
     /// The entries must be sorted by name, each name once.

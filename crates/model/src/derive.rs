@@ -29,6 +29,7 @@ impl Derived<'_> {
 
     /// Changes the item.
     pub fn apply(self, item: &mut Item) {
+        item.reserve(self.set.len());
         for (name, value) in self.set {
             item.insert(name, value);
         }
@@ -74,7 +75,7 @@ impl Model {
         {
             self.check_replacement(table, old, entity)?;
         }
-        self.derive_as(table, entity, old, new, Some(now_ms))
+        self.derive_as(table, entity, old, new, IndexKeys::Given, Some(now_ms))
     }
 
     /// What must change in `new` so that it is a whole row of this entity. Without a time, its times stay as they are.
@@ -84,12 +85,14 @@ impl Model {
         entity: &'m Entity,
         old: Option<&Item>,
         new: &Item,
+        index_keys: IndexKeys,
         now_ms: Option<u64>,
     ) -> Result<Derived<'m>, Refusal> {
         let mut work = Work {
             entity,
             old,
             new,
+            index_keys,
             stamps: now_ms.is_some(),
             set: Vec::new(),
             remove: Vec::new(),
@@ -122,11 +125,21 @@ impl Model {
     }
 }
 
+/// Where the index keys of an item come from that is to be derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexKeys {
+    /// A client gave them, or left them as they were: one that it gave must be what the attributes give.
+    Given,
+    /// They are left of an earlier state of the row: they become what the attributes give.
+    Left,
+}
+
 /// One derivation.
 struct Work<'m, 'i> {
     entity: &'m Entity,
     old: Option<&'i Item>,
     new: &'i Item,
+    index_keys: IndexKeys,
     /// Whether it gives the row its times.
     stamps: bool,
     set: Vec<(&'m str, AttributeValue)>,
@@ -324,7 +337,8 @@ impl<'m> Work<'m, '_> {
     fn index_key(&self, template: &KeyTemplate) -> Result<IndexKey, Refusal> {
         let given = self.new.get(&template.attribute);
         // What an update leaves as it was is not given by the client.
-        let kept = given.is_some() && given == self.old.and_then(|old| old.get(&template.attribute));
+        let kept = self.index_keys == IndexKeys::Left
+            || given.is_some() && given == self.old.and_then(|old| old.get(&template.attribute));
         match (template.render_from(|name| self.value(name)), given) {
             (Ok(derived), Some(given)) if *given == derived => Ok(IndexKey::AsItIs),
             (Ok(derived), Some(given)) if !kept => Err(mismatch(self.entity, template, given, &derived)),

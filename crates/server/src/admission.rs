@@ -1,7 +1,7 @@
 //! What a request must have before work is done for it: memory.
 //!
-//! One budget of bytes is split in two halves. [`Held`] is memory that clients decide how long it is held: bodies that are
-//! still arriving, small requests under way, and answers that are not read yet. [`Work`] is memory that only this server's
+//! One budget of bytes is split in two halves. [`HeldMemory`] is memory that clients decide how long it is held: bodies that are
+//! still arriving, small requests under way, and answers that are not read yet. [`WorkMemory`] is memory that only this server's
 //! speed decides about: large requests while they are decoded and executed. Because no client can hold work up, waiting for
 //! it ends, and a body that arrived is never refused for want of it before others have had their time.
 //!
@@ -10,21 +10,21 @@
 //!
 //! On HTTP/1.1, requests and answers of up to [`FREE_BYTES`] are not counted: a connection has one of each.
 
-mod answer_size;
 mod connection_memory;
 mod counted_io;
 mod held;
 mod lease;
 pub(crate) mod pace;
+mod turn;
 mod waiting;
 mod work;
 
-pub(crate) use answer_size::AnswerSize;
-pub(crate) use connection_memory::ConnectionMemory;
+pub(crate) use connection_memory::{ConnectionMemory, LARGE_ANSWER_BYTES};
 pub(crate) use counted_io::CountedIo;
-pub(crate) use held::{Held, Share};
+pub(crate) use held::{HeldMemory, Share};
 pub(crate) use lease::{Lease, LeasedBytes};
-pub(crate) use work::{Work, WorkPermit, is_apart};
+pub(crate) use turn::{Effort, ExecutionTurn, NoTurn};
+pub(crate) use work::{Processor, WorkMemory, is_apart, on_own_thread};
 
 use crate::settings::Limits;
 use std::sync::Arc;
@@ -41,14 +41,14 @@ const SMALL_REQUEST_FACTOR: usize = 8;
 
 /// The budget, and what became of requests that wanted part of it.
 pub(crate) struct Admission {
-    pub(crate) held: Held,
-    pub(crate) work: Work,
-    pub(crate) counts: Counts,
+    pub(crate) held: HeldMemory,
+    pub(crate) work: WorkMemory,
+    pub(crate) counts: AdmissionCounts,
 }
 
 /// Requests refused and connections closed because of memory.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct AdmissionCounts {
     throttled: AtomicU64,
     slow_bodies: AtomicU64,
     slow_readers: AtomicU64,
@@ -62,9 +62,9 @@ impl Admission {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         let half = limits.memory_bytes_max / 2;
         Arc::new(Admission {
-            held: Held::new(half, limits.admission),
-            work: Work::new(half),
-            counts: Counts::default(),
+            held: HeldMemory::new(half, limits.admission),
+            work: WorkMemory::new(half),
+            counts: AdmissionCounts::default(),
         })
     }
 
@@ -79,18 +79,18 @@ pub(crate) fn small_request_cost(body_bytes: usize) -> usize {
     body_bytes * SMALL_REQUEST_FACTOR
 }
 
-impl Counts {
-    /// Counts a request that was refused.
+impl AdmissionCounts {
+    /// AdmissionCounts a request that was refused.
     pub(crate) fn throttle(&self) {
         self.throttled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a body that arrived too slowly.
+    /// AdmissionCounts a body that arrived too slowly.
     pub(crate) fn give_up_body(&self) {
         self.slow_bodies.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection that was closed because its answers were not read.
+    /// AdmissionCounts a connection that was closed because its answers were not read.
     pub(crate) fn give_up_reader(&self) {
         self.slow_readers.fetch_add(1, Ordering::Relaxed);
     }

@@ -3,15 +3,19 @@
 use crate::admission::pace::{BODY_PERIOD, BodyPace};
 use crate::admission::{FREE_BYTES, Lease, LeasedBytes, SMALL_BODY_BYTES, Throttled, small_request_cost};
 use crate::upload::Upload;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// How much of a refused body is still read, so that the client gets to see the refusal, and for how long.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// After so many bytes of a body, the other connections of the thread have their turn.
+const TURN_BYTES: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,30 +38,21 @@ impl From<Throttled> for BodyError {
 
 /// The whole body. One that announces its size is refused before it is read, any other as soon as it is too large; neither
 /// is kept in memory. It counts against the budget as it grows, and until the last reference to it is dropped.
-///
-/// A client that waits for permission to send has not sent anything, so nothing of a refused body is on its way;
-/// reading it would even grant the permission.
 pub(crate) async fn read(upload: Upload, bytes_max: usize, time: Duration) -> Result<Bytes, BodyError> {
     if upload.announced() > bytes_max as u64 {
-        discard(upload);
         return Err(BodyError::TooLarge);
     }
-    let lease = upload.lease();
-    let mut body = upload.body;
-    let whole = timeout(time, collect(&mut body, lease, upload.is_alone, bytes_max)).await;
+    let (lease, is_alone) = (upload.lease(), upload.is_alone);
+    let Some(mut body) = upload.into_body() else {
+        return Ok(Bytes::new());
+    };
+    let whole = timeout(time, collect(&mut body, lease, is_alone, bytes_max)).await;
     match whole.unwrap_or(Err(BodyError::TooSlow)) {
         Err(refused @ (BodyError::TooLarge | BodyError::Throttled)) => {
             drain(body);
             Err(refused)
         }
         read => read,
-    }
-}
-
-/// Reads nothing of a body that is refused for its head, except to let the client see the refusal.
-pub(crate) fn discard(upload: Upload) {
-    if !upload.waits && !upload.body.is_end_stream() {
-        drain(upload.body);
     }
 }
 
@@ -98,28 +93,32 @@ impl Arriving<'_> {
         let Some(second) = self.next(first.len()).await? else {
             return self.finish(first).await;
         };
-        let mut whole = BytesMut::with_capacity(first.len() + second.len());
+        let mut whole = Vec::with_capacity(first.len() + second.len());
         whole.extend_from_slice(&first);
         drop(first);
         self.append(&mut whole, second).await?;
         while let Some(chunk) = self.next(whole.len()).await? {
             self.append(&mut whole, chunk).await?;
         }
-        self.finish(whole.freeze()).await
+        self.finish(whole.into()).await
     }
 
-    async fn append(&mut self, whole: &mut BytesMut, chunk: Bytes) -> Result<(), BodyError> {
-        self.grow(whole.len() + chunk.len()).await?;
+    async fn append(&mut self, whole: &mut Vec<u8>, chunk: Bytes) -> Result<(), BodyError> {
+        let (before, after) = (whole.len(), whole.len() + chunk.len());
+        self.grow(after).await?;
         self.make_room(whole, chunk.len());
         whole.extend_from_slice(&chunk);
+        if before / TURN_BYTES != after / TURN_BYTES {
+            tokio::task::yield_now().await;
+        }
         Ok(())
     }
 
-    /// Twice as much each time, but not more than was announced: what is not there yet takes no memory.
-    fn make_room(&self, whole: &mut BytesMut, more: usize) {
+    /// A quarter more each time, and not more than was announced: room for what is not there yet is memory, too.
+    fn make_room(&self, whole: &mut Vec<u8>, more: usize) {
         if whole.capacity() - whole.len() < more {
             let rest = self.announced_rest().unwrap_or(usize::MAX);
-            whole.reserve(more + rest.min(whole.len()));
+            whole.reserve_exact(more + rest.min(whole.len() / 4));
         }
     }
 
@@ -190,8 +189,12 @@ async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, BodyError> {
 
 /// Throws away what a client goes on sending after it was refused. If the server closed the connection at once,
 /// the system would answer the unread bytes with a reset, and most clients would never see the refusal.
-fn drain(mut body: Incoming) {
-    tokio::spawn(async move {
+pub(crate) fn drain(mut body: Incoming) {
+    let Ok(runtime) = Handle::try_current() else {
+        // The server has ended.
+        return;
+    };
+    runtime.spawn(async move {
         let deadline = Instant::now() + DRAIN_TIME_MAX;
         let mut drained = 0_usize;
         while drained < DRAIN_BYTES_MAX {

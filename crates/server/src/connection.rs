@@ -99,6 +99,8 @@ async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Infallible> {
     let running = Running::begin(activity);
+    // A client that does not read what it asked for before gets no more.
+    memory.reads().await;
     let is_http1 = is_http1(request.version());
     let (head, upload) = Upload::new(request, Arc::clone(&memory));
     let response = service.answer(head, upload).await;

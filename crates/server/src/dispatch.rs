@@ -1,12 +1,11 @@
 //! One operation: bytes to request, request to response, response to bytes.
 
-use crate::admission::{AnswerSize, WorkPermit};
+use crate::admission::{Effort, ExecutionTurn, LARGE_ANSWER_BYTES, Processor, on_own_thread};
 use crate::http::Service;
 use crate::metrics::Usage;
-use crate::receive::Received;
+use crate::receive::ReceivedRequest;
+use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
-use crate::role::Caller;
-use bytes::Bytes;
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +24,7 @@ pub(crate) fn target(header: Option<&[u8]>) -> Result<OperationName, Error> {
 pub(crate) async fn execute(
     service: &Service,
     operation: OperationName,
-    asked: Received,
+    asked: ReceivedRequest,
     received: Instant,
     id: &str,
 ) -> Reply {
@@ -33,58 +32,87 @@ pub(crate) async fn execute(
     let latency = received.elapsed();
     let metrics = service.metrics.operations.of(operation);
     match &result {
-        Ok(response) => metrics.succeeded(latency, &Usage::of(response)),
+        Ok(answered) => metrics.succeeded(latency, &answered.usage),
         Err(error) => metrics.failed(error),
     }
     let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
     match result {
-        Ok(response) => {
+        Ok(answered) => {
             tracing::debug!(operation = operation.as_str(), latency_us, id, "answered");
-            Reply::json(StatusCode::OK, trestle_wire::encode(response))
+            Reply::json(StatusCode::OK, answered.body)
         }
         Err(error) => {
-            log_failure(operation, latency_us, id, &error);
+            log_failure(&service.refusals, operation, latency_us, id, &error);
             error_answer(&error)
         }
     }
 }
 
-async fn run(service: &Service, operation: OperationName, asked: Received) -> Result<Response, Error> {
-    let Received { body, work, caller } = asked;
-    let room = service.admission.held.room_for(operation.answer_share()).await;
-    if room.is_err() {
-        service.admission.counts.throttle();
-        return Err(Error::throttled());
+/// An operation that succeeded.
+struct EncodedResponse {
+    usage: Usage,
+    body: Vec<u8>,
+}
+
+impl EncodedResponse {
+    fn new(response: Response) -> Self {
+        let usage = Usage::of(&response);
+        let mut body = trestle_wire::encode(response);
+        // An answer may wait for its client for long.
+        if body.capacity() > 2 * LARGE_ANSWER_BYTES {
+            body.shrink_to_fit();
+        }
+        EncodedResponse { usage, body }
     }
-    // Nothing is waited for from here until a read is answered, so that the room is still there.
-    if work.as_ref().is_some_and(WorkPermit::is_apart) {
-        let answer = run_apart(service, operation, body, caller).await;
+}
+
+async fn run(
+    service: &Service,
+    operation: OperationName,
+    asked: ReceivedRequest,
+) -> Result<EncodedResponse, Error> {
+    let effort = Effort::of(operation, &asked.connection);
+    let ExecutionTurn { work, processor } = service.turn(&asked, effort).await?;
+    if let Some(processor) = processor {
+        let answer = run_apart(service, operation, asked, processor).await;
         drop(work);
         return answer;
     }
-    let request = trestle_wire::decode(operation, &body)?;
-    caller.check(operation, &request)?;
-    service.database.execute(request).await
+    // Nothing is waited for until a read is answered, so that there is still room for the answer.
+    let request = trestle_wire::decode(operation, &asked.body)?;
+    asked.caller.check(operation, &request)?;
+    let response = service.database.execute(request).await?;
+    Ok(EncodedResponse::new(response))
 }
 
-/// Executes a large request on a thread of its own. It computes nothing while it waits for the commit.
+/// Executes a request that takes long on a thread of its own.
 async fn run_apart(
     service: &Service,
     operation: OperationName,
-    body: Bytes,
-    caller: Caller,
-) -> Result<Response, Error> {
+    asked: ReceivedRequest,
+    processor: Processor,
+) -> Result<EncodedResponse, Error> {
+    let ReceivedRequest {
+        body,
+        caller,
+        connection,
+    } = asked;
+    let effort = Effort::of(operation, &connection);
     let database = Arc::clone(&service.database);
     let runtime = Handle::current();
-    let answer = service.admission.work.apart(move |processor| {
+    let answer = on_own_thread(move || {
         let request = trestle_wire::decode(operation, &body)?;
         drop(body);
         caller.check(operation, &request)?;
-        let answer = database.execute(request);
-        drop(processor);
-        runtime.block_on(answer)
+        let response = database.execute(request);
+        // A write only waits for its commit from here. A read keeps the processor until its answer is counted.
+        let processor = effort.has_large_answer().then_some(processor);
+        let response = runtime.block_on(response)?;
+        Ok::<_, Error>((EncodedResponse::new(response), processor))
     });
-    answer.await?
+    let (answered, processor) = answer.await??;
+    drop(processor);
+    Ok(answered)
 }
 
 /// DynamoDB's answer to a failed operation.
@@ -95,7 +123,7 @@ pub(crate) fn error_answer(error: &Error) -> Reply {
 }
 
 /// Faults of ours are errors. A condition that does not hold or a lost race is an application's everyday life.
-fn log_failure(operation: OperationName, latency_us: u64, id: &str, error: &Error) {
+fn log_failure(refusals: &RefusalLog, operation: OperationName, latency_us: u64, id: &str, error: &Error) {
     let operation = operation.as_str();
     let kind = error.kind().as_str();
     match error.kind() {
@@ -108,6 +136,10 @@ fn log_failure(operation: OperationName, latency_us: u64, id: &str, error: &Erro
         | ErrorKind::ResourceNotFound => {
             tracing::debug!(operation, latency_us, id, kind, %error, "answered");
         }
-        _ => tracing::warn!(operation, latency_us, id, kind, %error, "refused"),
+        _ => {
+            if let Some(left_out) = refusals.admit(kind) {
+                tracing::warn!(operation, latency_us, id, kind, %error, left_out, "refused");
+            }
+        }
     }
 }

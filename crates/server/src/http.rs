@@ -1,7 +1,7 @@
 //! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
 
 use crate::administration;
-use crate::admission::{Admission, Throttled};
+use crate::admission::{Admission, Effort, Throttled};
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
@@ -10,6 +10,7 @@ use crate::dispatch;
 use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
+use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
@@ -56,6 +57,7 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) refusals: RefusalLog,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -80,6 +82,7 @@ impl Service {
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
+            refusals: RefusalLog::default(),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
@@ -122,7 +125,6 @@ impl Service {
 
     async fn route(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
         if let Err(refused) = self.check_host(head) {
-            body::discard(body);
             return self.refuse(refused, id);
         }
         match (&head.method, head.uri.path()) {
@@ -154,24 +156,14 @@ impl Service {
         id: &str,
     ) -> Result<Reply, Refused> {
         if !is_json(&head.headers) {
-            body::discard(body);
             return Err(Refused::NotAnOperation);
         }
-        if let Err(refused) = self.check_origin(head) {
-            body::discard(body);
-            return Err(refused);
-        }
+        self.check_origin(head)?;
         if let Some(name) = queues::target(&head.headers) {
             return self.queue_operation(name, head, body, received, id).await;
         }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
-        let operation = match dispatch::target(target) {
-            Ok(operation) => operation,
-            Err(error) => {
-                body::discard(body);
-                return Err(error.into());
-            }
-        };
+        let operation = dispatch::target(target)?;
         let asked = self.receive(head, body).await?;
         Ok(dispatch::execute(self, operation, asked, received, id).await)
     }
@@ -185,10 +177,12 @@ impl Service {
         id: &str,
     ) -> Result<Reply, Refused> {
         let Some(queues) = &self.queues else {
-            body::discard(body);
             return Ok(queues::no_queues());
         };
         let asked = self.receive(head, body).await?;
+        let turn = self.turn(&asked, Effort::small()).await?;
+        // It may wait for messages, and holds up no other meanwhile.
+        let _turn = (name != "ReceiveMessage").then_some(turn);
         Ok(queues::execute(self, queues, name, head, asked, received, id).await)
     }
 
@@ -201,10 +195,7 @@ impl Service {
     }
 
     async fn administered(&self, name: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
-        if let Err(refused) = self.admit(head) {
-            body::discard(body);
-            return Err(refused);
-        }
+        self.admit(head)?;
         let asked = self.receive(head, body).await?;
         asked.caller.check_call(name)?;
         if name == BACKUP {
@@ -273,6 +264,7 @@ impl Service {
     }
 
     fn count(&self, refused: &Refused) {
+        self.metrics.refused();
         match refused {
             Refused::Throttled => self.admission.counts.throttle(),
             Refused::TooSlow => self.admission.counts.give_up_body(),
@@ -281,10 +273,11 @@ impl Service {
     }
 
     fn refuse(&self, refused: Refused, id: &str) -> Reply {
-        self.metrics.refused();
         self.count(&refused);
         let answer = refused.answer(self.limits.body_bytes_max);
-        tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, "refused a request");
+        if let Some(left_out) = self.refusals.admit(refused.kind()) {
+            tracing::warn!(%id, status = answer.status().as_u16(), reason = %refused, left_out, "refused a request");
+        }
         answer
     }
 }
@@ -327,6 +320,19 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
+    /// A name for the log.
+    fn kind(&self) -> &'static str {
+        match self {
+            Refused::NotAnOperation => "no operation",
+            Refused::TooLarge => "too large",
+            Refused::TooSlow => "too slow",
+            Refused::Broken => "broken",
+            Refused::Throttled => "throttled",
+            Refused::Error(error) => error.kind().as_str(),
+            Refused::Call(_) => "call",
+        }
+    }
+
     fn answer(&self, body_bytes_max: usize) -> Reply {
         match self {
             Refused::NotAnOperation => Reply::not_an_operation(),

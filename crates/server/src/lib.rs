@@ -30,6 +30,7 @@ mod listen;
 mod metrics;
 mod queues;
 mod receive;
+mod refusal_log;
 mod reply;
 mod reply_body;
 mod role;

@@ -156,7 +156,9 @@ impl Server {
         let seat = match Arc::clone(seats).try_acquire_owned() {
             Ok(seat) => seat,
             Err(_) => {
-                tracing::warn!("as many connections as allowed are open; new ones wait");
+                if let Some(left_out) = self.service.refusals.admit("connections") {
+                    tracing::warn!(left_out, "as many connections as allowed are open; new ones wait");
+                }
                 Arc::clone(seats).acquire_owned().await.ok()?
             }
         };
@@ -164,7 +166,9 @@ impl Server {
             match self.listener.accept().await {
                 Ok((stream, _)) => return Some((stream, seat)),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    if let Some(left_out) = self.service.refusals.admit("accept") {
+                        tracing::warn!(%error, left_out, "cannot accept a connection");
+                    }
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }

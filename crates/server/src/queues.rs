@@ -2,7 +2,7 @@
 
 use crate::dispatch;
 use crate::http::{Service, host};
-use crate::receive::Received;
+use crate::receive::ReceivedRequest;
 use crate::reply::Reply;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
@@ -23,7 +23,7 @@ pub(crate) async fn execute(
     queues: &Queues,
     name: &str,
     head: &Parts,
-    asked: Received,
+    asked: ReceivedRequest,
     received: Instant,
     id: &str,
 ) -> Reply {
@@ -31,13 +31,17 @@ pub(crate) async fn execute(
         Ok(operation) => operation,
         Err(error) => {
             service.metrics.refused();
-            tracing::warn!(id, %error, "refused a request");
+            if let Some(left_out) = service.refusals.admit("queue operation") {
+                tracing::warn!(id, %error, left_out, "refused a request");
+            }
             return error_answer(&error);
         }
     };
     if let Err(error) = asked.caller.check_queue(operation) {
         service.metrics.refused();
-        tracing::warn!(id, %error, "refused a request");
+        if let Some(left_out) = service.refusals.admit(error.kind().as_str()) {
+            tracing::warn!(id, %error, left_out, "refused a request");
+        }
         return dispatch::error_answer(&error);
     }
     let result = sqs::answer(queues, operation, &asked.body, &origin(service, head)).await;

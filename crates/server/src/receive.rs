@@ -2,36 +2,37 @@
 //!
 //! Everything the head can be refused for comes before the body is read.
 
-use crate::admission::{Lease, LeasedBytes, SMALL_BODY_BYTES, WorkPermit, is_apart, small_request_cost};
+use crate::admission::{
+    ConnectionMemory, Effort, ExecutionTurn, Lease, LeasedBytes, NoTurn, SMALL_BODY_BYTES, is_apart,
+    small_request_cost,
+};
 use crate::auth::Examined;
-use crate::body;
 use crate::compress::{self, InflateError};
 use crate::http::{Refused, Service};
 use crate::role::Caller;
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::http::request::Parts;
+use std::sync::Arc;
 use trestle_api::Error;
 use trestle_sigv4::sha256;
 
 /// A compressed body of more bytes than this is inflated on a thread of its own: it can become a thousand times as large.
 const INFLATED_APART_BYTES: usize = 1024;
 
-/// The body of an operation that may be executed.
-pub(crate) struct Received {
+/// The body of an operation, the connection that it came on, and who sent it.
+pub(crate) struct ReceivedRequest {
     pub(crate) body: Bytes,
-    /// Present if the body is large.
-    pub(crate) work: Option<WorkPermit>,
+    pub(crate) connection: Arc<ConnectionMemory>,
     pub(crate) caller: Caller,
 }
 
 impl Service {
-    /// The body of an operation, once its sender is known to hold a key and there is memory to execute it.
-    pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<Received, Refused> {
-        let (examined, upload) = self.examine(head, upload)?;
-        // A client that does not read what it asked for before gets no more.
-        upload.client_reads().await;
+    /// The body of an operation, once its sender is known to hold a key.
+    pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<ReceivedRequest, Refused> {
+        let examined = self.examine(head)?;
         let lease = compress::is_gzip(&head.headers).then(|| upload.lease());
+        let connection = upload.connection();
         let sent = self.read(upload).await?;
         let caller = match &examined {
             Some(examined) => {
@@ -44,23 +45,29 @@ impl Service {
             Some(lease) => self.inflated(sent, lease).await?,
             None => sent,
         };
-        let work = self.admission.work.permit(&body).await?;
-        Ok(Received { body, work, caller })
+        Ok(ReceivedRequest {
+            body,
+            connection,
+            caller,
+        })
+    }
+
+    /// Waits until a request may be executed.
+    pub(crate) async fn turn(&self, asked: &ReceivedRequest, effort: Effort) -> Result<ExecutionTurn, Error> {
+        let turn = self.admission.turn(&asked.connection, &asked.body, effort);
+        turn.await.map_err(|refused| match refused {
+            NoTurn::Failed(error) => error,
+            NoTurn::Throttled => {
+                self.admission.counts.throttle();
+                Error::throttled()
+            }
+        })
     }
 
     /// Refuses what the head alone tells: a signature that is missing, incomplete, too old, or by an unknown key.
-    pub(crate) fn examine(
-        &self,
-        head: &Parts,
-        upload: Upload,
-    ) -> Result<(Option<Examined<'_>>, Upload), Refused> {
-        match self.verifier().map(|verifier| verifier.examine(head)).transpose() {
-            Ok(examined) => Ok((examined, upload)),
-            Err(error) => {
-                body::discard(upload);
-                Err(error.into())
-            }
-        }
+    fn examine(&self, head: &Parts) -> Result<Option<Examined<'_>>, Error> {
+        let examined = self.verifier().map(|verifier| verifier.examine(head));
+        examined.transpose()
     }
 
     async fn check_signature(
@@ -73,7 +80,7 @@ impl Service {
             return examined.verify(head, &sha256(sent));
         }
         let sent = sent.clone();
-        let hash = self.admission.work.apart(move |_| sha256(&sent)).await?;
+        let hash = self.admission.work.apart(move || sha256(&sent)).await?;
         examined.verify(head, &hash)
     }
 
@@ -104,7 +111,7 @@ impl Service {
             return Ok(inflate(sent)?);
         }
         let sent = sent.clone();
-        Ok(self.admission.work.apart(move |_| inflate(&sent)).await??)
+        Ok(self.admission.work.apart(move || inflate(&sent)).await??)
     }
 }
 

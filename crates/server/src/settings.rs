@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The memory for requests and answers, unless it is set.
-pub const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const MEMORY_BYTES_MAX: usize = 192 * 1024 * 1024;
 
 /// Where to listen, whom to trust and how much to put up with.
 #[derive(Clone, Debug)]

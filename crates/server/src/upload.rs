@@ -1,19 +1,21 @@
 //! A request's body before it is read, and the connection it arrives on.
 
 use crate::admission::{ConnectionMemory, Lease};
+use crate::body::drain;
 use hyper::body::{Body, Incoming};
 use hyper::header::{self, HeaderMap};
 use hyper::{Request, Version};
 use std::sync::Arc;
 
-/// A body that was not read yet.
+/// A body that was not read yet. One that is dropped is thrown away as it arrives, so that the client sees why.
 pub(crate) struct Upload {
-    pub(crate) body: Incoming,
+    /// Empty once it is being read.
+    body: Option<Incoming>,
     connection: Arc<ConnectionMemory>,
     /// On HTTP/1.1 a connection has one request at a time.
     pub(crate) is_alone: bool,
     /// The client waits for permission to send.
-    pub(crate) waits: bool,
+    waits: bool,
 }
 
 impl Upload {
@@ -23,7 +25,7 @@ impl Upload {
     ) -> (hyper::http::request::Parts, Self) {
         let (head, body) = request.into_parts();
         let upload = Upload {
-            body,
+            body: Some(body),
             connection,
             is_alone: is_http1(head.version),
             waits: waits(&head.headers),
@@ -36,14 +38,31 @@ impl Upload {
         Lease::new(Arc::clone(&self.connection))
     }
 
-    /// Returns when the client has read enough of earlier answers to be given another.
-    pub(crate) async fn client_reads(&self) {
-        self.connection.reads().await;
+    /// What the connection holds.
+    pub(crate) fn connection(&self) -> Arc<ConnectionMemory> {
+        Arc::clone(&self.connection)
     }
 
     /// Bytes that will arrive at least.
     pub(crate) fn announced(&self) -> u64 {
-        self.body.size_hint().lower()
+        self.body.as_ref().map_or(0, |body| body.size_hint().lower())
+    }
+
+    /// The body, to be read.
+    pub(crate) fn into_body(mut self) -> Option<Incoming> {
+        self.body.take()
+    }
+}
+
+/// A client that waits for permission to send has not sent anything, and reading would grant the permission.
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take()
+            && !self.waits
+            && !body.is_end_stream()
+        {
+            drain(body);
+        }
     }
 }
 

@@ -68,6 +68,11 @@ impl Batch {
         self.spaces.iter().map(BTreeMap::len).sum()
     }
 
+    /// How many keys are deleted.
+    pub(crate) fn deletions(&self) -> usize {
+        self.iter().filter(|(_, _, value)| value.is_none()).count()
+    }
+
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
         self.spaces.iter().all(BTreeMap::is_empty)

@@ -1,6 +1,7 @@
 //! What can go wrong, classed by what the caller can do about it.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 /// A failure of the store: a kind to act on and a message for people.
@@ -10,6 +11,17 @@ pub struct StoreError {
     kind: ErrorKind,
     message: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What the system said, and what helps where the words do not tell.
+pub(crate) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => format!(
+            "{error}. The process may not write files of this size: raise the limit (`ulimit -f unlimited`, LimitFSIZE= of \
+             systemd) and restart"
+        ),
+        _ => error.to_string(),
+    }
 }
 
 /// What the caller can do. A kind is part of the interface, a message is not.
@@ -52,13 +64,20 @@ impl StoreError {
     }
 
     /// A system call on `path` failed while the store was `doing` something.
-    pub(crate) fn io(doing: impl fmt::Display, path: &Path, source: std::io::Error) -> Self {
-        let message = format!("{doing} {}: {source}", path.display());
+    pub(crate) fn io(doing: impl fmt::Display, path: &Path, source: io::Error) -> Self {
+        let message = format!("{doing} {}: {}", path.display(), reason(&source));
         StoreError {
             kind: ErrorKind::Io,
             message,
             source: Some(Box::new(source)),
         }
+    }
+
+    /// The same error with another place of the files.
+    pub(crate) fn with_path_replaced(mut self, from: &Path, to: &Path) -> Self {
+        let (from, to) = (from.display().to_string(), to.display().to_string());
+        self.message = self.message.replace(&from, &to);
+        self
     }
 
     /// What the caller can do.

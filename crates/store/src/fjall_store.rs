@@ -1,14 +1,16 @@
 //! A store in a directory, on top of the `fjall` engine.
 //!
 //! The engine brings the journal, the tables, compaction and checksums. This module adds what it lacks: one process
-//! per directory ([`lock`]), a format version ([`directory`]), a number on every commit, and a check of the journal
-//! before the engine sees it ([`journal_check`]), because the engine quietly drops what follows an unreadable
-//! record. After a failed write the engine takes no more; [`inner`] then closes and reopens it behind the same store
+//! per directory ([`lock`]), a format version ([`directory`]), a number on every commit, and checks before the engine
+//! sees its files: of those that select tables ([`guard`]), because the engine deletes tables that are no longer
+//! selected, and of the journal ([`journal_check`]), because it drops what follows an unreadable record. After a failed write the engine takes no more; [`inner`] then closes and reopens it behind the same store
 //! as soon as the disk works again.
 
 mod commit_row;
+mod diagnosis;
 mod directory;
 mod engine_error;
+mod guard;
 mod inner;
 mod journal;
 mod journal_check;
@@ -16,27 +18,35 @@ mod journal_rewrite;
 mod keyspaces;
 mod lock;
 mod opened;
+mod repeated;
+mod second_names;
+mod shadow;
 mod snapshot;
+mod synced_note;
 mod syncer;
 mod trouble;
+mod upkeep;
 
-use crate::{Batch, Bytes, Durability, Result, Settings, Snapshot, Space, Stats, Store, limits};
+use crate::{
+    Batch, Bytes, DirectoryAccess, Durability, Result, Settings, Snapshot, Space, Stats, Store, limits,
+};
 use directory::Directory;
 use inner::Inner;
 use lock::DirectoryLock;
+use repeated::Repeated;
+use shadow::Shadow;
 use snapshot::NoSnapshot;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use syncer::Syncer;
 
 /// A store that keeps its rows in a directory.
 ///
 /// The directory stays locked until the store and every snapshot taken from it are dropped.
 pub struct FjallStore {
     inner: Arc<Inner>,
-    /// Present with [`Durability::Buffered`].
-    syncer: Option<Syncer>,
+    /// What works in the background: syncing with [`Durability::Buffered`], and upkeep.
+    background: Vec<Repeated>,
 }
 
 impl FjallStore {
@@ -46,22 +56,43 @@ impl FjallStore {
     /// file beside the data and a warning is logged. Every other damage is refused with
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Self> {
-        let directory = Directory::prepare(dir.as_ref())?;
+        match settings.access {
+            DirectoryAccess::ReadWrite => Self::open_to_write(dir.as_ref(), settings),
+            DirectoryAccess::ReadOnly => Self::open_to_read(dir.as_ref(), settings),
+        }
+    }
+
+    fn open_to_write(dir: &Path, settings: Settings) -> Result<Self> {
+        let directory = Directory::prepare(dir)?;
         // Before anything is written, lest somebody else's directory get our lock file.
         directory.is_new()?;
         let lock = DirectoryLock::acquire(&directory)?;
         if directory.is_new()? {
             directory.create()?;
         }
+        directory.warn_if_open_to_others();
+        Self::open_locked(directory, lock, settings)
+    }
+
+    /// Leaves the directory as it is: see [`shadow`].
+    fn open_to_read(dir: &Path, settings: Settings) -> Result<Self> {
+        let shadow = Shadow::of(Directory::at(dir))?;
+        let directory = shadow.directory()?;
+        Self::open_locked(directory, DirectoryLock::of_shadow(shadow)?, settings)
+    }
+
+    fn open_locked(directory: Directory, lock: DirectoryLock, settings: Settings) -> Result<Self> {
         let (durability, sync_interval) = (settings.durability, settings.sync_interval);
-        let inner = Arc::new(Inner::open(directory, Arc::new(lock), settings)?);
-        let syncer = match durability {
-            Durability::Fsync => None,
-            Durability::Buffered => Some(Syncer::start(inner.clone(), sync_interval)?),
-        };
+        let lock = Arc::new(lock);
+        let opened = Inner::open(directory, lock.clone(), settings);
+        let inner = Arc::new(opened.map_err(|error| lock.translate(error))?);
+        let mut background = vec![upkeep::start(inner.clone())?];
+        if durability == Durability::Buffered {
+            background.push(syncer::start(inner.clone(), sync_interval)?);
+        }
         let last_commit = inner.last_commit();
         tracing::info!(dir = %inner.directory().display(), last_commit, "opened the data directory");
-        Ok(FjallStore { inner, syncer })
+        Ok(FjallStore { inner, background })
     }
 }
 
@@ -99,8 +130,8 @@ impl Store for FjallStore {
 
 impl Drop for FjallStore {
     fn drop(&mut self) {
-        // The thread must be gone before the engine is closed, or it would keep it open.
-        drop(self.syncer.take());
+        // The threads must be gone before the engine is closed, or they would keep it open.
+        self.background.clear();
         if let Err(error) = self.inner.sync() {
             tracing::error!(%error, "could not write the journal to disk while closing");
         }

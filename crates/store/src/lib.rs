@@ -18,6 +18,7 @@ mod fjall_store;
 mod limits;
 mod memory_store;
 mod per_space;
+mod private;
 mod settings;
 mod store;
 
@@ -27,7 +28,7 @@ pub use error::{ErrorKind, StoreError};
 pub use fjall_store::FjallStore;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use memory_store::MemoryStore;
-pub use settings::{Durability, OnDamage, Settings};
+pub use settings::{DirectoryAccess, Durability, FileCheck, OnDamage, Settings};
 pub use store::{Direction, RowIterator, Snapshot, Space, Stats, Store};
 
 /// What the store's calls return.

@@ -13,6 +13,10 @@ pub struct Settings {
     pub sync_interval: Duration,
     /// What to do when the journal is damaged in a place that no crash explains.
     pub on_damage: OnDamage,
+    /// Whether the directory may be changed.
+    pub access: DirectoryAccess,
+    /// How much of the files is compared with checksums before they are used.
+    pub file_check: FileCheck,
 }
 
 impl Default for Settings {
@@ -22,6 +26,8 @@ impl Default for Settings {
             cache_bytes: 128 * 1024 * 1024,
             sync_interval: Duration::from_millis(500),
             on_damage: OnDamage::Refuse,
+            access: DirectoryAccess::ReadWrite,
+            file_check: FileCheck::Opening,
         }
     }
 }
@@ -47,4 +53,26 @@ pub enum OnDamage {
     /// Give up the damaged batch **and every later one**, acknowledged or not, keep their bytes in a file beside
     /// the data, and open what came before. For the day when there is no backup.
     CutJournal,
+}
+
+/// Whether the directory may be changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DirectoryAccess {
+    /// Reads and writes.
+    #[default]
+    ReadWrite,
+    /// Writes, deletes and locks nothing in the directory, and refuses commits. A temporary directory takes what opening has to
+    /// write, with a copy of the journals; it is removed when the store is closed.
+    ReadOnly,
+}
+
+/// How much of the files is compared with checksums before they are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FileCheck {
+    /// What decides which rows there are: the journals, the lists of tables, the head and end of each table. Other blocks of
+    /// tables are compared when they are read.
+    #[default]
+    Opening,
+    /// Every byte of every file.
+    Everything,
 }

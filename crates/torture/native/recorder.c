@@ -16,6 +16,7 @@
  *   sync      fd, thread, 0                      before fsync and fdatasync
  *   synced    fd, thread, 0                      after they succeeded
  *   rename    0, 0, 0             from, to       after it succeeded
+ *   link      0, 0, 0             from, to       after it succeeded
  *   unlink    0, 0, 0             path, ""       after it succeeded, also of a directory
  *   mkdir     0, 0, 0             path, ""       after it succeeded
  *   unknown   number of the call, 0, 0           something that changes files and that we do not understand
@@ -134,12 +135,12 @@ static void record_open(long fd, int directory, uint64_t address, long flags) {
         record("open", fd, flags, 0, path, strlen(path), "", 0);
 }
 
-static void record_rename(int from_directory, uint64_t from_address, int to_directory, uint64_t to_address) {
+static void record_names(const char *kind, int from_directory, uint64_t from_address, int to_directory, uint64_t to_address) {
     char from[PATH_BYTES], to[PATH_BYTES];
     path_argument(from_directory, from_address, from);
     path_argument(to_directory, to_address, to);
     if (is_below_root(from) || is_below_root(to))
-        record("rename", 0, 0, 0, from, strlen(from), to, strlen(to));
+        record(kind, 0, 0, 0, from, strlen(from), to, strlen(to));
 }
 
 static void record_dup(long old, long new) {
@@ -201,7 +202,9 @@ static void after(const struct call *call, long result) {
     case SYS_fdatasync:
         return is_tracked(fd) ? record("synced", fd, call->thread, 0, "", 0, "", 0) : (void)0;
     case SYS_renameat2:
-        return record_rename((int)a[0], a[1], (int)a[2], a[3]);
+        return record_names("rename", (int)a[0], a[1], (int)a[2], a[3]);
+    case SYS_linkat:
+        return record_names("link", (int)a[0], a[1], (int)a[2], a[3]);
     case SYS_unlinkat:
         return record_path("unlink", (int)a[0], a[1]);
     case SYS_mkdirat:
@@ -213,13 +216,15 @@ static void after(const struct call *call, long result) {
         return record_dup(fd, result);
 #ifdef SYS_renameat
     case SYS_renameat:
-        return record_rename((int)a[0], a[1], (int)a[2], a[3]);
+        return record_names("rename", (int)a[0], a[1], (int)a[2], a[3]);
 #endif
 #ifdef SYS_open
     case SYS_open:
         return record_open(result, AT_FDCWD, a[0], a[1]);
     case SYS_rename:
-        return record_rename(AT_FDCWD, a[0], AT_FDCWD, a[1]);
+        return record_names("rename", AT_FDCWD, a[0], AT_FDCWD, a[1]);
+    case SYS_link:
+        return record_names("link", AT_FDCWD, a[0], AT_FDCWD, a[1]);
     case SYS_unlink:
     case SYS_rmdir:
         return record_path("unlink", AT_FDCWD, a[0]);

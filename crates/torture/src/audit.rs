@@ -207,14 +207,14 @@ pub fn records(client: &mut Client, stream: &str, shard: &Value) -> Vec<Value> {
 }
 
 /// Runs `trestle verify`, which knows what no operation shows: expiry entries, and rows that nothing leads to.
-pub fn verify(directory: &Path) -> Result<(), String> {
+pub fn verify(directory: &Path) -> Result<String, String> {
     let run = Command::new(server::binary())
         .arg("verify")
         .arg(directory)
         .output()
         .unwrap();
     match run.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&run.stdout).into_owned()),
         false => {
             let (found, failure) = (
                 String::from_utf8_lossy(&run.stdout),

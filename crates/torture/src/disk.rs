@@ -23,7 +23,8 @@ use crate::recording::Event;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 const PAGE: usize = 4096;
 const SECTOR: usize = 512;
@@ -104,7 +105,7 @@ impl<'a> Disk<'a> {
             descriptors: HashMap::new(),
             syncs: HashMap::new(),
         };
-        disk.load(directory);
+        disk.load(directory, &mut HashMap::new());
         disk
     }
 
@@ -114,13 +115,18 @@ impl<'a> Disk<'a> {
         self
     }
 
-    fn load(&mut self, path: &Path) -> Id {
+    fn load(&mut self, path: &Path, known: &mut HashMap<u64, Id>) -> Id {
         let id = self.nodes.len();
+        let inode = fs::metadata(path).unwrap().ino();
+        if let Some(second_name) = known.insert(inode, id) {
+            known.insert(inode, second_name);
+            return second_name;
+        }
         if path.is_dir() {
             self.nodes.push(Node::Folder(Folder::default()));
             for entry in fs::read_dir(path).unwrap().map(Result::unwrap) {
                 let name = entry.file_name().into_string().unwrap();
-                let child = self.load(&entry.path());
+                let child = self.load(&entry.path(), known);
                 let folder = self.folder(id);
                 folder.now.insert(name.clone(), child);
                 folder.synced.insert(name, child);
@@ -162,6 +168,13 @@ impl<'a> Disk<'a> {
             }
             Event::Synced { fd, thread } => self.synced(fd, thread),
             Event::Rename { from, to } => self.rename(from, to),
+            Event::Link { from, to } => {
+                let id = self
+                    .find(from)
+                    .unwrap_or_else(|| panic!("{from} got a second name and is not there"));
+                let (folder, name) = self.parent(to);
+                self.change_name(folder, NameChange::Set(name, id));
+            }
             Event::Unlink { path } => {
                 let (folder, name) = self.parent(path);
                 self.change_name(folder, NameChange::Remove(name));
@@ -234,16 +247,28 @@ impl<'a> Disk<'a> {
             1 => Luck::Everything,
             _ => Luck::Mixed,
         };
-        self.rebuild_node(0, target, luck, random);
+        self.rebuild_node(0, target, luck, random, &mut HashMap::new());
     }
 
-    fn rebuild_node(&self, id: Id, target: &Path, luck: Luck, random: &mut fastrand::Rng) {
+    /// A file with several names is written once.
+    fn rebuild_node(
+        &self,
+        id: Id,
+        target: &Path,
+        luck: Luck,
+        random: &mut fastrand::Rng,
+        written: &mut HashMap<Id, PathBuf>,
+    ) {
         match &self.nodes[id] {
-            Node::File(file) => write_sparse(target, &file.after_power_cut(luck, random)),
+            Node::File(_) if written.contains_key(&id) => fs::hard_link(&written[&id], target).unwrap(),
+            Node::File(file) => {
+                write_sparse(target, &file.after_power_cut(luck, random));
+                written.insert(id, target.to_path_buf());
+            }
             Node::Folder(folder) => {
                 fs::create_dir_all(target).unwrap();
                 for (name, child) in folder.after_power_cut(luck, random) {
-                    self.rebuild_node(child, &target.join(name), luck, random);
+                    self.rebuild_node(child, &target.join(name), luck, random, written);
                 }
             }
         }

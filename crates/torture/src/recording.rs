@@ -28,6 +28,8 @@ pub enum Event<'a> {
     Synced { fd: i64, thread: i64 },
     /// Something got another name.
     Rename { from: &'a str, to: &'a str },
+    /// A file got a second name.
+    Link { from: &'a str, to: &'a str },
     /// A file or an empty folder lost its name.
     Unlink { path: &'a str },
     /// A folder was made.
@@ -87,6 +89,10 @@ fn next(bytes: &[u8]) -> Option<(Event<'_>, &[u8])> {
         "sync" => Event::Sync { fd: a, thread: b },
         "synced" => Event::Synced { fd: a, thread: b },
         "rename" => Event::Rename {
+            from: text(first),
+            to: text(second),
+        },
+        "link" => Event::Link {
             from: text(first),
             to: text(second),
         },

@@ -6,11 +6,18 @@ use trestle_api::{Error, OperationName, Request};
 use crate::bounds::within_bounds;
 use crate::conform::{Mismatch, conform};
 use crate::constraints::broken;
+use crate::json_size::JsonSize;
 use crate::refusal::refused;
 use crate::shapes::input_of;
 
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: \
      Attributes in the item have nested levels beyond supported limit";
+
+/// A tree takes up to sixty times the bytes of its text, so it is not made of everything. This is room for a hundred thousand
+/// attribute values.
+const TREE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+const TOO_MANY_VALUES: &str = "The request is not valid, and has too many values to say why.";
 
 /// Reads the body of a request to an operation.
 ///
@@ -53,6 +60,9 @@ pub(crate) fn decode_carefully(operation: OperationName, body: &[u8]) -> Result<
 }
 
 fn parse(body: &[u8]) -> Result<Value, Error> {
+    if JsonSize::of(body).tree_bytes() > TREE_BYTES_MAX {
+        return Err(Error::serialization(TOO_MANY_VALUES));
+    }
     serde_json::from_slice(body).map_err(|error| {
         // The parser's limit is far beyond DynamoDB's, so the item is too deep whatever else is wrong.
         if error.to_string().starts_with("recursion limit exceeded") {
@@ -65,7 +75,22 @@ fn parse(body: &[u8]) -> Result<Value, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{decode_carefully, decode_directly};
+    use super::{TOO_MANY_VALUES, decode, decode_carefully, decode_directly};
+    use trestle_api::ErrorKind;
+
+    #[test]
+    fn no_tree_is_made_of_too_many_values() {
+        let values = |count: usize| {
+            let values = vec![r#"{"N":"1"}"#; count].join(",");
+            format!(r#"{{"TableName":"abc","Item":{{"pk":{{"L":[{values}]}},"wrong":{{"N":"x"}}}}}}"#)
+        };
+        let refusal = |count: usize| {
+            let operation = "PutItem".parse().unwrap();
+            decode(operation, values(count).as_bytes()).unwrap_err()
+        };
+        assert_eq!(refusal(1_000).kind(), ErrorKind::Validation);
+        assert_eq!(refusal(110_000).message(), TOO_MANY_VALUES);
+    }
 
     #[test]
     fn both_ways_of_reading_agree() {

@@ -7,7 +7,7 @@ use crate::load::{Choice, Load};
 use crate::report::AloneFigure;
 use crate::settings::Settings;
 use crate::target::Server;
-use crate::workload::Workload;
+use crate::workload::{Workload, rows_step};
 use crate::{Progress, client, compare, thousands, usage};
 use std::thread;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
         &dataset::create_table(TABLE, true, true),
     )?;
     client::wait_until_active(server.address, TABLE)?;
-    let loaded = compare::load(server.address, TABLE, rows, LOAD_WITHIN, &mut |rows| {
+    let loaded = compare::load(server.address, rows_step(), rows, LOAD_WITHIN, &mut |rows| {
         progress.doing(&format!("{} rows loaded", thousands(rows as f64)));
     })?;
     let named = thousands(loaded.rows as f64);

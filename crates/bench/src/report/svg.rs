@@ -88,6 +88,7 @@ fn bar(out: &mut String, target: &TargetReport, per_second: Option<f64>, most: f
 fn colour(target: Target) -> &'static str {
     match target {
         Target::Trestle => "#0f7b6c",
+        Target::Before => "#7fb3ab",
         Target::DynamodbLocal | Target::Dynoxide | Target::Dynalite => "#b3bec9",
     }
 }

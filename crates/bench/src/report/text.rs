@@ -1,6 +1,6 @@
 //! The report as Markdown tables that are also readable as they are.
 
-use super::{Figures, Report, Stage, TargetReport};
+use super::{BuildComparison, Figures, Report, Spread, Stage, TargetReport};
 use crate::target::Target;
 use crate::thousands;
 use crate::usage::Memory;
@@ -23,7 +23,14 @@ pub(super) fn render(report: &Report) -> String {
         );
         section(&mut out, "Memory and disk", &space(report));
     }
-    if report.targets.len() > 1 && report.target(Target::Trestle).is_some() {
+    if !report.builds.is_empty() {
+        section(
+            &mut out,
+            "This build / the build before: share (lowest to highest of the rounds)",
+            &builds(report),
+        );
+    }
+    if peers(report).next().is_some() && report.target(Target::Trestle).is_some() {
         section(
             &mut out,
             "Trestle compared with each, in operations per second",
@@ -156,12 +163,66 @@ fn space(report: &Report) -> Vec<Vec<String>> {
     rows
 }
 
+/// Medians of the rounds, and the median of their ratios.
+fn builds(report: &Report) -> Vec<Vec<String>> {
+    let heading = [
+        "workload",
+        "connections",
+        "rounds",
+        "operations per second",
+        "µs of processor time per operation",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for compared in &report.builds {
+        let star = if compared.is_disturbed() { " *" } else { "" };
+        let per_second = |figures: &Figures| Some(figures.per_second);
+        rows.push(vec![
+            compared.workload.to_string(),
+            compared.connections.to_string(),
+            compared.rounds.len().to_string(),
+            compared_cell(compared, per_second, compared.per_second(), thousands) + star,
+            compared_cell(compared, Figures::cpu_us_per_operation, compared.cpu(), number) + star,
+        ]);
+    }
+    rows
+}
+
+/// `12,345 / 12,000: 103 % (101 to 104)`.
+fn compared_cell(
+    compared: &BuildComparison,
+    figure: impl Fn(&Figures) -> Option<f64>,
+    shares: Option<Spread>,
+    shown: fn(f64) -> String,
+) -> String {
+    let now = Spread::of(compared.rounds.iter().filter_map(|round| figure(&round.now)));
+    let before = Spread::of(compared.rounds.iter().filter_map(|round| figure(&round.before)));
+    let (Some(now), Some(before), Some(shares)) = (now, before, shares) else {
+        return "none".to_owned();
+    };
+    let medians = format!("{} / {}", shown(now.median), shown(before.median));
+    let Spread {
+        lowest,
+        median,
+        highest,
+    } = shares;
+    match compared.rounds.len() {
+        1 => format!("{medians}: {:.0} %", median * 100.0),
+        _ => format!(
+            "{medians}: {:.0} % ({:.0} to {:.0})",
+            median * 100.0,
+            lowest * 100.0,
+            highest * 100.0
+        ),
+    }
+}
+
+/// The servers of others.
+fn peers(report: &Report) -> impl Iterator<Item = &TargetReport> {
+    report.targets.iter().filter(|target| !target.target.is_trestle())
+}
+
 fn ratios(report: &Report) -> Vec<Vec<String>> {
-    let peers: Vec<_> = report
-        .targets
-        .iter()
-        .filter(|target| target.target != Target::Trestle)
-        .collect();
+    let peers: Vec<_> = peers(report).collect();
     let mut heading = vec!["workload".to_owned(), "connections".to_owned()];
     heading.extend(peers.iter().map(|peer| peer.target.to_string()));
     let mut rows = vec![heading];
@@ -305,6 +366,7 @@ fn table(rows: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
     use crate::report::sample;
+    use crate::workload::Workload;
 
     #[test]
     fn the_text_has_figures_ratios_and_limits() {
@@ -332,6 +394,43 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| 8,000   "), "{text}");
+    }
+
+    #[test]
+    fn builds_are_compared_in_a_table_of_their_own() {
+        let mut report = sample::report();
+        let round = |per_second, cpu| {
+            let figures = |factor| Figures {
+                per_second: per_second * factor,
+                cpu: Some(cpu),
+                ..Figures::default()
+            };
+            crate::report::BuildRound {
+                now: figures(1.0),
+                before: figures(0.5),
+            }
+        };
+        report.builds = vec![
+            BuildComparison {
+                workload: Workload::Put,
+                connections: 16,
+                rounds: vec![round(10_000.0, 0.5)],
+            },
+            BuildComparison {
+                workload: Workload::ModelPut,
+                connections: 16,
+                rounds: vec![round(10_000.0, 0.5), round(20_000.0, 1.0)],
+            },
+        ];
+        report.targets.remove(1);
+        let text = render(&report);
+        for line in [
+            "| put       | 16          | 1      | 10,000 / 5,000: 200 %              | 50.00 / 100: 50 %                  |",
+            "| model-put | 16          | 2      | 15,000 / 7,500: 200 % (200 to 200) | 50.00 / 100: 50 % (50 to 50)       |",
+        ] {
+            assert!(text.contains(line), "no line {line} in\n{text}");
+        }
+        assert!(!text.contains("compared with each"), "{text}");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::process::Command;
 pub struct Places {
     /// The `trestle` binary.
     pub trestle: PathBuf,
+    /// The `trestle` binary of an earlier build.
+    pub before: Option<PathBuf>,
     /// The directory with `DynamoDBLocal.jar`.
     pub dynamodb_local: Option<PathBuf>,
     /// The `dynoxide` binary.
@@ -24,6 +26,7 @@ impl Places {
     pub(crate) fn find(&self, target: Target) -> Result<Found, String> {
         let (program, version) = match target {
             Target::Trestle => (self.trestle.clone(), env!("CARGO_PKG_VERSION").to_owned()),
+            Target::Before => before(self.before.as_deref())?,
             Target::DynamodbLocal => dynamodb_local(self.dynamodb_local.as_deref())?,
             Target::Dynoxide => {
                 let program = command("dynoxide", self.dynoxide.as_deref())?;
@@ -48,6 +51,18 @@ impl Places {
     /// Moto's server, whose queues are compared, or why there is none.
     pub(crate) fn moto(&self) -> Result<PathBuf, String> {
         command("moto_server", self.moto.as_deref())
+    }
+}
+
+fn before(said: Option<&Path>) -> Result<(PathBuf, String), String> {
+    let program = said.ok_or("give the binary of an earlier build with --before")?;
+    let version = first_line(Command::new(program).arg("--version"));
+    match version.strip_prefix("trestle ") {
+        Some(version) => Ok((program.to_owned(), version.to_owned())),
+        None => Err(format!(
+            "{} is no trestle binary that runs here",
+            program.display()
+        )),
     }
 }
 
@@ -98,6 +113,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_earlier_build_is_a_program_that_says_it_is_trestle() {
+        let find = |program: &str| {
+            let places = Places {
+                before: Some(program.into()),
+                ..Places::default()
+            };
+            places.find(Target::Before).map(|found| found.version)
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("trestle");
+        std::fs::write(&script, "#!/bin/sh\necho trestle 0.0.9\n").unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(find(script.to_str().unwrap()), Ok("0.0.9".to_owned()));
+        for other in ["/bin/cat", "/nowhere/trestle"] {
+            assert!(find(other).unwrap_err().contains(other));
+        }
+    }
+
+    #[test]
     fn what_is_not_there_is_explained() {
         let places = Places {
             dynalite: Some("/nowhere/dynalite".into()),
@@ -109,6 +143,8 @@ mod tests {
                 .unwrap_err()
                 .contains("/nowhere/dynalite")
         );
+        let before = places.find(Target::Before).unwrap_err();
+        assert!(before.contains("--before"), "{before}");
         assert!(
             places
                 .find(Target::DynamodbLocal)

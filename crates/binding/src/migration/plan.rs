@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use trestle_model::{EntityMove, Hindrance};
 
+use crate::counted;
 use crate::report::{Outcome, Report, Step};
 
 /// How planning a migration, starting it or rolling it back came out.
@@ -118,7 +119,8 @@ impl fmt::Display for PlannedMove {
         if self.entity != self.former_entity {
             write!(f, " (was {})", self.former_entity)?;
         }
-        writeln!(f, ", table {}: {} rows move", self.table, self.rows)?;
+        let rows = counted(self.rows, "row moves", "rows move");
+        writeln!(f, ", table {}: {rows}", self.table)?;
         for key in &self.keys {
             let PlannedKey {
                 attribute,

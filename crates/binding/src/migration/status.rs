@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use trestle_env::{Timestamp, iso_8601_millis};
 
+use crate::counted;
+
 use super::figures::{self, Meter};
 use super::{Document, MigrationState, Rate, StuckRows, TableProgress};
 
@@ -209,10 +211,10 @@ impl fmt::Display for MigrationStatus {
         for table in &self.tables {
             writeln!(
                 f,
-                "  table {}: {:.1} % looked at, {} rows moved",
+                "  table {}: {:.1} % looked at, {} moved",
                 table.table,
                 table.done * 100.0,
-                table.moved
+                counted(table.moved, "row", "rows")
             )?;
         }
         if *state != MigrationState::Planned {
@@ -227,7 +229,8 @@ impl fmt::Display for MigrationStatus {
         }
         let shown = self.stuck.shown.len() as u64;
         if self.stuck.rows > shown {
-            writeln!(f, "  and {} more rows", self.stuck.rows - shown)?;
+            let more = counted(self.stuck.rows - shown, "more row", "more rows");
+            writeln!(f, "  and {more}")?;
         }
         if let Some(error) = &self.error {
             writeln!(f, "  error: {error}; it is tried again")?;
@@ -240,8 +243,12 @@ impl MigrationStatus {
     fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "  {} rows moved, about {} to move, {} rows stuck, {} double reads; rate {}",
-            self.rows_moved, self.rows_remaining, self.stuck.rows, self.double_reads, self.rate
+            "  {} moved, about {} to move, {} stuck, {}; rate {}",
+            counted(self.rows_moved, "row", "rows"),
+            self.rows_remaining,
+            counted(self.stuck.rows, "row", "rows"),
+            counted(self.double_reads, "double read", "double reads"),
+            self.rate
         )?;
         if let Some(speed) = self.rows_per_second {
             write!(f, ", {speed:.0} rows/s looked at")?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::counted;
+
 use super::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
 
 impl fmt::Display for Report {
@@ -65,7 +67,8 @@ impl fmt::Display for Step {
                 write!(f, "table {table}: fill in rows, and make what follows from them")
             }
             Step::MoveRows { table, rows } => {
-                write!(f, "table {table}: move {rows} rows to their new keys")
+                let rows = counted(*rows, "row to its new key", "rows to their new keys");
+                write!(f, "table {table}: move {rows}")
             }
         }
     }
@@ -90,15 +93,14 @@ impl fmt::Display for Obstacle {
 impl fmt::Display for TableRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrong: u64 = self.misfits.iter().map(|misfit| misfit.rows).sum();
-        write!(f, "table {}: {} rows, of which ", self.table, self.looked_at)?;
+        let rows = counted(self.looked_at, "row", "rows");
+        write!(f, "table {}: {rows}, of which ", self.table)?;
         if self.to_move > 0 {
-            write!(f, "{} move, ", self.to_move)?;
+            write!(f, "{}, ", counted(self.to_move, "moves", "move"))?;
         }
-        writeln!(
-            f,
-            "{} lack something that can be filled in and {wrong} do not fit",
-            self.to_fill_in
-        )?;
+        let lacking = counted(self.to_fill_in, "lacks", "lack");
+        let wrong = counted(wrong, "does", "do");
+        writeln!(f, "{lacking} something that can be filled in and {wrong} not fit")?;
         for misfit in &self.misfits {
             write!(f, "{misfit}")?;
         }
@@ -108,7 +110,7 @@ impl fmt::Display for TableRows {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {} rows: {}", self.rows, self.reason)?;
+        writeln!(f, "  {}: {}", counted(self.rows, "row", "rows"), self.reason)?;
         for (at, key) in self.keys.iter().enumerate() {
             let example = if at == 0 { &self.example } else { "" };
             let gap = if at == 0 { ": " } else { "" };
@@ -119,5 +121,40 @@ impl fmt::Display for Misfit {
             0 => Ok(()),
             more => writeln!(f, "    and {more} more"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(looked_at: u64, each: u64) -> String {
+        let misfit = Misfit {
+            rows: each,
+            reason: "why".to_owned(),
+            ..Misfit::default()
+        };
+        let rows = TableRows {
+            table: "t".to_owned(),
+            looked_at,
+            to_move: each,
+            to_fill_in: each,
+            misfits: vec![misfit],
+        };
+        rows.to_string()
+    }
+
+    #[test]
+    fn one_row_is_singular() {
+        let one = "table t: 1 row, of which 1 moves, 1 lacks something that can be filled in and 1 does not fit\n  1 row: why\n";
+        assert!(said(1, 1).starts_with(one), "{}", said(1, 1));
+        let two = "table t: 3 rows, of which 2 move, 2 lack something that can be filled in and 2 do not fit\n  2 rows: why\n";
+        assert!(said(3, 2).starts_with(two), "{}", said(3, 2));
+        let moves = |rows| {
+            let table = "t".to_owned();
+            Step::MoveRows { table, rows }.to_string()
+        };
+        assert_eq!(moves(1), "table t: move 1 row to its new key");
+        assert_eq!(moves(2), "table t: move 2 rows to their new keys");
     }
 }

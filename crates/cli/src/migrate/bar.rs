@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
-use trestle_binding::{MigrationState, MigrationStatus};
+use trestle_binding::{MigrationState, MigrationStatus, counted};
 
 /// Between two drawings of the bar.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -52,11 +52,11 @@ impl Bar {
 
 fn line(status: &MigrationStatus) -> String {
     let mut line = format!(
-        "{} {:5.1} %  {}, {} rows moved",
+        "{} {:5.1} %  {}, {} moved",
         drawn(status.done),
         status.done * 100.0,
         status.state,
-        status.rows_moved
+        counted(status.rows_moved, "row", "rows")
     );
     if let Some(speed) = status.rows_per_second {
         line += &format!(", {speed:.0} rows/s looked at");

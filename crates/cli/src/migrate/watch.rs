@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure};
 use crate::runtime;
 use std::io::{self, IsTerminal, Write};
 use trestle_admin::{ListMigrations, MigrationList};
-use trestle_binding::MigrationStatus;
+use trestle_binding::{MigrationStatus, counted};
 use trestle_embedded::Models;
 
 /// `trestle migrate status`.
@@ -44,7 +44,10 @@ pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool)
     if last.held_up {
         return Err(Failure::new(
             Code::ModelRefused,
-            format!("{} rows of model {model} cannot move", last.stuck.rows),
+            format!(
+                "{} of model {model} cannot move",
+                counted(last.stuck.rows, "row", "rows")
+            ),
         ));
     }
     Ok(())

@@ -3,8 +3,8 @@
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
-use trestle_events::{Destination, Door, Doors, QueueDoor, Route, read_routes};
-use trestle_model::{Model, Problem, Severity};
+use trestle_events::{CheckDestination, Destination, Door, Doors, QueueDoor, Route, read_routes};
+use trestle_model::{Model, Severity};
 use trestle_queue::Queues;
 use trestle_targets::{Surroundings, Trust};
 
@@ -47,19 +47,34 @@ impl Openings {
         models: &[Arc<Model>],
         is_trusted: bool,
     ) -> Result<Vec<Route>, Vec<String>> {
-        let trust = if is_trusted { Trust::ALL } else { self.otherwise };
-        let file = read_routes(text, models, &|destination| {
+        let trust = self.trust_in(is_trusted);
+        sound(text, models, &|destination| {
             self.open(destination, trust).err().unwrap_or_default()
-        });
-        let errors: Vec<&Problem> = file
-            .problems
-            .iter()
-            .filter(|p| p.severity == Severity::Error)
-            .collect();
-        if errors.is_empty() {
-            return Ok(file.routes);
+        })
+    }
+
+    /// The same of a file that was in effect before. A route whose target cannot be opened any more is switched off, so that it
+    /// keeps its place and the others go on; the second list says which, and why.
+    pub(crate) fn read_holding(
+        &self,
+        text: &str,
+        models: &[Arc<Model>],
+        is_trusted: bool,
+    ) -> Result<(Vec<Route>, Vec<String>), Vec<String>> {
+        let trust = self.trust_in(is_trusted);
+        let mut routes = sound(text, models, &|_| Vec::new())?;
+        let mut held = Vec::new();
+        for route in routes.iter_mut().filter(|route| route.enabled) {
+            if let Err(faults) = self.open(&route.target, trust) {
+                route.enabled = false;
+                held.push(format!("route {}: {}", route.name, faults.join("; ")));
+            }
         }
-        Err(errors.iter().map(|problem| problem.to_string()).collect())
+        Ok((routes, held))
+    }
+
+    fn trust_in(&self, is_trusted: bool) -> Trust {
+        if is_trusted { Trust::ALL } else { self.otherwise }
     }
 
     fn open(&self, destination: &Destination, trust: Trust) -> Result<Door, Vec<String>> {
@@ -78,6 +93,19 @@ impl Openings {
     }
 }
 
+/// The routes of a file; or everything that is wrong with it.
+fn sound(text: &str, models: &[Arc<Model>], check: CheckDestination<'_>) -> Result<Vec<Route>, Vec<String>> {
+    let file = read_routes(text, models, check);
+    let problems = file.problems.iter();
+    let errors = problems.filter(|problem| problem.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(ToString::to_string).collect();
+    if errors.is_empty() {
+        Ok(file.routes)
+    } else {
+        Err(errors)
+    }
+}
+
 const NO_HANDLERS: &str =
     "a handler is a function of a Rust program that embeds the database; a server has none";
 
@@ -86,10 +114,7 @@ const NO_QUEUES: &str = "an embedded queue lies in the database of a server, and
 
 impl Doors for Openings {
     fn open(&self, route: &Route) -> Result<Door, String> {
-        let trust = match self.trusted.lock().contains(&route.name) {
-            true => Trust::ALL,
-            false => self.otherwise,
-        };
+        let trust = self.trust_in(self.trusted.lock().contains(&route.name));
         Openings::open(self, &route.target, trust).map_err(|faults| faults.join("; "))
     }
 }

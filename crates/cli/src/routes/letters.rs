@@ -85,14 +85,14 @@ impl<'f> Letters<'f> {
     /// How many were dropped.
     pub(super) fn forget(&self, which: Selection) -> Result<u64, Failure> {
         match self {
-            Letters::Server(server) => Ok(ask(server, DropDeadLetters::from(which))?.dropped),
+            Letters::Server(server) => Ok(ask(server, DropDeadLetters(which.into()))?.dropped),
             Letters::Rows(router, runtime) => wait(runtime, router.drop_dead_letters(which)),
         }
     }
 
     pub(super) fn replay(&self, which: Selection) -> Result<Replayed, Failure> {
         match self {
-            Letters::Server(server) => ask(server, ReplayDeadLetters::from(which)),
+            Letters::Server(server) => ask(server, ReplayDeadLetters(which.into())),
             Letters::Rows(..) => Err(Failure::usage(
                 "the process that runs the routes tries again what was given up: `trestle routes run FILE --replay`",
             )),

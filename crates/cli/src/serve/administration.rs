@@ -40,11 +40,11 @@ impl Administration for ServerAdministration {
                 Ok(AdminAnswer::ReadDeadLetter(letter.ok_or_else(missing)?.to_json()))
             }
             AdminCall::ReplayDeadLetters(call) => {
-                let replayed = routes.wait(routes.router().replay(call.selection()?))?;
+                let replayed = routes.wait(routes.router().replay(call.0.try_into()?))?;
                 Ok(AdminAnswer::ReplayDeadLetters(replayed))
             }
             AdminCall::DropDeadLetters(call) => {
-                let dropped = routes.wait(routes.router().drop_dead_letters(call.selection()?))?;
+                let dropped = routes.wait(routes.router().drop_dead_letters(call.0.try_into()?))?;
                 Ok(AdminAnswer::DropDeadLetters(DeadLettersDropped { dropped }))
             }
             AdminCall::ReadClock(_) => read_clock(self.clock.as_deref()).map(AdminAnswer::ReadClock),

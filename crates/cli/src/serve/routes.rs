@@ -4,6 +4,7 @@ use crate::config::StorageConfig;
 use crate::exit::{Code, Failure};
 use crate::routes::doors::Openings;
 use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,8 +87,8 @@ impl Routes {
     /// Goes on with what was there. A route that cannot work any more must not keep the data from being served; nothing
     /// is forgotten, and its changes wait as long as the stream keeps them.
     async fn resume(&self) {
-        if let Err(RoutesError::Unsound(why)) = self.refresh(None).await.map_err(RoutesError::into_unsound) {
-            tracing::error!("no route is at work: {}", why.join("\n"));
+        if let Err(error) = self.refresh(None).await {
+            tracing::error!("no route is at work: {error}");
         }
     }
 
@@ -98,7 +99,9 @@ impl Routes {
 
     /// What is wrong with a route file, if anything is.
     pub(super) fn check(&self, text: &str) -> Result<(), RoutesError> {
-        self.gather(Some(text)).map(drop).map_err(RoutesError::Unsound)
+        self.gather(Some(text), None)
+            .map(drop)
+            .map_err(RoutesError::Unsound)
     }
 
     /// Lets the routes of all models and of the route file take effect.
@@ -108,7 +111,7 @@ impl Routes {
             Some(_) => None,
             None => self.router.file().await?,
         };
-        let gathered = self.gather(text.as_deref().or(stored.as_deref()));
+        let gathered = self.gather(text.as_deref(), stored.as_deref());
         let (routes, trusted) = gathered.map_err(RoutesError::Unsound)?;
         self.doors.trust(trusted);
         let applied = self.router.apply(routes).await;
@@ -130,7 +133,14 @@ impl Routes {
 
     /// The routes of all models and of a route file, and the names of those that the operator wrote down; or what is wrong with
     /// them. Changes are typed by these models from here on.
-    fn gather(&self, text: Option<&str>) -> Result<(Vec<Route>, HashSet<String>), Vec<String>> {
+    ///
+    /// What is `new` is refused if a target cannot be opened. What was in effect before goes on without the route.
+    fn gather(
+        &self,
+        new: Option<&str>,
+        stored: Option<&str>,
+    ) -> Result<(Vec<Route>, HashSet<String>), Vec<String>> {
+        let file = new.or(stored);
         let stored = self.models();
         let names = stored.list().into_iter().map(|summary| summary.name);
         let mut models: Vec<(String, Arc<Model>)> = Vec::new();
@@ -150,9 +160,15 @@ impl Routes {
             .set(stored.versions().map_err(|error| vec![error.to_string()])?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
         let (mut routes, mut trusted) = (Vec::new(), HashSet::new());
-        for text in models.iter().map(|(text, _)| text.as_str()).chain(text) {
+        for text in models.iter().map(|(text, _)| text.as_str()).chain(file) {
             let is_trusted = self.is_given(text);
-            let read = self.doors.read(text, &known, is_trusted)?;
+            let (read, held) = match new == Some(text) {
+                true => (self.doors.read(text, &known, is_trusted)?, Vec::new()),
+                false => self.doors.read_holding(text, &known, is_trusted)?,
+            };
+            for why in held {
+                tracing::error!("{why}; the route keeps its place and delivers nothing");
+            }
             trusted.extend(read.iter().filter(|_| is_trusted).map(|route| route.name.clone()));
             routes.extend(read);
         }
@@ -218,11 +234,11 @@ pub(super) enum RoutesError {
     Failed(String),
 }
 
-impl RoutesError {
-    fn into_unsound(self) -> Self {
+impl fmt::Display for RoutesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RoutesError::Unsound(_) => self,
-            RoutesError::Failed(why) => RoutesError::Unsound(vec![why]),
+            RoutesError::Unsound(problems) => f.write_str(&problems.join("\n")),
+            RoutesError::Failed(why) => f.write_str(why),
         }
     }
 }

@@ -165,6 +165,39 @@ fn a_bad_backup_is_refused_with_its_place_and_restores_nothing() {
 }
 
 #[test]
+fn a_directory_is_verified_without_a_trace_and_damage_is_told_with_file_and_way_out() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let server = start(home, &["serve", "--port", "0", "--data", "data"]);
+    fill(&server, 5);
+    assert_eq!(server.stop().0, Some(0));
+    fs::remove_file(home.join("data/LOCK")).unwrap();
+    let before = (names_in(&home.join("data")), names_in(&home.join("data/db")));
+    let said = ends_with(&run(home, &["verify", "data", "--read-only"]), 0);
+    assert!(said.contains("everything agrees: 1 table with 5 items"), "{said}");
+    assert_eq!(
+        (names_in(&home.join("data")), names_in(&home.join("data/db"))),
+        before
+    );
+
+    let current = home.join("data/db/keyspaces/3/current");
+    let mut bytes = fs::read(&current).unwrap();
+    bytes[9] ^= 1;
+    fs::write(&current, &bytes).unwrap();
+    for flags in [&["verify", "data"][..], &["verify", "data", "--read-only"]] {
+        let said = ends_with(&run(home, flags), 1);
+        assert!(
+            said.contains("data/db/keyspaces/3/current is damaged at byte 0"),
+            "{said}"
+        );
+        assert!(
+            said.contains("space items") && said.contains("trestle restore"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_reached_or_is_not_there_is_said() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();

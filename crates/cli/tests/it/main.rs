@@ -5,10 +5,15 @@
 mod backup;
 mod bench;
 mod configuration;
+#[cfg(unix)]
+mod file_sizes;
+mod log_lines;
 mod migrate;
 mod model;
 mod model_proposals;
 mod models_in_database;
+#[cfg(unix)]
+mod private_files;
 mod repairing;
 mod route_commands;
 mod routes;

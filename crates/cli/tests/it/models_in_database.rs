@@ -176,7 +176,7 @@ fn rows_that_lack_an_index_key_are_filled_in_when_asked_for() {
     let place = shop_with_an_order();
     place.file("shop.toml", &with_index());
     let refused = place.said(8, &["apply", "shop.toml"]);
-    assert!(refused.contains("1 of 1 rows lack an index key"), "{refused}");
+    assert!(refused.contains("1 of 1 row lacks an index key"), "{refused}");
     assert!(refused.contains("help: --fill fills them in"), "{refused}");
     let applied = place.said(0, &["apply", "shop.toml", "--fill"]);
     assert!(

@@ -1,6 +1,6 @@
 //! Routes on a running server: from a file, from a model, applied while it runs; dead letters, metrics and restarts.
 
-use crate::running::{Running, start};
+use crate::running::{Running, rest, start};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -256,17 +256,25 @@ fn what_a_caller_was_allowed_is_not_trusted_by_a_server_that_does_not_allow_it()
     let serve = ["serve", "--data", "data", "--port", "0"];
     let server = start(home.path(), &[&serve[..], &["--allow-command-routes"]].concat());
     server.call("CreateTable", TABLE);
-    assert_eq!(admin(&server, "apply-routes", json!({"text": ROUTES})).0, 200);
+    let made = rest(server.begin("AmazonSQS.CreateQueue", r#"{"QueueName":"q"}"#));
+    assert!(made.contains("200 OK"), "{made}");
+    let routes = format!("{ROUTES}\n[route.counted]\ntable = \"things\"\ntarget = {{ queue = \"q\" }}\n");
+    assert_eq!(admin(&server, "apply-routes", json!({"text": routes})).0, 200);
     put(&server, "one");
     until("the first change", || saved(home.path()).contains("\"one\""));
     server.stop();
     let server = start(home.path(), &serve);
     put(&server, "two");
+    until("the other route goes on", || {
+        let (_, listed) = admin(&server, "list-routes", json!({}));
+        assert_eq!(listed["routes"][1]["state"], "disabled", "{listed}");
+        listed["routes"][0]["delivered"].as_u64() >= Some(1)
+    });
     let (_, log) = server.stop();
     assert!(log.contains("--allow-command-routes"), "{log}");
     assert!(!saved(home.path()).contains("\"two\""));
     // What the operator names is trusted again, and nothing was lost.
-    std::fs::write(home.path().join("routes.toml"), ROUTES).unwrap();
+    std::fs::write(home.path().join("routes.toml"), routes).unwrap();
     let _server = start(home.path(), &[&serve[..], &["--routes", "routes.toml"]].concat());
     until("the second change", || saved(home.path()).contains("\"two\""));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind, GetItem, Query, Request};
-use trestle_binding::{request, stopped};
+use trestle_binding::{counted, request, stopped};
 use trestle_engine::Amendment;
 use trestle_env::Timestamp;
 use trestle_hook::Companion;
@@ -218,8 +218,9 @@ impl Models {
             } = &turn.note;
             tracing::warn!(
                 %reason,
-                "model {model}: copy {copy} of {left} rows of entity {entity} cannot follow and stays as it is; `trestle \
-                 verify` names the rows"
+                "model {model}: copy {copy} of {} of entity {entity} cannot follow and stays as it is; `trestle \
+                 verify` names the rows",
+                counted(left, "row", "rows")
             );
         }
         let passed = CopyPage {

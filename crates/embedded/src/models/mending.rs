@@ -59,10 +59,16 @@ impl Repair<'_> {
     /// Audits and mends until an audit finds nothing more that can be mended.
     pub(crate) fn run(&self, watcher: &mut dyn Watcher) -> Result<Repaired, Error> {
         let mut repaired = Repaired::default();
-        let mut idle = 0;
+        let (mut idle, mut to_copy) = (0, u64::MAX);
         for round in 0..ROUNDS_MAX {
             let audited = self.look(watcher)?;
-            let findings = audited.findings.clone().in_order();
+            let mut findings = audited.findings.clone();
+            if findings.to_copy >= to_copy {
+                // Clients change originals as fast as their copies follow. The background goes on with those.
+                findings.pending.clear();
+            }
+            to_copy = findings.to_copy;
+            let findings = findings.in_order();
             if round == 0 {
                 repaired.first = audited;
             }

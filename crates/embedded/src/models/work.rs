@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
-use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows};
+use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows, counted};
 use trestle_engine::Engine;
 use trestle_model::{Copy, Effect, Entity, Head, LayoutChange, Model, Table};
 
@@ -165,14 +165,10 @@ impl Work {
             _ if self.options.fill => None,
             (0, false) => None,
             (0, true) => Some(format!(
-                "{} rows from which effects of this version have not followed",
-                rows.looked_at
+                "{} from which effects of this version have not followed",
+                counted(rows.looked_at, "row", "rows")
             )),
-            (lacking, _) => Some(format!(
-                "{lacking} of {} rows lack an index key or have another one, or lack the tag, a default or an attribute that \
-                 only the key has",
-                rows.looked_at
-            )),
+            (lacking, _) => Some(lacking_rows(lacking, rows.looked_at)),
         };
         self.report.obstacles.extend(there.map(|there| Obstacle {
             table: rows.table.clone(),
@@ -269,8 +265,8 @@ impl Work {
         }
         if self.to_make > 0 {
             self.report.notes.push(format!(
-                "{} derived facts are missing; --fill makes them",
-                self.to_make
+                "{} missing; --fill makes what is missing",
+                counted(self.to_make, "derived fact is", "derived facts are")
             ));
         }
         if let Some(clearing) = &self.clearing {
@@ -280,6 +276,20 @@ impl Work {
             ));
         }
     }
+}
+
+/// Rows that can be filled in, of all that were looked at.
+fn lacking_rows(lacking: u64, all: u64) -> String {
+    let (lack, have) = if lacking == 1 {
+        ("lacks", "has")
+    } else {
+        ("lack", "have")
+    };
+    format!(
+        "{lacking} of {} {lack} an index key or {have} another one, or {lack} the tag, a default or an attribute that only \
+         the key has",
+        counted(all, "row", "rows")
+    )
 }
 
 /// Whether the same follows from the same rows, be it in the commit or in the background.
@@ -315,4 +325,16 @@ fn head(entity: &Entity) -> Option<&Head> {
 pub(super) fn planned_table<'m>(model: &'m Model, name: &str) -> Result<&'m Table, Error> {
     let table = model.table(name);
     table.ok_or_else(|| Error::defect(format_args!("the plan has a table {name} that the model has not")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lacking_rows;
+
+    #[test]
+    fn one_row_is_singular() {
+        assert!(lacking_rows(1, 1).starts_with("1 of 1 row lacks an index key or has another one, or lacks"));
+        assert!(lacking_rows(1, 5).starts_with("1 of 5 rows lacks"));
+        assert!(lacking_rows(2, 5).starts_with("2 of 5 rows lack an index key or have another one, or lack"));
+    }
 }

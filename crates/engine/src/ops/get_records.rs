@@ -47,9 +47,13 @@ pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOut
         }
         let (key, value) = row.map_err(internal)?;
         let sequence = layout::change_sequence(&key)
-            .ok_or_else(|| internal("a change record has no sequence number"))?;
-        let recorded =
-            change_log::decode(&value).ok_or_else(|| internal("a change record cannot be read"))?;
+            .ok_or_else(|| internal("a change record has no sequence number; run `trestle verify`"))?;
+        let unreadable = || {
+            internal(format!(
+                "change record {sequence} of space changes cannot be read; run `trestle verify`"
+            ))
+        };
+        let recorded = change_log::decode(&value).ok_or_else(unreadable)?;
         iterator.next = sequence + 1;
         // Kept a little longer than promised until the janitor comes by.
         if recorded.time < cutoff {

@@ -14,7 +14,7 @@ use crate::capacity::{Consumed, Read, Units};
 use crate::catalog::{Catalog, Table};
 use crate::layout::ItemKey;
 use crate::shared::Shared;
-use crate::{expressions, former, transact};
+use crate::{expressions, former};
 
 pub(crate) fn run(shared: &Shared, request: &TransactGetItems) -> Result<TransactGetItemsOutput, Error> {
     let projections: Vec<Option<Projection>> = request
@@ -32,14 +32,8 @@ fn read(
     projections: &[Option<Projection>],
 ) -> Result<TransactGetItemsOutput, Error> {
     let places = place(catalog, shared.clock.now(), request)?;
-    let taken: Vec<bool> = places
-        .iter()
-        .map(|(table, key)| shared.conflicts.has(&key.in_table(table.id)))
-        .collect();
-    if taken.contains(&true) {
-        return Err(transact::conflict(&taken));
-    }
-    // One snapshot: all items as of one moment.
+    // One snapshot: all items as of one moment. A transaction that is being written has not happened yet, so there is no
+    // conflict with it; DynamoDB, which has no snapshots, may cancel the request.
     let snapshot = shared.store.snapshot();
     let mut output = TransactGetItemsOutput::default();
     let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();

@@ -1,5 +1,6 @@
 //! A key value with parameters in it.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use trestle_item::{AttributeValue, Item, ScalarType};
@@ -164,9 +165,7 @@ impl Expression {
         let piece = |piece: &ExpressionPiece| match piece {
             ExpressionPiece::Literal(text) => Piece::Literal(text.clone()),
             ExpressionPiece::Slot(slot, Operand::Parameter(_)) => slot.piece(),
-            ExpressionPiece::Slot(slot, Operand::Value(value)) => {
-                Piece::Literal(slot.text(value).unwrap_or_else(|_| plain(value)))
-            }
+            ExpressionPiece::Slot(slot, Operand::Value(value)) => Piece::Literal(written(slot, value)),
         };
         self.pieces.iter().map(piece).collect()
     }
@@ -183,7 +182,7 @@ impl Expression {
             match piece {
                 ExpressionPiece::Literal(literal) => text.push_str(&literal.replace(RESERVED_END, "…")),
                 ExpressionPiece::Slot(slot, Operand::Value(value)) => {
-                    text.push_str(&slot.text(value).unwrap_or_else(|_| plain(value)));
+                    text.push_str(&written(slot, value));
                 }
                 ExpressionPiece::Slot(slot, Operand::Parameter(name)) => {
                     let width = slot.width.map(|width| format!(":0{width}")).unwrap_or_default();
@@ -219,6 +218,11 @@ pub(super) fn known<'v>(
             .get(name)
             .ok_or_else(|| (name.clone(), "is missing".to_owned())),
     }
+}
+
+/// The text of a value in a key. One that does not fit is refused elsewhere, and is shown here as it is.
+fn written(slot: &Slot, value: &AttributeValue) -> String {
+    slot.text(value).map_or_else(|_| plain(value), Cow::into_owned)
 }
 
 fn named(slot: &Slot, operand: &Operand) -> String {

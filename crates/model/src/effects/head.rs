@@ -18,6 +18,7 @@ use super::plan::Parts;
 use super::settle::Row;
 use crate::effect::{Edit, Head};
 use crate::entity::Entity;
+use crate::model::Table;
 use crate::refusal::Refusal;
 
 pub(super) use point::{point, unpoint};
@@ -36,6 +37,8 @@ pub(crate) struct Step {
     pub(super) group: Option<Group>,
     /// Whether being demoted undoes a mark of being promoted, so that no two rows ever have it.
     marks: bool,
+    /// Whether a row must be derived again that was promoted or demoted.
+    derives: bool,
 }
 
 /// How a row stands to the head of its group.
@@ -79,6 +82,7 @@ impl Step {
             ttl: table.ttl.clone(),
             group: Group::of(table, entity, &of_head.identity),
             marks: head.promote.set.iter().any(undone),
+            derives: changed_by(head, table).any(|name| is_derived_from(entity, name)),
             head: head.clone(),
         })
     }
@@ -120,33 +124,46 @@ impl Step {
         seconds.is_some_and(|seconds| *seconds <= Number::from(now.as_secs()))
     }
 
-    pub(super) fn promote(&self, item: &mut Item, old: Option<&Item>, now: Timestamp) {
+    /// Makes a row the newest. Says whether anything changed.
+    pub(super) fn promote(&self, item: &mut Arc<Item>, old: Option<&Item>, now: Timestamp) -> bool {
         // What was demoted before is to stay again. A new row's own time to live is its own.
-        if let Some(ttl) = &self.ttl
-            && self.head.demote.expire_after_seconds.is_some()
-            && old.is_some_and(|old| old.get(ttl) == item.get(ttl))
-        {
-            item.remove(ttl);
-        }
-        self.edit(&self.head.promote, item, now);
+        let stays = match &self.ttl {
+            Some(ttl)
+                if self.head.demote.expire_after_seconds.is_some()
+                    && old.is_some_and(|old| old.get(ttl) == item.get(ttl)) =>
+            {
+                remove(item, ttl)
+            }
+            _ => false,
+        };
+        self.edit(&self.head.promote, item, now) || stays
     }
 
-    fn demote(&self, item: &mut Item, now: Timestamp) {
-        self.edit(&self.head.demote, item, now);
+    /// Makes a row one that is the newest no more. Says whether anything changed.
+    fn demote(&self, item: &mut Arc<Item>, now: Timestamp) -> bool {
+        self.edit(&self.head.demote, item, now)
     }
 
-    fn edit(&self, edit: &Edit, item: &mut Item, now: Timestamp) {
-        mark(edit, item);
-        if let (Some(ttl), Some(seconds)) = (&self.ttl, edit.expire_after_seconds) {
-            item.insert(ttl.clone(), now.as_secs().saturating_add(seconds));
-        }
+    fn edit(&self, edit: &Edit, item: &mut Arc<Item>, now: Timestamp) -> bool {
+        let marked = mark(edit, item);
+        let expires = match (&self.ttl, edit.expire_after_seconds) {
+            (Some(ttl), Some(seconds)) => set(item, ttl, &now.as_secs().saturating_add(seconds).into()),
+            _ => false,
+        };
+        marked || expires
     }
 
-    /// The head that a row makes.
+    /// The head that a row makes, with room for what is derived.
     pub(super) fn content(&self, row: &Item, previous: Vec<(String, AttributeValue)>) -> Item {
+        let mut head = Item::with_capacity(row.len() + previous.len());
         let own = row.iter().filter(|(name, _)| !self.left_out.contains(name));
-        let own = own.map(|(name, value)| (name.clone(), value.clone()));
-        own.chain(previous).collect()
+        for (name, value) in own {
+            head.insert(name.clone(), value.clone());
+        }
+        for (name, value) in previous {
+            head.insert(name, value);
+        }
+        head
     }
 
     /// What the head remembers already.
@@ -180,18 +197,54 @@ impl Step {
     }
 }
 
-fn mark(edit: &Edit, item: &mut Item) {
-    for (name, value) in &edit.set {
-        if item.get(name) != Some(value) {
-            item.insert(name.clone(), value.clone());
-        }
-    }
-    for name in &edit.remove {
-        item.remove(name);
-    }
+/// The attributes that being promoted or demoted may change.
+fn changed_by<'h>(head: &'h Head, table: &'h Table) -> impl Iterator<Item = &'h String> {
+    let edits = [&head.promote, &head.demote].into_iter();
+    let named = edits.flat_map(|edit| edit.set.keys().chain(&edit.remove));
+    named.chain(&table.ttl)
 }
 
-/// How a row stands to its head, and what that makes of the row itself. `item` is the row as it will be.
+/// Whether what is derived, or whether the row is whole, depends on an attribute.
+fn is_derived_from(entity: &Entity, name: &str) -> bool {
+    let mut keys = entity.index_keys.iter();
+    keys.any(|template| !template.is_identity() && template.fields().contains(&name))
+        || entity
+            .attribute(name)
+            .is_some_and(|attribute| attribute.immutable || !attribute.optional)
+}
+
+fn mark(edit: &Edit, item: &mut Arc<Item>) -> bool {
+    let mut changed = false;
+    for (name, value) in &edit.set {
+        changed |= set(item, name, value);
+    }
+    for name in &edit.remove {
+        changed |= remove(item, name);
+    }
+    changed
+}
+
+/// Sets an attribute, unless it is so already: then a row that others hold, too, is not copied.
+fn set(item: &mut Arc<Item>, name: &str, value: &AttributeValue) -> bool {
+    let changes = item.get(name) != Some(value);
+    if changes {
+        let item = Arc::make_mut(item);
+        item.reserve(1);
+        item.insert(name, value.clone());
+    }
+    changes
+}
+
+fn remove(item: &mut Arc<Item>, name: &str) -> bool {
+    let changes = item.contains_key(name);
+    if changes {
+        Arc::make_mut(item).remove(name);
+    }
+    changes
+}
+
+/// How a row stands to its head, and what that makes of the row itself; and whether the row must be derived again. `item` is
+/// the row as it will be.
 pub(super) fn stand(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -222,8 +275,8 @@ pub(super) fn stand(
         },
         _ => HeadPlacement::Apart,
     };
-    let edited = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now));
-    Ok(Some((Standing { head: at, place }, edited)))
+    let to_derive = item.is_some_and(|item| edit_own(step, place, head.is_some(), row, item, ledger.now));
+    Ok(Some((Standing { head: at, place }, to_derive)))
 }
 
 /// Whether the head of its group stands for a row.
@@ -284,7 +337,7 @@ pub(super) fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
     entity.key_from(head).is_ok_and(|its| its == *key)
 }
 
-/// What a row's place makes of the row. Says whether anything.
+/// What a row's place makes of the row. Says whether it must be derived again.
 fn edit_own(
     step: &Step,
     place: HeadPlacement,
@@ -293,21 +346,20 @@ fn edit_own(
     item: &mut Arc<Item>,
     now: Timestamp,
 ) -> bool {
-    let before = Arc::clone(item);
-    match place {
-        HeadPlacement::Becomes => step.promote(Arc::make_mut(item), row.old, now),
+    let changed = match place {
+        HeadPlacement::Becomes => step.promote(item, row.old, now),
         // Whatever was written, it stays marked as long as it is the newest.
-        HeadPlacement::Is => mark(&step.head.promote, Arc::make_mut(item)),
-        HeadPlacement::StepsDown => step.demote(Arc::make_mut(item), now),
+        HeadPlacement::Is => mark(&step.head.promote, item),
+        HeadPlacement::StepsDown => step.demote(item, now),
         // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
         HeadPlacement::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
-            step.demote(Arc::make_mut(item), now);
+            step.demote(item, now)
         }
-        HeadPlacement::Apart => {}
-    }
-    *item != before
+        HeadPlacement::Apart => false,
+    };
+    step.derives && changed
 }
 
 /// What a row's place makes of the head and of other rows of its group.
@@ -357,7 +409,7 @@ pub(super) fn succeed(
         return Ok(step.to_remember(head));
     };
     let previous = step.to_remember(&predecessor);
-    let mut demoted = Arc::unwrap_or_clone(predecessor);
+    let mut demoted = predecessor;
     step.demote(&mut demoted, ledger.now);
     ledger.put(entity, at, demoted);
     Ok(previous)
@@ -387,7 +439,7 @@ fn fall_back(
             let Some(stored) = ledger.row(successor) else {
                 return Ok(());
             };
-            let mut promoted = (*stored).clone();
+            let mut promoted = stored;
             let before = ledger.settled(successor);
             step.promote(&mut promoted, before.as_deref(), ledger.now);
             ledger.put(of_head, at, step.content(&promoted, Vec::new()));

@@ -61,6 +61,8 @@ struct Entry {
     /// The state whose effects are accounted for.
     settled: Option<Arc<Item>>,
     current: Option<Arc<Item>>,
+    /// The position of the entity that `current` is a row of, where that is known.
+    entity: Option<usize>,
     waits: bool,
     is_root: bool,
     /// Whether it is as a client gave it: its index keys have yet to be held against what its attributes give.
@@ -77,6 +79,8 @@ pub(super) struct Waiting {
     pub(super) table: usize,
     pub(super) old: Option<Arc<Item>>,
     pub(super) new: Option<Arc<Item>>,
+    /// The position of the entity that `new` is a row of, where that is known.
+    pub(super) entity: Option<usize>,
 }
 
 impl<'m, 'r> Ledger<'m, 'r> {
@@ -118,10 +122,11 @@ impl<'m, 'r> Ledger<'m, 'r> {
         }
     }
 
-    /// Writes a root as the client gave it.
-    pub(super) fn give(&mut self, at: At, item: Option<Arc<Item>>) {
+    /// Writes a root as the client gave it. `entity` is what it was recognised as.
+    pub(super) fn give(&mut self, at: At, entity: Option<&Entity>, item: Option<Arc<Item>>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.is_own = item.is_some();
+            entry.entity = entity.filter(|_| item.is_some()).map(|entity| entity.position);
             entry.current = item;
             entry.is_given = true;
             self.lookup.changed(at);
@@ -156,6 +161,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             table: entry.table,
             old: entry.settled.clone(),
             new: entry.current.clone(),
+            entity: entry.entity,
         })
     }
 
@@ -177,6 +183,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             settled: stored.clone(),
             current: stored.clone(),
             stored,
+            entity: None,
             waits: false,
             is_root: false,
             is_given: false,
@@ -245,12 +252,13 @@ impl<'m, 'r> Ledger<'m, 'r> {
         self.entries.get(at).map(|entry| &entry.key)
     }
 
-    /// Writes a row of an entity. Its key and tag need not be given.
-    pub(super) fn put(&mut self, entity: &Entity, at: At, mut item: Item) {
+    /// Writes a row of an entity. Its key and tag need not be given. With both of them, it can be a row of no other entity.
+    pub(super) fn put(&mut self, entity: &Entity, at: At, item: impl Into<Arc<Item>>) {
+        let mut item = item.into();
         if let Some(entry) = self.entries.get(at) {
             for (name, value) in &entry.key {
                 if item.get(name) != Some(value) {
-                    item.insert(name.clone(), value.clone());
+                    Arc::make_mut(&mut item).insert(name.clone(), value.clone());
                 }
             }
         }
@@ -258,24 +266,25 @@ impl<'m, 'r> Ledger<'m, 'r> {
         if let Some(tag) = table.and_then(|table| table.entity_attribute.as_ref())
             && item.get(tag).and_then(AttributeValue::as_s) != Some(&entity.tag)
         {
-            item.insert(tag.clone(), entity.tag.as_str());
+            Arc::make_mut(&mut item).insert(tag.clone(), entity.tag.as_str());
         }
-        self.write(at, Some(item));
+        self.write(at, Some(entity.position), Some(item));
     }
 
     pub(super) fn remove(&mut self, at: At) {
-        self.write(at, None);
+        self.write(at, None, None);
     }
 
-    pub(super) fn write(&mut self, at: At, item: Option<Item>) {
+    fn write(&mut self, at: At, entity: Option<usize>, item: Option<Arc<Item>>) {
         let Some(entry) = self.entries.get_mut(at) else {
             debug_assert!(false, "no row {at} in the ledger");
             return;
         };
-        if entry.current.as_deref() == item.as_ref() {
+        if entry.current == item {
             return;
         }
-        entry.current = item.map(Arc::new);
+        entry.current = item;
+        entry.entity = entity;
         self.lookup.changed(at);
         self.wait(at);
     }

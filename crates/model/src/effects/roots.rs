@@ -129,7 +129,7 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
         if root.kept(change.by).is_none() {
             ledger.blame(at);
             let given = as_given(ledger, root, change)?;
-            ledger.give(at, given);
+            ledger.give(at, root.entity, given);
         }
     }
     let written = in_order(ledger, changes, roots, false)?;

@@ -8,6 +8,7 @@ use trestle_item::Item;
 use super::ledger::{At, Ledger, Waiting, key_in};
 use super::plan::Plan;
 use super::{Stopped, copy, counter, head, inverse, unique};
+use crate::derive::IndexKeys;
 use crate::entity::Entity;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -61,9 +62,14 @@ fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(),
     let model = ledger.model;
     let table = model.known_table(waiting.table)?;
     let (old, new) = (waiting.old, waiting.new);
-    let is = match &new {
-        Some(new) => model.recognise_in(table, new)?,
-        None => None,
+    let is = match (&new, waiting.entity) {
+        (Some(new), Some(known)) => {
+            let known = model.known_entity(known)?;
+            debug_assert_eq!(model.recognise_in(table, new).ok().flatten(), Some(known));
+            Some(known)
+        }
+        (Some(new), None) => model.recognise_in(table, new)?,
+        (None, _) => None,
     };
     let was = match (&old, &new) {
         (Some(old), Some(new)) if Model::are_alike(table, old, new) => is,
@@ -162,22 +168,22 @@ impl Settling<'_, '_, '_, '_> {
             }
         }
         // Only what a client gave is checked against what its attributes give.
-        if !is_given {
-            forget_index_keys(self.row.entity, item);
-        }
-        Ok(self.derive(item)?)
+        let index_keys = match is_given {
+            true => IndexKeys::Given,
+            false => IndexKeys::Left,
+        };
+        Ok(self.derive(item, index_keys)?)
     }
 
     /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it. A row that
     /// is already so stays the same, and is not copied.
     fn own(&mut self, at: At, item: &mut Arc<Item>) -> Result<Option<head::Standing>, Stopped> {
         self.complete(at, item)?;
-        let Some((standing, edited)) = self.stand(Some(item))? else {
+        let Some((standing, to_derive)) = self.stand(Some(item))? else {
             return Ok(None);
         };
-        if edited {
-            forget_index_keys(self.row.entity, item);
-            self.derive(item)?;
+        if to_derive {
+            self.derive(item, IndexKeys::Left)?;
         }
         Ok(Some(standing))
     }
@@ -189,12 +195,16 @@ impl Settling<'_, '_, '_, '_> {
         }
     }
 
-    fn derive(&self, item: &mut Arc<Item>) -> Result<(), Refusal> {
+    fn derive(&self, item: &mut Arc<Item>, index_keys: IndexKeys) -> Result<(), Refusal> {
         let (entity, now) = (self.row.entity, self.ledger.now);
-        let mut derived =
-            self.ledger
-                .model
-                .derive_as(self.table, entity, self.row.old, item, Some(now.as_millis()))?;
+        let mut derived = self.ledger.model.derive_as(
+            self.table,
+            entity,
+            self.row.old,
+            item,
+            index_keys,
+            Some(now.as_millis()),
+        )?;
         if self.ledger.keeps_times {
             let kept = |name: &str| entity.updated.as_deref() == Some(name) && item.contains_key(name);
             derived.set.retain(|(name, _)| !kept(name));
@@ -243,19 +253,6 @@ pub(super) fn fill_identity(entity: &Entity, item: &mut Item) {
     for (name, value) in entity.identify(item).into_iter().flatten() {
         if !item.contains_key(&name) {
             item.insert(name, value);
-        }
-    }
-}
-
-/// Index keys are made again.
-fn forget_index_keys(entity: &Entity, item: &mut Arc<Item>) {
-    let derived = entity
-        .index_keys
-        .iter()
-        .filter(|template| !template.is_identity());
-    for template in derived {
-        if item.contains_key(&template.attribute) {
-            Arc::make_mut(item).remove(&template.attribute);
         }
     }
 }

@@ -85,12 +85,9 @@ pub(super) fn run(
 /// Makes a value's row say that it is this row's.
 pub(super) fn claim(ledger: &mut Ledger<'_, '_>, keeper: &Entity, at: At, owner: &Item) {
     let kept = keeper.attributes.iter();
-    let kept = kept.filter_map(|attribute| Some((&attribute.name, owner.get(&attribute.name)?)));
-    ledger.put(
-        keeper,
-        at,
-        kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
-    );
+    let kept = kept.filter_map(|attribute| Some((&attribute.name, owner.get(&attribute.name)?.clone())));
+    let kept: Item = kept.map(|(name, value)| (name.clone(), value)).collect();
+    ledger.put(keeper, at, kept);
 }
 
 /// Whether the owner of a value is another row of the request, which has the value no more.

@@ -7,7 +7,7 @@ use super::LayoutChange;
 use super::pair::{MovedEntity, place};
 use super::plan::MovedTable;
 use crate::attribute::shown;
-use crate::derive::{mismatch, refused};
+use crate::derive::{IndexKeys, mismatch, refused};
 use crate::model::Table;
 use crate::refusal::Refusal;
 use crate::template::{RenderError, Said};
@@ -25,7 +25,7 @@ impl LayoutChange {
         // The row is its own predecessor: what it has is not given by a client, and is not new.
         let derived = self
             .present
-            .derive_as(table, moving.own, Some(&item), &item, None)?;
+            .derive_as(table, moving.own, Some(&item), &item, IndexKeys::Left, None)?;
         derived.apply(&mut item);
         Ok(item)
     }

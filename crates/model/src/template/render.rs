@@ -67,7 +67,7 @@ impl KeyTemplate {
     /// A key that is one attribute keeps its type if the key has it, too.
     pub(crate) fn whole_value(&self, slot: &Slot, value: &AttributeValue) -> Result<AttributeValue, String> {
         if self.kind == ScalarType::S {
-            return slot.text(value).map(AttributeValue::S);
+            return slot.text(value).map(|text| AttributeValue::S(text.into_owned()));
         }
         slot.attribute.check(value)?;
         match value {
@@ -79,10 +79,10 @@ impl KeyTemplate {
 
 impl Part {
     /// Its text in a key.
-    pub(crate) fn render_given<'v>(
-        &self,
+    pub(crate) fn render_given<'t, 'v: 't>(
+        &'t self,
         given: impl Fn(&Slot) -> Option<Given<'v>>,
-    ) -> Result<Cow<'_, str>, RenderError> {
+    ) -> Result<Cow<'t, str>, RenderError> {
         let slot = match self {
             Part::Literal(literal) => return Ok(Cow::Borrowed(literal)),
             Part::Slot(slot) => slot,
@@ -95,7 +95,7 @@ impl Part {
                 return Err(RenderError::Missing { attribute });
             }
         };
-        text.map(Cow::Owned).map_err(|reason| unfit(slot, reason))
+        text.map_err(|reason| unfit(slot, reason))
     }
 }
 

@@ -1,5 +1,7 @@
 //! One placeholder of a template, knowing the attribute it stands for and the separator behind it.
 
+use std::borrow::Cow;
+
 use trestle_item::{AttributeValue, Number};
 
 use crate::attribute::{Attribute, AttributeKind, plain};
@@ -45,23 +47,29 @@ impl Slot {
     }
 
     /// The text of a value in the key; the error is the rest of a sentence about the attribute.
-    pub(crate) fn text(&self, value: &AttributeValue) -> Result<String, String> {
+    pub(crate) fn text<'v>(&self, value: &'v AttributeValue) -> Result<Cow<'v, str>, String> {
         self.attribute.check(value)?;
         let text = match (value, self.width) {
-            (AttributeValue::N(number), Some(width)) => padded(number, width)?,
-            _ => plain(value),
+            (AttributeValue::N(number), Some(width)) => Cow::Owned(padded(number, width)?),
+            (AttributeValue::S(text), _) => Cow::Borrowed(text.as_str()),
+            _ => Cow::Owned(plain(value)),
         };
-        let text = if self.lower { text.to_lowercase() } else { text };
-        self.written(text)
+        self.written(match self.lower {
+            true => Cow::Owned(text.to_lowercase()),
+            false => text,
+        })
     }
 
     /// The text in the key of what is folded already.
-    pub(crate) fn folded_text(&self, folded: &str) -> Result<String, String> {
-        self.written(folded.to_owned())
+    pub(crate) fn folded_text<'v>(&self, folded: &'v str) -> Result<Cow<'v, str>, String> {
+        self.written(Cow::Borrowed(folded))
     }
 
-    fn written(&self, text: String) -> Result<String, String> {
-        let text = if self.escape { self.escaped(&text) } else { text };
+    fn written<'v>(&self, text: Cow<'v, str>) -> Result<Cow<'v, str>, String> {
+        let text = match self.escape {
+            true => Cow::Owned(self.escaped(&text)),
+            false => text,
+        };
         self.check_text(&text)?;
         Ok(text)
     }
@@ -71,13 +79,13 @@ impl Slot {
             return Err("is empty, and a part of a key may not be".to_owned());
         }
         if let Some(separator) = self.ends_before
-            && text.contains(separator)
+            && contains(text, separator)
         {
             return Err(format!(
                 "is {text:?}, which contains {separator:?}, the separator behind it in the key"
             ));
         }
-        if self.composite && text.contains(RESERVED_END) {
+        if self.composite && contains(text, RESERVED_END) {
             return Err("contains U+10FFFF, which ends ranges of keys".to_owned());
         }
         Ok(())
@@ -170,6 +178,13 @@ impl Slot {
             None => set,
         }
     }
+}
+
+/// Whether a text contains a character. Most texts do not even contain its last byte, and looking for that is quick.
+fn contains(text: &str, character: char) -> bool {
+    let mut bytes = [0; 4];
+    let last = character.encode_utf8(&mut bytes).as_bytes().last();
+    last.is_some_and(|last| text.as_bytes().contains(last)) && text.contains(character)
 }
 
 fn padded(number: &Number, width: usize) -> Result<String, String> {

@@ -1,9 +1,9 @@
 //! What one connection holds: answers that its client has not read.
 
-use super::{Admission, FREE_BYTES, Held, LeasedBytes, pace};
+use super::{Admission, FREE_BYTES, HeldMemory, LeasedBytes, pace};
 use bytes::Bytes;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 /// A connection with more unsent bytes than this gets no further request executed.
@@ -12,13 +12,20 @@ const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A connection with fewer unsent bytes than this is not watched: the limit on idle time ends it.
 const WATCHED_BYTES: usize = 64 * 1024;
 
+/// An answer of so many bytes is large.
+pub(crate) const LARGE_ANSWER_BYTES: usize = 64 * 1024;
+
 /// The memory of one connection.
 pub(crate) struct ConnectionMemory {
     admission: Arc<Admission>,
     /// Bytes of answers that were handed over and are not all written.
     unsent: AtomicUsize,
+    /// Bytes of large bodies that are arriving or are executed.
+    bodies: AtomicUsize,
     /// Bytes written to the connection since it began.
     written: AtomicU64,
+    /// Whether the last answer was large.
+    large_answers: AtomicBool,
     /// Rung when unsent bytes become fewer.
     fewer: Notify,
     /// Rung when there are enough unsent bytes to watch.
@@ -36,14 +43,29 @@ impl ConnectionMemory {
         Arc::new(ConnectionMemory {
             admission,
             unsent: AtomicUsize::new(0),
+            bodies: AtomicUsize::new(0),
             written: AtomicU64::new(0),
+            large_answers: AtomicBool::new(false),
             fewer: Notify::new(),
             watched: Notify::new(),
         })
     }
 
-    pub(super) fn held(&self) -> &Held {
+    pub(super) fn held(&self) -> &HeldMemory {
         &self.admission.held
+    }
+
+    /// Whether so many bytes more would be a connection's fair share of all large bodies.
+    pub(super) fn may_send(&self, more: usize) -> bool {
+        self.bodies.load(Ordering::Relaxed) + more <= self.held().fair_share()
+    }
+
+    pub(super) fn add_body(&self, bytes: usize) {
+        self.bodies.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_body(&self, bytes: usize) {
+        self.bodies.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn wrote(&self, bytes: usize) {
@@ -54,19 +76,33 @@ impl ConnectionMemory {
         self.unsent.load(Ordering::Relaxed)
     }
 
+    /// Whether the client has read enough of earlier answers to be given another.
+    pub(crate) fn is_read(&self) -> bool {
+        self.unsent() <= UNSENT_BYTES_MAX
+    }
+
+    /// Whether the last answer was large.
+    pub(crate) fn has_large_answers(&self) -> bool {
+        self.large_answers.load(Ordering::Relaxed)
+    }
+
     /// Returns when the client has read enough of earlier answers to be given another.
     pub(crate) async fn reads(&self) {
-        while self.unsent() > UNSENT_BYTES_MAX {
+        while !self.is_read() {
             let fewer = self.fewer.notified();
-            if self.unsent() > UNSENT_BYTES_MAX {
+            if !self.is_read() {
                 fewer.await;
             }
         }
     }
 
-    /// Counts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
+    /// AdmissionCounts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
     pub(crate) fn hold_answer(self: &Arc<Self>, answer: Bytes, is_http1: bool) -> Bytes {
         let bytes = answer.len();
+        if self.has_large_answers() != (bytes >= LARGE_ANSWER_BYTES) {
+            self.large_answers
+                .store(bytes >= LARGE_ANSWER_BYTES, Ordering::Relaxed);
+        }
         if bytes == 0 || (is_http1 && bytes <= FREE_BYTES) {
             return answer;
         }

@@ -1,7 +1,7 @@
 //! Memory that clients hold: bodies that arrive, small requests, answers that are not read yet.
 
 use super::Throttled;
-use super::waiting::Waiters;
+use super::waiting::{MemoryWait, Waiters};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Share {
 }
 
 /// The memory that clients hold, and the requests that wait for some of it.
-pub(crate) struct Held {
+pub(crate) struct HeldMemory {
     bytes_max: usize,
     bytes: AtomicUsize,
     waiters: Waiters,
@@ -42,9 +42,9 @@ pub(crate) struct Held {
 /// The right of one large body to finish before the others.
 pub(crate) type First = OwnedSemaphorePermit;
 
-impl Held {
+impl HeldMemory {
     pub(super) fn new(bytes_max: usize, patience: Duration) -> Self {
-        Held {
+        HeldMemory {
             bytes_max,
             bytes: AtomicUsize::new(0),
             waiters: Waiters::new(patience),
@@ -54,6 +54,11 @@ impl Held {
 
     pub(super) fn bytes_max(&self) -> usize {
         self.bytes_max
+    }
+
+    /// What the large bodies of one connection may take while others want to send, too.
+    pub(super) fn fair_share(&self) -> usize {
+        self.bytes_max / 4
     }
 
     /// Bytes that are held now.
@@ -75,7 +80,7 @@ impl Held {
             .is_ok()
     }
 
-    /// Takes bytes that are there already, such as those of an answer: [`Held::room_for`] came before.
+    /// Takes bytes that are there already, such as those of an answer: [`HeldMemory::room_for`] came before.
     pub(super) fn take_anyway(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -97,41 +102,30 @@ impl Held {
         Ok(())
     }
 
-    /// Takes so many bytes for a large body, as soon as they are there or it is this body's turn to be `first`.
-    pub(super) async fn take_for_body(
-        &self,
-        bytes: usize,
-        first: &mut Option<First>,
-    ) -> Result<(), Throttled> {
-        if self.try_take_for_body(bytes, first) {
-            return Ok(());
-        }
-        let mut waiting = self.waiters.join();
-        while !self.try_take_for_body(bytes, first) {
-            waiting.turn().await?;
-        }
-        Ok(())
-    }
-
-    /// Takes so many bytes for a large body if they are there, or if it may go first.
-    pub(super) fn try_take_for_body(&self, bytes: usize, first: &mut Option<First>) -> bool {
-        if self.try_take(bytes, Share::LargeBody) {
-            return true;
-        }
+    /// Takes so many bytes for a large body if it may go `first`.
+    pub(super) fn try_take_first(&self, bytes: usize, first: &mut Option<First>) -> bool {
         if first.is_none() {
             *first = Arc::clone(&self.first).try_acquire_owned().ok();
         }
         first.is_some() && self.try_take(bytes, Share::LargeAnswer)
     }
 
+    /// Waits for memory.
+    pub(super) fn wait(&self) -> MemoryWait<'_> {
+        self.waiters.join()
+    }
+
+    pub(crate) fn has_room(&self, share: Share) -> bool {
+        self.bytes() <= share.of(self.bytes_max)
+    }
+
     /// Returns when a share has room. Nothing is taken: how large an answer is shows only afterwards.
     pub(crate) async fn room_for(&self, share: Share) -> Result<(), Throttled> {
-        let has_room = || self.bytes() <= share.of(self.bytes_max);
-        if has_room() {
+        if self.has_room(share) {
             return Ok(());
         }
         let mut waiting = self.waiters.join();
-        while !has_room() {
+        while !self.has_room(share) {
             waiting.turn().await?;
         }
         Ok(())
@@ -145,8 +139,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(100);
 
-    fn held() -> Held {
-        Held::new(800, PATIENCE)
+    fn held() -> HeldMemory {
+        HeldMemory::new(800, PATIENCE)
     }
 
     #[tokio::test]
@@ -161,18 +155,16 @@ mod tests {
         assert_eq!(held.bytes(), 800, "what was refused took nothing");
     }
 
-    #[tokio::test]
-    async fn one_of_several_bodies_that_wait_for_each_other_finishes() {
+    #[test]
+    fn one_of_several_bodies_that_wait_for_each_other_goes_first() {
         let held = held();
+        assert!(held.try_take(500, Share::LargeBody));
         let (mut one, mut other) = (None, None);
-        held.take_for_body(250, &mut one).await.unwrap();
-        held.take_for_body(250, &mut other).await.unwrap();
-        held.take_for_body(150, &mut one).await.unwrap();
-        let blocked = held.take_for_body(10, &mut other).await;
-        assert_eq!(blocked, Err(Throttled), "one at a time goes first");
+        assert!(held.try_take_first(150, &mut one));
+        assert!(!held.try_take_first(10, &mut other), "one at a time");
         held.release(400);
         drop(one);
-        held.take_for_body(150, &mut other).await.unwrap();
+        assert!(held.try_take_first(150, &mut other));
     }
 
     #[tokio::test]

@@ -17,7 +17,7 @@ pub(super) struct Waiters {
 }
 
 /// One request that waits.
-pub(super) struct Waiting<'a> {
+pub(super) struct MemoryWait<'a> {
     waiters: &'a Waiters,
     until: Instant,
 }
@@ -41,16 +41,16 @@ impl Waiters {
         }
     }
 
-    pub(super) fn join(&self) -> Waiting<'_> {
+    pub(super) fn join(&self) -> MemoryWait<'_> {
         self.count.fetch_add(1, Ordering::Relaxed);
-        Waiting {
+        MemoryWait {
             waiters: self,
             until: Instant::now() + self.patience,
         }
     }
 }
 
-impl Waiting<'_> {
+impl MemoryWait<'_> {
     /// Returns when it is time to look whether there is memory now; an error when the time is over.
     pub(super) async fn turn(&mut self) -> Result<(), Throttled> {
         let left = self.until.saturating_duration_since(Instant::now());
@@ -64,7 +64,7 @@ impl Waiting<'_> {
 }
 
 /// One who leaves lets the next look: there may be enough for both.
-impl Drop for Waiting<'_> {
+impl Drop for MemoryWait<'_> {
     fn drop(&mut self) {
         self.waiters.count.fetch_sub(1, Ordering::Relaxed);
         self.waiters.wake_one();

@@ -1,9 +1,10 @@
 //! What lies where in a data directory, and which version wrote it. `docs/format.md` is the long form.
 
+use super::guard::WAY_OUT;
 use super::keyspaces;
-use crate::{ErrorKind, Result, StoreError};
+use crate::{ErrorKind, Result, StoreError, private};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The version of everything below the root. A change that an older program would misread gets the next number.
@@ -16,7 +17,10 @@ const FORMAT_FILE: &str = "FORMAT";
 const NEW_FORMAT_FILE: &str = "FORMAT.new";
 const LOCK_FILE: &str = "LOCK";
 const ENGINE_FOLDER: &str = "db";
+const ENGINE_LOCK_FILE: &str = "lock";
 const NEW_ENGINE_FOLDER: &str = "db.new";
+const SECOND_NAMES_FOLDER: &str = "journals";
+const SYNCED_FILE: &str = "SYNCED";
 const NEW_JOURNAL_FILE: &str = "journal.new";
 const TRIAL_FILE: &str = "trial";
 
@@ -24,6 +28,7 @@ const TRIAL_FILE: &str = "trial";
 const TRIAL_BYTES: usize = 1024 * 1024;
 
 /// A data directory that exists.
+#[derive(Clone)]
 pub(super) struct Directory {
     root: PathBuf,
 }
@@ -31,10 +36,15 @@ pub(super) struct Directory {
 impl Directory {
     /// Makes sure the directory exists.
     pub(super) fn prepare(root: &Path) -> Result<Self> {
-        fs::create_dir_all(root).map_err(|error| StoreError::io("cannot create", root, error))?;
-        Ok(Directory {
+        private::create_folder(root).map_err(|error| StoreError::io("cannot create", root, error))?;
+        Ok(Self::at(root))
+    }
+
+    /// One that is not made.
+    pub(super) fn at(root: &Path) -> Self {
+        Directory {
             root: root.to_path_buf(),
-        })
+        }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -50,6 +60,21 @@ impl Directory {
         self.root.join(ENGINE_FOLDER)
     }
 
+    /// A journal of the engine.
+    pub(super) fn journal(&self, number: u64) -> PathBuf {
+        self.engine().join(format!("{number}.jnl"))
+    }
+
+    /// Where journals have their second names.
+    pub(super) fn second_names(&self) -> PathBuf {
+        self.root.join(SECOND_NAMES_FOLDER)
+    }
+
+    /// Where the last synced commit is noted.
+    pub(super) fn synced_note(&self) -> PathBuf {
+        self.root.join(SYNCED_FILE)
+    }
+
     /// Where bytes cut from a journal are kept. Names do not repeat: earlier finds are evidence too.
     pub(super) fn set_aside_file(&self, journal: &str, offset: u64) -> PathBuf {
         let name = |suffix: &str| self.root.join(format!("damaged-{journal}-at-{offset}{suffix}"));
@@ -59,14 +84,26 @@ impl Directory {
     }
 
     /// Where a journal is written that is to take another one's place.
-    pub(super) fn new_journal(&self) -> PathBuf {
-        self.root.join(NEW_JOURNAL_FILE)
+    pub(super) fn new_journal(&self, position: usize) -> PathBuf {
+        self.root.join(format!("{NEW_JOURNAL_FILE}.{position}"))
     }
 
-    /// Writes something and removes it again, to see whether the disk does its work.
-    pub(super) fn try_writing(&self) -> Result<()> {
+    /// Directories of earlier versions, and copies, may be open to other users of the machine.
+    pub(super) fn warn_if_open_to_others(&self) {
+        let root = self.root.display();
+        if private::is_open_to_others(&self.root) && private::is_open_to_others(&self.engine()) {
+            tracing::warn!(
+                "other users of this machine may read the data directory {root}; close it with: chmod -R go-rwx {root}"
+            );
+        }
+    }
+
+    /// Writes something and removes it again, to see whether the disk does its work, and whether a file may grow beyond
+    /// `size`.
+    pub(super) fn try_writing(&self, size: u64) -> Result<()> {
         let path = self.root.join(TRIAL_FILE);
-        let written = File::create(&path).and_then(|mut file| {
+        let written = private::create(&path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(size))?;
             file.write_all(&vec![0x5a; TRIAL_BYTES])?;
             file.sync_all()
         });
@@ -101,6 +138,8 @@ impl Directory {
             _ => {}
         }
         keyspaces::create(&new_engine)?;
+        private::close_folder(&new_engine)
+            .map_err(|error| StoreError::io("cannot set the mode of", &new_engine, error))?;
         sync_folders(&new_engine).map_err(|error| StoreError::io("cannot sync", &new_engine, error))?;
         self.write_format()
             .map_err(|error| StoreError::io("cannot write the format version in", &self.root, error))?;
@@ -110,7 +149,7 @@ impl Directory {
 
     fn write_format(&self) -> io::Result<()> {
         let new = self.root.join(NEW_FORMAT_FILE);
-        let mut file = File::create(&new)?;
+        let mut file = private::create(&new)?;
         writeln!(file, "{FORMAT_NAME} {FORMAT_VERSION}")?;
         file.sync_all()?;
         fs::rename(&new, self.root.join(FORMAT_FILE))?;
@@ -128,17 +167,33 @@ impl Directory {
             .find(|path| !path.is_file());
         if let Some(path) = missing {
             return Err(damaged(format!(
-                "{} is missing; see docs/format.md",
+                "{} is missing. Affected: all data. {WAY_OUT}",
                 path.display()
             )));
         }
+        Ok(())
+    }
+
+    /// The engine would begin a new journal.
+    pub(super) fn check_has_journal(&self) -> Result<()> {
+        let engine = self.engine();
         if self.journals()?.is_empty() {
             return Err(damaged(format!(
-                "{} has no journal file; see docs/format.md",
+                "{} has no journal (<number>.jnl). Affected: the newest writes. {WAY_OUT}",
                 engine.display()
             )));
         }
         Ok(())
+    }
+
+    /// The engine locks an empty file of its own, and does not open without it.
+    pub(super) fn ensure_engine_lock(&self) -> Result<()> {
+        let path = self.engine().join(ENGINE_LOCK_FILE);
+        let mut options = private::file_options();
+        let opened = options.write(true).create(true).truncate(false).open(&path);
+        opened
+            .map(drop)
+            .map_err(|error| StoreError::io("cannot open", &path, error))
     }
 
     /// The journal files, oldest first.
@@ -183,8 +238,12 @@ impl Directory {
             if self.root.join(FORMAT_FILE).exists() {
                 return Ok(());
             }
-            if name == ENGINE_FOLDER {
-                return Err(self.refuse("holds a database", "restore that file from a backup"));
+            if self.engine().exists() {
+                let way_out = format!(
+                    "restore the file, or write it anew with the one line {FORMAT_NAME} {FORMAT_VERSION}, which every directory \
+                     has so far (docs/format.md)"
+                );
+                return Err(self.refuse("holds a database", &way_out));
             }
             let what = format!("holds {}", name.to_string_lossy());
             return Err(self.refuse(&what, "choose an empty or a new directory"));

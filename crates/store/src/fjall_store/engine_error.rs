@@ -1,14 +1,38 @@
 //! The engine's errors in our words.
 
-use crate::{ErrorKind, StoreError};
+use super::guard::WAY_OUT;
+use super::keyspaces;
+use crate::{ErrorKind, Space, StoreError};
 use fjall::LsmError;
 use std::io;
 use std::path::Path;
+
+/// What Unix systems say of a sector that the disk cannot read (EIO).
+const UNREADABLE_SECTOR: i32 = 5;
 
 /// The engine failed while the store was `doing` something with an open directory.
 pub(super) fn while_doing(doing: &str, error: fjall::Error) -> StoreError {
     let message = format!("{doing} failed: {}", reason(&error));
     StoreError::with_source(kind(&error), message, error)
+}
+
+/// The engine met unreadable bytes of a space, in a file that could not be found out.
+pub(super) fn while_doing_in(doing: &str, engine: &Path, space: Space, error: fjall::Error) -> StoreError {
+    let folder = keyspaces::folder_of(space);
+    let message = format!(
+        "{doing} of space {space} failed in {}: {}. Run `trestle verify`; {WAY_OUT}",
+        engine.join("keyspaces").join(folder.to_string()).display(),
+        reason(&error)
+    );
+    StoreError::with_source(ErrorKind::Damaged, message, error)
+}
+
+/// Whether bytes on the disk, and not a passing trouble of the system, can be the reason.
+pub(super) fn may_be_damage(error: &fjall::Error) -> bool {
+    match io_error(error) {
+        Some(error) => is_hole(error.kind()) || error.raw_os_error() == Some(UNREADABLE_SECTOR),
+        None => kind(error) == ErrorKind::Damaged,
+    }
 }
 
 /// The engine could not open the directory.
@@ -19,7 +43,7 @@ pub(super) fn while_opening(path: &Path, error: fjall::Error) -> StoreError {
         _ => kind(&error),
     };
     let message = format!(
-        "cannot open the database in {}: {}; see docs/format.md",
+        "cannot open the database in {}: {}. {WAY_OUT}",
         path.display(),
         reason(&error)
     );
@@ -47,7 +71,7 @@ fn kind(error: &fjall::Error) -> ErrorKind {
 
 fn reason(error: &fjall::Error) -> String {
     if let Some(error) = io_error(error) {
-        return error.to_string();
+        return crate::error::reason(error);
     }
     match error {
         fjall::Error::Poisoned => "an earlier write failed".into(),

@@ -6,9 +6,10 @@
 //! The engine takes no more writes, because its journal may end in half a batch; reads go on. The next write, once
 //! some time has passed, tries to put that right behind the callers' backs:
 //!
-//! 1. A file is written to the directory and removed again. If that fails the disk still does, and reads go on as before.
-//! 2. The engine is closed. Whoever reads meanwhile waits; whoever still reads is waited for.
-//! 3. The end of the journal is written anew without the batch that failed ([`journal_rewrite`]).
+//! 1. The end of the journal is written anew without the batch that failed, in a file beside it ([`journal_rewrite`]), and
+//!    another file is written and removed. If that fails the disk still does, and reads go on as before.
+//! 2. The engine is closed. Reads that begin meanwhile wait; reads under way are waited for.
+//! 3. The new file takes the journal's place.
 //! 4. The directory is opened with the same checks as at the start, and must end with the last acknowledged commit.
 //!
 //! So the outcome of a failed write is "it did not happen", unless the process ends before step 3: then the next start
@@ -16,16 +17,19 @@
 
 use super::commit_row::CommitRow;
 use super::directory::Directory;
-use super::journal_rewrite;
+use super::journal_rewrite::RewrittenJournals;
 use super::lock::DirectoryLock;
 use super::opened::Opened;
+use super::second_names;
 use super::snapshot::FjallSnapshot;
+use super::synced_note::SyncedNote;
 use super::trouble::Trouble;
-use crate::{Batch, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
+use crate::{Batch, DirectoryAccess, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How often, and how many times, a closing engine is looked at for readers that have not finished.
@@ -37,6 +41,9 @@ pub(super) struct Inner {
     /// Empty while the engine is being reopened, and when that failed.
     opened: ArcSwapOption<Opened>,
     commits: Mutex<Commits>,
+    /// Written under the lock of `commits`.
+    note: SyncedNote,
+    deletions: AtomicU64,
     settings: Settings,
     directory: Directory,
     lock: Arc<DirectoryLock>,
@@ -56,8 +63,12 @@ impl Inner {
     /// Opens a directory that is locked and filled.
     pub(super) fn open(directory: Directory, lock: Arc<DirectoryLock>, settings: Settings) -> Result<Self> {
         let (opened, last) = Opened::open(&directory, &lock, &settings)?;
+        let note = SyncedNote::begin(&directory, last.number)?;
+        second_names::keep_up(&directory, last.number);
         Ok(Inner {
             opened: ArcSwapOption::from_pointee(opened),
+            note,
+            deletions: AtomicU64::new(0),
             commits: Mutex::new(Commits {
                 last: last.number,
                 synced: last.number,
@@ -113,18 +124,25 @@ impl Inner {
     }
 
     pub(super) fn commit(&self, batch: Batch) -> Result<()> {
+        if self.settings.access == DirectoryAccess::ReadOnly {
+            let message = "the data directory was opened to be read only";
+            return Err(StoreError::new(ErrorKind::Invalid, message));
+        }
         let mut commits = self.commits.lock();
         self.resume(&mut commits)?;
         let row = CommitRow {
             number: commits.last + 1,
             synced: commits.synced,
         };
+        let deletions = batch.deletions() as u64;
         let written = self.current()?.commit(batch, row, self.settings.durability);
         written.inspect_err(|error| commits.trouble = Some(Trouble::new(error)))?;
 
         commits.last = row.number;
+        self.deletions.fetch_add(deletions, Ordering::Relaxed);
         if self.settings.durability == Durability::Fsync {
             commits.synced = row.number;
+            self.note.write(row.number);
         }
         Ok(())
     }
@@ -144,14 +162,32 @@ impl Inner {
         let mut commits = self.commits.lock();
         synced.inspect_err(|error| commits.trouble = Some(Trouble::new(error)))?;
         commits.synced = commits.synced.max(last);
+        self.note.write(commits.synced);
         Ok(())
+    }
+
+    /// Second names follow the journals.
+    pub(super) fn name_journals(&self) {
+        let synced = self.commits.lock().synced;
+        second_names::keep_up(&self.directory, synced);
+    }
+
+    /// How many rows were deleted since the store was opened.
+    pub(super) fn deletions(&self) -> u64 {
+        self.deletions.load(Ordering::Relaxed)
+    }
+
+    /// The engine, unless a write has failed.
+    pub(super) fn opened_if_well(&self) -> Option<Arc<Opened>> {
+        let is_well = self.commits.lock().trouble.is_none();
+        self.opened.load_full().filter(|_| is_well)
     }
 
     /// Leaves little for the next start to do.
     pub(super) fn prepare_to_close(&self) {
-        let is_in_trouble = self.commits.lock().trouble.is_some();
-        if let Some(opened) = self.opened.load_full().filter(|_| !is_in_trouble) {
+        if let Some(opened) = self.opened_if_well() {
             opened.write_buffers();
+            self.name_journals();
         }
     }
 
@@ -178,9 +214,11 @@ impl Inner {
     }
 
     fn reopen(&self, last: u64) -> Result<()> {
-        self.directory.try_writing()?;
+        self.directory.try_writing(0)?;
+        let rewritten = RewrittenJournals::up_to(&self.directory, last)?;
+        self.directory.try_writing(rewritten.len())?;
         self.close()?;
-        journal_rewrite::keep_up_to(&self.directory, last)?;
+        rewritten.take_their_places(&self.directory)?;
         let (opened, found) = Opened::open(&self.directory, &self.lock, &self.settings)?;
         if found.number != last {
             let found = found.number;

@@ -30,6 +30,11 @@ const TYPE_MAX: u8 = 2;
 const COMPRESSION_MAX: u8 = 1;
 const TRAILER: [u8; 4] = *b"FJL\x03";
 
+/// Where the number of the commit ends in a batch: its row is the first item.
+pub(super) const COMMIT_NUMBER_END: usize = START_LEN + ITEM_HEAD_LEN + CommitRow::KEY.len() + 8;
+const START_LEN: usize = 13;
+const ITEM_HEAD_LEN: usize = 21;
+
 /// A batch that is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JournalBatch {
@@ -225,6 +230,15 @@ mod tests {
         bytes.extend(key);
         bytes.extend(value);
         bytes
+    }
+
+    #[test]
+    fn the_number_of_a_commit_stands_at_the_beginning_of_its_batch() {
+        let bytes = batch(0x0102_0304_0506, b"value");
+        assert_eq!(
+            bytes[..COMMIT_NUMBER_END][COMMIT_NUMBER_END - 8..],
+            [0, 0, 1, 2, 3, 4, 5, 6]
+        );
     }
 
     #[test]

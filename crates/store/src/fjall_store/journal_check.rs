@@ -13,8 +13,9 @@
 
 use super::commit_row::CommitRow;
 use super::directory::{Directory, sync_folder};
-use super::journal::{JournalBatch, NoBatch, TAG_START, read_batch};
-use crate::{ErrorKind, OnDamage, Result, StoreError};
+use super::guard::WAY_OUT;
+use super::journal::{COMMIT_NUMBER_END, JournalBatch, NoBatch, TAG_START, read_batch};
+use crate::{ErrorKind, OnDamage, Result, StoreError, private};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -29,8 +30,13 @@ pub(super) struct JournalledCommits {
     pub(super) last: CommitRow,
 }
 
-/// Checks every journal and repairs a torn end. Returns which commits are in them, if there are any.
-pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option<JournalledCommits>> {
+/// Checks every journal and repairs a torn end. Returns which commits are in them, if there are any. Commits up to `synced`
+/// were acknowledged.
+pub(super) fn check(
+    directory: &Directory,
+    on_damage: OnDamage,
+    synced: u64,
+) -> Result<Option<JournalledCommits>> {
     let journals = directory.journals()?;
     let mut seen = Seen::default();
     for (position, path) in journals.iter().enumerate() {
@@ -38,8 +44,10 @@ pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option
             continue;
         };
         let later_journals = journals.get(position + 1..).unwrap_or_default();
-        let is_torn_end =
-            later_journals.is_empty() && fault.may_be_torn && !is_proven_whole(path, &fault, seen.last)?;
+        let is_torn_end = later_journals.is_empty()
+            && fault.may_be_torn
+            && !is_acknowledged(path, &fault, seen.last, synced)?
+            && !is_proven_whole(path, &fault, seen.last)?;
         if !is_torn_end && on_damage == OnDamage::Refuse {
             return Err(refuse(path, &fault));
         }
@@ -49,6 +57,12 @@ pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option
         }
         cut(directory, path, fault.offset, fault.reason)?;
         break;
+    }
+    if let Some(path) = journals.last()
+        && seen.last.is_some()
+        && seen.last_number() < synced
+    {
+        return Err(refuse_early_end(path, seen.last_number(), synced)?);
     }
     let commits = |(first, last): (JournalBatch, JournalBatch)| JournalledCommits {
         first: first.commit,
@@ -62,6 +76,12 @@ pub(super) fn check(directory: &Directory, on_damage: OnDamage) -> Result<Option
 struct Seen {
     first: Option<JournalBatch>,
     last: Option<JournalBatch>,
+}
+
+impl Seen {
+    fn last_number(&self) -> u64 {
+        self.last.map_or(0, |last| last.commit.number)
+    }
 }
 
 /// Where a journal stops making sense.
@@ -126,6 +146,26 @@ fn only_zeros(reader: &mut impl Read) -> io::Result<bool> {
     }
 }
 
+/// Whether the broken batch is one that was acknowledged.
+fn is_acknowledged(path: &Path, fault: &Fault, last: Option<JournalBatch>, synced: u64) -> Result<bool> {
+    if let Some(last) = last {
+        return Ok(last.commit.number < synced);
+    }
+    // With nothing before it, only the batch itself can tell its number. A batch without its beginning is torn, unless the
+    // tables turn out to lack what was acknowledged.
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(fault.offset))?;
+        file.take(COMMIT_NUMBER_END as u64).read_to_end(&mut beginning)
+    });
+    read.map_err(|error| StoreError::io("cannot read", path, error))?;
+    let number = beginning
+        .last_chunk::<8>()
+        .filter(|_| beginning.len() == COMMIT_NUMBER_END);
+    let number = number.map_or(0, |number| u64::from_be_bytes(*number));
+    Ok(number != 0 && number <= synced)
+}
+
 /// Whether something after the fault proves that the broken batch had been on the disk.
 fn is_proven_whole(path: &Path, fault: &Fault, last: Option<JournalBatch>) -> Result<bool> {
     let rest = read_from(path, fault.offset).map_err(|error| StoreError::io("cannot read", path, error))?;
@@ -188,7 +228,7 @@ fn cut(directory: &Directory, path: &Path, offset: u64, reason: &str) -> Result<
 /// Returns how many bytes that were.
 fn copy_rest(directory: &Directory, path: &Path, offset: u64, aside: &Path) -> io::Result<usize> {
     let rest = read_from(path, offset)?;
-    let mut file = File::create_new(aside)?;
+    let mut file = private::file_options().write(true).create_new(true).open(aside)?;
     file.write_all(&rest)?;
     file.sync_all()?;
     sync_folder(directory.root())?;
@@ -204,8 +244,21 @@ fn truncate(path: &Path, offset: u64) -> io::Result<()> {
 fn refuse(path: &Path, fault: &Fault) -> StoreError {
     let (path, Fault { offset, reason, .. }) = (path.display(), fault);
     let message = format!(
-        "journal {path} is damaged at byte {offset}: {reason}. Acknowledged writes follow, so nothing was changed. \
-         Restore a backup, or give up the writes after that point as docs/format.md describes."
+        "journal {path} is damaged at byte {offset}: {reason}. Affected: acknowledged writes from there on. {WAY_OUT}, also \
+         how to give up the writes after that point"
     );
     StoreError::new(ErrorKind::Damaged, message)
+}
+
+/// The journals end with a whole batch, but not with the last one that was acknowledged.
+fn refuse_early_end(path: &Path, last: u64, synced: u64) -> Result<StoreError> {
+    let len = std::fs::metadata(path)
+        .map_err(|error| StoreError::io("cannot read", path, error))?
+        .len();
+    let path = path.display();
+    let message = format!(
+        "journal {path}, {len} bytes long, ends with commit {last}, but commit {synced} was acknowledged: the end of the \
+         journal or a newer journal is missing. Affected: the newest writes. {WAY_OUT}, also how to give those writes up"
+    );
+    Ok(StoreError::new(ErrorKind::Damaged, message))
 }

@@ -2,38 +2,86 @@
 
 use super::directory::{Directory, sync_folder};
 use super::journal::read_batch;
-use crate::{Result, StoreError};
+use super::second_names;
+use crate::{Result, StoreError, private};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Removes every batch after number `last`, and half batches, from the end of the journals.
+/// Journals without every batch after a certain one, and without half batches, ready to take the place of the old ones.
 ///
-/// What stays is copied to a new file that takes the old one's place, for two reasons. A part of the closed engine may
-/// still write to the old file once more, for it keeps bytes that it could not write. And where the disk refused to
-/// confirm bytes, the system may take them for written although they are not.
-pub(super) fn keep_up_to(directory: &Directory, last: u64) -> Result<()> {
-    for path in directory.journals()?.iter().rev() {
-        let kept = replace(directory, path, last)
-            .map_err(|error| StoreError::io("cannot write the journal anew:", path, error))?;
-        if kept > 0 {
-            break;
-        }
-    }
-    Ok(())
+/// New files, for two reasons. A part of the closed engine may still write to the old file once more, for it keeps bytes that
+/// it could not write. And where the disk refused to confirm bytes, the system may take them for written although they are not.
+///
+/// They are written while the engine is open, because that needs space and may fail: reads go on then.
+pub(super) struct RewrittenJournals {
+    /// The newest first.
+    journals: Vec<Rewritten>,
 }
 
-/// Returns how many bytes of the journal were kept.
-fn replace(directory: &Directory, path: &Path, last: u64) -> io::Result<u64> {
-    let kept = bytes_up_to(path, last)?;
-    let new = directory.new_journal();
-    let mut file = File::create(&new)?;
-    io::copy(&mut File::open(path)?.take(kept), &mut file)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    sync_folder(&directory.engine())?;
-    sync_folder(directory.root())?;
-    Ok(kept)
+struct Rewritten {
+    old: PathBuf,
+    new: PathBuf,
+    len: u64,
+}
+
+impl RewrittenJournals {
+    /// Writes what stays of the journals that end with batch `last`.
+    pub(super) fn up_to(directory: &Directory, last: u64) -> Result<Self> {
+        let mut journals = Vec::new();
+        for old in directory.journals()?.into_iter().rev() {
+            let new = directory.new_journal(journals.len());
+            let mut journal = Rewritten { old, new, len: 0 };
+            journal
+                .write(last)
+                .map_err(|error| StoreError::io("cannot write the journal anew as", &journal.new, error))?;
+            let is_oldest_changed = journal.len > 0;
+            journals.push(journal);
+            if is_oldest_changed {
+                break;
+            }
+        }
+        Ok(RewrittenJournals { journals })
+    }
+
+    /// The size of the largest.
+    pub(super) fn len(&self) -> u64 {
+        let lens = self.journals.iter().map(|journal| journal.len);
+        lens.max().unwrap_or_default()
+    }
+
+    /// The engine is closed.
+    pub(super) fn take_their_places(&self, directory: &Directory) -> Result<()> {
+        for journal in &self.journals {
+            journal
+                .take_its_place(directory)
+                .map_err(|error| StoreError::io("cannot replace the journal", &journal.old, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Rewritten {
+    fn write(&mut self, last: u64) -> io::Result<()> {
+        self.len = bytes_up_to(&self.old, last)?;
+        let mut file = private::create(&self.new)?;
+        io::copy(&mut File::open(&self.old)?.take(self.len), &mut file)?;
+        file.sync_all()
+    }
+
+    fn take_its_place(&self, directory: &Directory) -> io::Result<()> {
+        second_names::forget(directory, &self.old)?;
+        fs::rename(&self.new, &self.old)?;
+        sync_folder(&directory.engine())?;
+        sync_folder(directory.root())
+    }
+}
+
+impl Drop for Rewritten {
+    /// One that did not take its place takes up space, perhaps on a full disk.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.new);
+    }
 }
 
 fn bytes_up_to(path: &Path, last: u64) -> io::Result<u64> {

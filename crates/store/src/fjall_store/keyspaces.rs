@@ -2,6 +2,7 @@
 
 use super::commit_row::CommitRow;
 use super::engine_error;
+use super::guard::WAY_OUT;
 use super::journal_check::JournalledCommits;
 use crate::per_space::PerSpace;
 use crate::{Batch, ErrorKind, Result, Space, StoreError};
@@ -26,8 +27,16 @@ pub(super) const SYSTEM_ID: u64 = 1;
 /// Folders of the engine: its own catalogue (0), [`SYSTEM`], and one per space.
 pub(super) const FOLDERS: std::ops::RangeInclusive<u64> = 0..=(SYSTEM_ID + Space::COUNT as u64);
 
+/// The engine's folder of a space.
+pub(super) fn folder_of(space: Space) -> u64 {
+    SYSTEM_ID + 1 + space.index() as u64
+}
+
 /// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open.
 const JOURNAL_BYTES_MAX: u64 = 256 * MIB;
+
+/// Tables are merged for one deletion in so many rows.
+const WORTH_MERGING: u64 = 10;
 
 /// Creating a directory reads next to nothing.
 const CACHE_BYTES_WHILE_CREATING: u64 = MIB;
@@ -47,10 +56,7 @@ pub(super) fn create(path: &Path) -> Result<()> {
 pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<(Database, Keyspaces)> {
     let attempt = catch_unwind(AssertUnwindSafe(|| open_engine(path, cache_bytes)));
     let opened = attempt.map_err(|_| {
-        let message = format!(
-            "the files in {} do not fit together; see docs/format.md",
-            path.display()
-        );
+        let message = format!("the files in {} do not fit together. {WAY_OUT}", path.display());
         StoreError::new(ErrorKind::Damaged, message)
     })?;
     opened.map_err(|error| engine_error::while_opening(path, error))
@@ -167,6 +173,17 @@ impl Keyspaces {
             .any(|(keyspace, _)| keyspace.tree.sealed_memtable_count() > 0)
     }
 
+    /// The keyspaces in whose tables a good part of the rows are deletions. When all tables of one are merged, what was
+    /// deleted goes, and so do the deletions.
+    pub(super) fn worth_merging(&self) -> impl Iterator<Item = &Keyspace> {
+        let is_worth_it = |keyspace: &&Keyspace| {
+            let deletions = keyspace.tree.tombstone_count();
+            let rows = keyspace.tree.approximate_len() as u64;
+            deletions > 0 && deletions >= rows / WORTH_MERGING
+        };
+        self.all().map(|(keyspace, _)| keyspace).filter(is_worth_it)
+    }
+
     /// About how much is in buffers: what the next start would read from the journal.
     pub(super) fn buffered_bytes(&self) -> u64 {
         let bytes = |(keyspace, buffer_bytes): (&Keyspace, u64)| {
@@ -193,9 +210,15 @@ impl Keyspaces {
         spaces.chain([(&self.system, SYSTEM_BUFFER_BYTES)])
     }
 
-    /// The newest commit, after checking that journals and tables fit together.
-    pub(super) fn last_commit(&self, journals: Option<JournalledCommits>) -> Result<CommitRow> {
+    /// The newest commit, after checking that journals and tables fit together, and that everything up to `synced` is there.
+    pub(super) fn last_commit(&self, journals: Option<JournalledCommits>, synced: u64) -> Result<CommitRow> {
         let last = self.newest_commit()?;
+        if last.number < synced {
+            let last = last.number;
+            return Err(apart(&format!(
+                "commit {synced} was acknowledged, and the last one is {last}; the newest journal is missing or empty"
+            )));
+        }
         if journals.is_some_and(|journals| journals.last.number != last.number) {
             return Err(apart("they disagree about the last commit"));
         }
@@ -236,7 +259,7 @@ fn seal(keyspace: &Keyspace) {
 
 fn apart(how: &str) -> StoreError {
     let message = format!(
-        "journals and tables do not fit together: {how}. A file is missing or older than the rest; see docs/format.md"
+        "journals and tables do not fit together: {how}. A file is missing or older than the rest. {WAY_OUT}"
     );
     StoreError::new(ErrorKind::Damaged, message)
 }

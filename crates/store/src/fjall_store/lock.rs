@@ -1,8 +1,9 @@
 //! One process per directory.
 
 use super::directory::Directory;
-use crate::{ErrorKind, Result, StoreError};
-use std::fs::{File, OpenOptions, TryLockError};
+use super::shadow::Shadow;
+use crate::{ErrorKind, Result, StoreError, private};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -14,12 +15,30 @@ const WAITS_FOR_LOCK: usize = 50;
 /// Holds the directory until dropped. The operating system gives it free when the process ends, however it ends.
 pub(super) struct DirectoryLock {
     file: File,
+    /// What else goes when nothing uses the directory any more.
+    shadow: Option<Shadow>,
+}
+
+/// Makes sure that no process has the directory open for as long as the file is kept, and writes nothing. A copy of a directory
+/// need not have the file.
+pub(super) fn claim_to_read(directory: &Directory) -> Result<Option<File>> {
+    let path = directory.lock_file();
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("cannot open", &path, error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(in_use(directory.root(), &mut file)),
+        Err(TryLockError::Error(error)) => Err(StoreError::io("cannot lock", &path, error)),
+    }
 }
 
 impl DirectoryLock {
     pub(super) fn acquire(directory: &Directory) -> Result<Self> {
         let path = directory.lock_file();
-        let open = OpenOptions::new()
+        let open = private::file_options()
             .read(true)
             .write(true)
             .create(true)
@@ -31,10 +50,30 @@ impl DirectoryLock {
             Err(TryLockError::WouldBlock) => return Err(in_use(directory.root(), &mut file)),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock", &path, error)),
         }
-        let lock = DirectoryLock { file };
+        let lock = DirectoryLock { file, shadow: None };
         lock.write_owner()
             .map_err(|error| StoreError::io("cannot write", &path, error))?;
         Ok(lock)
+    }
+
+    /// The lock of a shadow.
+    pub(super) fn of_shadow(shadow: Shadow) -> Result<Self> {
+        let mut lock = Self::acquire(&shadow.directory()?)?;
+        lock.shadow = Some(shadow);
+        Ok(lock)
+    }
+
+    /// The directory that is read, if the locked one is its shadow.
+    pub(super) fn original(&self) -> Option<&Directory> {
+        self.shadow.as_ref().map(Shadow::original)
+    }
+
+    /// An error of the locked directory, for people.
+    pub(super) fn translate(&self, error: StoreError) -> StoreError {
+        match &self.shadow {
+            Some(shadow) => shadow.translate(error),
+            None => error,
+        }
     }
 
     /// For the message the next process prints, and for [`lock`].

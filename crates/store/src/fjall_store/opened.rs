@@ -1,11 +1,14 @@
 //! The engine while it is open. Closed and opened anew when a write has failed.
 
 use super::commit_row::CommitRow;
+use super::diagnosis::Diagnosis;
 use super::directory::Directory;
 use super::keyspaces::{self, Keyspaces};
 use super::lock::DirectoryLock;
-use super::{engine_error, journal_check};
-use crate::{Batch, Durability, Result, Settings};
+use super::synced_note::SyncedNote;
+use super::{guard, journal_check, second_names};
+use crate::{Batch, Durability, OnDamage, Result, Settings};
+use fjall::AbstractTree;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +18,9 @@ const WAIT_FOR_ROOM: Duration = Duration::from_millis(5);
 /// How often a closing engine is looked at for buffers that are not on the disk yet: five seconds.
 const WAITS_WHILE_CLOSING: usize = 1_000;
 
+/// So many snapshots make the engine look for open ones.
+const SNAPSHOTS_PER_LOOK: usize = 10_000;
+
 /// Reading this much from the journal does not make a start slow.
 const REPLAY_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
@@ -23,6 +29,7 @@ const REPLAY_BYTES_MAX: u64 = 32 * 1024 * 1024;
 pub(super) struct Opened {
     pub(super) keyspaces: Keyspaces,
     pub(super) db: fjall::Database,
+    pub(super) diagnosis: Diagnosis,
     _lock: Arc<DirectoryLock>,
 }
 
@@ -34,12 +41,25 @@ impl Opened {
         settings: &Settings,
     ) -> Result<(Self, CommitRow)> {
         directory.check_layout()?;
-        let journalled = journal_check::check(directory, settings.on_damage)?;
-        let (db, keyspaces) = keyspaces::open(&directory.engine(), settings.cache_bytes)?;
-        let last = keyspaces.last_commit(journalled)?;
+        guard::check(directory, settings.file_check)?;
+        let synced = match settings.on_damage {
+            OnDamage::Refuse => SyncedNote::read(directory)?,
+            OnDamage::CutJournal => 0,
+        };
+        second_names::restore(directory)?;
+        directory.check_has_journal()?;
+        if settings.on_damage == OnDamage::Refuse {
+            second_names::check(directory)?;
+        }
+        let journalled = journal_check::check(directory, settings.on_damage, synced)?;
+        directory.ensure_engine_lock()?;
+        let opened = keyspaces::open(&directory.engine(), settings.cache_bytes);
+        let (db, keyspaces) = opened.map_err(|error| guard::name_file(directory, error))?;
+        let last = keyspaces.last_commit(journalled, synced)?;
         let opened = Opened {
             keyspaces,
             db,
+            diagnosis: Diagnosis::of(lock.original().unwrap_or(directory).clone()),
             _lock: lock.clone(),
         };
         Ok((opened, last))
@@ -57,7 +77,7 @@ impl Opened {
         self.keyspaces.fill(&mut write, batch, row);
         write
             .commit()
-            .map_err(|error| engine_error::while_doing("writing a batch to the journal", error))?;
+            .map_err(|error| self.diagnosis.of_write("writing a batch to the journal", error))?;
         self.keyspaces.seal_full_buffers();
         Ok(())
     }
@@ -66,7 +86,7 @@ impl Opened {
     pub(super) fn sync(&self) -> Result<()> {
         self.db
             .persist(fjall::PersistMode::SyncData)
-            .map_err(|error| engine_error::while_doing("forcing the journal to the disk", error))
+            .map_err(|error| self.diagnosis.of_write("forcing the journal to the disk", error))
     }
 
     /// Waits until the engine will not. It waits inside a commit for as long as its buffers are full, also when those
@@ -76,11 +96,36 @@ impl Opened {
         while self.keyspaces.is_nearly_full() {
             let alive = self.db.persist(fjall::PersistMode::Buffer);
             alive.map_err(|error| {
-                engine_error::while_doing("waiting for full buffers to be written", error)
+                self.diagnosis
+                    .of_write("waiting for full buffers to be written", error)
             })?;
             std::thread::sleep(WAIT_FOR_ROOM);
         }
         Ok(())
+    }
+
+    /// Gives back the space of rows that were deleted.
+    pub(super) fn clear_deleted_rows(&self) {
+        for keyspace in self.keyspaces.worth_merging() {
+            self.look_for_snapshots();
+            let merged = keyspace.major_compact();
+            self.look_for_snapshots();
+            // The tables of before stay until no snapshot can see them. Every open one is newer than this number, and the engine
+            // forgets what is older than the version that the next number sees.
+            let freed = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
+            let mut versions = keyspace.tree.get_version_history_lock();
+            let forgotten = versions.maintenance(keyspace.path(), freed + 1);
+            // Reads and writes go on as before whatever became of this.
+            if let Err(error) = merged.and(forgotten.map_err(fjall::Error::from)) {
+                tracing::warn!(%error, keyspace = &**keyspace.name(), "the space of deleted rows is still taken");
+            }
+        }
+    }
+
+    /// The engine looks which snapshots are open when a buffer is set aside, and with every ten-thousandth that is closed. What
+    /// no snapshot can see may go.
+    fn look_for_snapshots(&self) {
+        (0..SNAPSHOTS_PER_LOOK).for_each(|_| drop(self.db.snapshot()));
     }
 
     /// Before closing: writes buffers to tables, if there is so much in them that the next start would take long to read it

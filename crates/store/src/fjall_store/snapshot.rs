@@ -1,6 +1,6 @@
 //! A frozen view of a directory.
 
-use super::engine_error;
+use super::diagnosis::Diagnosis;
 use super::opened::Opened;
 use crate::batch::is_empty_range;
 use crate::{Bytes, Direction, ErrorKind, Result, RowIterator, Snapshot, Space, StoreError};
@@ -24,7 +24,8 @@ impl FjallSnapshot {
 impl Snapshot for FjallSnapshot {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         let found = self.snapshot.get(self.opened.keyspaces.of(space), key);
-        let found = found.map_err(|error| engine_error::while_doing("reading a row", error))?;
+        let failed = |error| self.opened.diagnosis.of_read("reading a row", space, error);
+        let found = found.map_err(failed)?;
         Ok(found.map(Bytes::from_engine))
     }
 
@@ -41,9 +42,10 @@ impl Snapshot for FjallSnapshot {
         let guards = self
             .snapshot
             .range::<&[u8], _>(self.opened.keyspaces.of(space), (start, end));
+        let diagnosis = &self.opened.diagnosis;
         match direction {
-            Direction::Forward => Box::new(UntilError::new(guards)),
-            Direction::Reverse => Box::new(UntilError::new(guards.rev())),
+            Direction::Forward => Box::new(UntilError::new(guards, space, diagnosis)),
+            Direction::Reverse => Box::new(UntilError::new(guards.rev(), space, diagnosis)),
         }
     }
 
@@ -86,17 +88,23 @@ impl Snapshot for NoSnapshot {
 }
 
 /// Loads each row and ends after the first failure: what follows an unreadable block is not the next row.
-struct UntilError<I> {
+struct UntilError<'a, I> {
     guards: Option<I>,
+    space: Space,
+    diagnosis: &'a Diagnosis,
 }
 
-impl<I> UntilError<I> {
-    fn new(guards: I) -> Self {
-        UntilError { guards: Some(guards) }
+impl<'a, I> UntilError<'a, I> {
+    fn new(guards: I, space: Space, diagnosis: &'a Diagnosis) -> Self {
+        UntilError {
+            guards: Some(guards),
+            space,
+            diagnosis,
+        }
     }
 }
 
-impl<I: Iterator<Item = fjall::Guard>> Iterator for UntilError<I> {
+impl<I: Iterator<Item = fjall::Guard>> Iterator for UntilError<'_, I> {
     type Item = Result<(Bytes, Bytes)>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -104,7 +112,7 @@ impl<I: Iterator<Item = fjall::Guard>> Iterator for UntilError<I> {
             Ok((key, value)) => Some(Ok((Bytes::from_engine(key), Bytes::from_engine(value)))),
             Err(error) => {
                 self.guards = None;
-                Some(Err(engine_error::while_doing("reading a range", error)))
+                Some(Err(self.diagnosis.of_read("reading a range", self.space, error)))
             }
         }
     }

@@ -111,7 +111,7 @@ fn other_versions_are_refused_with_a_way_out() {
         assert!(refusal(&dir).contains("restore the file"));
     }
     fs::remove_file(&format).unwrap();
-    assert!(refusal(&dir).contains("restore that file"));
+    assert!(refusal(&dir).contains("restore the file"));
 }
 
 #[test]

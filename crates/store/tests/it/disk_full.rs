@@ -86,3 +86,64 @@ fn meets_the_limit() {
     assert_eq!(value(&store, Space::Index, b"of large"), None);
     println!("met the limit");
 }
+
+/// 20 MB, less than what the journal holds already: no write can succeed.
+const LOW_LIMIT_BLOCKS: u32 = 20 * 2048;
+
+#[test]
+fn where_no_write_can_succeed_reads_go_on_and_the_limit_is_named() {
+    let dir = TempDir::new().unwrap();
+    {
+        let store = FjallStore::open(dir.path(), fsync()).unwrap();
+        for n in 0..25_u8 {
+            store.commit(puts(Space::Items, [([n], noise(n))])).unwrap();
+        }
+    }
+    let script = format!(
+        "trap '' XFSZ; ulimit -f {LOW_LIMIT_BLOCKS}; exec \"$0\" --exact disk_full::reads_below_the_limit --nocapture"
+    );
+    let run = Command::new("sh")
+        .args(["-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env(CHILD_DIR, dir.path())
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&run.stdout);
+    assert!(
+        run.status.success() && output.contains("read below the limit"),
+        "{output}"
+    );
+}
+
+/// A megabyte that cannot be compressed.
+fn noise(seed: u8) -> Vec<u8> {
+    let mut random = u64::from(seed) + 1;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    (0..131_072).flat_map(|_| next().to_le_bytes()).collect()
+}
+
+/// Not a test of its own: does nothing unless it runs under the limit.
+#[test]
+fn reads_below_the_limit() {
+    let Some(dir) = std::env::var_os(CHILD_DIR) else {
+        return;
+    };
+    let store = FjallStore::open(dir, fsync()).unwrap();
+    for _ in 0..4 {
+        let error = store
+            .commit(puts(Space::Items, [("later", "does not fit")]))
+            .unwrap_err();
+        assert!(error.to_string().contains("ulimit -f"), "{error}");
+        for n in 0..25_u8 {
+            assert!(value(&store, Space::Items, &[n]).unwrap() == noise(n));
+        }
+        assert_eq!(value(&store, Space::Items, b"later"), None);
+        std::thread::sleep(TIME_TO_TRY);
+    }
+    println!("read below the limit");
+}

@@ -14,4 +14,9 @@ mod directory;
 mod disk_full;
 mod killed;
 mod model;
+#[cfg(unix)]
+mod modes;
+mod read_only;
+mod selection;
+mod space;
 mod support;

@@ -10,6 +10,7 @@
 mod abuse;
 mod clock_jumps;
 mod crash;
+mod damage;
 mod derived;
 mod failing_disk;
 mod floods;

@@ -172,7 +172,7 @@ fn crash_first(directory: &Path, workers: &mut [Worker]) {
 
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp")
-        .args(["-r", "--sparse=always"])
+        .args(["-r", "--sparse=always", "--preserve=links"])
         .arg(from.join("."))
         .arg(to)
         .status();

@@ -425,3 +425,32 @@ fn background_without_in_step_is_an_error() {
             .contains("nothing finds the copies")
     );
 }
+
+/// Changes the author's name after each group of mends.
+struct Renames<'d> {
+    db: &'d TestDb,
+    audits: u32,
+}
+
+impl trestle_embedded::Watcher for Renames<'_> {
+    fn step(&mut self, _: &trestle_binding::Step) {}
+
+    fn rows(&mut self, doing: &'static str, _: &str, _: u64) {
+        match doing {
+            "checking rows" => self.audits += 1,
+            _ => author(self.db, &format!("N{}", self.audits)),
+        }
+    }
+}
+
+#[test]
+fn a_repair_ends_although_clients_go_on_changing_originals() {
+    let db = library(MODEL, 3);
+    author(&db, "M");
+    let mut renames = Renames { db: &db, audits: 0 };
+    let report = db.db().models().repair(&RepairOptions::default(), &mut renames);
+    assert!(report.unwrap().is_clean());
+    assert!(renames.audits < 10, "{} audits", renames.audits);
+    work_off(&db);
+    assert_eq!(verified(&db), (Vec::new(), 0));
+}

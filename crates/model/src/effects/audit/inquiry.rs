@@ -397,7 +397,10 @@ impl Judgement<'_> {
         let wanted = sum.map_or("a sum that is no number".to_owned(), |sum| sum.to_string());
         let finding = self.about(Kind::Counter, key).saying(
             format!("{name} has counted {counted}"),
-            format!("{name} has counted {wanted}, the sum over {} rows", case.wanted),
+            match case.wanted {
+                1 => format!("{name} has counted {wanted}, the sum over 1 row"),
+                rows => format!("{name} has counted {wanted}, the sum over {rows} rows"),
+            },
         );
         let cure = error.map_or(Cure::None, |error| Cure::Count {
             entity: self.relation.of.position,

@@ -229,7 +229,7 @@ fn promote(
     let Some(stored) = whole(ledger, of, row) else {
         return;
     };
-    let mut promoted = (*stored).clone();
+    let mut promoted = Arc::clone(&stored);
     step.promote(&mut promoted, Some(&stored), ledger.now);
     ledger.put(of_head, head, step.content(&promoted, previous));
     ledger.put(of, row, promoted);

@@ -7,6 +7,7 @@ use super::memo::Memo;
 use super::relation::{Relation, Step, paired};
 use super::{Audit, Looked};
 use crate::attribute::{plain, shown};
+use crate::derive::IndexKeys;
 use crate::effect::{Amount, Once};
 use crate::effects::copy_note::CopyNote;
 use crate::effects::pairs::related;
@@ -61,7 +62,7 @@ impl Single<'_, '_> {
     fn derived(&mut self, looked: &Looked<'_>, stored: &Item) {
         let model = self.audit.model;
         let (table, entity) = (looked.table, looked.entity);
-        match model.derive_as(table, entity, Some(stored), stored, None) {
+        match model.derive_as(table, entity, Some(stored), stored, IndexKeys::Left, None) {
             Ok(derived) if derived.is_empty() => {}
             Ok(derived) => {
                 let said = |value: Option<&AttributeValue>| value.map_or("nothing".to_owned(), shown);

@@ -57,7 +57,7 @@ pub(in crate::effects) fn point(
         Some(old) => succeed(ledger, step, entity, &old)?,
         None => Vec::new(),
     };
-    let mut promoted = (*row).clone();
+    let mut promoted = Arc::clone(&row);
     if same {
         super::mark(&step.head.promote, &mut promoted);
     } else {
@@ -184,7 +184,7 @@ pub(in crate::effects) fn unpoint(
         }
         .into());
     }
-    let mut demoted = Arc::unwrap_or_clone(row);
+    let mut demoted = row;
     step.demote(&mut demoted, ledger.now);
     ledger.put(entity, at, demoted);
     Ok(())

@@ -346,3 +346,30 @@ fn a_row_that_had_expired_and_stays_becomes_the_newest_again() {
     database.put("rows", second).unwrap();
     assert_eq!(head(&database), Some(2_i64.into()));
 }
+
+#[test]
+fn keys_follow_what_being_promoted_and_demoted_changes() {
+    let database = versions(TOGETHER, &[(1, 5), (2, 6), (3, 4)]);
+    let key = |version: u32| {
+        let row = database
+            .row("rows", &format!("pk=doc#a sk=v#{version:04}"))
+            .unwrap();
+        row.get("stateKey").cloned()
+    };
+    let wanted = [(1, Some("old#a".into())), (2, Some("live#a".into())), (3, None)];
+    for (version, wanted) in wanted {
+        assert_eq!(key(version), wanted, "version {version}");
+    }
+}
+
+#[test]
+fn a_default_fills_in_the_time_to_live_that_a_row_loses_when_it_is_promoted() {
+    let expires = "expires = { type = \"epoch-seconds\", default = 4000000000 }\n[entity.doc.head]";
+    let model = TOGETHER.replace("[entity.doc.head]", expires);
+    let mut database = versions(&model, &[(1, 5), (2, 6)]);
+    let first = "pk=doc#a sk=v#0001";
+    database.update("rows", first, "rank:=7", &[]).unwrap();
+    let row = database.row("rows", first).unwrap();
+    assert_eq!(row.get("state"), Some(&"live".into()));
+    assert_eq!(row.get("expires"), Some(&4_000_000_000_i64.into()));
+}

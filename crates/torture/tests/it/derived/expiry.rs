@@ -118,6 +118,12 @@ fn write(client: &mut Client, version: &Version, round: u64) {
             json!({"seat": {"S": person}, "person": {"S": "stays"}}),
             !stays,
         );
+        put(
+            client,
+            "badge",
+            json!({"badge": {"S": person}, "person": {"S": "stays"}}),
+            !stays,
+        );
     }
 }
 

@@ -44,13 +44,14 @@ impl<'v> Rows<'v> {
 
     /// Fails where a derived row or attribute is not what the rows say.
     pub(super) fn check(&self) {
-        let checks: [Check<'v>; 6] = [
+        let checks: [Check<'v>; 7] = [
             ("head", Self::heads),
             ("unique", Self::uniques),
             ("counter", Self::counters),
             ("inverse", Self::clubs),
             ("mirror", Self::followers),
             ("copy", Self::seats),
+            ("late", Self::badges),
         ];
         for (effect, check) in checks {
             if self.version.has(effect) {
@@ -168,14 +169,23 @@ impl<'v> Rows<'v> {
     }
 
     fn seats(&self) {
+        self.names("seat");
+    }
+
+    fn badges(&self) {
+        self.names("badge");
+    }
+
+    /// A row that names a person has the person's name.
+    fn names(&self, kind: &str) {
         let people = self.of("person");
         let people: BTreeMap<_, _> = people
             .map(|person| (text(person, "person").unwrap(), text(person, "name")))
             .collect();
-        for seat in self.of("seat") {
-            let name = text(seat, "person").and_then(|person| people.get(person));
+        for row in self.of(kind) {
+            let name = text(row, "person").and_then(|person| people.get(person));
             if let Some(name) = name {
-                assert_eq!(text(seat, "personName"), *name, "{seat}");
+                assert_eq!(text(row, "personName"), *name, "{row}");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use trestle_torture::server::binary;
 
 /// What a version may have or lack.
-pub(super) const EFFECTS: [&str; 6] = ["head", "unique", "counter", "inverse", "mirror", "copy"];
+pub(super) const EFFECTS: [&str; 7] = ["head", "unique", "counter", "inverse", "mirror", "copy", "late"];
 
 /// A version of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +98,7 @@ impl Version {
             ("inverse", "[entity.person.inverse.members]"),
             ("mirror", "[entity.follows.inverse.follower]"),
             ("copy", "[entity.seat.copy.name]"),
+            ("late", "[entity.badge.copy.name]"),
         ];
         let there = sections.iter().filter(|(_, section)| text.contains(section));
         done.status.success().then(|| Version {

@@ -46,10 +46,11 @@ impl Writer {
     }
 
     fn request(&mut self) -> (&'static str, Value) {
-        match self.random.u8(0..10) {
-            0 => self.transaction(),
-            1 => self.delete(),
-            2 | 3 => self.update(),
+        match self.random.u8(0..20) {
+            0 => self.rename(),
+            1 | 2 => self.transaction(),
+            3 | 4 => self.delete(),
+            5..9 => self.update(),
             _ => ("PutItem", json!({"TableName": self.table, "Item": self.item()})),
         }
     }
@@ -60,6 +61,16 @@ impl Writer {
             items.push(json!({"Put": {"TableName": self.table, "Item": self.item()}}));
         }
         ("TransactWriteItems", json!({ "TransactItems": items }))
+    }
+
+    /// Changes the name of a person with many badges, so that there are often copies to follow.
+    fn rename(&mut self) -> (&'static str, Value) {
+        let key = json!({"kind": {"S": "person"}, "person": self.word('p', 2)});
+        let rename = json!({
+            "TableName": self.table, "Key": key, "UpdateExpression": "SET #n = :n",
+            "ExpressionAttributeNames": {"#n": "name"}, "ExpressionAttributeValues": {":n": self.word('n', 200)},
+        });
+        ("UpdateItem", rename)
     }
 
     fn delete(&mut self) -> (&'static str, Value) {
@@ -110,7 +121,7 @@ impl Writer {
 
     /// What identifies a row of some entity, with its tag.
     fn identity(&mut self) -> Value {
-        match self.random.u8(0..6) {
+        match self.random.u8(0..8) {
             0 | 1 => {
                 let version = self.random.u8(0..20);
                 json!({"kind": {"S": "doc"}, "name": self.word('d', 5), "version": {"N": version.to_string()}})
@@ -118,6 +129,8 @@ impl Writer {
             2 => json!({"kind": {"S": "order"}, "id": self.word('o', 60)}),
             3 => json!({"kind": {"S": "person"}, "person": self.word('p', 12)}),
             4 => json!({"kind": {"S": "follows"}, "from": self.word('p', 12), "to": self.word('p', 12)}),
+            // So many that the copies of a name take more than one page.
+            5 | 6 => json!({"kind": {"S": "badge"}, "badge": self.word('g', 250)}),
             _ => match self.random.bool() {
                 true => json!({"kind": {"S": "seat"}, "seat": self.word('t', 40)}),
                 false => json!({"kind": {"S": "shop"}, "shop": self.word('s', 6)}),
@@ -142,6 +155,7 @@ impl Writer {
             ],
             "follows" => vec![("since", self.word('y', 4))],
             "seat" => vec![("person", self.word('p', 12))],
+            "badge" => vec![("person", self.word('p', 2))],
             _ => Vec::new(),
         };
         let some = all.into_iter().filter(|_| self.random.u8(0..4) > 0);

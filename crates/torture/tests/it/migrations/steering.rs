@@ -3,7 +3,7 @@
 use super::knowledge::Understood;
 use super::layout::Layout;
 use super::writer::Shared;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
