@@ -148,12 +148,13 @@ impl Messages {
             if messages.is_empty() {
                 break;
             }
-            for message in messages {
+            let entries = (0..).zip(&messages).map(|(id, message): (u32, _)| {
                 let number: u64 = message["Body"].as_str().unwrap().parse().unwrap();
                 missing.remove(&number);
-                let body = json!({"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]});
-                succeed(client.call_queue("DeleteMessage", &body));
-            }
+                json!({"Id": id.to_string(), "ReceiptHandle": message["ReceiptHandle"]})
+            });
+            let body = json!({"QueueUrl": url, "Entries": entries.collect::<Vec<_>>()});
+            succeed(client.call_queue("DeleteMessageBatch", &body));
         }
         assert!(
             missing.is_empty(),
