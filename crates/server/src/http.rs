@@ -103,10 +103,18 @@ impl Service {
         let path = head.uri.path();
         let (answer, cors) = match administration::call_name(path) {
             Some(name) => (self.administer(name, &head, body, &id).await, &NO_ORIGIN),
-            None => (self.route(&head, body, received, &id).await, &self.cors),
+            None => (self.route(&head, body, received, &id).await, self.readers(path)),
         };
         tracing::trace!(method = %head.method, path, status = answer.status().as_u16(), %id, "answered");
         answer.into_response(&head.headers, &id, cors)
+    }
+
+    /// Whose scripts may read what a path answers. Metrics name routes and migrations, and belong to no data protocol.
+    fn readers(&self, path: &str) -> &CorsOrigins {
+        match path {
+            METRICS => &NO_ORIGIN,
+            _ => &self.cors,
+        }
     }
 
     /// How clients reach this server, as they say themselves.
@@ -134,7 +142,7 @@ impl Service {
             (&Method::GET | &Method::HEAD, "/") => {
                 Reply::text(StatusCode::OK, format!("healthy: {}", self.address))
             }
-            (&Method::GET, "/metrics") => Reply::metrics(self.metrics_page()),
+            (&Method::GET, METRICS) => Reply::metrics(self.metrics_page()),
             (&Method::OPTIONS, _) => Reply::preflight(),
             _ => self.refuse(Refused::NotAnOperation, id),
         }
@@ -274,7 +282,10 @@ impl Service {
     }
 }
 
-/// No script of another origin may read what the administration answers.
+/// The path of the metrics.
+const METRICS: &str = "/metrics";
+
+/// No script of another origin may read what the administration answers, or the metrics.
 static NO_ORIGIN: CorsOrigins = CorsOrigins::Only(Vec::new());
 
 /// Names that were added, and the one that the server was told to listen on.

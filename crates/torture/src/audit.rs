@@ -22,29 +22,36 @@ pub struct Findings {
 /// the items.
 pub fn check(server: &Server, workers: &[Worker], mark: u64) -> Result<Findings, String> {
     let mut client = server.connect();
+    let (items, table) = check_items(&mut client, workers, mark)?;
+    let stream = table["LatestStreamArn"].as_str().unwrap();
+    let changes = check_change_log(&mut client, stream, &items)?;
+    Ok(Findings { items, changes })
+}
+
+/// The same without the change log, which is trimmed after a day, and long after many writes. Returns all items, and the
+/// description of the table.
+pub fn check_items(client: &mut Client, workers: &[Worker], mark: u64) -> Result<(Items, Value), String> {
     let items = by_key(all(
-        &mut client,
+        client,
         "Scan",
         &json!({"TableName": TABLE, "ConsistentRead": true}),
     ))?;
     for worker in workers {
         worker.explain(&of_worker(&items, worker), worker.acknowledged_by(mark))?;
     }
-    let table = succeed(&mut client, "DescribeTable", &json!({"TableName": TABLE}))["Table"].take();
-    check_index(&mut client, &items, &table)?;
+    let table = succeed(client, "DescribeTable", &json!({"TableName": TABLE}))["Table"].take();
+    check_index(client, &items, &table)?;
     if table["ItemCount"] != items.len() {
         let (counted, found) = (&table["ItemCount"], items.len());
         return Err(format!("the table counts {counted} items and holds {found}"));
     }
-    let stream = table["LatestStreamArn"].as_str().unwrap();
-    let changes = check_change_log(&mut client, stream, &items)?;
-    Ok(Findings { items, changes })
+    Ok((items, table))
 }
 
-/// Lets the workers go on from what a check found.
-pub fn reconcile(workers: &mut [Worker], findings: &Findings) {
+/// Lets the workers go on from the items that a check found.
+pub fn reconcile(workers: &mut [Worker], items: &Items) {
     for worker in workers {
-        worker.reconcile(of_worker(&findings.items, worker));
+        worker.reconcile(of_worker(items, worker));
     }
 }
 

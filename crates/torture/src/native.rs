@@ -1,4 +1,4 @@
-//! The two helpers in C, compiled when a test needs them: what they do, Rust's `std` does not offer.
+//! The helpers in C, compiled when a test needs them: what they do, Rust's `std` does not offer.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +21,17 @@ pub fn failing_disk(into: &Path) -> PathBuf {
         include_str!("../native/failing_disk.c"),
         &flags,
         &into.join("failing_disk.so"),
+    )
+}
+
+/// Compiles the library that moves a server's clock. See `native/moved_clock.c`.
+pub fn moved_clock(into: &Path) -> PathBuf {
+    let flags = ["-O1", "-fPIC", "-shared", "-ldl"];
+    compile(
+        "moved_clock",
+        include_str!("../native/moved_clock.c"),
+        &flags,
+        &into.join("moved_clock.so"),
     )
 }
 

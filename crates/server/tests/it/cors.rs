@@ -108,3 +108,17 @@ fn a_server_of_this_machine_does_not_answer_to_the_name_of_a_page() {
     let answer = server.connect().call_with("ListTables", &rebound, b"{}");
     assert_eq!(answer.status, 200);
 }
+
+#[test]
+fn no_script_of_another_origin_reads_the_metrics() {
+    let server = TestServer::with(|settings| settings.cors = CorsOrigins::Any);
+    for (path, allowed) in [("/", "*"), ("/metrics", "")] {
+        let answer = server
+            .connect()
+            .send("GET", path, &[("Origin", "http://localhost:3000")], b"");
+        assert_eq!(
+            (answer.status, answer.header("access-control-allow-origin")),
+            (200, allowed)
+        );
+    }
+}

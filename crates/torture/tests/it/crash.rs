@@ -53,7 +53,7 @@ fn kill_rounds(rounds: u64, seed: u64) {
             found.items.len(),
             found.changes
         );
-        audit::reconcile(&mut workers, &found);
+        audit::reconcile(&mut workers, &found.items);
         findings = Some(found);
         server.kill();
         audit::verify(dir.path()).unwrap();

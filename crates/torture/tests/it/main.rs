@@ -8,6 +8,7 @@
 )]
 
 mod abuse;
+mod clock_jumps;
 mod crash;
 mod damage;
 mod derived;
@@ -19,6 +20,7 @@ mod models;
 mod power_cut;
 mod queues;
 mod routes;
+mod soak;
 mod targets;
 
 /// How many rounds a test runs: a few by default, more when the variable says so.

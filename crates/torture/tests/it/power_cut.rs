@@ -166,7 +166,7 @@ fn crash_first(directory: &Path, workers: &mut [Worker]) {
     server.kill();
     let server = Server::on(directory);
     let found = audit::check(&server, workers, u64::MAX).unwrap();
-    audit::reconcile(workers, &found);
+    audit::reconcile(workers, &found.items);
     server.kill();
 }
 
