@@ -90,12 +90,15 @@ impl Counters {
         [&self.next_id.to_be_bytes()[..], &self.sequence.to_be_bytes()].concat()
     }
 
-    /// Reads the stored form.
+    /// Reads the stored form. Both counters grow one by one: a number in the upper half is damage, and the next one could
+    /// overflow.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        Some(Self {
+        let counters = Self {
             next_id: u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?),
             sequence: u64::from_be_bytes(bytes.get(4..12)?.try_into().ok()?),
-        })
+        };
+        let is_possible = counters.next_id <= u32::MAX / 2 && counters.sequence <= u64::MAX / 2;
+        is_possible.then_some(counters)
     }
 }
 
@@ -136,4 +139,30 @@ pub(crate) fn parse_stats(row: &[u8]) -> Option<StoredStats> {
         at += 20;
     }
     Some((table, indexes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_that_could_overflow_are_damage() {
+        let counters = Counters {
+            next_id: 7,
+            sequence: 1 << 40,
+        };
+        assert_eq!(Counters::decode(&counters.encode()), Some(counters));
+        for damaged in [
+            Counters {
+                next_id: u32::MAX,
+                ..counters
+            },
+            Counters {
+                sequence: u64::MAX,
+                ..counters
+            },
+        ] {
+            assert_eq!(Counters::decode(&damaged.encode()), None);
+        }
+    }
 }
