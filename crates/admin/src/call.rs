@@ -135,8 +135,16 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, AdminError> {
         .map_err(|error| AdminError::invalid(format!("the request is not what the call takes: {error}")))
 }
 
+impl AdminCall {
+    /// Refuses a request to [`BACKUP`] that says anything: it takes nothing.
+    pub fn check_empty(body: &[u8]) -> Result<(), AdminError> {
+        Self::from_json(ListModels::INFO.name, body).map(drop)
+    }
+}
+
 fn unknown(name: &str) -> AdminError {
-    let names: Vec<&str> = AdminCall::ALL.iter().map(|info| info.name).collect();
+    let names = AdminCall::ALL.iter().map(|info| info.name).chain([BACKUP]);
+    let names: Vec<&str> = names.collect();
     AdminError::not_found(format!(
         "there is no call `{name}`; there is {}",
         names.join(", ")

@@ -1,6 +1,6 @@
 //! Calls about migrations. Where no model is named, the only migration that is not over is meant.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use trestle_binding::{MigrationPlan, MigrationStatus};
 
 /// How migrations are doing.
@@ -41,7 +41,7 @@ pub struct StartMigration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// How many rows may move in a second, or `unlimited`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "rate", skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
     /// Whether it is finished as soon as it is verified.
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct ResumeMigration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many rows may move in a second from now on, or `unlimited`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "rate", skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
 }
 
@@ -100,4 +100,38 @@ pub struct RolledBack {
     pub status: MigrationStatus,
     /// The way back; none for a plan that was not started, which is forgotten.
     pub plan: Option<Box<MigrationPlan>>,
+}
+
+/// A rate as a text, or as a number.
+fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Rate {
+        Rows(u64),
+        Text(String),
+    }
+    let rate = Option::<Rate>::deserialize(deserializer)?;
+    Ok(rate.map(|rate| match rate {
+        Rate::Rows(rows) => rows.to_string(),
+        Rate::Text(text) => text,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_or_a_text() {
+        for (json, rate) in [
+            ("200", "200"),
+            (r#""200""#, "200"),
+            (r#""unlimited""#, "unlimited"),
+        ] {
+            let call: ResumeMigration = serde_json::from_str(&format!(r#"{{"rate": {json}}}"#)).unwrap();
+            assert_eq!(call.rate.as_deref(), Some(rate));
+        }
+        assert!(serde_json::from_str::<ResumeMigration>(r#"{"rate": -5}"#).is_err());
+        assert_eq!(serde_json::from_str::<ResumeMigration>("{}").unwrap().rate, None);
+    }
 }

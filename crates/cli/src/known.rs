@@ -28,7 +28,12 @@ pub(crate) fn models(server: &ServerFlags) -> Result<Vec<KnownModel>, Failure> {
     let listed = match server.ask(ListModels {}) {
         Ok(listed) => listed.models,
         Err(error) if error.code == AdminErrorCode::NoAnswer => return Err(error.into()),
-        Err(_) => return Ok(Vec::new()),
+        Err(error) => {
+            if error.code == AdminErrorCode::Forbidden {
+                tracing::warn!("entities are not named, because the models cannot be read: {error}");
+            }
+            return Ok(Vec::new());
+        }
     };
     let mut models = Vec::new();
     for ModelSummary { name, .. } in listed {

@@ -10,20 +10,27 @@ use crate::args::LogFormat;
 use crate::exit::Failure;
 use bounded::Bounded;
 use json::JsonLines;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::io::IsTerminal;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 /// Starts the log. Standard output stays free for what commands print.
 pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), Failure> {
-    let filter = EnvFilter::builder().parse(level).map_err(|error| {
+    let wrong = |why: &dyn Display| {
         Failure::usage(format!(
-            "cannot use log level `{level}`: {error}; use error, warn, info, debug or trace"
+            "cannot use log level `{level}`: {why}; use error, warn, info, debug or trace"
         ))
-    })?;
+    };
+    // A word that is no level would be taken for the name of a part of the program, and nothing would be logged.
+    let is_word = level.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_word && level.parse::<LevelFilter>().is_err() {
+        return Err(wrong(&"it is none"));
+    }
+    let filter = EnvFilter::builder().parse(level).map_err(|error| wrong(&error))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

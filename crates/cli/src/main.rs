@@ -8,6 +8,7 @@ mod bench;
 mod config;
 mod database;
 mod exit;
+mod file_sizes;
 mod healthcheck;
 mod known;
 mod local_flags;
@@ -48,6 +49,7 @@ fn keep_files_private() {
 
 fn run() -> Result<(), Failure> {
     let typed = local_flags::translate(std::env::args_os())?;
+    file_sizes::let_writes_fail();
     match Cli::parse_from(typed).command {
         Command::Serve(flags) => serve::serve(&config::load(&flags)?),
         Command::Healthcheck(flags) => healthcheck::check(&flags),

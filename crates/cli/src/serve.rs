@@ -1,7 +1,6 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
 mod administration;
-mod file_sizes;
 mod models;
 mod open_files;
 mod routes;
@@ -32,7 +31,6 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
-    file_sizes::let_writes_fail();
     let storage = settings::storage(config);
     let (clock, movable) = clock(config.clock.is_virtual.unwrap_or(false));
     let db = open(&storage, &clock, config)?;

@@ -34,7 +34,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
     );
     let mut unread = Vec::new();
     DraftModel {
-        name: root.plain("model", problems).unwrap_or_default(),
+        name: model_name(&root, problems),
         about: root.plain("about", problems),
         prefix: root.plain("table_prefix", problems).unwrap_or_default(),
         tables: root
@@ -172,6 +172,22 @@ fn entity(
         migrate: migrate(section, problems),
         name,
     }
+}
+
+/// The name stands in lists and log lines, and must not break them.
+fn model_name(root: &Section<'_>, problems: &mut Problems<'_>) -> String {
+    let Some(name) = root.text("model", problems) else {
+        return String::new();
+    };
+    if name.value.chars().any(char::is_control) {
+        let help = "write it in letters, digits and what else can be read";
+        problems.error(
+            name.at,
+            "the model's name holds a line break or another control character",
+            help,
+        );
+    }
+    name.value
 }
 
 fn migrate(entity: &Section<'_>, problems: &mut Problems<'_>) -> DraftMigrate {

@@ -22,7 +22,9 @@ use hyper::{Method, Response, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use trestle_admin::{AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes};
+use trestle_admin::{
+    AdminCall, AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes,
+};
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_env::{Clock, SystemClock};
 use trestle_queue::Queues;
@@ -199,6 +201,7 @@ impl Service {
         let asked = self.receive(head, body).await?;
         asked.caller.check_call(name)?;
         if name == BACKUP {
+            AdminCall::check_empty(&asked.body)?;
             return Ok(self
                 .backups
                 .as_ref()
@@ -220,8 +223,7 @@ impl Service {
     fn check_host(&self, head: &Parts) -> Result<(), Refused> {
         self.hosts.check(head).map_err(|host| {
             Refused::Error(Error::access_denied(format!(
-                "This server does not answer to the host {host:?}. If it is one of its names, start it with \
-                 --allowed-hosts {host}"
+                "This server does not answer to the host {host:?}. If it is one of its names, add it to --allowed-hosts"
             )))
         })
     }
@@ -236,7 +238,7 @@ impl Service {
             {
                 let origin = String::from_utf8_lossy(origin.as_bytes());
                 Err(Refused::Error(Error::access_denied(format!(
-                    "Scripts of {origin} may not call this server. To let them, start it with --cors {origin}"
+                    "Scripts of {origin} may not call this server. --cors says which may"
                 ))))
             }
             _ => Ok(()),

@@ -40,15 +40,19 @@ impl Openings {
         *self.trusted.lock() = routes;
     }
 
-    /// The routes of a file that may use everything, or only what others may; or everything that is wrong with it.
+    /// The routes of a file; or everything that is wrong with it. Those that are among `given` may use everything.
     pub(crate) fn read(
         &self,
         text: &str,
         models: &[Arc<Model>],
-        is_trusted: bool,
+        given: &[Route],
     ) -> Result<Vec<Route>, Vec<String>> {
-        let trust = self.trust_in(is_trusted);
+        let routes = read_routes(text, models, &|_| Vec::new()).routes;
         sound(text, models, &|destination| {
+            let with_it = |route: &&Route| route.target == *destination;
+            let is_given = routes.iter().any(|route| with_it(&route))
+                && routes.iter().filter(with_it).all(|route| given.contains(route));
+            let trust = self.trust_in(is_given);
             self.open(destination, trust).err().unwrap_or_default()
         })
     }
@@ -59,12 +63,12 @@ impl Openings {
         &self,
         text: &str,
         models: &[Arc<Model>],
-        is_trusted: bool,
+        given: &[Route],
     ) -> Result<(Vec<Route>, Vec<String>), Vec<String>> {
-        let trust = self.trust_in(is_trusted);
         let mut routes = sound(text, models, &|_| Vec::new())?;
         let mut held = Vec::new();
         for route in routes.iter_mut().filter(|route| route.enabled) {
+            let trust = self.trust_in(given.contains(route));
             if let Err(faults) = self.open(&route.target, trust) {
                 route.enabled = false;
                 held.push(format!("route {}: {}", route.name, faults.join("; ")));

@@ -69,7 +69,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let models = models(flags, &text)?;
     let surroundings = Surroundings::of_process(Arc::new(SystemClock::new()));
     let doors = Openings::new(None, surroundings);
-    let routes = doors.read(&text, &models, true);
+    let routes = doors.read(&text, &models, &[]);
     let shown = flags.file.display();
     let routes =
         routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {}", why.join("\n"))))?;

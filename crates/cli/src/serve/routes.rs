@@ -13,7 +13,7 @@ use trestle_admin::AdminError;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::BindError;
 use trestle_embedded::{Embedded, Models, RouteSetup};
-use trestle_events::{ApplyError, ModelTyper, Route, Router};
+use trestle_events::{ApplyError, ModelTyper, Route, RouteState, Router, read_routes};
 use trestle_model::Model;
 use trestle_targets::{Surroundings, Trust};
 
@@ -67,7 +67,8 @@ impl Routes {
             Some(file) => routes.apply_file(file).await?,
             None => routes.resume().await,
         }
-        for status in routes.router.status() {
+        let statuses = routes.router.status().into_iter();
+        for status in statuses.filter(|status| status.state != RouteState::Disabled) {
             tracing::info!("route {} is in effect for {}", status.route, status.table);
         }
         Ok(routes)
@@ -125,10 +126,11 @@ impl Routes {
         Ok(())
     }
 
-    /// Whether a text is that of a file which the server was started with. What came over the network is not, also after it was
-    /// stored.
-    fn is_given(&self, text: &str) -> bool {
-        self.given.iter().any(|given| given == text)
+    /// The routes that the operator wrote down. One that came over the network is not among them because it was stored.
+    fn given_routes(&self, models: &[Arc<Model>]) -> Vec<Route> {
+        let texts = self.given.iter();
+        let routes = texts.flat_map(|text| read_routes(text, models, &|_| Vec::new()).routes);
+        routes.collect()
     }
 
     /// The routes of all models and of a route file, and the names of those that the operator wrote down; or what is wrong with
@@ -159,17 +161,18 @@ impl Routes {
         self.typer
             .set(stored.versions().map_err(|error| vec![error.to_string()])?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
+        let given = self.given_routes(&known);
         let (mut routes, mut trusted) = (Vec::new(), HashSet::new());
         for text in models.iter().map(|(text, _)| text.as_str()).chain(file) {
-            let is_trusted = self.is_given(text);
             let (read, held) = match new == Some(text) {
-                true => (self.doors.read(text, &known, is_trusted)?, Vec::new()),
-                false => self.doors.read_holding(text, &known, is_trusted)?,
+                true => (self.doors.read(text, &known, &given)?, Vec::new()),
+                false => self.doors.read_holding(text, &known, &given)?,
             };
             for why in held {
                 tracing::error!("{why}; the route keeps its place and delivers nothing");
             }
-            trusted.extend(read.iter().filter(|_| is_trusted).map(|route| route.name.clone()));
+            let its = read.iter().filter(|route| given.contains(route));
+            trusted.extend(its.map(|route| route.name.clone()));
             routes.extend(read);
         }
         Ok((routes, trusted))
@@ -178,7 +181,8 @@ impl Routes {
     /// What is wrong with the routes in a model, if anything is.
     pub(super) fn unsound(&self, text: &str) -> Option<Vec<String>> {
         let model = trestle_model::load(text).model.map(Arc::new)?;
-        self.doors.read(text, &[model], self.is_given(text)).err()
+        let known = [model];
+        self.doors.read(text, &known, &self.given_routes(&known)).err()
     }
 
     /// The models of the server.

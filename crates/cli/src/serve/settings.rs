@@ -109,8 +109,8 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         access_keys: access_keys(&config.auth)?,
         tls: tls(server.tls_cert.clone(), server.tls_key.clone())?,
         insecure: server.insecure.unwrap_or(false),
-        cors: server.cors.as_deref().map_or(defaults.cors, cors),
-        allowed_hosts: server.allowed_hosts.as_deref().map(listed).unwrap_or_default(),
+        cors: server.cors.as_deref().map_or(Ok(defaults.cors), cors)?,
+        allowed_hosts: server.allowed_hosts.as_deref().map_or(Ok(Vec::new()), hosts)?,
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
             // Without any patience no request could ever arrive.
@@ -150,6 +150,14 @@ fn access_keys(auth: &AuthConfig) -> Result<Vec<KeyGrant>, Failure> {
             role: key.role.unwrap_or(Role::Data),
         });
     }
+    for (at, grant) in keys.iter().enumerate() {
+        let id = &grant.key.id;
+        if keys.iter().take(at).any(|other| other.key.id == *id) {
+            return Err(Failure::usage(format!(
+                "the access key {id} is there twice; give each key an id of its own"
+            )));
+        }
+    }
     Ok(keys)
 }
 
@@ -176,12 +184,39 @@ fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsF
     }
 }
 
-fn cors(text: &str) -> CorsOrigins {
-    match text.trim() {
-        "*" => CorsOrigins::Any,
-        "loopback" => CorsOrigins::Loopback,
-        "none" | "" => CorsOrigins::Only(Vec::new()),
-        list => CorsOrigins::Only(listed(list)),
+fn cors(text: &str) -> Result<CorsOrigins, Failure> {
+    let origins = match text.trim() {
+        "*" => return Ok(CorsOrigins::Any),
+        "loopback" => return Ok(CorsOrigins::Loopback),
+        "none" | "" => Vec::new(),
+        list => listed(list),
+    };
+    match origins.iter().find(|origin| !is_origin(origin)) {
+        Some(origin) => Err(Failure::usage(format!(
+            "server.cors: `{origin}` is no origin; write it as browsers send it, such as https://app.example, or use *, \
+             loopback or none"
+        ))),
+        None => Ok(CorsOrigins::Only(origins)),
+    }
+}
+
+/// A scheme and an authority, and nothing behind them.
+fn is_origin(text: &str) -> bool {
+    let authority = text.split_once("://").map(|(_, authority)| authority);
+    authority
+        .is_some_and(|authority| !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ', '*']))
+}
+
+fn hosts(text: &str) -> Result<Vec<String>, Failure> {
+    let hosts = listed(text);
+    match hosts
+        .iter()
+        .find(|host| *host != "*" && host.contains(['/', '*', ' ', '@']))
+    {
+        Some(host) => Err(Failure::usage(format!(
+            "server.allowed_hosts: `{host}` is no name of a host; write db.example, or * for all"
+        ))),
+        None => Ok(hosts),
     }
 }
 
@@ -229,6 +264,13 @@ mod tests {
             roles.collect::<Vec<_>>(),
             [Role::Administration, Role::Data, Role::ReadOnly]
         );
+        config.auth.keys.push(listed("app", Some(Role::Administration)));
+        assert!(
+            server(&config)
+                .unwrap_err()
+                .message
+                .contains("app is there twice")
+        );
     }
 
     #[test]
@@ -243,12 +285,22 @@ mod tests {
 
     #[test]
     fn origins_are_all_none_those_of_this_machine_or_a_list() {
-        assert_eq!(cors("*"), CorsOrigins::Any);
-        assert_eq!(cors("loopback"), CorsOrigins::Loopback);
+        assert_eq!(cors("*"), Ok(CorsOrigins::Any));
+        assert_eq!(cors("loopback"), Ok(CorsOrigins::Loopback));
         assert_eq!(server(&Config::default()).unwrap().cors, CorsOrigins::Loopback);
-        assert_eq!(cors("none"), CorsOrigins::Only(Vec::new()));
+        assert_eq!(cors("none"), Ok(CorsOrigins::Only(Vec::new())));
         let list = vec!["https://a".to_owned(), "https://b".to_owned()];
-        assert_eq!(cors("https://a, https://b"), CorsOrigins::Only(list));
+        assert_eq!(cors("https://a, https://b"), Ok(CorsOrigins::Only(list)));
+        for wrong in [
+            "not a url",
+            "https://a.example/path",
+            "app.example",
+            "https://*.example",
+        ] {
+            assert!(cors(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(hosts("a.example, *").unwrap().len(), 2);
+        assert!(hosts("http://a.example").is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn a_small_benchmark_measures_every_workload_and_leaves_nothing_behind() {
     let json = std::fs::read(path.join("all.json")).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let outcomes = report["targets"][0]["outcomes"].as_array().unwrap();
-    assert_eq!(outcomes.len(), 8);
+    assert_eq!(outcomes.len(), 9);
     for outcome in outcomes {
         let figures = &outcome["figures"];
         assert!(figures["per_second"].as_f64().unwrap() > 0.0, "{outcome}");

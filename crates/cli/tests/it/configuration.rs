@@ -115,3 +115,16 @@ fn the_log_can_be_json_with_one_line_per_request() {
     assert_eq!(refused.len(), 1, "{log}");
     assert!(refused[0].contains(r#""level":"WARN""#) && refused[0].contains("ValidationException"));
 }
+
+#[test]
+fn a_word_that_is_no_log_level_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["serve", "--in-memory", "--port", "0", "--log-level", "loud"];
+    let output = run(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        message.contains("`loud`") && message.contains("use error, warn, info"),
+        "{message}"
+    );
+}

@@ -282,3 +282,26 @@ fn a_server_that_wants_signatures_gets_them_and_says_so_without() {
             .contains("start one with `trestle serve`")
     );
 }
+
+#[test]
+fn a_route_is_removed_beside_one_that_only_the_operator_may_write() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    let text = format!("{ROUTES}\n[route.other]\ntable = \"things\"\ntarget = {{ queue = \"q\" }}\n");
+    std::fs::write(directory.join("routes.toml"), text).unwrap();
+    let server = start(
+        directory,
+        &["serve", "--in-memory", "--port", "0", "--routes", "routes.toml"],
+    );
+    said(&server, directory, 0, &["remove", "other"]);
+    let listed = said(&server, directory, 0, &["list"]);
+    assert!(listed.contains("saved") && !listed.contains("other"), "{listed}");
+    // Another command under the same name is not the operator's.
+    std::fs::write(
+        directory.join("else.toml"),
+        ROUTES.replace("cat >> saved", "cat >> elsewhere"),
+    )
+    .unwrap();
+    let refused = said(&server, directory, 7, &["apply", "else.toml"]);
+    assert!(refused.contains("--allow-command-routes"), "{refused}");
+}

@@ -2,7 +2,14 @@
 
 use crate::client::Client;
 use crate::test_server::TestServer;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 use trestle_server::{AccessKey, KeyGrant, Settings};
 
 const MIB: usize = 1 << 20;
@@ -186,7 +193,9 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A server with an item of 300 kB, and the request that gets it.
+const GET: &str = r#"{"TableName":"large","Key":{"pk":{"S":"a"}}}"#;
+
+/// Stores an item of 300 kB; the request that gets it.
 fn with_large_item(server: &TestServer) -> String {
     let table = r#"{"TableName":"large","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
         "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}"#;
@@ -196,8 +205,7 @@ fn with_large_item(server: &TestServer) -> String {
         "x".repeat(300_000)
     );
     assert_eq!(server.call("PutItem", &item).status, 200);
-    let get = r#"{"TableName":"large","Key":{"pk":{"S":"a"}}}"#;
-    format!("{}\r\n{get}", head("GetItem", get.len()))
+    format!("{}\r\n{GET}", head("GetItem", GET.len()))
 }
 
 const ANSWERED: &str = r#"trestle_successful_request_latency_seconds_count{operation="GetItem"} "#;
@@ -227,6 +235,52 @@ fn requests_of_a_client_that_does_not_read_are_not_executed() {
         assert_eq!(client.read().status, 200);
     }
     assert_eq!(metric(&server, ANSWERED), 100.0);
+}
+
+/// A connection whose client takes no more than 64 kB that it has not read.
+async fn http2(server: &TestServer) -> SendRequest<Full<Bytes>> {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(65_535)
+        .initial_connection_window_size(65_535)
+        .handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+fn get_large_item() -> Request<Full<Bytes>> {
+    Request::post("http://localhost/")
+        .header("X-Amz-Target", "DynamoDB_20120810.GetItem")
+        .header("Content-Type", "application/x-amz-json-1.0")
+        .body(Full::new(Bytes::from_static(GET.as_bytes())))
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_one_http2_connection_wait_until_answers_are_read() {
+    let server = TestServer::start();
+    with_large_item(&server);
+    let mut sender = http2(&server).await;
+    let (read, may_read) = watch::channel(false);
+    let mut clients = Vec::new();
+    for _ in 0..100 {
+        sender.ready().await.unwrap();
+        let answer = sender.send_request(get_large_item());
+        let mut may_read = may_read.clone();
+        clients.push(tokio::spawn(async move {
+            let answer = answer.await.unwrap();
+            may_read.wait_for(|read| *read).await.unwrap();
+            answer.into_body().collect().await.unwrap().to_bytes().len()
+        }));
+    }
+    let executed = answered(&server);
+    assert!(executed < 12.0, "{executed} of 100 were executed");
+    read.send_replace(true);
+    for client in clients {
+        assert!(client.await.unwrap() > 300_000);
+    }
 }
 
 #[test]

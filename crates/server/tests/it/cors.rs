@@ -57,7 +57,9 @@ fn an_origin_that_is_not_listed_gets_no_permission() {
         (400, "com.amazon.coral.service#AccessDeniedException")
     );
     assert!(
-        answer.text().contains("--cors http://localhost:3000"),
+        answer
+            .text()
+            .contains("Scripts of http://localhost:3000 may not call"),
         "{}",
         answer.text()
     );
@@ -97,7 +99,9 @@ fn a_server_of_this_machine_does_not_answer_to_the_name_of_a_page() {
         (400, "com.amazon.coral.service#AccessDeniedException")
     );
     assert!(
-        answer.text().contains("--allowed-hosts evil.example"),
+        answer
+            .text()
+            .contains("does not answer to the host \\\"evil.example\\\""),
         "{}",
         answer.text()
     );

@@ -15,6 +15,7 @@ use super::commit_row::CommitRow;
 use super::directory::{Directory, sync_folder};
 use super::guard::WAY_OUT;
 use super::journal::{COMMIT_NUMBER_END, JournalBatch, NoBatch, TAG_START, read_batch};
+use super::second_names;
 use crate::{ErrorKind, OnDamage, Result, StoreError, private};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -217,6 +218,11 @@ fn cut(directory: &Directory, path: &Path, offset: u64, reason: &str) -> Result<
     let aside = directory.set_aside_file(&name, offset);
     let bytes = copy_rest(directory, path, offset, &aside)
         .map_err(|error| StoreError::io("cannot keep the damaged bytes in", &aside, error))?;
+    if offset == 0 {
+        // Its second name tells of a batch that goes.
+        second_names::forget(directory, path)
+            .map_err(|error| StoreError::io("cannot remove the second name of", path, error))?;
+    }
     truncate(path, offset).map_err(|error| StoreError::io("cannot truncate", path, error))?;
     tracing::warn!(
         journal = %path.display(), offset, bytes, reason, kept_in = %aside.display(),

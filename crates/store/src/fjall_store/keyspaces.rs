@@ -33,10 +33,12 @@ pub(super) fn folder_of(space: Space) -> u64 {
 }
 
 /// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open.
-const JOURNAL_BYTES_MAX: u64 = 256 * MIB;
+const JOURNAL_BYTES_MAX: u64 = 64 * MIB;
 
-/// Tables are merged for one deletion in so many rows.
+/// Tables are merged for one deletion in so many rows; fewer where a merge takes long, because closing waits for it.
 const WORTH_MERGING: u64 = 10;
+const WORTH_MERGING_LARGE: u64 = 3;
+const SOON_MERGED_BYTES: u64 = 1024 * MIB;
 
 /// Creating a directory reads next to nothing.
 const CACHE_BYTES_WHILE_CREATING: u64 = MIB;
@@ -158,6 +160,11 @@ impl Keyspaces {
         }
     }
 
+    /// Sets the buffer aside that is written soonest. Every commit leaves something in it.
+    pub(super) fn seal_smallest_buffer(&self) {
+        seal(&self.system);
+    }
+
     /// Sets all buffers aside that hold anything.
     pub(super) fn seal_buffers(&self) {
         for (keyspace, _) in self.all() {
@@ -179,7 +186,11 @@ impl Keyspaces {
         let is_worth_it = |keyspace: &&Keyspace| {
             let deletions = keyspace.tree.tombstone_count();
             let rows = keyspace.tree.approximate_len() as u64;
-            deletions > 0 && deletions >= rows / WORTH_MERGING
+            let share = match keyspace.disk_space() {
+                ..=SOON_MERGED_BYTES => WORTH_MERGING,
+                _ => WORTH_MERGING_LARGE,
+            };
+            deletions > 0 && deletions >= rows / share
         };
         self.all().map(|(keyspace, _)| keyspace).filter(is_worth_it)
     }

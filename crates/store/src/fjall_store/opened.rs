@@ -10,6 +10,7 @@ use super::{guard, journal_check, second_names};
 use crate::{Batch, Durability, OnDamage, Result, Settings};
 use fjall::AbstractTree;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Between two looks at whether the engine has caught up.
@@ -21,6 +22,9 @@ const WAITS_WHILE_CLOSING: usize = 1_000;
 /// So many snapshots make the engine look for open ones.
 const SNAPSHOTS_PER_LOOK: usize = 10_000;
 
+/// From here on the engine ends a journal.
+const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Reading this much from the journal does not make a start slow.
 const REPLAY_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
@@ -30,6 +34,8 @@ pub(super) struct Opened {
     pub(super) keyspaces: Keyspaces,
     pub(super) db: fjall::Database,
     pub(super) diagnosis: Diagnosis,
+    /// About as much is in the journal that is being written, before compression.
+    journalled_bytes: AtomicU64,
     _lock: Arc<DirectoryLock>,
 }
 
@@ -59,6 +65,7 @@ impl Opened {
         let opened = Opened {
             keyspaces,
             db,
+            journalled_bytes: AtomicU64::new(0),
             diagnosis: Diagnosis::of(lock.original().unwrap_or(directory).clone()),
             _lock: lock.clone(),
         };
@@ -68,6 +75,7 @@ impl Opened {
     /// Hands a batch to the engine. After an error the engine takes no more writes.
     pub(super) fn commit(&self, batch: Batch, row: CommitRow, durability: Durability) -> Result<()> {
         self.wait_for_room()?;
+        let bytes = batch.size_bytes() as u64;
         let mode = match durability {
             Durability::Fsync => fjall::PersistMode::SyncData,
             Durability::Buffered => fjall::PersistMode::Buffer,
@@ -79,7 +87,18 @@ impl Opened {
             .commit()
             .map_err(|error| self.diagnosis.of_write("writing a batch to the journal", error))?;
         self.keyspaces.seal_full_buffers();
+        self.end_long_journal(bytes);
         Ok(())
+    }
+
+    /// The engine begins a new journal when it writes a buffer and the journal is long. Buffers of large spaces are written
+    /// seldom, so that journals would become longer than they need be, and with them the time to open.
+    fn end_long_journal(&self, bytes: u64) {
+        let before = self.journalled_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > JOURNAL_BYTES {
+            self.journalled_bytes.store(0, Ordering::Relaxed);
+            self.keyspaces.seal_smallest_buffer();
+        }
     }
 
     /// Forces the journal to the disk.

@@ -344,9 +344,25 @@ fn several_journals_are_one_sequence() {
     assert_eq!(two_journals().open(fsync()).unwrap(), 5);
 }
 
+/// The engine's number of the first batch in `1.jnl`.
+fn sequence_of_third(specimen: &Specimen) -> u64 {
+    let journal = fs::read(specimen.dir.path().join("db/1.jnl")).unwrap();
+    u64::from_le_bytes(journal[5..13].try_into().unwrap())
+}
+
 #[test]
 fn the_end_of_an_older_journal_is_not_a_torn_end() {
     let specimen = two_journals();
+    // Both journals have their second names.
+    let newer = specimen.dir.path().join("db/1.jnl");
+    fs::hard_link(
+        newer,
+        specimen
+            .dir
+            .path()
+            .join(format!("journals/1-3-{}.jnl", sequence_of_third(&specimen))),
+    )
+    .unwrap();
     specimen.change(|journal| journal.truncate(specimen.ends[2] - 1));
     let error = specimen.open(fsync()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Damaged);
@@ -363,6 +379,7 @@ fn the_end_of_an_older_journal_is_not_a_torn_end() {
     };
     assert_eq!(specimen.open(accepting).unwrap(), 1);
     assert_eq!(specimen.set_aside().len(), 2, "the newer journal is kept too");
+    assert_eq!(specimen.open(fsync()).unwrap(), 1, "the loss was accepted once");
 }
 
 #[test]

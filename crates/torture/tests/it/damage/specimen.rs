@@ -14,7 +14,7 @@ use trestle_torture::server::Server;
 use trestle_torture::workload::{self, TABLE, succeed};
 
 /// Every byte of a file that is not longer can be tried.
-const SMALL_FILE_BYTES: usize = 8 * 1024;
+const SMALL_FILE_BYTES: usize = 4 * 1024;
 /// As many as a request takes.
 const BATCH_ITEMS: usize = 25;
 const ITEMS: usize = 1_000;

@@ -12,7 +12,7 @@ pub(crate) fn let_writes_fail() {
         signal(kind).map(drop)
     });
     if !matches!(registered, Ok(Ok(()))) {
-        tracing::warn!("a write past the limit on file sizes (ulimit -f) will end the server");
+        tracing::warn!("a write past the limit on file sizes (ulimit -f) will end this process");
     }
 }
 
