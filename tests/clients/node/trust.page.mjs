@@ -268,7 +268,7 @@ test("the attack has every call that the server knows", async (t) => {
   const answer = await fetch(`${server.url}/_trestle/none`, { method: "POST", headers: adminHeaders, body: "{}" });
   const { message } = await answer.json();
   const known = message.split("there is ").at(-1).split(", ");
-  assert.deepEqual([...known, "backup"].sort(), calls(server).map(({ name }) => name).sort());
+  assert.deepEqual(known.sort(), calls(server).map(({ name }) => name).sort());
 });
 
 test("a page of another host reads, writes and runs nothing", { timeout: 120_000 }, async (t) => {
