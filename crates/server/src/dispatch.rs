@@ -74,7 +74,7 @@ async fn run(
     let effort = Effort::of(operation, &asked.connection);
     let ExecutionTurn { work, processor } = service.turn(&asked, effort).await?;
     if let Some(processor) = processor {
-        let answer = run_apart(service, operation, asked, processor).await;
+        let answer = Box::pin(run_apart(service, operation, asked, processor)).await;
         drop(work);
         return answer;
     }

@@ -5,6 +5,7 @@
 
 use hyper::header;
 use hyper::http::request::Parts;
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// Names that containers have for the machine they run on. No web page can have them.
@@ -48,8 +49,13 @@ impl Hosts {
         let Some(named) = header.or_else(authority) else {
             return Ok(());
         };
-        let name = name_of(&String::from_utf8_lossy(named));
-        if self.has(&name) { Ok(()) } else { Err(name) }
+        let named = String::from_utf8_lossy(named);
+        let name = name_of(&named);
+        if self.has(&name) {
+            Ok(())
+        } else {
+            Err(name.into_owned())
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -67,13 +73,17 @@ impl Hosts {
 }
 
 /// The name without its port, in lower case.
-fn name_of(host: &str) -> String {
+fn name_of(host: &str) -> Cow<'_, str> {
     let host = host.trim();
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
-    name.trim_end_matches('.').to_ascii_lowercase()
+    let name = name.trim_end_matches('.');
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return name.to_ascii_lowercase().into();
+    }
+    name.into()
 }
 
 /// Whether a name, or an address, can only be that of this machine.

@@ -104,7 +104,10 @@ impl Service {
         let id = trestle_env::ids::request_id();
         let path = head.uri.path();
         let (answer, cors) = match administration::call_name(path) {
-            Some(name) => (self.administer(name, &head, body, &id).await, &NO_ORIGIN),
+            Some(name) => (
+                Box::pin(self.administer(name, &head, body, &id)).await,
+                &NO_ORIGIN,
+            ),
             None => (self.route(&head, body, received, &id).await, self.readers(path)),
         };
         tracing::trace!(method = %head.method, path, status = answer.status().as_u16(), %id, "answered");
@@ -130,13 +133,10 @@ impl Service {
             return self.refuse(refused, id);
         }
         match (&head.method, head.uri.path()) {
-            (&Method::POST, "/") => match self.operation(head, body, received, id).await {
-                Ok(answer) => answer.in_type_of(&head.headers),
-                Err(refused) => self.refuse(refused, id),
-            },
             // Some SDKs send the operations on a queue to the queue's own URL.
-            (&Method::POST, _) if queues::target(&head.headers).is_some() => {
+            (&Method::POST, path) if path == "/" || queues::target(&head.headers).is_some() => {
                 match self.operation(head, body, received, id).await {
+                    Ok(answer) if path == "/" => answer.in_type_of(&head.headers),
                     Ok(answer) => answer,
                     Err(refused) => self.refuse(refused, id),
                 }
@@ -162,7 +162,7 @@ impl Service {
         }
         self.check_origin(head)?;
         if let Some(name) = queues::target(&head.headers) {
-            return self.queue_operation(name, head, body, received, id).await;
+            return Box::pin(self.queue_operation(name, head, body, received, id)).await;
         }
         let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
         let operation = dispatch::target(target)?;

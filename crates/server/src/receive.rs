@@ -36,13 +36,14 @@ impl Service {
         let sent = self.read(upload).await?;
         let caller = match &examined {
             Some(examined) => {
-                self.check_signature(examined, head, &sent).await?;
+                Box::pin(self.check_signature(examined, head, &sent)).await?;
                 examined.caller()
             }
             None => Caller::ANYONE,
         };
         let body = match lease {
-            Some(lease) => self.inflated(sent, lease).await?,
+            // What is rare is kept apart here and below: a request's future is moved several times, whole.
+            Some(lease) => Box::pin(self.inflated(sent, lease)).await?,
             None => sent,
         };
         Ok(ReceivedRequest {

@@ -77,6 +77,22 @@ impl Admission {
         body: &Bytes,
         effort: Effort,
     ) -> Result<ExecutionTurn, NoTurn> {
+        let is_small = body.len() <= super::SMALL_BODY_BYTES && !effort.is_long;
+        if is_small && connection.is_read() && self.held.has_room(effort.share) {
+            return Ok(ExecutionTurn {
+                work: None,
+                processor: None,
+            });
+        }
+        Box::pin(self.wait_for_turn(connection, body, effort)).await
+    }
+
+    async fn wait_for_turn(
+        &self,
+        connection: &ConnectionMemory,
+        body: &Bytes,
+        effort: Effort,
+    ) -> Result<ExecutionTurn, NoTurn> {
         let work_bytes = self.work_bytes(body).await?;
         loop {
             connection.reads().await;
