@@ -1,9 +1,7 @@
 //! What an open store does while nobody asks for anything.
 //!
 //! - Second names of journals follow the journals ([`second_names`](super::second_names)).
-//! - Buffers are written to tables when no commit has come for a while. The next start has less to read from the
-//!   journal, and deleted rows can go.
-//! - Tables are merged in which much was deleted. The engine merges only when new rows come, so the space of a deleted
+//! - Tables are merged in which much was deleted, once no commit has come for a while; buffers are written to tables before. The engine merges only when new rows come, so the space of a deleted
 //!   table would stay taken for as long as nothing else is written.
 
 use super::inner::Inner;
@@ -15,8 +13,6 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Less than this in buffers is left in the journal: writing it would not pay.
-const BUFFERED_BYTES_MIN: u64 = 1024 * 1024;
 /// So many deletions are worth a look at what they left.
 const DELETIONS_MIN: u64 = 1_000;
 
@@ -62,13 +58,13 @@ impl Upkeep {
     fn tidy(&mut self, opened: &Opened, deletions: u64) {
         let keyspaces = &opened.keyspaces;
         let has_deletions = deletions - self.deletions_cleared >= DELETIONS_MIN;
-        if keyspaces.has_sealed_buffers() {
+        // Rows in buffers are read faster than rows in tables: without a reason they stay there.
+        if !has_deletions || keyspaces.has_sealed_buffers() {
             return;
         }
-        let buffered = keyspaces.buffered_bytes();
-        if buffered >= BUFFERED_BYTES_MIN || (has_deletions && buffered > 0) {
+        if keyspaces.buffered_bytes() > 0 {
             keyspaces.seal_buffers();
-        } else if has_deletions {
+        } else {
             self.clear(opened, deletions);
         }
     }
