@@ -37,9 +37,20 @@ fn noise(n: u32) -> Vec<u8> {
         .collect()
 }
 
+fn delete(store: &FjallStore, rows: std::ops::Range<u32>) {
+    for rows in rows.collect::<Vec<_>>().chunks(500) {
+        let mut batch = Batch::new();
+        rows.iter()
+            .for_each(|n| batch.delete(Space::Items, key(*n).as_slice()));
+        store.commit(batch).unwrap();
+    }
+}
+
 #[test]
 fn the_space_of_deleted_rows_is_given_back_by_itself() {
-    const ROWS: u32 = 10_000;
+    const ROWS: u32 = 11_000;
+    // From here on, rows are deleted first: enough of them that buffers are written.
+    const FIRST: u32 = 9_500;
     let dir = TempDir::new().unwrap();
     let store = FjallStore::open(dir.path(), buffered()).unwrap();
     for rows in (0..ROWS).collect::<Vec<_>>().chunks(500) {
@@ -47,17 +58,11 @@ fn the_space_of_deleted_rows_is_given_back_by_itself() {
             .commit(puts(Space::Items, rows.iter().map(|n| (key(*n), noise(*n)))))
             .unwrap();
     }
-    // Closing writes the buffers to tables.
-    drop(store);
-    let store = FjallStore::open(dir.path(), buffered()).unwrap();
-    assert!(tables_bytes(dir.path()) > 8 * MIB);
-
-    for rows in (100..ROWS).collect::<Vec<_>>().chunks(500) {
-        let mut batch = Batch::new();
-        rows.iter()
-            .for_each(|n| batch.delete(Space::Items, key(*n).as_slice()));
-        store.commit(batch).unwrap();
-    }
+    delete(&store, FIRST..ROWS);
+    wait_until("buffers are written to tables", || {
+        tables_bytes(dir.path()) > 8 * MIB
+    });
+    delete(&store, 100..FIRST);
     wait_until("tables shrink", || tables_bytes(dir.path()) < MIB);
     assert_eq!(all_rows(&store, Space::Items).len(), 100);
     drop(store);
