@@ -82,10 +82,15 @@ impl AdminError {
 
     /// The state of the database is in the way; what was found there.
     pub fn refused(message: impl Into<String>, report: &impl Serialize) -> Self {
-        AdminError {
-            // What was found is plain data, and always JSON.
-            report: serde_json::to_value(report).ok(),
-            ..Self::new(AdminErrorCode::Refused, message)
+        match serde_json::to_value(report) {
+            Ok(report) => AdminError {
+                report: Some(report),
+                ..Self::new(AdminErrorCode::Refused, message)
+            },
+            Err(error) => {
+                debug_assert!(false, "a report is no JSON: {error}");
+                Self::failed(format!("internal error: a report is no JSON: {error}"))
+            }
         }
     }
 

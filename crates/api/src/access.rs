@@ -13,6 +13,17 @@ pub enum Access<'a> {
     Statements(Vec<&'a str>),
 }
 
+impl Access<'_> {
+    /// Whether anything is written, where `is_write` tells it of a statement.
+    pub fn writes(&self, is_write: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Read => false,
+            Self::Write => true,
+            Self::Statements(texts) => texts.iter().any(|text| is_write(text)),
+        }
+    }
+}
+
 impl Request {
     /// Whether this request reads or writes.
     #[must_use]
@@ -76,5 +87,8 @@ mod tests {
             ..BatchExecuteStatement::default()
         });
         assert_eq!(batch.access(), Access::Statements(vec!["a", "b"]));
+        assert!(batch.access().writes(|text| text == "b"));
+        assert!(!batch.access().writes(|_| false));
+        assert!(Access::Write.writes(|_| false) && !Access::Read.writes(|_| true));
     }
 }

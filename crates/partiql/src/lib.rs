@@ -35,5 +35,5 @@ pub use keys::Keys;
 pub use literal::{literal, quoted_name};
 pub use plan::{Access, Plan};
 pub use projection::Projection;
-pub use statement::{Change, Delete, Insert, OrderTerm, Parsed, Select, Statement, Target, parse};
+pub use statement::{Change, Delete, Insert, OrderTerm, Parsed, Select, Statement, Target, is_write, parse};
 pub use syntax::{Direction, Returning};

@@ -61,6 +61,12 @@ pub struct Parsed {
     source: Source,
 }
 
+/// Whether a statement writes. One that cannot be read does not: it is refused where it is carried out.
+#[must_use]
+pub fn is_write(text: &str) -> bool {
+    parse(text).is_ok_and(|parsed| !parsed.is_read())
+}
+
 impl Parsed {
     /// The table it works on.
     #[must_use]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trestle_admin::{AdminError, AdminErrorCode};
-use trestle_api::{Access, Error, OperationName, Request};
+use trestle_api::{Error, OperationName, Request};
 use trestle_queue::sqs::QueueOperation;
 use trestle_sigv4::AccessKey;
 
@@ -55,7 +55,7 @@ impl Caller {
 
     /// Refuses an operation that the caller may not do.
     pub(crate) fn check(&self, operation: OperationName, request: &Request) -> Result<(), Error> {
-        if self.role >= Role::Data || !writes(request) {
+        if self.role >= Role::Data || !request.access().writes(trestle_partiql::is_write) {
             return Ok(());
         }
         Err(self.denied("dynamodb", operation.as_str()))
@@ -92,17 +92,5 @@ impl Caller {
 
     fn name(&self) -> &str {
         self.key_id.as_deref().unwrap_or("anonymous")
-    }
-}
-
-/// A statement that cannot be read is the database's to refuse.
-fn writes(request: &Request) -> bool {
-    match request.access() {
-        Access::Read => false,
-        Access::Write => true,
-        Access::Statements(texts) => {
-            let mut statements = texts.into_iter().map(trestle_partiql::parse);
-            statements.any(|parsed| parsed.is_ok_and(|parsed| !parsed.is_read()))
-        }
     }
 }

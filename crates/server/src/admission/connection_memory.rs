@@ -96,7 +96,7 @@ impl ConnectionMemory {
         }
     }
 
-    /// AdmissionCounts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
+    /// Counts an answer until it is written. On HTTP/1.1 there are two at most, so small ones are not counted.
     pub(crate) fn hold_answer(self: &Arc<Self>, answer: Bytes, is_http1: bool) -> Bytes {
         let bytes = answer.len();
         if self.has_large_answers() != (bytes >= LARGE_ANSWER_BYTES) {

@@ -1,34 +1,17 @@
 //! Every derived fact is proved against its rows, and mended where it is wrong: one planted error of every kind, and
 //! repairs and fills while clients write.
 
-use crate::models::support::{FILL, TestDb, create, empty, in_directory, plain};
+use crate::models::support::{FILL, Found, TestDb, create, empty, in_directory, plain};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use trestle_api::{DeleteItem, PutItem};
-use trestle_binding::{Outcome, Rate, RepairReport, WrongFact};
-use trestle_embedded::{Nobody, RepairOptions, StartOptions, Verified, VerifyOptions, VerifyWatcher, verify};
-use trestle_engine::{Disagreement, Watcher};
+use trestle_binding::{Outcome, Rate, RepairReport};
+use trestle_embedded::{Nobody, RepairOptions, StartOptions, Verified, VerifyOptions, verify};
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{COUNTS_TABLE, OrphanCount};
 
 const EVERYTHING: &str = include_str!("everything.toml");
-
-/// Collects what is found.
-#[derive(Default)]
-struct Found(Vec<String>);
-
-impl Watcher for Found {
-    fn found(&mut self, disagreement: Disagreement) {
-        self.0.push(format!("{disagreement:?}"));
-    }
-}
-
-impl VerifyWatcher for Found {
-    fn wrong(&mut self, fact: &WrongFact) {
-        self.0.push(fact.to_string());
-    }
-}
 
 fn verified(models: &TestDb) -> (Verified, Vec<String>) {
     let mut found = Found::default();

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::models::support::{TestDb, empty, plain, text};
+use crate::models::support::{Found, TestDb, empty, plain, text};
 use serde_json::{Value, json};
 use trestle_api::{BatchWriteItem, DeleteItem, PutRequest, Scan, WriteRequest};
-use trestle_binding::{ToDo, WrongFact};
-use trestle_embedded::{Nobody, RepairOptions, StartOptions, VerifyOptions, VerifyWatcher, verify};
-use trestle_engine::{Disagreement, Watcher};
+use trestle_binding::ToDo;
+use trestle_embedded::{Nobody, RepairOptions, StartOptions, VerifyOptions, verify};
 use trestle_item::Item;
 use trestle_model::{COPIES_TABLE, CopyNote};
 
@@ -140,21 +139,6 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn work_off(db: &TestDb) {
     db.db().begin_work().unwrap();
     until("all notes are worked off", || notes(db).is_empty());
-}
-
-#[derive(Default)]
-struct Found(Vec<String>);
-
-impl Watcher for Found {
-    fn found(&mut self, disagreement: Disagreement) {
-        self.0.push(format!("{disagreement:?}"));
-    }
-}
-
-impl VerifyWatcher for Found {
-    fn wrong(&mut self, fact: &WrongFact) {
-        self.0.push(fact.to_string());
-    }
 }
 
 /// What is wrong, and how many rows are to be copied to.

@@ -9,9 +9,11 @@ use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Error, GetItem, KeySchemaElement, KeyType, Operation,
     PutItem, Query, Scan, UpdateItem,
 };
-use trestle_binding::{Outcome, Report};
-use trestle_embedded::{ApplyOptions, Background, Embedded, EngineOptions, Nobody, Options, StoreSettings};
-use trestle_engine::{Engine, View};
+use trestle_binding::{Outcome, Report, WrongFact};
+use trestle_embedded::{
+    ApplyOptions, Background, Embedded, EngineOptions, Nobody, Options, StoreSettings, VerifyWatcher,
+};
+use trestle_engine::{Disagreement, Engine, View, Watcher};
 use trestle_env::{Clock, SystemClock, Timestamp};
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::{FjallStore, MemoryStore, Store};
@@ -296,5 +298,21 @@ pub(crate) fn text<'i>(item: &'i Item, name: &str) -> &'i str {
     match item.get(name) {
         Some(AttributeValue::S(text)) => text,
         _ => "",
+    }
+}
+
+/// Collects what a verification finds.
+#[derive(Default)]
+pub(crate) struct Found(pub(crate) Vec<String>);
+
+impl Watcher for Found {
+    fn found(&mut self, disagreement: Disagreement) {
+        self.0.push(format!("{disagreement:?}"));
+    }
+}
+
+impl VerifyWatcher for Found {
+    fn wrong(&mut self, fact: &WrongFact) {
+        self.0.push(fact.to_string());
     }
 }

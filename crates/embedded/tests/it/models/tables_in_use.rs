@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::models::support::{TestDb, empty, expiring, on, plain};
+use crate::models::support::{Found, TestDb, empty, expiring, on, plain};
 use serde_json::{Value, json};
 use trestle_api::{
     CreateTable, DeleteGlobalSecondaryIndexAction, DeleteItem, DeleteTable, DescribeTable, Error, ErrorKind,
     GlobalSecondaryIndexUpdate, ListTables, UpdateTable,
 };
-use trestle_binding::WrongFact;
-use trestle_embedded::{VerifyOptions, VerifyWatcher, verify};
-use trestle_engine::{Disagreement, Watcher};
+use trestle_embedded::{VerifyOptions, verify};
 use trestle_env::{Clock, VirtualClock};
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{COPIES_TABLE, COUNTS_TABLE};
@@ -136,21 +134,6 @@ query = "by_customer"
 where = { customer = "{id}" }
 returns = "order"
 "#;
-
-#[derive(Default)]
-struct Found(Vec<String>);
-
-impl Watcher for Found {
-    fn found(&mut self, disagreement: Disagreement) {
-        self.0.push(format!("{disagreement:?}"));
-    }
-}
-
-impl VerifyWatcher for Found {
-    fn wrong(&mut self, fact: &WrongFact) {
-        self.0.push(fact.to_string());
-    }
-}
 
 fn clean(db: &TestDb) {
     let mut found = Found::default();
