@@ -1,8 +1,9 @@
 //! What an open store does while nobody asks for anything.
 //!
 //! - Second names of journals follow the journals ([`second_names`](super::second_names)).
-//! - Tables are merged in which much was deleted, once no commit has come for a while; buffers are written to tables before. The engine merges only when new rows come, so the space of a deleted
-//!   table would stay taken for as long as nothing else is written.
+//! - Tables are merged in which much was deleted, once no commit has come for a while; buffers are written to tables
+//!   before. The engine merges only when new rows come, so the space of a deleted table would stay taken for as long as
+//!   nothing else is written.
 
 use super::inner::Inner;
 use super::opened::Opened;

@@ -18,6 +18,8 @@ const SMALL_FILE_BYTES: usize = 4 * 1024;
 /// As many as a request takes.
 const BATCH_ITEMS: usize = 25;
 const ITEMS: usize = 1_000;
+/// So many deletions make an idle server write its buffers to tables.
+const DELETED_ITEMS: usize = 1_000;
 
 /// A directory that a killed server left, in memory, and what a server serves from it.
 pub(super) struct Specimen {
@@ -109,6 +111,7 @@ impl Specimen {
         for part in 0..2 {
             let before = selected_tables(dir.path());
             fill(&server, part * ITEMS / 2..(part + 1) * ITEMS / 2);
+            fill_and_delete(&server);
             wait_for_tables(dir.path(), &before);
         }
         fill(&server, 100..200);
@@ -198,10 +201,19 @@ fn originals(dir: &Path) -> Vec<Original> {
 }
 
 fn fill(server: &Server, numbers: Range<usize>) {
+    write(server, numbers.map(put));
+}
+
+fn fill_and_delete(server: &Server) {
+    let keys = || (0..DELETED_ITEMS).map(|n| json!({"pk": {"S": format!("deleted-{n}")}}));
+    write(server, keys().map(|key| json!({"PutRequest": {"Item": key}})));
+    write(server, keys().map(|key| json!({"DeleteRequest": {"Key": key}})));
+}
+
+fn write(server: &Server, requests: impl Iterator<Item = Value>) {
     let mut client = server.connect();
-    for batch in numbers.collect::<Vec<_>>().chunks(BATCH_ITEMS) {
-        let puts: Vec<Value> = batch.iter().map(|n| put(*n)).collect();
-        let request = json!({"RequestItems": {TABLE: puts}});
+    for batch in requests.collect::<Vec<_>>().chunks(BATCH_ITEMS) {
+        let request = json!({"RequestItems": {TABLE: batch}});
         succeed(&mut client, "BatchWriteItem", &request);
     }
 }
@@ -224,7 +236,6 @@ fn selected_tables(dir: &Path) -> Vec<u8> {
     fs::read(dir.join("db/keyspaces/3/current")).unwrap()
 }
 
-/// A server that has nothing to do writes its buffers to tables.
 fn wait_for_tables(dir: &Path, before: &[u8]) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while selected_tables(dir) == before {
