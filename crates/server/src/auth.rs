@@ -6,8 +6,11 @@
 
 mod claim;
 
+use crate::http::{TARGET, target};
+use crate::queues;
 use crate::role::{Caller, KeyGrant};
 use claim::Claim;
+use hyper::header::HeaderName;
 use hyper::http::request::Parts;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +20,9 @@ use trestle_sigv4::{Moment, equal_in_constant_time, signature, string_to_sign};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
+
+/// The header that announces the hash of the body.
+const CONTENT_HASH: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
 /// The service that DynamoDB's and its Streams' requests are signed for, and ours.
 const DYNAMODB: &str = "dynamodb";
@@ -45,7 +51,7 @@ impl Verifier {
     /// Accepts a head whose claim is complete, in time, and made with one of the keys.
     pub(crate) fn examine(&self, head: &Parts) -> Result<Examined<'_>, Error> {
         let claim = Claim::read(head)?;
-        let service = match crate::queues::target(&head.headers) {
+        let service = match queues::name_of(target(&head.headers)) {
             Some(_) => SQS,
             None => DYNAMODB,
         };
@@ -149,7 +155,7 @@ fn check_signed_headers(claim: &Claim, head: &Parts) -> Result<(), Error> {
             "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.".to_owned(),
         ));
     }
-    if head.headers.contains_key("x-amz-target") && !claim.signs("x-amz-target") {
+    if head.headers.contains_key(TARGET) && !claim.signs("x-amz-target") {
         return Err(invalid(
             "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.".to_owned(),
         ));
@@ -159,7 +165,7 @@ fn check_signed_headers(claim: &Claim, head: &Parts) -> Result<(), Error> {
 
 /// A client that announces another hash than its body has was tampered with on the way, or is broken.
 fn check_announced_hash(head: &Parts, payload_hash: &str) -> Result<(), Error> {
-    match head.headers.get("x-amz-content-sha256") {
+    match head.headers.get(CONTENT_HASH) {
         Some(announced) if !announced.as_bytes().eq_ignore_ascii_case(payload_hash.as_bytes()) => Err(
             invalid("The provided 'x-amz-content-sha256' header does not match what was computed."),
         ),

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
 
 /// How often an HTTP/2 client is asked whether it is still there.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
@@ -49,17 +50,14 @@ pub(crate) fn protocol() -> Builder<TokioExecutor> {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn serve<I>(
-    io: I,
-    protocol: &Builder<TokioExecutor>,
-    service: Arc<Service>,
-    mut guest: Guest,
-) where
+pub(crate) async fn serve<I>(io: I, protocol: &Builder<TokioExecutor>, service: Arc<Service>, guest: Guest)
+where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let idle = service.limits.idle;
     let activity = Arc::new(Activity::default());
     let memory = ConnectionMemory::new(Arc::clone(&service.admission));
+    let mut end = End::watch(&guest, Arc::clone(&memory), Arc::clone(&activity), idle);
     let handler = service_fn(|request| {
         handle(
             Arc::clone(&service),
@@ -71,24 +69,59 @@ pub(crate) async fn serve<I>(
     let io = TokioIo::new(CountedIo::new(io, Arc::clone(&memory)));
     let mut connection = pin!(protocol.serve_connection(io, handler));
     let ended = tokio::select! {
+        biased;
         ended = connection.as_mut() => ended,
-        () = guest.stopping() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-        // Nothing is said to a client that does not read.
-        () = memory.stops_reading() => Ok(()),
-        () = activity.ceases(idle) => {
-            connection.as_mut().graceful_shutdown();
-            // A client that does not even take its last answer is left behind.
-            match tokio::time::timeout(idle, connection).await {
-                Ok(ended) => ended,
-                Err(_) => Ok(()),
+        reason = &mut end => match reason {
+            Ok(End::Stopping) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
             }
-        }
+            Ok(End::Idle) => {
+                connection.as_mut().graceful_shutdown();
+                // A client that does not even take its last answer is left behind.
+                match tokio::time::timeout(idle, connection).await {
+                    Ok(ended) => ended,
+                    Err(_) => Ok(()),
+                }
+            }
+            // Nothing is said to a client that does not read.
+            Ok(End::NotRead) | Err(_) => Ok(()),
+        },
     };
+    end.abort();
+    drop(guest);
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
+/// Why the server ends a connection.
+enum End {
+    /// It stops itself.
+    Stopping,
+    /// The client has stopped to read its answers.
+    NotRead,
+    /// The client asks for nothing.
+    Idle,
+}
+
+impl End {
+    /// Waits for a reason until it is aborted. It is a task of its own because a connection is woken for every
+    /// request, and would look at each of the reasons every time.
+    fn watch(
+        guest: &Guest,
+        memory: Arc<ConnectionMemory>,
+        activity: Arc<Activity>,
+        idle: Duration,
+    ) -> JoinHandle<Self> {
+        let stopping = guest.stopping();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stopping => End::Stopping,
+                () = memory.stops_reading() => End::NotRead,
+                () = activity.ceases(idle) => End::Idle,
+            }
+        })
     }
 }
 

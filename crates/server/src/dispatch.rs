@@ -12,14 +12,6 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use trestle_api::{Error, ErrorKind, OperationName, Response};
 
-/// The operation named by an `X-Amz-Target` header.
-pub(crate) fn target(header: Option<&[u8]>) -> Result<OperationName, Error> {
-    let text = header
-        .and_then(|value| std::str::from_utf8(value).ok())
-        .unwrap_or_default();
-    trestle_wire::parse_target(text)
-}
-
 /// Executes an operation, counts it and writes its line into the log.
 pub(crate) async fn execute(
     service: &Service,

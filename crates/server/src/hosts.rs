@@ -49,6 +49,9 @@ impl Hosts {
         let Some(named) = header.or_else(authority) else {
             return Ok(());
         };
+        if is_usual(named) {
+            return Ok(());
+        }
         let named = String::from_utf8_lossy(named);
         let name = name_of(&named);
         if self.has(&name) {
@@ -72,12 +75,27 @@ impl Hosts {
     }
 }
 
+/// Whether a host is what clients on this machine call it, so that most requests need no closer look.
+fn is_usual(host: &[u8]) -> bool {
+    let port = host
+        .strip_prefix(b"localhost:")
+        .or_else(|| host.strip_prefix(b"127.0.0.1:"));
+    port.is_some_and(is_port)
+}
+
+fn is_port(port: &[u8]) -> bool {
+    port.iter().all(u8::is_ascii_digit)
+}
+
 /// The name without its port, in lower case.
 fn name_of(host: &str) -> Cow<'_, str> {
     let host = host.trim();
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        None => match host.rsplit_once(':') {
+            Some((name, port)) if is_port(port.as_bytes()) => name,
+            _ => host,
+        },
     };
     let name = name.trim_end_matches('.');
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -131,6 +149,7 @@ mod tests {
             "evil.example:8000",
             "localhost.evil.example",
             "127.0.0.1.evil.example",
+            "localhost:8000.evil.example",
             "192.168.1.5:8000",
             "evil",
             "",

@@ -16,7 +16,7 @@ use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
 use crate::upload::Upload;
 use bytes::Bytes;
-use hyper::header::{self, HeaderMap};
+use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::net::IpAddr;
@@ -111,7 +111,7 @@ impl Service {
             None => (self.route(&head, body, received, &id).await, self.readers(path)),
         };
         tracing::trace!(method = %head.method, path, status = answer.status().as_u16(), %id, "answered");
-        answer.into_response(&head.headers, &id, cors)
+        answer.into_response(&head.headers, id, cors)
     }
 
     /// Whose scripts may read what a path answers. Metrics name routes and migrations, and belong to no data protocol.
@@ -134,7 +134,7 @@ impl Service {
         }
         match (&head.method, head.uri.path()) {
             // Some SDKs send the operations on a queue to the queue's own URL.
-            (&Method::POST, path) if path == "/" || queues::target(&head.headers).is_some() => {
+            (&Method::POST, path) if path == "/" || queues::name_of(target(&head.headers)).is_some() => {
                 match self.operation(head, body, received, id).await {
                     Ok(answer) if path == "/" => answer.in_type_of(&head.headers),
                     Ok(answer) => answer,
@@ -161,13 +161,13 @@ impl Service {
             return Err(Refused::NotAnOperation);
         }
         self.check_origin(head)?;
-        if let Some(name) = queues::target(&head.headers) {
+        let asked = target(&head.headers);
+        if let Some(name) = queues::name_of(asked) {
             return Box::pin(self.queue_operation(name, head, body, received, id)).await;
         }
-        let target = head.headers.get("x-amz-target").map(|value| value.as_bytes());
-        let operation = dispatch::target(target)?;
-        let asked = self.receive(head, body).await?;
-        Ok(dispatch::execute(self, operation, asked, received, id).await)
+        let operation = trestle_wire::parse_target(asked)?;
+        let request = self.receive(head, body).await?;
+        Ok(dispatch::execute(self, operation, request, received, id).await)
     }
 
     async fn queue_operation(
@@ -282,6 +282,17 @@ impl Service {
         }
         answer
     }
+}
+
+/// The header that names an operation.
+pub(crate) const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
+
+/// What is asked for; empty if the request does not say it, or in no way that could be known.
+pub(crate) fn target(headers: &HeaderMap) -> &str {
+    let target = headers.get(TARGET).map(|value| value.as_bytes());
+    target
+        .and_then(|value| std::str::from_utf8(value).ok())
+        .unwrap_or_default()
 }
 
 /// The path of the metrics.

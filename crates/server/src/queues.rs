@@ -5,15 +5,13 @@ use crate::http::{Service, host};
 use crate::receive::ReceivedRequest;
 use crate::reply::Reply;
 use hyper::StatusCode;
-use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use std::time::Instant;
 use trestle_queue::sqs::{self, QueueOperation, TARGET_PREFIX};
 use trestle_queue::{QueueError, Queues};
 
-/// The name of the operation on queues that a request asks for; `None` if it asks for something else.
-pub(crate) fn target(headers: &HeaderMap) -> Option<&str> {
-    let target = headers.get("x-amz-target")?.to_str().ok()?;
+/// The name of the operation on queues that a target asks for; `None` if it asks for something else.
+pub(crate) fn name_of(target: &str) -> Option<&str> {
     target.strip_prefix(TARGET_PREFIX)
 }
 

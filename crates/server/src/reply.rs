@@ -126,7 +126,7 @@ impl Reply {
     pub(crate) fn into_response(
         self,
         request: &HeaderMap,
-        id: &str,
+        id: String,
         cors: &CorsOrigins,
     ) -> Response<ReplyBody> {
         let mut response = match self.body {
@@ -137,7 +137,7 @@ impl Reply {
         let is_whole = matches!(response.body(), ReplyBody::Whole(_));
         let headers = response.headers_mut();
         headers.insert(header::SERVER, SERVER);
-        if let Ok(id) = HeaderValue::from_str(id) {
+        if let Ok(id) = HeaderValue::try_from(id) {
             headers.insert(REQUEST_ID, id);
         }
         if let Some(content_type) = self.content_type {

@@ -51,9 +51,12 @@ impl Shutdown {
 
 impl Guest {
     /// Returns when the server stops.
-    pub(crate) async fn stopping(&mut self) {
-        // An error means that the server is gone, which is a stop as well.
-        let _ = self.stop.wait_for(|stop| *stop).await;
+    pub(crate) fn stopping(&self) -> impl Future<Output = ()> + use<> {
+        let mut stop = self.stop.clone();
+        async move {
+            // An error means that the server is gone, which is a stop as well.
+            let _ = stop.wait_for(|stop| *stop).await;
+        }
     }
 }
 
@@ -64,7 +67,7 @@ mod tests {
     #[tokio::test]
     async fn finish_waits_for_every_guest() {
         let shutdown = Shutdown::new();
-        let mut guest = shutdown.guest();
+        let guest = shutdown.guest();
         let worker = tokio::spawn(async move {
             guest.stopping().await;
             tokio::time::sleep(Duration::from_millis(20)).await;
