@@ -32,8 +32,9 @@ pub(super) fn folder_of(space: Space) -> u64 {
     SYSTEM_ID + 1 + space.index() as u64
 }
 
-/// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open.
-const JOURNAL_BYTES_MAX: u64 = 64 * MIB;
+/// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open; half of
+/// it would cost a twentieth of the writes where the same rows are written again and again.
+const JOURNAL_BYTES_MAX: u64 = 128 * MIB;
 
 /// Tables are merged for one deletion in so many rows; fewer where a merge takes long, because closing waits for it.
 const WORTH_MERGING: u64 = 10;

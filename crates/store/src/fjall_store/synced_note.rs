@@ -15,7 +15,7 @@ use super::directory::Directory;
 use super::guard::WAY_OUT;
 use crate::{ErrorKind, Result, StoreError, private};
 use std::fs::{self, File};
-use std::io::{self, Seek, Write};
+use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -57,9 +57,20 @@ impl SyncedNote {
     }
 
     fn try_write(&self, number: u64) -> io::Result<()> {
-        (&self.file).rewind()?;
-        (&self.file).write_all(&encode(number))
+        write_at_start(&self.file, &encode(number))
     }
+}
+
+/// In one call of the system: it is made for every group of commits.
+#[cfg(unix)]
+fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
+}
+
+#[cfg(not(unix))]
+fn write_at_start(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    io::Seek::rewind(&mut file)?;
+    io::Write::write_all(&mut file, bytes)
 }
 
 fn encode(number: u64) -> Vec<u8> {
