@@ -7,6 +7,7 @@
 //! - [`audit`] compares a server with what a workload remembers: items, index, change log, counts, expiry.
 //! - [`recording`] and [`disk`] replay what the server wrote and synced, and rebuild directories as a power cut could
 //!   have left them.
+//! - [`device`] is a file system on a loop device, whose power can be cut.
 //! - [`linearizability`] decides whether a history of one item can be explained by one order of operations.
 #![allow(
     clippy::unwrap_used,
@@ -16,6 +17,7 @@
 )]
 
 pub mod audit;
+pub mod device;
 pub mod disk;
 pub mod http;
 pub mod http2;

@@ -35,6 +35,16 @@ pub fn moved_clock(into: &Path) -> PathBuf {
     )
 }
 
+/// Compiles the program that cuts the power of a file system. See `native/cut_power.c`.
+pub fn cut_power(into: &Path) -> PathBuf {
+    compile(
+        "cut_power",
+        include_str!("../native/cut_power.c"),
+        &["-O1"],
+        &into.join("cut_power"),
+    )
+}
+
 fn compile(name: &str, source: &str, flags: &[&str], output: &Path) -> PathBuf {
     let file = output.with_extension("c");
     std::fs::write(&file, source).unwrap();

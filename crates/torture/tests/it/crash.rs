@@ -1,6 +1,7 @@
 //! SIGKILL at random moments under load.
 
 use crate::{rounds, seed};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use trestle_torture::audit;
@@ -13,50 +14,60 @@ const ROUNDS_PER_DIRECTORY: u64 = 10;
 
 #[test]
 fn what_was_acknowledged_survives_a_kill_and_agrees_with_itself() {
-    let (rounds, seed) = (rounds("CRASH_ROUNDS", 5), seed());
-    let mut done = 0;
+    in_several_directories(rounds("CRASH_ROUNDS", 5), |rounds, seed| {
+        let dir = TempDir::new().unwrap();
+        endure(dir.path(), rounds, seed, &|server| {
+            server.kill();
+        });
+    });
+}
+
+/// Calls `endure` with as many rounds as one directory is good for, and a seed, until all rounds are done.
+pub(crate) fn in_several_directories(rounds: u64, endure: impl Fn(u64, u64)) {
+    let (seed, mut done) = (seed(), 0);
     while done < rounds {
         let here = (rounds - done).min(ROUNDS_PER_DIRECTORY);
-        kill_rounds(here, seed.wrapping_add(done));
+        endure(here, seed.wrapping_add(done));
         done += here;
     }
 }
 
-fn kill_rounds(rounds: u64, seed: u64) {
-    let (dir, mut random) = (TempDir::new().unwrap(), fastrand::Rng::with_seed(seed));
+/// Writes to a server in `data` until `end` ends it at a random moment, and finds everything again; so many times.
+pub(crate) fn endure(data: &Path, rounds: u64, seed: u64, end: &(impl Fn(Server) + Sync)) {
+    let mut random = fastrand::Rng::with_seed(seed);
     let weight = if random.bool() {
         Weight::Heavy
     } else {
         Weight::Light
     };
     let mut workers = workload::workers(WORKERS, weight, seed);
-    workload::create_table(&mut Server::on(dir.path()).connect());
+    workload::create_table(&mut Server::on(data).connect());
     let mut findings = None;
     for round in 1..=rounds {
-        let server = Server::on(dir.path());
+        let server = Server::on(data);
         let address = server.address.clone();
         let moment = Instant::now() + Duration::from_millis(random.u64(30..700));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(moment.saturating_duration_since(Instant::now()));
-                server.kill();
+                end(server);
             });
             workload::run(&mut workers, &address, &|| false, &|| 0);
         });
         let acknowledged: usize = workers.iter().map(workload::Worker::acknowledged).sum();
 
-        let server = Server::on(dir.path());
+        let server = Server::on(data);
         let found = audit::check(&server, &workers, u64::MAX)
             .unwrap_or_else(|fault| panic!("round {round}: {fault}"));
         println!(
-            "killed: {acknowledged} acknowledged, {} items, {} changes",
+            "ended: {acknowledged} acknowledged, {} items, {} changes",
             found.items.len(),
             found.changes
         );
         audit::reconcile(&mut workers, &found.items);
         findings = Some(found);
         server.kill();
-        audit::verify(dir.path()).unwrap();
+        audit::verify(data).unwrap();
     }
-    audit::check_expiry(dir.path(), &findings.unwrap().items).unwrap();
+    audit::check_expiry(data, &findings.unwrap().items).unwrap();
 }

@@ -18,6 +18,7 @@ mod linearizable;
 mod migrations;
 mod models;
 mod power_cut;
+mod power_cut_device;
 mod queues;
 mod routes;
 mod soak;
