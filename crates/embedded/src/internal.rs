@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Database, Request, ResponseFuture};
+use trestle_api::{Database, Error, Request, ResponseFuture};
+use trestle_binding::stored;
+use trestle_events::{RowPage, RowSource};
+use trestle_item::Item;
 
 use crate::opened::Opened;
 
@@ -13,5 +16,19 @@ pub(crate) struct Internal(pub(crate) Arc<Opened>);
 impl Database for Internal {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.0.engine.execute(request)
+    }
+}
+
+/// The order of rows is that of the models in force, and each version of one is stored under a name of its own.
+impl RowSource for Internal {
+    fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
+        let page = self.0.engine.row_page(table, after, limit, stored::PREFIX)?;
+        Ok(RowPage {
+            rows: page.rows,
+            key: page.key,
+            next: page.next,
+            mark: page.mark,
+            layout: page.documents,
+        })
     }
 }

@@ -9,8 +9,9 @@ use tokio::sync::{Notify, mpsc, watch};
 use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
+use crate::backfill::{LiveBackfill, RowMark};
 use crate::matcher::{Matcher, Typed};
-use crate::parked::{KeyName, Parked, key_name};
+use crate::parked::{Entry, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
@@ -41,6 +42,8 @@ pub(crate) struct Handed {
     pub(crate) key: KeyName,
     pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
+    /// Of a row, where in the stream it was read.
+    pub(crate) mark: Option<RowMark>,
     pub(crate) bytes: usize,
 }
 
@@ -87,6 +90,8 @@ pub(crate) struct Live {
     /// Streams up to this one are finished.
     finished: Mutex<Option<Arc<str>>>,
     pub(crate) parked: Mutex<Parked>,
+    /// The last backfill.
+    pub(crate) backfill: Mutex<Option<LiveBackfill>>,
     /// Rung when a parked change may have become ready, or was resolved.
     pub(crate) parked_bell: Notify,
     /// Rung when parked changes have been resolved.
@@ -118,6 +123,7 @@ pub(crate) struct Parts {
     pub(crate) finished: Option<Arc<str>>,
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
+    pub(crate) backfill: Option<LiveBackfill>,
 }
 
 /// How far the reader is with a route.
@@ -180,6 +186,7 @@ impl Live {
             stored: Mutex::new(parts.stored),
             finished: Mutex::new(parts.finished),
             parked: Mutex::new(parts.parked),
+            backfill: Mutex::new(parts.backfill),
             parked_bell: Notify::new(),
             resolved_bell: Notify::new(),
             reader_bell: parts.reader_bell,
@@ -225,21 +232,17 @@ impl Live {
     ) {
         let mut tracker = self.tracker.lock();
         for read in changes {
-            if read.typed.change.at < from || !self.matcher.takes(&read.typed) {
+            if read.typed.change.at < from || !self.takes(read) {
                 continue;
             }
-            let handed = Handed {
+            self.hand(Handed {
                 ticket: tracker.sent(shard, &read.sequence, read.typed.change.at),
                 typed: Arc::clone(&read.typed),
                 key: read.key,
                 sequence: read.sequence.clone(),
+                mark: None,
                 bytes: read.bytes,
-            };
-            self.ahead.fetch_add(1, Ordering::AcqRel);
-            self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
-            let lane = (read.key % self.lanes.len() as u64) as usize;
-            // A lane that is gone means that the route is being stopped; the checkpoint does not pass the change.
-            let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
+            });
         }
         if let Some(last) = changes.last() {
             tracker.passed(shard, &last.sequence);
@@ -252,6 +255,25 @@ impl Live {
         }
         drop(tracker);
         self.moved.notify_one();
+    }
+
+    /// Whether a change is for this route.
+    pub(crate) fn takes(&self, read: &ReadChange) -> bool {
+        self.matcher.takes(&read.typed)
+    }
+
+    /// Whether rows of a backfill can be for this route.
+    pub(crate) fn takes_rows(&self) -> bool {
+        self.matcher.takes_rows()
+    }
+
+    /// Hands a change to its lane.
+    pub(crate) fn hand(&self, handed: Handed) {
+        self.ahead.fetch_add(1, Ordering::AcqRel);
+        self.ahead_bytes.fetch_add(handed.bytes, Ordering::AcqRel);
+        let lane = (handed.key % self.lanes.len() as u64) as usize;
+        // A lane that is gone means that the route is being stopped; the checkpoint does not pass the change.
+        let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
     }
 
     /// Changes are done: the checkpoint may pass them, and there is room for others.
@@ -299,6 +321,14 @@ impl Live {
             .is_some_and(|checkpoint| checkpoint.ended || is_behind(checkpoint))
     }
 
+    /// Whether a parked change, or what a parked row contains, will not be read again.
+    pub(crate) fn has_passed_parked(&self, entry: &Entry) -> bool {
+        match &entry.mark {
+            None => self.has_passed(&entry.shard, &entry.sequence),
+            Some(mark) => self.has_passed_mark(mark),
+        }
+    }
+
     /// The route begins or goes on with a shard.
     pub(crate) fn open(&self, shard: &Arc<ShardName>) -> ShardCheckpoint {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
@@ -313,6 +343,12 @@ impl Live {
 
     /// Marks are stored.
     pub(crate) fn stored(&self, checkpoints: Vec<(Arc<ShardName>, ShardCheckpoint)>) {
+        let (rows, checkpoints): (Vec<_>, Vec<_>) = checkpoints
+            .into_iter()
+            .partition(|(shard, _)| shard.is_backfill());
+        for (line, checkpoint) in rows {
+            self.rows_passed(&line, &checkpoint);
+        }
         let has_ended = checkpoints.iter().any(|(_, checkpoint)| checkpoint.ended);
         self.stored.lock().extend(checkpoints);
         self.parked_bell.notify_one();
@@ -413,6 +449,11 @@ impl Live {
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
             last_error: self.counters.last_error(),
+            backfill: self
+                .backfill
+                .lock()
+                .as_ref()
+                .map(|backfill| backfill.row.status()),
         }
     }
 

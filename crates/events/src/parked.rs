@@ -7,6 +7,7 @@ use trestle_env::Timestamp;
 use trestle_item::{codec, key};
 
 use crate::Change;
+use crate::backfill::RowMark;
 use crate::rows::KeptId;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
@@ -24,6 +25,8 @@ pub(crate) fn key_name(change: &Change) -> KeyName {
 pub(crate) struct Entry {
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: SequenceNumber,
+    /// Of a row, where in the stream it was read.
+    pub(crate) mark: Option<RowMark>,
     /// When the change happened.
     pub(crate) at: Timestamp,
     pub(crate) due: Timestamp,
@@ -147,6 +150,7 @@ mod tests {
                 shard: "1".into(),
             }),
             sequence: SequenceNumber::new("1"),
+            mark: None,
             at: Timestamp::EPOCH,
             due: Timestamp::from_secs(due),
             is_stored: true,

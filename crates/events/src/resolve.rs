@@ -54,6 +54,7 @@ impl Live {
             let entry = Entry {
                 shard: Arc::clone(&handed.ticket.shard),
                 sequence: handed.sequence.clone(),
+                mark: handed.mark.clone(),
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: false,
@@ -98,14 +99,22 @@ impl Live {
             attempts => self.route.backoff.after(attempts),
         };
         Kept {
-            id: KeptId::new(shard, &failed.handed.sequence),
+            id: self.kept_id(&failed.handed),
             shard: Arc::clone(shard),
+            mark: failed.handed.mark.clone(),
             change: Arc::clone(failed.handed.change()),
             attempts: failed.attempts,
             error: failed.error.clone(),
             first: now,
             last: now,
             due: now.plus(wait),
+        }
+    }
+
+    fn kept_id(&self, handed: &Handed) -> KeptId {
+        match &handed.mark {
+            None => KeptId::new(&handed.ticket.shard, &handed.sequence),
+            Some(mark) => KeptId::of_row(mark, handed.change()),
         }
     }
 
@@ -136,6 +145,10 @@ impl Live {
         let checkpoints = self.tracker.lock().checkpoints_after(&tickets);
         let mut writes: Vec<TransactWriteItem> = rows.into_iter().map(Write::in_transaction).collect();
         for (shard, checkpoint) in &checkpoints {
+            if shard.is_backfill() {
+                writes.extend(self.store_rows_with(shard, checkpoint));
+                continue;
+            }
             let from = self.stored.lock().get(shard).cloned();
             writes.push(self.checkpoints.move_shard(shard, from.as_ref(), checkpoint));
         }
@@ -161,6 +174,12 @@ impl Live {
     /// Whether the stored checkpoints are these.
     async fn has_moved(&self, checkpoints: &[(Arc<ShardName>, ShardCheckpoint)]) -> bool {
         for (shard, checkpoint) in checkpoints {
+            if shard.is_backfill() {
+                if !self.rows_are_stored(shard, checkpoint).await {
+                    return false;
+                }
+                continue;
+            }
             let stored: Result<_, Error> = self.checkpoints.shard(shard).await;
             if !stored.is_ok_and(|stored| stored.as_ref() == Some(checkpoint)) {
                 return false;

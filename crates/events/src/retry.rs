@@ -37,7 +37,7 @@ async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
             let mut parked = live.parked.lock();
             let oldest = now.minus(live.route.maximum_record_age);
             let due = parked.take_due(now, TAKEN_MAX, |entry| {
-                let is_safe = live.has_passed(&entry.shard, &entry.sequence) || entry.at < oldest;
+                let is_safe = live.has_passed_parked(entry) || entry.at < oldest;
                 entry.is_stored && is_safe
             });
             if !due.is_empty() {

@@ -6,11 +6,13 @@
 //! | `routes` | `NAME` | that there is such a route, and its table |
 //! | `route#NAME` | `state#TABLE` | where the route began, and which streams it has finished |
 //! | `route#NAME` | `at#TABLE#STREAM#SHARD` | how far it has come in a shard |
-//! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again |
+//! | `route#NAME` | `backfill#TABLE` | its last backfill, and how far that has come |
+//! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again; of a row, `STREAM#MARK#NUMBER` |
 //! | `dead` | `NAME#STREAM#SEQUENCE` | a dead letter |
 //! | `part#NAME#STREAM#SEQUENCE` | number | a part of a record that is too large for one row |
 
 mod attributes;
+mod backfill;
 mod checkpoint;
 mod kept;
 
@@ -26,6 +28,7 @@ use trestle_api::{
 use trestle_item::{AttributeValue, Item, ScalarType};
 
 use attributes::text;
+pub(crate) use backfill::{BackfillRow, RowPlace};
 pub(crate) use checkpoint::{Checkpoint, CheckpointRows};
 pub(crate) use kept::{Kept, KeptId};
 
@@ -67,6 +70,10 @@ impl RouterTable {
             database,
             is_made: AtomicBool::new(false),
         }
+    }
+
+    fn database(&self) -> &dyn Database {
+        &*self.database
     }
 
     /// Makes the table if it is not there. A remote database may need a moment until it can be used.

@@ -6,6 +6,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use trestle_env::Timestamp;
 
+use crate::BackfillStatus;
+
 /// How a route is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteStatus {
@@ -34,6 +36,9 @@ pub struct RouteStatus {
     pub dead: u64,
     /// What went wrong last.
     pub last_error: Option<LastError>,
+    /// Its last backfill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<BackfillStatus>,
 }
 
 /// What went wrong last.

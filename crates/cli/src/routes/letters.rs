@@ -124,6 +124,7 @@ fn router(flags: &LettersFlags, runtime: &Runtime) -> Result<Router, Failure> {
         bell: None,
         typer,
         doors,
+        rows: None,
         poll,
         runtime,
     }))

@@ -134,6 +134,7 @@ fn router(
             bell: None,
             typer,
             doors,
+            rows: None,
             poll,
             runtime,
         }));

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use trestle_api::Error;
 use trestle_env::{Clock, Timestamp};
 
+use super::backfills::count_rows;
 use super::{ApplyError, ReaderHandle, Setup};
+use crate::backfill::LiveBackfill;
 use crate::live::{Live, Parts};
 use crate::parked::{Entry, Parked, key_name};
-use crate::reader::{Command, RouteFollower};
-use crate::rows::{Checkpoint, CheckpointRows, Kept, RouterTable};
+use crate::reader::{BackfillWalk, Command, RouteFollower};
+use crate::rows::{BackfillRow, Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
 use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lane, retry};
@@ -53,6 +56,7 @@ impl Work {
 pub(super) struct Off {
     parked: u64,
     dead: AtomicU64,
+    pub(super) backfill: Mutex<Option<BackfillRow>>,
 }
 
 impl Off {
@@ -70,15 +74,18 @@ impl Off {
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
             last_error: None,
+            backfill: self.backfill.lock().as_ref().map(BackfillRow::status),
         }
     }
 }
 
 impl Running {
-    pub(super) async fn disabled(rows: &RouterTable, route: Route) -> Result<Self, Error> {
+    pub(super) async fn disabled(rows: &Arc<RouterTable>, route: Route) -> Result<Self, Error> {
+        let checkpoints = CheckpointRows::new(Arc::clone(rows), &route.name, route.table.as_str().into());
         let off = Off {
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
+            backfill: Mutex::new(checkpoints.backfill().await?),
         };
         Ok(Self {
             route,
@@ -130,8 +137,10 @@ pub(super) async fn start(
     rows.add_route(&name, &route.table).await?;
     let (checkpoint, begins_latest) = match checkpoints.get().await? {
         Some(checkpoint) => (checkpoint, false),
-        None => begin(&checkpoints, &route, setup.clock.now()).await?,
+        None => begin(setup, &checkpoints, &route).await?,
     };
+    let backfill = checkpoints.backfill().await?;
+    let walk = backfill.as_ref().and_then(BackfillWalk::of);
     let (stop, stopped) = watch::channel(false);
     let parts = Parts {
         route: route.clone(),
@@ -143,6 +152,7 @@ pub(super) async fn start(
         finished: checkpoint.finished.clone(),
         stored: checkpoints.shards().await?.into_iter().collect(),
         parked: load_parked(rows, &name).await?,
+        backfill: backfill.map(LiveBackfill::new),
     };
     let (live, inboxes) =
         Live::new(parts).map_err(|fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]))?;
@@ -159,7 +169,7 @@ pub(super) async fn start(
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
     }
-    let follower = RouteFollower::new(Arc::clone(&live), checkpoint, begins_latest);
+    let follower = RouteFollower::new(Arc::clone(&live), checkpoint, begins_latest, walk);
     let running = Running {
         route,
         work: Work::On(live),
@@ -171,14 +181,22 @@ pub(super) async fn start(
 
 /// Where a new route begins, durably; and whether that is after the newest record.
 async fn begin(
+    setup: &Setup,
     checkpoints: &CheckpointRows,
     route: &Route,
-    now: Timestamp,
 ) -> Result<(Checkpoint, bool), Error> {
+    let now = setup.clock.now();
     let (from, is_latest) = match route.starting_position {
         StartingPosition::Latest => (now, true),
         StartingPosition::TrimHorizon => (Timestamp::EPOCH, false),
         StartingPosition::At(time) => (time, false),
+        StartingPosition::AllRows => {
+            // Before the checkpoint: a route with one has begun.
+            let total = count_rows(&*setup.database, &route.table).await?;
+            let backfill = BackfillRow::new(total, None, now);
+            checkpoints.begin_backfill(&backfill).await?;
+            (now, true)
+        }
     };
     let checkpoint = Checkpoint { from, finished: None };
     checkpoints.set(&checkpoint).await?;
@@ -194,6 +212,7 @@ async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
             let entry = Entry {
                 shard: kept.shard,
                 sequence: SequenceNumber::new(&kept.change.sequence),
+                mark: kept.mark,
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,

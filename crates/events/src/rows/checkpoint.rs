@@ -35,6 +35,18 @@ impl CheckpointRows {
         }
     }
 
+    pub(super) fn rows(&self) -> &RouterTable {
+        &self.rows
+    }
+
+    pub(super) fn partition(&self) -> String {
+        self.partition.clone()
+    }
+
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
     fn state_key(&self) -> Item {
         key(self.partition.clone(), format!("state#{}", self.table))
     }
@@ -164,7 +176,7 @@ impl CheckpointRows {
 
     /// Forgets that the route ever was here. It needs no value of the rows: a damaged checkpoint can be forgotten.
     pub(crate) async fn forget(&self) -> Result<(), Error> {
-        let mut writes = vec![Write::Delete(self.state_key())];
+        let mut writes = vec![Write::Delete(self.state_key()), self.forget_backfill()];
         for row in self.shard_rows().await? {
             writes.push(Write::Delete(key(text(&row, "pk")?, text(&row, "sk")?)));
         }

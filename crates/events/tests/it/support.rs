@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use trestle_api::{
-    AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeTable, KeySchemaElement,
-    KeyType, PutItem, StreamSpecification, StreamViewType, UpdateTable,
+    AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeStream, DescribeTable,
+    Error, KeySchemaElement, KeyType, PutItem, Shard, StreamSpecification, StreamViewType, UpdateTable,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Timestamp, VirtualClock};
 use trestle_events::{
-    Batch, Change, Deliver, Destination, Door, Outcome, Route, RouteStatus, Router, Setup, StartingPosition,
-    Target, Typer,
+    Batch, Change, Deliver, Destination, Door, Outcome, Route, RouteStatus, Router, RowPage, RowSource,
+    Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -114,6 +114,18 @@ impl World {
             .unwrap()
     }
 
+    /// The open shards of `T`.
+    pub(crate) fn shards(&self) -> Vec<String> {
+        let request = DescribeStream {
+            stream_arn: self.stream_arn(),
+            ..DescribeStream::default()
+        };
+        let shards = self.engine.run(request).unwrap().stream_description.shards;
+        let is_open = |shard: &Shard| shard.sequence_number_range.ending_sequence_number.is_none();
+        let open = shards.into_iter().filter(is_open);
+        open.map(|shard| shard.shard_id).collect()
+    }
+
     /// A router over the database.
     pub(crate) fn life(&self, targets: &[(&str, Arc<Recorder>)]) -> Life {
         self.life_on(Arc::new(self.engine.clone()), targets)
@@ -154,6 +166,7 @@ impl World {
             bell: Some(self.engine.changes()),
             typer: Arc::clone(&self.typer),
             doors: Arc::new(open),
+            rows: Some(Arc::new(Rows(self.engine.clone()))),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
         });
@@ -170,6 +183,22 @@ fn streaming(is_on: bool) -> StreamSpecification {
     StreamSpecification {
         stream_enabled: is_on,
         stream_view_type: is_on.then_some(StreamViewType::NewAndOldImages),
+    }
+}
+
+/// The rows of a database in this process.
+struct Rows(Engine);
+
+impl RowSource for Rows {
+    fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
+        let page = self.0.row_page(table, after, limit, "layout/")?;
+        Ok(RowPage {
+            rows: page.rows,
+            key: page.key,
+            next: page.next,
+            mark: page.mark,
+            layout: page.documents,
+        })
     }
 }
 
