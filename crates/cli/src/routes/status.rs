@@ -1,6 +1,6 @@
 //! `trestle routes status`: how each route is doing.
 
-use super::{ask, line, table};
+use super::{ask, backfill, line, table};
 use crate::administration::print_json;
 use crate::exit::Failure;
 use crate::runtime;
@@ -66,6 +66,15 @@ pub(super) fn print(list: &RouteList) {
     rows.extend(list.routes.iter().map(row));
     for text in table::lines(&rows) {
         line(&text);
+    }
+    for route in &list.routes {
+        if let Some(backfill) = &route.backfill {
+            line(&format!(
+                "backfill of {}: {}",
+                route.route,
+                backfill::told(backfill)
+            ));
+        }
     }
 }
 
