@@ -8,6 +8,7 @@
 )]
 
 mod abuse;
+mod backfills;
 mod clock_jumps;
 mod crash;
 mod damage;
