@@ -85,8 +85,9 @@ mod named;
 
 pub use changed::Changed;
 pub use trestle_events::{
-    ApplyError, Backoff, Change, ChangeEvent, DeadLetter, DeadLetters, Destination, Door, LastError,
-    Maintenance, Replayed, Route, RouteState, RouteStatus, Router, Selection, StartingPosition,
+    ApplyError, BackfillState, BackfillStatus, Backoff, Change, ChangeEvent, DeadLetter, DeadLetters,
+    Destination, Door, LastError, Maintenance, Replayed, Route, RouteState, RouteStatus, Router, Selection,
+    StartingPosition,
 };
 
 use std::collections::BTreeMap;
