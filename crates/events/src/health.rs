@@ -37,12 +37,12 @@ pub(crate) struct Health {
 struct LaneHealth {
     /// How often the target has answered: taken a change or refused one.
     answers: u64,
-    hold: Option<Hold>,
+    hold: Option<LaneHold>,
 }
 
 /// A lane on hold.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct LaneHold {
     since: Timestamp,
     reason: String,
     /// Rounds of probes that failed.
@@ -53,7 +53,7 @@ pub(crate) struct Hold {
     suspect: Option<KeyName>,
 }
 
-impl Hold {
+impl LaneHold {
     /// Whether a change of this item may be tried now.
     pub(crate) fn may_probe(&self, now: Timestamp, key: KeyName) -> bool {
         self.next_probe <= now || self.suspect.is_some_and(|suspect| suspect != key)
@@ -127,7 +127,7 @@ impl Health {
     }
 
     /// The hold that a lane is on.
-    pub(crate) fn hold(&self, lane: usize) -> Option<Hold> {
+    pub(crate) fn hold(&self, lane: usize) -> Option<LaneHold> {
         self.lanes.lock().get(&lane)?.hold.clone()
     }
 
@@ -175,10 +175,10 @@ impl Health {
     }
 
     /// The target has failed. Returns since when the lane is on hold.
-    fn failed(&self, lane: usize, now: Timestamp, failure: Failure<'_>) -> Timestamp {
+    fn failed(&self, lane: usize, now: Timestamp, failure: Outage<'_>) -> Timestamp {
         let mut lanes = self.lanes.lock();
         let hold = &mut lanes.entry(lane).or_default().hold;
-        let hold = hold.get_or_insert_with(|| Hold {
+        let hold = hold.get_or_insert_with(|| LaneHold {
             since: now,
             reason: String::new(),
             rounds: 0,
@@ -198,7 +198,7 @@ impl Health {
     }
 }
 
-fn holds(lanes: &BTreeMap<usize, LaneHealth>) -> impl Iterator<Item = &Hold> {
+fn holds(lanes: &BTreeMap<usize, LaneHealth>) -> impl Iterator<Item = &LaneHold> {
     lanes.values().filter_map(|health| health.hold.as_ref())
 }
 
@@ -210,7 +210,7 @@ struct EndedHold {
 }
 
 /// Why a lane goes on hold, or stays there.
-struct Failure<'r> {
+struct Outage<'r> {
     reason: &'r str,
     suspect: Option<KeyName>,
     backoff: Backoff,
@@ -235,7 +235,7 @@ impl Live {
     pub(crate) fn target_failed(&self, lane: usize, error: &str, suspect: Option<KeyName>) {
         let now = self.clock.now();
         self.counters.failed(now, error);
-        let failure = Failure {
+        let failure = Outage {
             reason: error,
             suspect,
             backoff: self.route.backoff,
@@ -252,8 +252,8 @@ impl Live {
 mod tests {
     use super::*;
 
-    fn failure(suspect: Option<KeyName>) -> Failure<'static> {
-        Failure {
+    fn failure(suspect: Option<KeyName>) -> Outage<'static> {
+        Outage {
             reason: "no",
             suspect,
             backoff: Backoff {

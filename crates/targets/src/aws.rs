@@ -5,7 +5,7 @@ mod send;
 mod service;
 
 pub(crate) use identity::identity;
-pub(crate) use send::{Failure, Fault, Protocol, send};
+pub(crate) use send::{EntryFault, Failure, Protocol, send};
 pub(crate) use service::{Service, ServiceKind, is_throttling};
 
 /// A call takes no more entries than this, with SQS and with EventBridge.

@@ -1,6 +1,6 @@
 //! Batches as events on a bus of EventBridge.
 
-use crate::aws::{self, Failure, Fault, Protocol, Service, ServiceKind, is_throttling};
+use crate::aws::{self, EntryFault, Failure, Protocol, Service, ServiceKind, is_throttling};
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
@@ -116,9 +116,9 @@ impl Protocol for Bus {
             Some(Failure {
                 place,
                 fault: match code {
-                    "InternalFailure" | "InternalException" => Fault::Service,
-                    code if is_throttling(code) => Fault::Throttling,
-                    _ => Fault::Entry,
+                    "InternalFailure" | "InternalException" => EntryFault::Service,
+                    code if is_throttling(code) => EntryFault::Throttling,
+                    _ => EntryFault::Entry,
                 },
                 reason: format!("{code} {}", text("ErrorMessage").unwrap_or_default())
                     .trim()

@@ -1,6 +1,6 @@
 //! Batches as messages in a queue of SQS, or of whatever speaks its JSON protocol.
 
-use crate::aws::{self, Failure, Fault, Protocol, Service, ServiceKind};
+use crate::aws::{self, EntryFault, Failure, Protocol, Service, ServiceKind};
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
@@ -117,8 +117,8 @@ fn failure(failed: &Value) -> Option<Failure> {
     Some(Failure {
         place: text("Id")?.parse().ok()?,
         fault: match failed.get("SenderFault") {
-            Some(Value::Bool(false)) => Fault::of_service(text("Code").unwrap_or_default()),
-            _ => Fault::Entry,
+            Some(Value::Bool(false)) => EntryFault::of_service(text("Code").unwrap_or_default()),
+            _ => EntryFault::Entry,
         },
         reason: format!(
             "{} {}",

@@ -22,13 +22,13 @@ pub(crate) trait Protocol: Sync {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) place: usize,
-    pub(crate) fault: Fault,
+    pub(crate) fault: EntryFault,
     pub(crate) reason: String,
 }
 
 /// What an entry was not taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum EntryFault {
     /// It cannot be taken.
     Entry,
     /// The service failed, perhaps because of the entry.
@@ -37,7 +37,7 @@ pub(crate) enum Fault {
     Throttling,
 }
 
-impl Fault {
+impl EntryFault {
     /// By the code of an error that is not the entry's.
     pub(crate) fn of_service(code: &str) -> Self {
         if is_throttling(code) {
@@ -58,7 +58,7 @@ struct Progress {
     reason: Option<String>,
     is_all_throttled: bool,
     /// The items whose earlier change was not taken, with its fault: their later changes must not overtake it.
-    behind: HashMap<String, Fault>,
+    behind: HashMap<String, EntryFault>,
     taken: usize,
 }
 
@@ -84,10 +84,10 @@ pub(crate) async fn send(service: &Service, protocol: &impl Protocol, batch: &Ba
         match failures {
             Ok(failures) => progress.note(&call.deliveries, failures),
             Err(trouble) if progress.is_untouched() => return trouble.into(),
-            Err(Trouble::Refused(reason)) => progress.fail(&call.deliveries, Fault::Entry, &reason),
+            Err(Trouble::Refused(reason)) => progress.fail(&call.deliveries, EntryFault::Entry, &reason),
             Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => {
-                progress.fail(&call.deliveries, Fault::Service, &reason);
-                progress.fail(&rest.iter().collect::<Vec<_>>(), Fault::Service, &reason);
+                progress.fail(&call.deliveries, EntryFault::Service, &reason);
+                progress.fail(&rest.iter().collect::<Vec<_>>(), EntryFault::Service, &reason);
                 rest = &[];
             }
         }
@@ -142,25 +142,25 @@ impl Progress {
     }
 
     /// An entry was not taken.
-    fn note_one(&mut self, delivery: &Delivery, fault: Fault, reason: String) {
+    fn note_one(&mut self, delivery: &Delivery, fault: EntryFault, reason: String) {
         // What comes after a change that is to come again has to do so, too, whatever is said about it.
         let fault = *self.behind.entry(item(delivery)).or_insert(fault);
-        if fault == Fault::Entry {
+        if fault == EntryFault::Entry {
             self.refused.push((delivery.id.clone(), reason));
         } else {
-            self.is_all_throttled &= fault == Fault::Throttling;
+            self.is_all_throttled &= fault == EntryFault::Throttling;
             self.reason.get_or_insert(reason);
             self.later.push(delivery.id.clone());
         }
     }
 
-    fn fail(&mut self, deliveries: &[&Delivery], fault: Fault, reason: &str) {
+    fn fail(&mut self, deliveries: &[&Delivery], fault: EntryFault, reason: &str) {
         for delivery in deliveries {
             self.note_one(delivery, fault, reason.to_owned());
         }
     }
 
-    fn is_behind(&self, delivery: &Delivery) -> Option<Fault> {
+    fn is_behind(&self, delivery: &Delivery) -> Option<EntryFault> {
         if self.behind.is_empty() {
             return None;
         }
