@@ -28,6 +28,7 @@ use trestle_admin::{
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_env::{Clock, SystemClock};
 use trestle_queue::Queues;
+use trestle_queue::sqs::QueueOperation;
 
 /// What the server shares with the program around it.
 #[derive(Clone)]
@@ -181,25 +182,37 @@ impl Service {
         let Some(queues) = &self.queues else {
             return Ok(queues::no_queues());
         };
+        let operation = match queues::operation(self, name, id) {
+            Ok(operation) => operation,
+            Err(refusal) => return Ok(refusal),
+        };
         let asked = self.receive(head, body).await?;
         let turn = self.turn(&asked, Effort::small()).await?;
         // It may wait for messages, and holds up no other meanwhile.
-        let _turn = (name != "ReceiveMessage").then_some(turn);
-        Ok(queues::execute(self, queues, name, head, asked, received, id).await)
+        let _turn = (operation != QueueOperation::ReceiveMessage).then_some(turn);
+        Ok(queues::execute(self, queues, operation, head, asked, received, id).await)
     }
 
     /// A call of the administration.
     async fn administer(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Reply {
-        match self.administered(name, head, body).await {
+        match self.administered(name, head, body, id).await {
             Ok(answer) => answer,
             Err(refused) => self.refuse(refused, id),
         }
     }
 
-    async fn administered(&self, name: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
+    async fn administered(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Result<Reply, Refused> {
         self.admit(head)?;
         let asked = self.receive(head, body).await?;
         asked.caller.check_call(name)?;
+        if !administration::only_looks(name) {
+            tracing::info!(
+                id,
+                call = name,
+                key = asked.caller.name(),
+                "the administration is called"
+            );
+        }
         if name == BACKUP {
             AdminCall::check_empty(&asked.body)?;
             return Ok(self

@@ -7,7 +7,7 @@ use crate::answer;
 use crate::exit::Failure;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
-use trestle_events::Selection;
+use trestle_events::{Replayed, Selection};
 
 /// Dead letters asked for at once.
 const PAGE: u32 = 100;
@@ -27,6 +27,8 @@ pub(crate) struct DeadLettersFlags {
 enum DeadLettersCommand {
     /// Show one, whole
     Show(ShowFlags),
+    /// Give some to another route, which can replay them
+    Move(MoveFlags),
     /// Forget some for good
     Drop(DropFlags),
 }
@@ -51,6 +53,17 @@ struct ShowFlags {
     /// The dead letter
     #[arg(value_name = "ID")]
     id: String,
+    #[command(flatten)]
+    place: LettersFlags,
+}
+
+#[derive(Debug, Args)]
+struct MoveFlags {
+    #[command(flatten)]
+    which: Which,
+    /// The route that gets them
+    #[arg(long, value_name = "NAME")]
+    to: String,
     #[command(flatten)]
     place: LettersFlags,
 }
@@ -104,6 +117,7 @@ pub(super) fn dead_letters(flags: &DeadLettersFlags) -> Result<(), Failure> {
     match &flags.command {
         None => list(&flags.list),
         Some(DeadLettersCommand::Show(flags)) => show(flags),
+        Some(DeadLettersCommand::Move(flags)) => give(flags),
         Some(DeadLettersCommand::Drop(flags)) => forget(flags),
     }
 }
@@ -159,10 +173,31 @@ fn show(flags: &ShowFlags) -> Result<(), Failure> {
     Ok(())
 }
 
+fn give(flags: &MoveFlags) -> Result<(), Failure> {
+    let moved = Letters::at(&flags.place)?.give(flags.which.selection(), flags.to.clone())?;
+    line(&format!("{moved} moved to {}", flags.to));
+    Ok(())
+}
+
 fn forget(flags: &DropFlags) -> Result<(), Failure> {
     let dropped = Letters::at(&flags.place)?.forget(flags.which.selection())?;
     line(&format!("{dropped} dropped"));
     Ok(())
+}
+
+/// What a replay came to, in words.
+pub(super) fn told(replayed: &Replayed) -> String {
+    let tried = format!(
+        "{} delivered, {} refused again",
+        replayed.delivered, replayed.failed
+    );
+    match replayed.left {
+        0 => tried,
+        left => format!(
+            "{tried}, {left} left because their route is gone or off: `trestle routes dead-letters move` gives them to \
+             another route"
+        ),
+    }
 }
 
 /// Tries dead letters again. Those that are refused again stay, with the new reason.
@@ -171,10 +206,7 @@ pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
     if flags.json {
         print_json(&replayed)?;
     } else {
-        line(&format!(
-            "{} delivered, {} refused again",
-            replayed.delivered, replayed.failed
-        ));
+        line(&told(&replayed));
     }
     match replayed.failed {
         0 => Ok(()),

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use trestle_admin::{
-    DeadLetterList, DropDeadLetters, ListDeadLetters, ReadDeadLetter, ReplayDeadLetters, Replayed, Selection,
+    DeadLetterList, DropDeadLetters, ListDeadLetters, MoveDeadLetters, ReadDeadLetter, ReplayDeadLetters,
+    Replayed, Selection,
 };
 use trestle_api::{Database, Error};
 use trestle_embedded::RouteSetup;
@@ -87,6 +88,14 @@ impl<'f> Letters<'f> {
         match self {
             Letters::Server(server) => Ok(ask(server, DropDeadLetters(which.into()))?.dropped),
             Letters::Rows(router, runtime) => wait(runtime, router.drop_dead_letters(which)),
+        }
+    }
+
+    /// How many were moved.
+    pub(super) fn give(&self, which: Selection, to: String) -> Result<u64, Failure> {
+        match self {
+            Letters::Server(server) => Ok(ask(server, MoveDeadLetters::new(which, to))?.moved),
+            Letters::Rows(router, runtime) => wait(runtime, router.move_dead_letters(which, &to)),
         }
     }
 
