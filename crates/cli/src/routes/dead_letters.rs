@@ -123,7 +123,7 @@ pub(super) fn dead_letters(flags: &DeadLettersFlags) -> Result<(), Failure> {
 }
 
 fn list(flags: &ListFlags) -> Result<(), Failure> {
-    let letters = Letters::at(&flags.place)?;
+    let letters = Letters::to_look(&flags.place)?;
     let (mut after, mut listed) = (None, 0);
     while listed < flags.limit {
         let limit = PAGE.min(flags.limit - listed);
@@ -169,18 +169,18 @@ fn print(letter: &Value, as_json: bool) -> Result<(), Failure> {
 }
 
 fn show(flags: &ShowFlags) -> Result<(), Failure> {
-    line(&format!("{:#}", Letters::at(&flags.place)?.one(&flags.id)?));
+    line(&format!("{:#}", Letters::to_look(&flags.place)?.one(&flags.id)?));
     Ok(())
 }
 
 fn give(flags: &MoveFlags) -> Result<(), Failure> {
-    let moved = Letters::at(&flags.place)?.give(flags.which.selection(), flags.to.clone())?;
+    let moved = Letters::to_change(&flags.place)?.give(flags.which.selection(), flags.to.clone())?;
     line(&format!("{moved} moved to {}", flags.to));
     Ok(())
 }
 
 fn forget(flags: &DropFlags) -> Result<(), Failure> {
-    let dropped = Letters::at(&flags.place)?.forget(flags.which.selection())?;
+    let dropped = Letters::to_change(&flags.place)?.forget(flags.which.selection())?;
     line(&format!("{dropped} dropped"));
     Ok(())
 }
@@ -202,7 +202,7 @@ pub(super) fn told(replayed: &Replayed) -> String {
 
 /// Tries dead letters again. Those that are refused again stay, with the new reason.
 pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
-    let replayed = Letters::at(&flags.place)?.replay(flags.which.selection())?;
+    let replayed = Letters::to_change(&flags.place)?.replay(flags.which.selection())?;
     if flags.json {
         print_json(&replayed)?;
     } else {
