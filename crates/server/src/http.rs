@@ -10,7 +10,6 @@ use crate::dispatch;
 use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
-use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
@@ -21,14 +20,17 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trestle_admin::{
     AdminCall, AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes,
 };
 use trestle_api::{Database, Error, ErrorKind};
-use trestle_env::{Clock, SystemClock};
+use trestle_env::{Clock, SeldomLog, SystemClock};
 use trestle_queue::Queues;
 use trestle_queue::sqs::QueueOperation;
+
+/// Between two refusals of one kind in the log.
+const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
 
 /// What the server shares with the program around it.
 #[derive(Clone)]
@@ -60,7 +62,7 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) refusals: RefusalLog,
+    pub(crate) refusals: SeldomLog,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -85,7 +87,7 @@ impl Service {
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
-            refusals: RefusalLog::default(),
+            refusals: SeldomLog::every(BETWEEN_REFUSALS),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
