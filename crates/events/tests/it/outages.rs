@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trestle_events::{Batch, DeadLetter, Deliver, Door, Outcome, Route, RouteState, Selection, Target};
 
-use crate::support::{Life, Recorder, START, World, pk, refuse_bad, route};
+use crate::support::{Life, Recorder, START, World, assert_in_order, pk, refuse_bad, route};
 
 const STEP: Duration = Duration::from_secs(5);
 /// The longest pause between two probes.
@@ -185,7 +185,7 @@ fn a_change_that_is_alone_holds_the_route_until_one_of_another_item_tells_who_is
     world.put("good", 1);
     life.until("the good one", || target.count() == 1);
     life.until("the route to go on", || life.status("r").on_hold.is_none());
-    assert_eq!(life.status("r").parked, 2);
+    life.until("both to be parked", || life.status("r").parked == 2);
     life.until_after("the first to be given up", Duration::from_secs(1), || {
         life.status("r").dead == 1
     });
@@ -334,6 +334,75 @@ fn what_was_throttled_in_part_comes_again_and_spends_no_attempt() {
     life.until_after("all but one", Duration::from_millis(200), || target.count() == 21);
     life.until("the bad one", || life.status("r").dead == 1);
     assert_eq!(target.versions()["item-0"], [1, 2]);
+}
+
+/// How a target is at the moment.
+const UP: usize = 0;
+const FAILS: usize = 1;
+
+#[test]
+fn across_random_outages_and_kills_only_poison_is_given_up_and_each_item_is_in_order() {
+    for seed in 1..=6 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = World::new();
+        let phase = Arc::new(AtomicUsize::new(UP));
+        let now = Arc::clone(&phase);
+        let target = Recorder::with(move |batch| match now.load(Ordering::SeqCst) {
+            UP => fail_bad(batch),
+            FAILS => failing(batch),
+            _ => unavailable(batch),
+        });
+        let settings = Route {
+            parallelization_factor: random.usize(1..=3),
+            batch_size: random.usize(1..=20),
+            maximum_retry_attempts: 4,
+            ..route("r")
+        };
+        let mut life = world.life(&[("r", Arc::clone(&target))]);
+        life.apply([settings.clone()]);
+        let (items, rounds) = (12, 30);
+        for round in 1..=rounds {
+            for item in 0..items {
+                world.put(&format!("item-{item}"), round);
+            }
+            if round % 10 == 0 {
+                world.put(&format!("bad-{round}"), 1);
+            }
+            phase.store(random.usize(..3), Ordering::SeqCst);
+            world.clock.advance(Duration::from_millis(random.u64(..20_000)));
+            std::thread::sleep(Duration::from_millis(random.u64(..5)));
+            if random.u8(..8) == 0 {
+                life.kill();
+                life = world.life(&[("r", Arc::clone(&target))]);
+                life.apply([settings.clone()]);
+            }
+        }
+        phase.store(UP, Ordering::SeqCst);
+        let mut last = 0;
+        // Poison is found as long as something else is written.
+        life.until_after("the poison to be given up", Duration::from_secs(1), || {
+            last += 1;
+            for item in 0..3 {
+                world.put(&format!("more-{item}"), last);
+            }
+            life.status("r").dead >= 3
+        });
+        life.until_after("nothing to be left", Duration::from_secs(1), || {
+            let status = life.status("r");
+            let newest = |item: &str| target.versions().get(item).and_then(|all| all.last().copied());
+            let has_last = (0..3).all(|item| newest(&format!("more-{item}")) == Some(last));
+            status.parked == 0 && status.waiting == 0 && has_last
+        });
+        let given_up: Vec<String> = letters(&life).iter().map(|letter| pk(&letter.change)).collect();
+        assert!(
+            given_up.len() == 3 && given_up.iter().all(|item| item.starts_with("bad")),
+            "seed {seed}: {given_up:?}"
+        );
+        for (item, versions) in target.versions() {
+            let last = if item.starts_with("more") { last } else { rounds };
+            assert_in_order(&format!("seed {seed}, {item}"), &versions, last);
+        }
+    }
 }
 
 /// Never answers.
