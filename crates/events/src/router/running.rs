@@ -73,6 +73,7 @@ impl Off {
             retried: 0,
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
+            on_hold: None,
             last_error: None,
             backfill: self.backfill.lock().as_ref().map(BackfillRow::status),
         }
@@ -162,7 +163,8 @@ pub(super) async fn start(
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);
     let mut tasks: Vec<JoinHandle<()>> = inboxes
         .into_iter()
-        .map(|inbox| setup.runtime.spawn(lane::run(Arc::clone(&live), inbox)))
+        .enumerate()
+        .map(|(number, inbox)| setup.runtime.spawn(lane::run(Arc::clone(&live), number, inbox)))
         .collect();
     tasks.push(setup.runtime.spawn(retry::run(Arc::clone(&live))));
     // Where checkpoints are part of a transaction, the lane stores them.
@@ -216,6 +218,7 @@ async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
+                doubt: None,
             };
             parked.add(key_name(&kept.change), kept.id, entry);
         }
