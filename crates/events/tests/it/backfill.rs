@@ -550,3 +550,23 @@ fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
         assert_never_back(&lives, &newest, &format!("seed {seed}"));
     }
 }
+
+#[test]
+fn where_rows_cannot_be_read_with_the_position_of_the_stream_there_are_no_backfills() {
+    let world = World {
+        reads_rows: false,
+        ..World::new()
+    };
+    let life = world.life(&[("r", Recorder::new())]);
+    let error = life.block_on(life.router.apply(vec![all_rows("r")])).unwrap_err();
+    assert!(
+        error.to_string().contains("only the server that has the rows"),
+        "{error}"
+    );
+    life.apply([latest("r")]);
+    let error = life.block_on(life.router.backfill("r", None)).unwrap_err();
+    assert!(
+        error.to_string().contains("only the server that has the rows"),
+        "{error}"
+    );
+}

@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     /// Says to routers what an item is: what stands before the `#` of its key, unless a test says otherwise.
     pub(crate) typer: Arc<dyn Typer>,
+    /// Whether routers can read rows with the position of the stream.
+    pub(crate) reads_rows: bool,
 }
 
 impl World {
@@ -41,7 +43,12 @@ impl World {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), options).unwrap();
         let typer = Arc::new(ByPrefix);
-        let world = Self { clock, engine, typer };
+        let world = Self {
+            clock,
+            engine,
+            typer,
+            reads_rows: true,
+        };
         world.table("T");
         world.table("fence");
         world
@@ -170,7 +177,9 @@ impl World {
             bell: Some(self.engine.changes()),
             typer: Arc::clone(&self.typer),
             doors: Arc::new(open),
-            rows: Some(Arc::new(Rows(self.engine.clone()))),
+            rows: self
+                .reads_rows
+                .then(|| Arc::new(Rows(self.engine.clone())) as Arc<dyn RowSource>),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
         });
