@@ -273,13 +273,15 @@ impl DeliveryLane {
         enlisted: Option<Enlistment>,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        if let Outcome::Failed(error) | Outcome::Unavailable(error) = outcome {
-            self.hold(part, &error, None, work);
-            return Ok(());
+        if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
+            self.live.target_answered(self.number);
+            work.is_proven = true;
         }
-        self.live.target_answered(self.number);
-        work.is_proven = true;
         match outcome {
+            Outcome::Failed(error) | Outcome::Unavailable(error) => {
+                self.hold(part, &error, None, work);
+                Ok(())
+            }
             Outcome::Partly(refused) => self.taken_in_part(part, refused, &[], work).await,
             Outcome::Interrupted {
                 refused,
@@ -291,7 +293,7 @@ impl DeliveryLane {
                 self.back_off(1).await
             }
             Outcome::Refused(error) => self.refused(part, error, work).await,
-            Outcome::Done | Outcome::Failed(_) | Outcome::Unavailable(_) => {
+            Outcome::Done => {
                 let resolved = Resolved {
                     done: part.changes,
                     enlisted,
