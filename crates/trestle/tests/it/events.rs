@@ -304,10 +304,10 @@ async fn a_backfill_misses_no_row_when_a_migration_begins_meanwhile() {
     let plan = embedded.models().start_migration(newest, options, &mut Nobody);
     assert!(!plan.unwrap().is_refused());
     pass(&|| backfill().state == BackfillState::Done).await;
+    router.stop().await;
     let seen = seen.lock().unwrap();
     assert!(seen.iter().all(|(event, _)| *event == ChangeEvent::Backfill));
     let names: std::collections::BTreeSet<&String> = seen.iter().map(|(_, arn)| arn).collect();
     assert_eq!(names.len(), count, "{} rows came", seen.len());
     assert!(seen.len() > count, "it has begun again");
-    router.stop().await;
 }
