@@ -2,23 +2,19 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::mpsc::error::TryRecvError;
 use trestle_env::Alarm;
 
 use crate::Outcome;
-use crate::attempt::attempt;
 use crate::checkpoints;
-use crate::live::{ENLISTED_BYTES_MAX, Handed, Live, Stopped};
+use crate::lanes::{Inbox, LaneName, NothingThere};
+use crate::live::{Handed, Live, Stopped};
+use crate::parked::Behind;
 use crate::resolve::{Failed, Resolved};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
 
-/// Bytes of changes in one batch, as with Lambda.
-const BATCH_BYTES_MAX: usize = 6 << 20;
-
-/// Delivers what comes until the route is stopped.
-pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
+/// Delivers what comes until the route is stopped, or nothing more will come.
+pub(crate) async fn run(live: Arc<Live>, inbox: Inbox) {
     let mut lane = DeliveryLane {
         live,
         inbox,
@@ -33,7 +29,7 @@ pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
 
 struct DeliveryLane {
     live: Arc<Live>,
-    inbox: UnboundedReceiver<Handed>,
+    inbox: Inbox,
     /// The first of the next batch, which no longer fitted into the last.
     next: Option<Handed>,
 }
@@ -45,14 +41,14 @@ struct Part {
     attempt: u32,
 }
 
-impl DeliveryLane {
-    fn bytes_max(&self) -> usize {
-        match self.live.door {
-            Door::Target(_) => BATCH_BYTES_MAX,
-            Door::Enlist(_) => ENLISTED_BYTES_MAX,
-        }
+impl Part {
+    /// The lane of a destination, in a route that tells them apart.
+    fn lane(&self) -> Option<LaneName> {
+        self.changes.first().and_then(|handed| handed.lane)
     }
+}
 
+impl DeliveryLane {
     /// The next batch: as many changes as are there, or as come within the batching window.
     async fn collect(&mut self) -> Result<Vec<Handed>, Stopped> {
         let first = match self.next.take() {
@@ -68,18 +64,21 @@ impl DeliveryLane {
         let mut bytes = first.bytes;
         let mut batch = vec![first];
         while batch.len() < self.live.batch_max() {
-            let next = match self.inbox.try_recv() {
+            let next = match self.inbox.try_next() {
                 Ok(next) => next,
-                Err(TryRecvError::Disconnected) => return Err(Stopped),
-                Err(TryRecvError::Empty) if self.live.clock.now() >= deadline => break,
-                Err(TryRecvError::Empty) => tokio::select! {
-                    next = self.inbox.recv() => next.ok_or(Stopped)?,
+                Err(NothingThere::Forever) => return Err(Stopped),
+                Err(NothingThere::Yet) if self.live.clock.now() >= deadline => break,
+                Err(NothingThere::Yet) => tokio::select! {
+                    next = self.inbox.next() => next.ok_or(Stopped)?,
                     _ = alarm.until(deadline) => continue,
                     () = self.live.stopped() => return Err(Stopped),
                 },
             };
             bytes += next.bytes;
-            if bytes > self.bytes_max() {
+            let is_elsewhere = batch
+                .first()
+                .is_some_and(|first| first.destination != next.destination);
+            if is_elsewhere || bytes > self.live.batch_bytes_max() {
                 self.next = Some(next);
                 break;
             }
@@ -96,7 +95,7 @@ impl DeliveryLane {
             tokio::select! {
                 biased;
                 () = self.live.stopped() => return Err(Stopped),
-                first = self.inbox.recv() => return first.ok_or(Stopped),
+                first = self.inbox.next() => return first.ok_or(Stopped),
                 () = self.live.moved.notified(), if stores_places && !has_moved => has_moved = true,
                 () = tokio::time::sleep(checkpoints::PAUSE), if has_moved => {
                     checkpoints::store(&self.live).await;
@@ -120,30 +119,28 @@ impl DeliveryLane {
             }
             let given = part.changes.iter().map(|handed| (&handed.typed, part.attempt));
             let batch = self.live.batch(given);
-            let (outcome, enlisted) = attempt(&self.live.door, &batch).await;
+            let (outcome, enlisted) = self.live.attempt(part.lane(), &batch).await?;
             parts.extend(self.after(part, outcome, enlisted).await?);
         }
         Ok(())
     }
 
-    /// Changes that are too old become dead letters; those of a key with a parked change wait behind it.
+    /// Changes that are too old become dead letters; those of an item or a destination with a parked change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let oldest = live.clock.now().minus(live.route.maximum_record_age);
         let mut resolved = Resolved::default();
         let mut changes = Vec::with_capacity(part.changes.len());
         for handed in part.changes {
-            let failed = |handed, error: &str, attempts| Failed {
-                handed,
-                error: error.to_owned(),
-                attempts,
-            };
-            if live.parked.lock().blocks(handed.key) {
-                let why = "waits behind an earlier change of the same item";
-                resolved.parked.push(failed(handed, why, 0));
+            if let Some(behind) = live.behind(&handed) {
+                resolved.parked.push(Failed::waiting(handed, behind));
             } else if handed.change().at < oldest {
-                let why = self.too_old(part.attempt);
-                resolved.dead.push(failed(handed, &why, part.attempt - 1));
+                resolved.dead.push(Failed {
+                    handed,
+                    error: self.too_old(part.attempt),
+                    attempts: part.attempt - 1,
+                    behind: Behind::Item,
+                });
             } else {
                 changes.push(handed);
             }
@@ -204,6 +201,12 @@ impl DeliveryLane {
                     self.give_back(handed, error.clone(), part.attempt, &mut resolved);
                 }
             }
+            // The lane does not wait for its destination, so that it keeps nothing from the checkpoint.
+            Outcome::Unavailable(error) if part.lane().is_some() => {
+                live.counters.failed(live.clock.now(), &error);
+                let failed = |handed| Failed::unreachable(handed, error.clone());
+                resolved.parked = part.changes.into_iter().map(failed).collect();
+            }
             Outcome::Refused(error) | Outcome::Unavailable(error) => {
                 live.counters.failed(live.clock.now(), &error);
                 if part.attempt <= live.route.maximum_retry_attempts {
@@ -218,6 +221,7 @@ impl DeliveryLane {
                         handed,
                         error: error.clone(),
                         attempts: part.attempt,
+                        behind: Behind::Item,
                     })
                     .collect();
             }
@@ -234,6 +238,7 @@ impl DeliveryLane {
             handed,
             error,
             attempts,
+            behind: Behind::Item,
         };
         if has_attempts {
             resolved.parked.push(failed);

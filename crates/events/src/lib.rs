@@ -4,7 +4,7 @@
 //! which destination, and a [`Router`] carries them there, over any [`Database`](trestle_api::Database).
 //!
 //! A change's way: `reader` reads and types it once and hands it to the routes that take it (`matcher`), each of which has
-//! `lane`s to its target. `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
+//! `lane`s to its target (`lanes` says which change takes which). `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
 //! is refused alone is `parked` and tried again (`retry`); what is given up becomes a `dead_letter`.
 
 mod attempt;
@@ -15,6 +15,7 @@ mod duration;
 mod file;
 mod json;
 mod lane;
+mod lanes;
 mod live;
 mod matcher;
 mod parked;
@@ -39,7 +40,7 @@ pub use file::{CheckDestination, RouteFile, read_routes};
 pub use json::plain_json;
 pub use queue_door::QueueDoor;
 pub use reader::Tail;
-pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
+pub use route::{Backoff, Concurrency, DESTINATIONS, Destination, Route, StartingPosition};
 pub use router::{ApplyError, Router, Setup, WeakRouter};
 pub use status::{LastError, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};

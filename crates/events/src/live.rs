@@ -9,26 +9,32 @@ use tokio::sync::{Notify, mpsc, watch};
 use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
+use crate::attempt::attempt;
+use crate::lanes::{Inbox, LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
-use crate::parked::{KeyName, Parked, key_name};
+use crate::parked::{Behind, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
-use crate::target::Door;
+use crate::target::{Door, Enlistment};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
-use crate::{Batch, Change, Delivery, Route};
+use crate::{Batch, Change, Delivery, Outcome, Route};
 
 /// Changes that may be read ahead for a route, whatever its batch size.
 const AHEAD_MIN: usize = 2_000;
 /// Bytes that may be read ahead for a route.
 const AHEAD_BYTES_MAX: usize = 32 << 20;
+/// Bytes of changes in one batch, as with Lambda.
+const BATCH_BYTES_MAX: usize = 6 << 20;
+/// Changes in all batches together that are under way to the destinations of one route.
+const DESTINATIONS_BATCHES_MAX: usize = 10_000;
 /// Parked changes of a route; with more, it stands still until some are resolved.
 pub(crate) const PARKED_MAX: usize = 100_000;
 /// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
 /// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
 /// times as long.
-pub(crate) const ENLISTED_BYTES_MAX: usize = 500_000;
+const ENLISTED_BYTES_MAX: usize = 500_000;
 
 /// The route is being stopped; a task that gets this ends.
 #[derive(Debug)]
@@ -39,6 +45,10 @@ pub(crate) struct Stopped;
 pub(crate) struct Handed {
     pub(crate) typed: Arc<Typed>,
     pub(crate) key: KeyName,
+    /// Its destination, in a route that tells them apart.
+    pub(crate) destination: Option<LaneName>,
+    /// The lane it goes through: that of its destination, or the one in which an earlier change of its item is.
+    pub(crate) lane: Option<LaneName>,
     pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
     pub(crate) bytes: usize,
@@ -103,7 +113,9 @@ pub(crate) struct Live {
     read_up_to: AtomicU64,
     /// What has been counted in the stream after them, while the route is not at its end.
     unread: Mutex<Option<Unread>>,
-    lanes: Vec<mpsc::UnboundedSender<Handed>>,
+    pub(crate) lanes: Lanes,
+    /// Rung when the route has no room.
+    pub(crate) crowded: Notify,
     stop: watch::Receiver<bool>,
 }
 
@@ -154,18 +166,13 @@ impl Unread {
 }
 
 impl Live {
-    /// A route that can start, and the far ends of its lanes; or what is wrong with it.
-    pub(crate) fn new(parts: Parts) -> Result<(Self, Vec<mpsc::UnboundedReceiver<Handed>>), String> {
+    /// A route that can start, and where its lanes come out; or what is wrong with it.
+    pub(crate) fn new(parts: Parts) -> Result<(Self, mpsc::UnboundedReceiver<Inbox>), String> {
         let Parts { route, door, .. } = parts;
         let matcher = Matcher::new(&route)?;
         let template = route.input.as_deref().map(Template::parse).transpose();
         let template = template.map_err(|error| format!("the input cannot be used: {error}"))?;
-        // What is handed over in a transaction with the checkpoint must be in one lane with it.
-        let lanes = match door {
-            Door::Target(_) => route.parallelization_factor.max(1),
-            Door::Enlist(_) => 1,
-        };
-        let (senders, receivers) = (0..lanes).map(|_| mpsc::unbounded_channel()).unzip();
+        let (lanes, inboxes) = Lanes::new(&route, &door)?;
         let name: Arc<str> = route.name.as_str().into();
         let live = Self {
             checkpoints: CheckpointRows::new(Arc::clone(&parts.rows), &name, route.table.as_str().into()),
@@ -190,23 +197,39 @@ impl Live {
             read: AtomicU64::new(0),
             read_up_to: AtomicU64::new(0),
             unread: Mutex::default(),
-            lanes: senders,
+            lanes,
+            crowded: Notify::new(),
             stop: parts.stop,
             route,
         };
-        Ok((live, receivers))
+        Ok((live, inboxes))
     }
 
     /// The most changes in a batch.
     pub(crate) fn batch_max(&self) -> usize {
-        match self.door {
-            Door::Target(_) => self.route.batch_size.max(1),
-            Door::Enlist(_) => self.route.batch_size.clamp(1, ENLISTED_MAX),
+        let most = match (&self.door, &self.lanes) {
+            (Door::Enlist(_), _) => ENLISTED_MAX,
+            (Door::Target(_), Lanes::Shares(_)) => self.route.batch_size,
+            (Door::Target(_), lanes) => DESTINATIONS_BATCHES_MAX / lanes.most(),
+        };
+        self.route.batch_size.min(most).max(1)
+    }
+
+    /// The most bytes of changes in a batch. All batches to destinations together leave half of the room to the others.
+    pub(crate) fn batch_bytes_max(&self) -> usize {
+        match (&self.door, &self.lanes) {
+            (Door::Enlist(_), _) => ENLISTED_BYTES_MAX,
+            (Door::Target(_), Lanes::Shares(_)) => BATCH_BYTES_MAX,
+            (Door::Target(_), lanes) => (AHEAD_BYTES_MAX / 2 / lanes.most()).min(BATCH_BYTES_MAX),
         }
     }
 
     fn ahead_max(&self) -> usize {
-        (2 * self.batch_max() * self.lanes.len()).max(AHEAD_MIN)
+        let batches = self.batch_max() * self.lanes.most();
+        match &self.lanes {
+            Lanes::Shares(_) => (2 * batches).max(AHEAD_MIN),
+            Lanes::Destinations(_) => batches + AHEAD_MIN,
+        }
     }
 
     /// Whether more may be read for this route.
@@ -228,18 +251,17 @@ impl Live {
             if read.typed.change.at < from || !self.matcher.takes(&read.typed) {
                 continue;
             }
-            let handed = Handed {
+            self.ahead.fetch_add(1, Ordering::AcqRel);
+            self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
+            self.lanes.hand(Handed {
                 ticket: tracker.sent(shard, &read.sequence, read.typed.change.at),
                 typed: Arc::clone(&read.typed),
                 key: read.key,
+                destination: self.lanes.destination(&read.typed, read.key),
+                lane: None,
                 sequence: read.sequence.clone(),
                 bytes: read.bytes,
-            };
-            self.ahead.fetch_add(1, Ordering::AcqRel);
-            self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
-            let lane = (read.key % self.lanes.len() as u64) as usize;
-            // A lane that is gone means that the route is being stopped; the checkpoint does not pass the change.
-            let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
+            });
         }
         if let Some(last) = changes.last() {
             tracker.passed(shard, &last.sequence);
@@ -252,6 +274,34 @@ impl Live {
         }
         drop(tracker);
         self.moved.notify_one();
+        if !self.has_room() {
+            self.crowded.notify_one();
+        }
+    }
+
+    /// What a change has to wait behind before it may be tried.
+    pub(crate) fn behind(&self, handed: &Handed) -> Option<Behind> {
+        // What leaves a lane is parked, or about to be: in this order no change is missed.
+        let leaves = self.lanes.destinations().zip(handed.lane);
+        let leaves = leaves.filter(|(lanes, lane)| lanes.is_leaving(*lane));
+        let parked = self.parked.lock().behind(handed.key, handed.lane);
+        parked.or_else(|| leaves.map(|(_, lane)| Behind::Destination(lane)))
+    }
+
+    /// Hands a batch of a lane over, as soon as few enough are under way.
+    pub(crate) async fn attempt(
+        &self,
+        lane: Option<LaneName>,
+        batch: &Batch,
+    ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
+        let Some(lanes) = self.lanes.destinations() else {
+            return Ok(attempt(&self.door, batch).await);
+        };
+        let _underway = tokio::select! {
+            underway = lanes.begin(lane, || self.clock.now()) => underway,
+            () = self.stopped() => return Err(Stopped),
+        };
+        Ok(attempt(&self.door, batch).await)
     }
 
     /// Changes are done: the checkpoint may pass them, and there is room for others.
@@ -260,6 +310,9 @@ impl Live {
         self.tracker
             .lock()
             .done(changes.clone().map(|handed| &handed.ticket));
+        if let Some(lanes) = self.lanes.destinations() {
+            lanes.done(changes.clone());
+        }
         let (count, bytes) = changes.fold((0, 0), |(count, bytes), handed| (count + 1, bytes + handed.bytes));
         self.ahead.fetch_sub(count, Ordering::AcqRel);
         self.ahead_bytes.fetch_sub(bytes, Ordering::AcqRel);

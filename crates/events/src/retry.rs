@@ -1,8 +1,9 @@
-//! Tries parked changes again when they are due: each alone, the oldest of its key first, several keys at once.
+//! Tries parked changes again when they are due: each alone, the oldest of its item or destination first, several at once.
+//! None waits for the attempt at another.
 
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use trestle_env::{Alarm, Timestamp};
 
 use crate::Outcome;
@@ -17,18 +18,26 @@ use crate::target::Enlistment;
 /// Changes tried at once.
 const TAKEN_MAX: usize = 25;
 
-/// Tries again whatever is due, until the route is stopped.
+/// Tries again whatever is due, until the route is stopped; then what is under way comes to its end.
 pub(crate) async fn run(live: Arc<Live>) {
-    while let Ok(due) = next(&live).await {
-        if retry(&live, due).await.is_err() {
-            return;
-        }
+    let mut attempts = JoinSet::new();
+    let mut is_stopped = false;
+    while !is_stopped || !attempts.is_empty() {
+        let free = TAKEN_MAX - attempts.len();
+        let worked = tokio::select! {
+            due = next(&live, free), if free > 0 && !is_stopped => match due {
+                Ok(due) => begin(&live, due, &mut attempts).await,
+                Err(stopped) => Err(stopped),
+            },
+            Some(done) = attempts.join_next() => resolve(&live, all_done(done, &mut attempts)).await,
+        };
+        is_stopped |= worked.is_err();
     }
 }
 
 /// Waits for changes that are due. A change that could be read again after a crash is not: it has to be passed first,
 /// or it might be delivered after its successors.
-async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
+async fn next(live: &Live, limit: usize) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
     let mut alarm = Alarm::new(Arc::clone(&live.clock));
     loop {
         let rung = live.parked_bell.notified();
@@ -36,7 +45,7 @@ async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
         let deadline = {
             let mut parked = live.parked.lock();
             let oldest = now.minus(live.route.maximum_record_age);
-            let due = parked.take_due(now, TAKEN_MAX, |entry| {
+            let due = parked.take_due(now, limit, |entry| {
                 let is_safe = live.has_passed(&entry.shard, &entry.sequence) || entry.at < oldest;
                 entry.is_stored && is_safe
             });
@@ -69,8 +78,11 @@ enum Fate {
     Dead,
 }
 
-async fn retry(live: &Arc<Live>, due: Vec<(KeyName, KeptId)>) -> Result<(), Stopped> {
-    let mut attempts = JoinSet::new();
+async fn begin(
+    live: &Arc<Live>,
+    due: Vec<(KeyName, KeptId)>,
+    attempts: &mut JoinSet<Tried>,
+) -> Result<(), Stopped> {
     for (key, id) in due {
         let Some(kept) = load(live, key, &id).await? else {
             continue;
@@ -78,12 +90,16 @@ async fn retry(live: &Arc<Live>, due: Vec<(KeyName, KeptId)>) -> Result<(), Stop
         let live = Arc::clone(live);
         attempts.spawn(async move { once_more(&live, key, kept).await });
     }
-    let mut tried = Vec::new();
-    while let Some(done) = attempts.join_next().await {
-        // An attempt that did not come back leaves its change where it is until the next start; none should.
-        tried.extend(done.inspect_err(|error| tracing::error!(%error, "an attempt was lost")));
-    }
-    resolve(live, tried).await
+    Ok(())
+}
+
+/// An attempt that is over, with all others that are.
+fn all_done(first: Result<Tried, JoinError>, attempts: &mut JoinSet<Tried>) -> Vec<Tried> {
+    let others = std::iter::from_fn(|| attempts.try_join_next());
+    // An attempt that did not come back leaves its change where it is until the next start; none should.
+    let lost = |error: &JoinError| tracing::error!(%error, "an attempt was lost");
+    let done = std::iter::once(first).chain(others);
+    done.filter_map(|done| done.inspect_err(lost).ok()).collect()
 }
 
 async fn load(live: &Live, key: KeyName, id: &KeptId) -> Result<Option<Kept>, Stopped> {
@@ -112,6 +128,11 @@ async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
+    if let Outcome::Unavailable(error) = &outcome
+        && kept.is_behind_destination
+    {
+        return postponed(live, key, kept, error.clone());
+    }
     let error = match outcome {
         Outcome::Done => None,
         Outcome::Refused(error) | Outcome::Unavailable(error) => Some(error),
@@ -121,6 +142,9 @@ async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
         let fate = Fate::Taken(enlisted);
         return Tried { key, kept, fate };
     };
+    if std::mem::take(&mut kept.is_behind_destination) {
+        live.parked.lock().single_out(key);
+    }
     let now = live.clock.now();
     live.counters.failed(now, &error);
     kept.attempts += 1;
@@ -132,6 +156,19 @@ async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
     } else {
         Fate::Again
     };
+    Tried { key, kept, fate }
+}
+
+/// A change whose destination cannot be reached. That costs no attempt; the destination is tried again with it, later each
+/// time.
+fn postponed(live: &Live, key: KeyName, mut kept: Kept, error: String) -> Tried {
+    let now = live.clock.now();
+    live.counters.failed(now, &error);
+    let waited = kept.due.since(kept.last);
+    kept.error = error;
+    kept.last = now;
+    kept.due = now.plus(live.route.backoff.longer_than(waited));
+    let fate = Fate::Again;
     Tried { key, kept, fate }
 }
 

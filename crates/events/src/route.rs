@@ -7,10 +7,13 @@ use trestle_env::Timestamp;
 use trestle_pattern::Template;
 
 use crate::ChangeEvent;
+use crate::lanes::Destinations;
 use crate::matcher::Matcher;
 
 /// How long a batch may wait at most.
 const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
+/// Deliveries of a route that may be under way at most.
+const CONCURRENCY_MAX: usize = 1_000;
 
 /// Which changes go where, and how hard to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +40,9 @@ pub struct Route {
     pub maximum_batching_window: Duration,
     /// How many batches may be on their way at once, 1 to 10. Changes of one item are always in order.
     pub parallelization_factor: usize,
+    /// Tells destinations apart, each of which has a lane of its own; without it, [`Route::parallelization_factor`] lanes
+    /// share the items.
+    pub concurrency: Option<Concurrency>,
     /// How often to try again after the first attempt.
     pub maximum_retry_attempts: u32,
     /// A change that is older becomes a dead letter.
@@ -88,6 +94,17 @@ impl Destination {
     }
 }
 
+/// How the destinations of a route are told apart, and how many deliveries may be under way. A destination that is slow or
+/// cannot be reached holds up only its own changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concurrency {
+    /// The most deliveries under way at once, 1 to 1,000.
+    pub most: usize,
+    /// A text in which `<path>` stands for a value of the change: changes of which it makes the same text have the same
+    /// destination. Without it, each item is a destination of its own.
+    pub per: Option<String>,
+}
+
 /// How long to wait between attempts: twice as long each time, from the first to the longest, and a random part less,
 /// so that what failed together is not tried again together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +119,16 @@ impl Backoff {
     /// How long to wait after so many failed attempts: between half of the time and all of it.
     pub(crate) fn after(self, attempts: u32) -> Duration {
         let doublings = attempts.saturating_sub(1).min(31);
-        let whole = self.first.saturating_mul(1 << doublings).min(self.longest);
+        self.up_to(self.first.saturating_mul(1 << doublings))
+    }
+
+    /// How long to wait after a wait that was too short: about twice as long.
+    pub(crate) fn longer_than(self, waited: Duration) -> Duration {
+        self.up_to(waited.saturating_mul(3).max(self.first))
+    }
+
+    fn up_to(self, whole: Duration) -> Duration {
+        let whole = whole.min(self.longest);
         let half = whole / 2;
         let random = trestle_env::ids::random_u64() % 1_000;
         half + (whole - half).mul_f64(random as f64 / 1_000.0)
@@ -136,6 +162,7 @@ impl Route {
             batch_size: 100,
             maximum_batching_window: Duration::ZERO,
             parallelization_factor: 1,
+            concurrency: None,
             maximum_retry_attempts: 10,
             maximum_record_age: Duration::from_secs(24 * 60 * 60),
             bisect_batch_on_error: true,
@@ -173,6 +200,7 @@ pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
             faults.push((name, format!("`{name}` is {value}, but can be {low} to {high}")));
         }
     }
+    faults.extend(concurrency_fault(route).map(|fault| ("concurrency", fault)));
     if route.maximum_batching_window > BATCHING_WINDOW_MAX {
         let name = "maximum_batching_window";
         faults.push((name, format!("`{name}` can be up to 300s")));
@@ -183,6 +211,26 @@ pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
         faults.push(("input", format!("the input cannot be used: {error}")));
     }
     faults
+}
+
+/// What is wrong with how a route tells destinations apart.
+fn concurrency_fault(route: &Route) -> Option<String> {
+    let concurrency = route.concurrency.as_ref()?;
+    if !(1..=CONCURRENCY_MAX).contains(&concurrency.most) {
+        let most = concurrency.most;
+        return Some(format!(
+            "`concurrency` is {most}, but can be 1 to {CONCURRENCY_MAX}"
+        ));
+    }
+    if route.parallelization_factor > 1 {
+        return Some("`concurrency` and `parallelization_factor` exclude each other".to_owned());
+    }
+    if route.target.queue().is_some() {
+        return Some(
+            "a queue of the same database takes one batch at a time, without `concurrency`".to_owned(),
+        );
+    }
+    Destinations::of(route).err()
 }
 
 #[cfg(test)]

@@ -11,13 +11,15 @@ use trestle_api::Error;
 use trestle_env::{Clock, Timestamp};
 
 use super::{ApplyError, ReaderHandle, Setup};
+use crate::lanes::Destinations;
 use crate::live::{Live, Parts};
-use crate::parked::{Entry, Parked, key_name};
+use crate::matcher::Typed;
+use crate::parked::{Behind, Entry, Parked, key_name};
 use crate::reader::{Command, RouteFollower};
 use crate::rows::{Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
-use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lane, retry};
+use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
 
 /// How long a delivery that is under way may take when its route is stopped; then it is given up, and made again later.
 const GRACE: Duration = Duration::from_secs(5);
@@ -132,6 +134,8 @@ pub(super) async fn start(
         Some(checkpoint) => (checkpoint, false),
         None => begin(&checkpoints, &route, setup.clock.now()).await?,
     };
+    let wrong = |fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]);
+    let destinations = Destinations::of(&route).map_err(wrong)?;
     let (stop, stopped) = watch::channel(false);
     let parts = Parts {
         route: route.clone(),
@@ -142,19 +146,17 @@ pub(super) async fn start(
         stop: stopped,
         finished: checkpoint.finished.clone(),
         stored: checkpoints.shards().await?.into_iter().collect(),
-        parked: load_parked(rows, &name).await?,
+        parked: load_parked(rows, &name, destinations.as_ref()).await?,
     };
-    let (live, inboxes) =
-        Live::new(parts).map_err(|fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]))?;
+    let (live, inboxes) = Live::new(parts).map_err(wrong)?;
     let live = Arc::new(live);
     live.counters
         .dead
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);
-    let mut tasks: Vec<JoinHandle<()>> = inboxes
-        .into_iter()
-        .map(|inbox| setup.runtime.spawn(lane::run(Arc::clone(&live), inbox)))
-        .collect();
-    tasks.push(setup.runtime.spawn(retry::run(Arc::clone(&live))));
+    let mut tasks = vec![
+        setup.runtime.spawn(lanes::run(Arc::clone(&live), inboxes)),
+        setup.runtime.spawn(retry::run(Arc::clone(&live))),
+    ];
     // Where checkpoints are part of a transaction, the lane stores them.
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
@@ -185,20 +187,30 @@ async fn begin(
     Ok((checkpoint, is_latest))
 }
 
-async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
+async fn load_parked(
+    rows: &RouterTable,
+    route: &str,
+    destinations: Option<&Destinations>,
+) -> Result<Parked, Error> {
     let mut parked = Parked::default();
     let mut after = None;
     loop {
         let (page, more) = rows.parked_page(route, after).await?;
         for kept in page {
+            let item = key_name(&kept.change);
+            let destinations = destinations.filter(|_| kept.is_behind_destination);
+            let behind = destinations.map_or(Behind::Item, |destinations| {
+                Behind::Destination(destinations.name(&Typed::new(Arc::clone(&kept.change)), item))
+            });
             let entry = Entry {
+                item,
                 shard: kept.shard,
                 sequence: SequenceNumber::new(&kept.change.sequence),
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
             };
-            parked.add(key_name(&kept.change), kept.id, entry);
+            parked.add(kept.id, entry, behind);
         }
         after = more;
         if after.is_none() {
