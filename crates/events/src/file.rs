@@ -287,10 +287,11 @@ impl<'r> Reader<'r, '_> {
         }
         if let Some(("queue" | "handler", value)) = destination.kind() {
             let is_named = value.as_str().is_some_and(|name| !name.is_empty());
-            if !is_named || settings.len() > 1 {
+            let has_timeout = destination.handler().is_some() && destination.timeout().is_some();
+            if !is_named || settings.len() > 1 + usize::from(has_timeout) {
                 self.wrong(
                     field,
-                    "a name and nothing else: `{ queue = \"name\" }` or `{ handler = \"name\" }`",
+                    "a name: `{ queue = \"name\" }`, `{ handler = \"name\" }` or `{ handler = \"name\", timeout = \"30s\" }`",
                 );
                 return None;
             }

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use trestle_env::Timestamp;
 use trestle_pattern::Template;
 
-use crate::ChangeEvent;
 use crate::lanes::Destinations;
 use crate::matcher::Matcher;
+use crate::{ChangeEvent, parse_duration};
 
 /// How long a batch may wait at most.
 const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
@@ -85,6 +85,20 @@ impl Destination {
     #[must_use]
     pub fn queue(&self) -> Option<&str> {
         self.0.get("queue")?.as_str()
+    }
+
+    /// With a time after which a delivery is given up that has not ended.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        let text = format!("{}ms", timeout.as_millis());
+        self.0.insert("timeout".to_owned(), text.into());
+        self
+    }
+
+    /// After which time a delivery is given up, if that is set and can be read.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        parse_duration(self.0.get("timeout")?.as_str()?)
     }
 
     /// The name of the handler, if it is one.

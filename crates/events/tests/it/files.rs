@@ -176,18 +176,22 @@ fn what_is_wrong_with_the_concurrency_is_said() {
 }
 
 #[test]
-fn a_queue_and_a_handler_are_a_name_and_nothing_else() {
+fn a_queue_is_a_name_and_a_handler_may_have_a_timeout() {
+    let target = "{ handler = \"h\", timeout = \"30s\" }";
+    let file = read(&format!("[route.a]\ntable = \"T\"\ntarget = {target}"), &[]);
+    assert_eq!(problems(&file), [""; 0]);
+    assert_eq!(file.routes[0].target.timeout(), Some(Duration::from_secs(30)));
     for target in [
         "{ queue = 7 }",
         "{ handler = \"\" }",
         "{ queue = \"q\", delay = \"5s\" }",
+        "{ queue = \"q\", timeout = \"5s\" }",
+        "{ handler = \"h\", timeout = \"soon\" }",
+        "{ handler = \"h\", timeout = \"5s\", delay = \"5s\" }",
     ] {
         let file = read(&format!("[route.a]\ntable = \"T\"\ntarget = {target}"), &[]);
         assert_eq!(file.problems.len(), 1, "{target}");
-        assert!(
-            file.problems[0].help.contains("a name and nothing else"),
-            "{target}"
-        );
+        assert!(file.problems[0].help.contains("write a name"), "{target}");
     }
 }
 
