@@ -56,6 +56,9 @@ fn text_template(text: &str) -> Result<Template, String> {
     Template::parse(&quoted).map_err(|error| error.to_string())
 }
 
+/// Lanes that have to be worked on, as they are opened.
+pub(crate) type OpenedLanes = mpsc::UnboundedReceiver<(LaneName, Inbox)>;
+
 /// The lanes of a route.
 pub(crate) enum Lanes {
     /// Each has its share of the items.
@@ -70,7 +73,7 @@ pub(crate) struct DestinationLanes {
     most: usize,
     free: Semaphore,
     open: Mutex<Open>,
-    opened: mpsc::UnboundedSender<Inbox>,
+    opened: mpsc::UnboundedSender<(LaneName, Inbox)>,
 }
 
 #[derive(Default)]
@@ -92,7 +95,7 @@ struct OpenLane {
 
 impl Lanes {
     /// The lanes of a route, and where new ones come out that have to be worked on.
-    pub(crate) fn new(route: &Route, door: &Door) -> Result<(Self, mpsc::UnboundedReceiver<Inbox>), String> {
+    pub(crate) fn new(route: &Route, door: &Door) -> Result<(Self, OpenedLanes), String> {
         let (opened, inboxes) = mpsc::unbounded_channel();
         if let Some((destinations, concurrency)) = Destinations::of(route)?.zip(route.concurrency.as_ref()) {
             let most = concurrency.most.max(1);
@@ -111,9 +114,9 @@ impl Lanes {
             Door::Enlist(_) => 1,
         };
         let shares: Vec<Inbox> = (0..count).map(|_| Inbox::default()).collect();
-        for inbox in &shares {
+        for (name, inbox) in (0..).zip(&shares) {
             // The other end is in the hands of the caller.
-            let _ = opened.send(inbox.clone());
+            let _ = opened.send((name, inbox.clone()));
         }
         Ok((Self::Shares(shares), inboxes))
     }
@@ -139,11 +142,25 @@ impl Lanes {
         Some(self.destinations()?.destinations.name(typed, item))
     }
 
+    /// Whether each item is a destination of its own.
+    pub(crate) fn are_items(&self) -> bool {
+        self.destinations()
+            .is_some_and(|lanes| lanes.destinations.0.is_none())
+    }
+
+    /// The lane of a change: that of its item, or of its destination.
+    pub(crate) fn name(&self, typed: &Typed, item: KeyName) -> LaneName {
+        match self {
+            Self::Shares(shares) => share(item, shares.len()),
+            Self::Destinations(lanes) => lanes.destinations.name(typed, item),
+        }
+    }
+
     /// Hands a change to its lane.
     pub(crate) fn hand(&self, handed: Handed) {
         match self {
             Self::Shares(shares) => {
-                let lane = (handed.key % shares.len() as u64) as usize;
+                let lane = share(handed.key, shares.len()) as usize;
                 if let Some(inbox) = shares.get(lane) {
                     inbox.push(handed);
                 }
@@ -151,6 +168,11 @@ impl Lanes {
             Self::Destinations(lanes) => lanes.hand(handed),
         }
     }
+}
+
+/// The lane of an item among lanes that share the items.
+fn share(item: KeyName, lanes: usize) -> LaneName {
+    item % lanes as u64
 }
 
 impl DestinationLanes {
@@ -167,7 +189,7 @@ impl DestinationLanes {
         let lane = open.lanes.entry(name).or_insert_with(|| {
             let inbox = Inbox::default();
             // Without a receiver the route is being stopped; the checkpoint does not pass the change.
-            let _ = self.opened.send(inbox.clone());
+            let _ = self.opened.send((name, inbox.clone()));
             OpenLane {
                 inbox,
                 on_the_way: 0,
@@ -188,7 +210,7 @@ impl DestinationLanes {
     }
 
     /// A delivery of a lane begins as soon as fewer than the most are under way.
-    pub(crate) async fn begin(&self, lane: Option<LaneName>, now: impl Fn() -> Timestamp) -> Underway<'_> {
+    pub(crate) async fn begin(&self, lane: LaneName, now: impl Fn() -> Timestamp) -> Underway<'_> {
         // The semaphore is never closed.
         let permit = self.free.acquire().await.ok();
         self.set_since(lane, Some(now()));
@@ -199,9 +221,9 @@ impl DestinationLanes {
         }
     }
 
-    fn set_since(&self, lane: Option<LaneName>, since: Option<Timestamp>) {
+    fn set_since(&self, lane: LaneName, since: Option<Timestamp>) {
         let mut open = self.open.lock();
-        if let Some(lane) = lane.and_then(|lane| open.lanes.get_mut(&lane)) {
+        if let Some(lane) = open.lanes.get_mut(&lane) {
             lane.since = since;
         }
     }
@@ -229,7 +251,7 @@ impl Open {
 /// A delivery that is under way, until this is dropped.
 pub(crate) struct Underway<'l> {
     lanes: &'l DestinationLanes,
-    lane: Option<LaneName>,
+    lane: LaneName,
     _permit: Option<SemaphorePermit<'l>>,
 }
 
@@ -240,15 +262,15 @@ impl Drop for Underway<'_> {
 }
 
 /// Works on the lanes of a route as they are opened, until the route is stopped.
-pub(crate) async fn run(live: Arc<Live>, mut inboxes: mpsc::UnboundedReceiver<Inbox>) {
+pub(crate) async fn run(live: Arc<Live>, mut opened: OpenedLanes) {
     let mut lanes = JoinSet::new();
     if live.lanes.destinations().is_some() {
         lanes.spawn(crowding::run(Arc::clone(&live)));
     }
     loop {
         tokio::select! {
-            Some(inbox) = inboxes.recv() => {
-                lanes.spawn(lane::run(Arc::clone(&live), inbox));
+            Some((name, inbox)) = opened.recv() => {
+                lanes.spawn(lane::run(Arc::clone(&live), name, inbox));
             }
             Some(ended) = lanes.join_next() => {
                 if let Err(error) = ended {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
 use crate::attempt::attempt;
-use crate::lanes::{Inbox, LaneName, Lanes};
+use crate::health::Health;
+use crate::lanes::{LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
 use crate::parked::{Behind, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
@@ -104,6 +105,7 @@ pub(crate) struct Live {
     /// Rung when the reader may go on: there is room again, or a shard has ended.
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) counters: Counters,
+    pub(crate) health: Health,
     ahead: AtomicUsize,
     ahead_bytes: AtomicUsize,
     reading: AtomicU8,
@@ -130,6 +132,7 @@ pub(crate) struct Parts {
     pub(crate) finished: Option<Arc<str>>,
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
+    pub(crate) lanes: Lanes,
 }
 
 /// How far the reader is with a route.
@@ -166,15 +169,14 @@ impl Unread {
 }
 
 impl Live {
-    /// A route that can start, and where its lanes come out; or what is wrong with it.
-    pub(crate) fn new(parts: Parts) -> Result<(Self, mpsc::UnboundedReceiver<Inbox>), String> {
+    /// A route that can start; or what is wrong with it.
+    pub(crate) fn new(parts: Parts) -> Result<Self, String> {
         let Parts { route, door, .. } = parts;
         let matcher = Matcher::new(&route)?;
         let template = route.input.as_deref().map(Template::parse).transpose();
         let template = template.map_err(|error| format!("the input cannot be used: {error}"))?;
-        let (lanes, inboxes) = Lanes::new(&route, &door)?;
         let name: Arc<str> = route.name.as_str().into();
-        let live = Self {
+        Ok(Self {
             checkpoints: CheckpointRows::new(Arc::clone(&parts.rows), &name, route.table.as_str().into()),
             name,
             door,
@@ -191,18 +193,18 @@ impl Live {
             resolved_bell: Notify::new(),
             reader_bell: parts.reader_bell,
             counters: Counters::default(),
+            health: Health::default(),
             ahead: AtomicUsize::new(0),
             ahead_bytes: AtomicUsize::new(0),
             reading: AtomicU8::new(Reading::Behind as u8),
             read: AtomicU64::new(0),
             read_up_to: AtomicU64::new(0),
             unread: Mutex::default(),
-            lanes,
+            lanes: parts.lanes,
             crowded: Notify::new(),
             stop: parts.stop,
             route,
-        };
-        Ok((live, inboxes))
+        })
     }
 
     /// The most changes in a batch.
@@ -230,6 +232,12 @@ impl Live {
             Lanes::Shares(_) => (2 * batches).max(AHEAD_MIN),
             Lanes::Destinations(_) => batches + AHEAD_MIN,
         }
+    }
+
+    /// Whether a change that happened then is too old to be delivered.
+    pub(crate) fn is_too_old(&self, at: Timestamp) -> bool {
+        let age = self.route.maximum_record_age;
+        age.is_some_and(|age| at < self.clock.now().minus(age))
     }
 
     /// Whether more may be read for this route.
@@ -282,26 +290,36 @@ impl Live {
     /// What a change has to wait behind before it may be tried.
     pub(crate) fn behind(&self, handed: &Handed) -> Option<Behind> {
         // What leaves a lane is parked, or about to be: in this order no change is missed.
-        let leaves = self.lanes.destinations().zip(handed.lane);
-        let leaves = leaves.filter(|(lanes, lane)| lanes.is_leaving(*lane));
+        let waits = self.lanes.destinations().zip(handed.lane);
+        let waits =
+            waits.filter(|(lanes, lane)| lanes.is_leaving(*lane) || self.health.hold(*lane).is_some());
         let parked = self.parked.lock().behind(handed.key, handed.lane);
-        parked.or_else(|| leaves.map(|(_, lane)| Behind::Destination(lane)))
+        parked.or_else(|| waits.map(|(_, lane)| Behind::Destination(lane)))
     }
 
     /// Hands a batch of a lane over, as soon as few enough are under way.
     pub(crate) async fn attempt(
         &self,
-        lane: Option<LaneName>,
+        lane: LaneName,
         batch: &Batch,
     ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
-        let Some(lanes) = self.lanes.destinations() else {
-            return Ok(attempt(&self.door, batch).await);
+        let _underway = match self.lanes.destinations() {
+            None => None,
+            Some(lanes) => tokio::select! {
+                underway = lanes.begin(lane, || self.clock.now()) => Some(underway),
+                () = self.stopped() => return Err(Stopped),
+            },
         };
-        let _underway = tokio::select! {
-            underway = lanes.begin(lane, || self.clock.now()) => underway,
-            () = self.stopped() => return Err(Stopped),
-        };
+        let _attempting = self.health.attempting(self.clock.now());
         Ok(attempt(&self.door, batch).await)
+    }
+
+    /// How often the target has answered, as far as that says something about this lane.
+    pub(crate) fn answers(&self, lane: LaneName) -> u64 {
+        match self.lanes.are_items() {
+            true => self.health.all_answers(),
+            false => self.health.answers(lane),
+        }
     }
 
     /// Changes are done: the checkpoint may pass them, and there is room for others.
@@ -436,14 +454,13 @@ impl Live {
 
     pub(crate) fn status(&self) -> RouteStatus {
         let reading = self.reading();
-        let state = if self.counters.backing_off.load(Ordering::Relaxed) > 0 {
-            RouteState::BackingOff
-        } else {
-            match reading {
-                Reading::NoStream => RouteState::NoStream,
-                Reading::Behind => RouteState::CatchingUp,
-                Reading::AtTheEnd => RouteState::Running,
-            }
+        let on_hold = self.health.status();
+        let state = match reading {
+            _ if on_hold.is_some() => RouteState::OnHold,
+            _ if self.health.is_slow(self.clock.now()) => RouteState::AwaitingAnswer,
+            Reading::NoStream => RouteState::NoStream,
+            Reading::Behind => RouteState::CatchingUp,
+            Reading::AtTheEnd => RouteState::Running,
         };
         let counted = *self.unread.lock();
         let is_counted = counted.is_some_and(|unread| unread.is_complete);
@@ -465,6 +482,7 @@ impl Live {
             retried: self.counters.retried.load(Ordering::Relaxed),
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
+            on_hold,
             last_error: self.counters.last_error(),
         }
     }

@@ -26,6 +26,8 @@ pub(crate) fn key_name(change: &Change) -> KeyName {
 pub(crate) struct Entry {
     /// Its item.
     pub(crate) item: KeyName,
+    /// The lane of its item, or of its destination: while that is on hold, it is tried only as a probe.
+    pub(crate) lane: LaneName,
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: SequenceNumber,
     /// When the change happened.
@@ -33,6 +35,9 @@ pub(crate) struct Entry {
     pub(crate) due: Timestamp,
     /// Whether its row is written.
     pub(crate) is_stored: bool,
+    /// It failed without having been to blame before: so many answers of the target were counted then. An answer to another
+    /// change since then shows that the target works.
+    pub(crate) doubt: Option<u64>,
 }
 
 /// What a parked change waits behind, apart from earlier changes of its item.
@@ -79,13 +84,15 @@ impl Parked {
         match self.items.get(&item) {
             Some((queue, _)) if *queue == item => Some(Behind::Item),
             Some((queue, _)) => Some(Behind::Destination(*queue)),
-            None => lane.filter(|lane| self.has_queue(*lane)).map(Behind::Destination),
+            None => lane
+                .filter(|lane| self.queues.contains_key(lane))
+                .map(Behind::Destination),
         }
     }
 
-    /// Whether changes are parked in a queue.
-    pub(crate) fn has_queue(&self, queue: KeyName) -> bool {
-        self.queues.contains_key(&queue)
+    /// Whether changes of this item have to wait behind a parked one.
+    pub(crate) fn blocks(&self, item: KeyName) -> bool {
+        self.items.contains_key(&item)
     }
 
     /// Adds a change; `false` if it is parked already.
@@ -161,8 +168,8 @@ impl Parked {
         &mut self,
         now: Timestamp,
         limit: usize,
-        is_ready: impl Fn(&Entry) -> bool,
-    ) -> Vec<(KeyName, KeptId)> {
+        mut is_ready: impl FnMut(&Entry) -> bool,
+    ) -> Vec<(LaneName, KeyName, KeptId)> {
         let mut taken = Vec::new();
         for (due, queue) in &self.waiting {
             if *due > now || taken.len() == limit {
@@ -170,7 +177,7 @@ impl Parked {
             }
             let first = self.queues.get(queue).and_then(ParkedQueue::first);
             if let Some((id, entry)) = first.filter(|(_, entry)| is_ready(entry)) {
-                taken.push((*due, *queue, (entry.item, id.clone())));
+                taken.push((*due, *queue, (entry.lane, entry.item, id.clone())));
             }
         }
         for (due, queue, _) in &taken {
@@ -195,6 +202,22 @@ impl Parked {
     pub(crate) fn postpone(&mut self, item: KeyName, id: &KeptId, due: Timestamp) {
         if let Some(entry) = self.entry(item, id) {
             entry.due = due;
+        }
+        if let Some((queue, _)) = self.items.get(&item).copied() {
+            self.wait(queue);
+        }
+    }
+
+    /// The doubt about a change, if there is one.
+    pub(crate) fn doubt(&self, item: KeyName, id: &KeptId) -> Option<u64> {
+        let (queue, _) = self.items.get(&item)?;
+        self.queues.get(queue)?.changes.get(id)?.doubt
+    }
+
+    /// A change that was taken stays due: its target does not answer.
+    pub(crate) fn hold(&mut self, item: KeyName, id: &KeptId, doubt: Option<u64>) {
+        if let Some(entry) = self.entry(item, id) {
+            entry.doubt = doubt;
         }
         if let Some((queue, _)) = self.items.get(&item).copied() {
             self.wait(queue);
@@ -250,6 +273,7 @@ mod tests {
     fn entry(item: KeyName, due: u64) -> Entry {
         Entry {
             item,
+            lane: 0,
             shard: Arc::new(ShardName {
                 stream: "s".into(),
                 shard: "1".into(),
@@ -258,6 +282,7 @@ mod tests {
             at: Timestamp::EPOCH,
             due: Timestamp::from_secs(due),
             is_stored: true,
+            doubt: None,
         }
     }
 
@@ -278,16 +303,16 @@ mod tests {
         );
         assert!(parked.add(id("b1"), entry(8, 20), Behind::Item));
         assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(20)));
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(7, id("a1"))]);
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("a1"))]);
         assert_eq!(parked.take_due(NOW, 9, |_| true), [], "it has been taken");
         parked.postpone(7, &id("a1"), Timestamp::from_secs(12));
         assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(12)));
         let later = Timestamp::from_secs(13);
         assert_eq!(parked.take_due(later, 9, |_| false), [], "it is not ready");
-        assert_eq!(parked.take_due(later, 9, |_| true), [(7, id("a1"))]);
+        assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id("a1"))]);
         parked.remove(7, &id("a1"));
         assert!(parked.behind(7, None).is_some() && parked.count() == 2);
-        assert_eq!(parked.take_due(later, 9, |_| true), [(7, id("a2"))]);
+        assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id("a2"))]);
         parked.remove(7, &id("a2"));
         assert!(parked.behind(7, None).is_none() && parked.behind(8, None).is_some());
     }
@@ -307,9 +332,9 @@ mod tests {
             Some(BEHIND),
             "an item stays behind its earlier changes"
         );
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(7, id("1"))]);
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("1"))]);
         parked.remove(7, &id("1"));
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(8, id("2"))]);
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 8, id("2"))]);
         parked.remove(8, &id("2"));
         assert_eq!((parked.behind(8, Some(LANE)), parked.count()), (None, 0));
     }
@@ -320,11 +345,11 @@ mod tests {
         for (name, item) in [("1", 7), ("2", 8), ("3", 7)] {
             assert!(parked.add(id(name), entry(item, 0), BEHIND));
         }
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(7, id("1"))]);
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("1"))]);
         parked.single_out(7);
         assert_eq!(
             parked.take_due(NOW, 9, |_| true),
-            [(8, id("2"))],
+            [(0, 8, id("2"))],
             "the destination goes on, and the item waits for the attempt"
         );
         parked.postpone(7, &id("1"), Timestamp::from_secs(12));
@@ -335,7 +360,7 @@ mod tests {
         assert_eq!(parked.take_due(NOW, 9, |_| true), [], "the item is not due");
         let later = Timestamp::from_secs(12);
         for name in ["1", "3", "4"] {
-            assert_eq!(parked.take_due(later, 9, |_| true), [(7, id(name))]);
+            assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id(name))]);
             parked.remove(7, &id(name));
         }
         assert_eq!(parked.count(), 0);
@@ -349,6 +374,6 @@ mod tests {
         }
         assert!(parked.add(id("1"), entry(7, 0), Behind::Item));
         let due = parked.take_due(NOW, 9, |_| true);
-        assert_eq!(due, [(7, id("1")), (8, id("2"))]);
+        assert_eq!(due, [(0, 7, id("1")), (0, 8, id("2"))]);
     }
 }

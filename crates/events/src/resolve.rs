@@ -83,11 +83,13 @@ impl Live {
             let handed = &failed.handed;
             let entry = Entry {
                 item: handed.key,
+                lane: self.lanes.name(&handed.typed, handed.key),
                 shard: Arc::clone(&handed.ticket.shard),
                 sequence: handed.sequence.clone(),
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: false,
+                doubt: None,
             };
             // A change that is parked already was read again after a restart: its row knows more.
             if self.parked.lock().add(kept.id.clone(), entry, failed.behind) {
@@ -123,12 +125,10 @@ impl Live {
 
     fn kept(&self, failed: &Failed, now: Timestamp) -> Kept {
         let shard = &failed.handed.ticket.shard;
-        // What waits behind another change of its item has not been tried: it is due as soon as its turn comes. So are
-        // changes of a destination but for the first, which waits until the destination is to be tried again.
-        let wait = match (failed.attempts, failed.behind) {
-            (0, Behind::Item) => Duration::ZERO,
-            (0, Behind::Destination(lane)) if self.parked.lock().has_queue(lane) => Duration::ZERO,
-            (attempts, _) => self.route.backoff.after(attempts.max(1)),
+        // What waits behind another change, or for its destination, was not to blame: it is due as soon as its turn comes.
+        let wait = match failed.attempts {
+            0 => Duration::ZERO,
+            attempts => self.route.backoff.after(attempts),
         };
         Kept {
             id: KeptId::new(shard, &failed.handed.sequence),

@@ -45,11 +45,12 @@ pub struct Route {
     pub concurrency: Option<Concurrency>,
     /// How often to try again after the first attempt.
     pub maximum_retry_attempts: u32,
-    /// A change that is older becomes a dead letter.
-    pub maximum_record_age: Duration,
-    /// Whether a refused batch is cut in halves until what cannot be taken is alone.
+    /// A change that is older becomes a dead letter; without one, no change gets too old.
+    pub maximum_record_age: Option<Duration>,
+    /// Whether a batch that was not taken is cut in halves until what cannot be taken is alone. If not, the batch is tried
+    /// and given up as a whole.
     pub bisect_batch_on_error: bool,
-    /// How long to wait between attempts.
+    /// How long to wait between attempts, and between the probes of a target that does not answer.
     pub backoff: Backoff,
     /// Where a new route begins.
     pub starting_position: StartingPosition,
@@ -133,16 +134,7 @@ impl Backoff {
     /// How long to wait after so many failed attempts: between half of the time and all of it.
     pub(crate) fn after(self, attempts: u32) -> Duration {
         let doublings = attempts.saturating_sub(1).min(31);
-        self.up_to(self.first.saturating_mul(1 << doublings))
-    }
-
-    /// How long to wait after a wait that was too short: about twice as long.
-    pub(crate) fn longer_than(self, waited: Duration) -> Duration {
-        self.up_to(waited.saturating_mul(3).max(self.first))
-    }
-
-    fn up_to(self, whole: Duration) -> Duration {
-        let whole = whole.min(self.longest);
+        let whole = self.first.saturating_mul(1 << doublings).min(self.longest);
         let half = whole / 2;
         let random = trestle_env::ids::random_u64() % 1_000;
         half + (whole - half).mul_f64(random as f64 / 1_000.0)
@@ -178,7 +170,7 @@ impl Route {
             parallelization_factor: 1,
             concurrency: None,
             maximum_retry_attempts: 10,
-            maximum_record_age: Duration::from_secs(24 * 60 * 60),
+            maximum_record_age: None,
             bisect_batch_on_error: true,
             backoff: Backoff {
                 first: Duration::from_millis(200),

@@ -7,7 +7,8 @@ use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{ListRoutes, RouteList, RouteState, RouteStatus};
+use trestle_admin::{ListRoutes, OnHold, RouteList, RouteState, RouteStatus};
+use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.
 #[derive(Debug, Args)]
@@ -67,6 +68,22 @@ pub(super) fn print(list: &RouteList) {
     for text in table::lines(&rows) {
         line(&text);
     }
+    for route in &list.routes {
+        if let Some(hold) = &route.on_hold {
+            line(&on_hold(&route.route, hold));
+        }
+    }
+}
+
+/// Why a route is on hold, since when, and when its target is tried next.
+fn on_hold(route: &str, hold: &OnHold) -> String {
+    let at = |ms| iso_8601_millis(Timestamp::from_millis(ms));
+    format!(
+        "{route} is on hold since {}Z, next probe at {}Z: {}",
+        at(hold.since_ms),
+        at(hold.next_probe_ms),
+        hold.reason.lines().next().unwrap_or_default()
+    )
 }
 
 fn row(route: &RouteStatus) -> [String; 10] {

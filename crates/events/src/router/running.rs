@@ -11,7 +11,7 @@ use trestle_api::Error;
 use trestle_env::{Clock, Timestamp};
 
 use super::{ApplyError, ReaderHandle, Setup};
-use crate::lanes::Destinations;
+use crate::lanes::Lanes;
 use crate::live::{Live, Parts};
 use crate::matcher::Typed;
 use crate::parked::{Behind, Entry, Parked, key_name};
@@ -71,6 +71,7 @@ impl Off {
             retried: 0,
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
+            on_hold: None,
             last_error: None,
         }
     }
@@ -135,7 +136,7 @@ pub(super) async fn start(
         None => begin(&checkpoints, &route, setup.clock.now()).await?,
     };
     let wrong = |fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]);
-    let destinations = Destinations::of(&route).map_err(wrong)?;
+    let (lanes, opened) = Lanes::new(&route, &door).map_err(wrong)?;
     let (stop, stopped) = watch::channel(false);
     let parts = Parts {
         route: route.clone(),
@@ -146,15 +147,15 @@ pub(super) async fn start(
         stop: stopped,
         finished: checkpoint.finished.clone(),
         stored: checkpoints.shards().await?.into_iter().collect(),
-        parked: load_parked(rows, &name, destinations.as_ref()).await?,
+        parked: load_parked(rows, &name, &lanes).await?,
+        lanes,
     };
-    let (live, inboxes) = Live::new(parts).map_err(wrong)?;
-    let live = Arc::new(live);
+    let live = Arc::new(Live::new(parts).map_err(wrong)?);
     live.counters
         .dead
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);
     let mut tasks = vec![
-        setup.runtime.spawn(lanes::run(Arc::clone(&live), inboxes)),
+        setup.runtime.spawn(lanes::run(Arc::clone(&live), opened)),
         setup.runtime.spawn(retry::run(Arc::clone(&live))),
     ];
     // Where checkpoints are part of a transaction, the lane stores them.
@@ -187,28 +188,27 @@ async fn begin(
     Ok((checkpoint, is_latest))
 }
 
-async fn load_parked(
-    rows: &RouterTable,
-    route: &str,
-    destinations: Option<&Destinations>,
-) -> Result<Parked, Error> {
+async fn load_parked(rows: &RouterTable, route: &str, lanes: &Lanes) -> Result<Parked, Error> {
     let mut parked = Parked::default();
     let mut after = None;
     loop {
         let (page, more) = rows.parked_page(route, after).await?;
         for kept in page {
             let item = key_name(&kept.change);
-            let destinations = destinations.filter(|_| kept.is_behind_destination);
-            let behind = destinations.map_or(Behind::Item, |destinations| {
-                Behind::Destination(destinations.name(&Typed::new(Arc::clone(&kept.change)), item))
-            });
+            let lane = lanes.name(&Typed::new(Arc::clone(&kept.change)), item);
+            let behind = match lanes.destinations() {
+                Some(_) if kept.is_behind_destination => Behind::Destination(lane),
+                _ => Behind::Item,
+            };
             let entry = Entry {
                 item,
+                lane,
                 shard: kept.shard,
                 sequence: SequenceNumber::new(&kept.change.sequence),
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
+                doubt: None,
             };
             parked.add(kept.id, entry, behind);
         }

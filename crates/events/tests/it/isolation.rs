@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use trestle_events::{Backoff, Batch, Change, Concurrency, Deliver, Door, Outcome, Route, Target};
+use trestle_events::{Backoff, Batch, Change, Concurrency, Deliver, Delivery, Door, Outcome, Route, Target};
 use trestle_item::{AttributeValue, Item};
 
 use crate::order::moody;
@@ -293,12 +293,81 @@ fn a_refused_change_holds_up_its_item_and_not_the_rest_of_its_destination() {
     life.until_after("the good item", Duration::from_millis(100), || {
         target.versions().get("good").map(Vec::len) == Some(3)
     });
-    assert_eq!(life.status("r").parked, 3, "the bad item waits");
+    life.until("the bad item alone to wait", || life.status("r").parked == 3);
     target.behave(|_| Outcome::Done);
     life.until_after("the bad item", Duration::from_millis(100), || {
         life.status("r").parked == 0
     });
     assert_eq!(target.versions()["bad"], [1, 2, 3]);
+}
+
+/// Fails with batches in which an item's key begins with `bad`, and cannot be reached for the destination `away`.
+fn fail_with_bad(batch: &Batch) -> Outcome {
+    let is_bad = |delivery: &Delivery| pk(&delivery.change).starts_with("bad");
+    match batch.deliveries.iter().any(is_bad) {
+        true => Outcome::Failed("500".into()),
+        false => away(batch),
+    }
+}
+
+#[test]
+fn a_change_that_the_target_fails_with_is_found_among_the_changes_of_its_destination() {
+    for is_down_first in [false, true] {
+        let world = World::new();
+        let target = Recorder::with(move |batch| match is_down_first {
+            true => Outcome::Failed("down".into()),
+            false => fail_with_bad(batch),
+        });
+        let life = world.life(&[("r", target.clone())]);
+        life.apply([impatient(10)]);
+        world.put_to("one", "bad", 1);
+        world.put_to("away", "far", 1);
+        for n in 1..=20 {
+            world.put_to("one", &format!("good-{}", n % 4), n);
+        }
+        if is_down_first {
+            life.until_after("all to be parked", Duration::from_millis(100), || {
+                life.status("r").parked == 22
+            });
+            target.behave(fail_with_bad);
+        }
+        life.until_after("the good items", Duration::from_millis(100), || {
+            target.count() == 20
+        });
+        life.until_after("the bad one to be given up", Duration::from_millis(100), || {
+            let status = life.status("r");
+            (status.dead, status.parked) == (1, 1)
+        });
+        for versions in target.versions().values() {
+            assert!(versions.is_sorted(), "{versions:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_that_the_target_fails_with_is_found_where_items_are_the_destinations() {
+    let world = World::new();
+    let target = Recorder::with(fail_with_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        concurrency: Some(Concurrency { most: 10, per: None }),
+        ..impatient(10)
+    }]);
+    world.put_to("one", "bad", 1);
+    life.until_after("some probes", Duration::from_millis(100), || {
+        target.batches().len() > 5
+    });
+    assert_eq!(life.status("r").dead, 0, "the target may be down");
+    let mut n = 0;
+    life.until_after("the bad one to be given up", Duration::from_millis(100), || {
+        n += 1;
+        world.put_to("one", "good", n);
+        life.status("r").dead == 1
+    });
+    life.until("the route to run", || {
+        let status = life.status("r");
+        (status.parked, status.on_hold) == (0, None)
+    });
 }
 
 #[test]
@@ -324,7 +393,11 @@ fn under_random_failures_and_crashes_each_item_is_in_order_whatever_its_destinat
     for seed in 200..=212 {
         let mut random = fastrand::Rng::with_seed(seed);
         let world = World::new();
-        let target = Recorder::with(moody(seed));
+        let (mood, broken) = (moody(seed), Mutex::new(fastrand::Rng::with_seed(seed)));
+        let target = Recorder::with(move |batch| match broken.lock().u8(..8) {
+            0 => Outcome::Failed("broken".into()),
+            _ => mood(batch),
+        });
         let per = [Some("<new.to>"), Some("<old.to>"), None][random.usize(..3)];
         let patient = || Route {
             concurrency: Some(Concurrency {

@@ -238,7 +238,6 @@ fn a_stream_that_is_gone_before_it_was_finished_does_not_stop_the_next() {
     let life = world.life(&[("r", target.clone())]);
     life.apply([Route {
         maximum_retry_attempts: 10_000,
-        maximum_record_age: Duration::from_secs(48 * 3600),
         ..route("r")
     }]);
     world.put("a", 1);

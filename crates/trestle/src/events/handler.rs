@@ -24,8 +24,8 @@ pub(super) struct Handler<E, F> {
 #[derive(Clone, Copy)]
 struct Patience {
     timeout: Option<Duration>,
-    /// Whether the route tells destinations apart. Then the change's destination does not answer; else it is the change.
-    blames_destination: bool,
+    /// Whether the route tells destinations apart: then it finds out whether the change or its destination is to blame.
+    has_destinations: bool,
 }
 
 /// Why a change was not taken.
@@ -41,7 +41,7 @@ impl<E, F> Handler<E, F> {
             typer: Arc::clone(typer),
             patience: Patience {
                 timeout: route.target.timeout(),
-                blames_destination: route.concurrency.is_some(),
+                has_destinations: route.concurrency.is_some(),
             },
             entity: PhantomData,
         }
@@ -82,7 +82,7 @@ impl<E, F> Handler<E, F> {
 impl Patience {
     fn over(self, limit: Duration) -> Failure {
         let message = format!("the handler did not end within {limit:?}");
-        match self.blames_destination {
+        match self.has_destinations {
             true => Failure::TimedOut(message),
             false => Failure::Failed(message),
         }
@@ -116,7 +116,7 @@ where
                         failed.push((delivery.id.clone(), reason));
                     }
                     // The whole batch comes again: changes may come more than once after a timeout.
-                    Err(Failure::TimedOut(reason)) => return Outcome::Unavailable(reason),
+                    Err(Failure::TimedOut(reason)) => return Outcome::Failed(reason),
                 }
             }
             if failed.is_empty() {
