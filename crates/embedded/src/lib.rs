@@ -31,6 +31,7 @@ mod open;
 mod opened;
 mod options;
 mod own_tables;
+mod route_holds;
 mod routes;
 
 pub use directory::{

@@ -12,6 +12,8 @@ use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
 use crate::commit::{Committer, Work};
 use crate::completion::Completion;
 use crate::conflicts::Hold;
+use crate::holds::HoldSource;
+use crate::horizon::Horizon;
 use crate::janitor::{Janitor, Upkeep};
 use crate::options::Options;
 use crate::shared::Shared;
@@ -135,7 +137,19 @@ impl Engine {
 
     /// Starts a request. Reads are answered at once, writes when they are durable.
     pub fn start(&self, request: Request) -> Completion {
-        crate::ops::run(self, request)
+        crate::ops::run(self, request, Horizon::Retention)
+    }
+
+    /// As [`Engine::start`], for the routes of this database: change records that are older than the retention are read, too,
+    /// as long as they are there.
+    pub fn start_for_routes(&self, request: Request) -> Completion {
+        crate::ops::run(self, request, Horizon::Held)
+    }
+
+    /// Asks this before change records are trimmed. It belongs before [`Engine::start_janitor`], and counts once.
+    pub fn hold_changes(&self, source: Arc<dyn HoldSource>) {
+        let is_first = self.shared().hold_source.set(source).is_ok();
+        debug_assert!(is_first, "what holds changes is known from the beginning");
     }
 
     /// Runs one operation and waits for it.

@@ -41,6 +41,7 @@ pub use queue_door::QueueDoor;
 pub use reader::Tail;
 pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
 pub use router::{ApplyError, Router, Setup, WeakRouter};
+pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};
 pub use typer::{ModelTyper, Typer};

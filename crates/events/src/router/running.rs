@@ -76,6 +76,7 @@ impl Off {
 
 impl Running {
     pub(super) async fn disabled(rows: &RouterTable, route: Route) -> Result<Self, Error> {
+        rows.switch_off_route(&route.name).await?;
         let off = Off {
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
