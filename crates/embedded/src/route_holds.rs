@@ -24,6 +24,7 @@ fn hold(position: RoutePosition) -> StreamHold {
         ((passed.stream, passed.shard), needed)
     };
     StreamHold {
+        route: position.route,
         table: position.table,
         from: position.from,
         finished: position.finished,

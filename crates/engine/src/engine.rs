@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
-use trestle_env::{Clock, Signal, SystemClock};
+use trestle_env::{Clock, Signal, SystemClock, Timestamp};
 use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
 
 use crate::commit::{Committer, Work};
 use crate::completion::Completion;
 use crate::conflicts::Hold;
+use crate::held_changes::HeldChanges;
 use crate::holds::HoldSource;
 use crate::horizon::Horizon;
 use crate::janitor::{Janitor, Upkeep};
@@ -144,6 +145,17 @@ impl Engine {
     /// as long as they are there.
     pub fn start_for_routes(&self, request: Request) -> Completion {
         crate::ops::run(self, request, Horizon::Held)
+    }
+
+    /// How much is kept beyond the retention because routes need it, as of the janitor's last look.
+    pub fn held_changes(&self) -> Arc<HeldChanges> {
+        self.shared().held.read()
+    }
+
+    /// Change records before this time take more space than [`Options::held_changes_bytes_max`] allows: routes must give them up.
+    /// They are trimmed when the stored positions of all routes have passed them.
+    pub fn changes_given_up_before(&self) -> Timestamp {
+        self.shared().held.given_up_before()
     }
 
     /// Asks this before change records are trimmed. It belongs before [`Engine::start_janitor`], and counts once.

@@ -21,6 +21,8 @@ pub trait HoldSource: Send + Sync {
 /// What one route still needs of the streams of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamHold {
+    /// The route's name.
+    pub route: String,
     /// The table's name; earlier tables of this name count.
     pub table: String,
     /// Records before this time are not needed.
@@ -55,6 +57,11 @@ impl HeldShard {
         };
         let needed = |hold: &StreamHold| Some((hold.after(stream, shard)?, hold.from));
         Self(holds.iter().filter(is_of_stream).filter_map(needed).collect())
+    }
+
+    /// Whether no route needs anything of the shard.
+    pub(crate) fn is_free(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether a record is needed.

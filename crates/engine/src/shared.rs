@@ -11,6 +11,7 @@ use trestle_store::{Direction, Snapshot, Space, Store};
 
 use crate::catalog::{Catalog, Table};
 use crate::conflicts::Conflicts;
+use crate::held_changes::HeldRegister;
 use crate::holds::{HoldSource, StreamHold};
 use crate::layout::TableId;
 use crate::options::Options;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) counters_at_start: meta::Counters,
     /// Knows which records are needed beyond the retention.
     pub(crate) hold_source: OnceLock<Arc<dyn HoldSource>>,
+    /// How much is held beyond the retention.
+    pub(crate) held: HeldRegister,
 }
 
 impl Shared {
@@ -58,6 +61,7 @@ impl Shared {
             changes: Arc::default(),
             counters_at_start: counters,
             hold_source: OnceLock::new(),
+            held: HeldRegister::default(),
         })
     }
 }

@@ -17,6 +17,10 @@ use crate::target::{Door, Enlistment};
 /// Bytes of changes in one batch, as with Lambda.
 const BATCH_BYTES_MAX: usize = 6 << 20;
 
+/// Why the oldest changes are given up while the database keeps too much for its routes.
+const NO_ROOM: &str =
+    "the changes that routes have not delivered took more space than held_changes_gb allows";
+
 /// Delivers what comes until the route is stopped.
 pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
     let mut lane = DeliveryLane {
@@ -126,7 +130,7 @@ impl DeliveryLane {
         Ok(())
     }
 
-    /// Changes that are too old become dead letters; those of a key with a parked change wait behind it.
+    /// Changes that are too old, or for which there is no room any more, become dead letters; those of a key with a parked change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let oldest = live.clock.now().minus(live.route.maximum_record_age);
@@ -141,6 +145,8 @@ impl DeliveryLane {
             if live.parked.lock().blocks(handed.key) {
                 let why = "waits behind an earlier change of the same item";
                 resolved.parked.push(failed(handed, why, 0));
+            } else if live.is_given_up(handed.change().at) {
+                resolved.dead.push(failed(handed, NO_ROOM, part.attempt - 1));
             } else if handed.change().at < oldest {
                 let why = self.too_old(part.attempt);
                 resolved.dead.push(failed(handed, &why, part.attempt - 1));

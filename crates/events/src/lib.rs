@@ -40,7 +40,7 @@ pub use json::plain_json;
 pub use queue_door::QueueDoor;
 pub use reader::Tail;
 pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
-pub use router::{ApplyError, Router, Setup, WeakRouter};
+pub use router::{ApplyError, HeldSpace, Router, Setup, WeakRouter};
 pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};

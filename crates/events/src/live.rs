@@ -16,7 +16,7 @@ use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
 use crate::target::Door;
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
-use crate::{Batch, Change, Delivery, Route};
+use crate::{Batch, Change, Delivery, HeldSpace, Route};
 
 /// Changes that may be read ahead for a route, whatever its batch size.
 const AHEAD_MIN: usize = 2_000;
@@ -105,6 +105,7 @@ pub(crate) struct Live {
     unread: Mutex<Option<Unread>>,
     lanes: Vec<mpsc::UnboundedSender<Handed>>,
     stop: watch::Receiver<bool>,
+    held: Option<Arc<dyn HeldSpace>>,
 }
 
 /// What a route is made of.
@@ -118,6 +119,7 @@ pub(crate) struct Parts {
     pub(crate) finished: Option<Arc<str>>,
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
 }
 
 /// How far the reader is with a route.
@@ -192,6 +194,7 @@ impl Live {
             unread: Mutex::default(),
             lanes: senders,
             stop: parts.stop,
+            held: parts.held,
             route,
         };
         Ok((live, receivers))
@@ -332,6 +335,15 @@ impl Live {
         }
     }
 
+    /// Whether the database has no room to keep a change of this time any longer.
+    pub(crate) fn is_given_up(&self, at: Timestamp) -> bool {
+        self.held.as_ref().is_some_and(|held| at < held.given_up_before())
+    }
+
+    fn held(&self, read: impl FnOnce(&dyn HeldSpace) -> u64) -> u64 {
+        self.held.as_deref().map_or(0, read)
+    }
+
     /// Waits until a time, or until the route is stopped.
     pub(crate) async fn wait_until(&self, time: Timestamp) -> Result<(), Stopped> {
         let mut alarm = Alarm::new(Arc::clone(&self.clock));
@@ -412,6 +424,8 @@ impl Live {
             retried: self.counters.retried.load(Ordering::Relaxed),
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
+            held_bytes: self.held(|held| held.held_bytes(&self.route.table)),
+            held_bytes_max: self.held(|held| held.held_bytes_max()),
             last_error: self.counters.last_error(),
         }
     }

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use trestle_api::{Database, Error};
-use trestle_env::{Clock, Signal};
+use trestle_env::{Clock, Signal, Timestamp};
 
 use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
@@ -41,6 +41,20 @@ pub struct Setup {
     pub poll: Duration,
     /// Where the router's tasks run.
     pub runtime: Handle,
+    /// What the database says of the changes that it keeps for routes; `None` if it keeps none beyond the stream's retention.
+    pub held: Option<Arc<dyn HeldSpace>>,
+}
+
+/// What a database says of the changes that it keeps for routes beyond the retention of its streams.
+pub trait HeldSpace: Send + Sync {
+    /// The bytes that are kept of the changes of a table.
+    fn held_bytes(&self, table: &str) -> u64;
+
+    /// The most bytes that are kept, of all tables together.
+    fn held_bytes_max(&self) -> u64;
+
+    /// Changes before this time take more space than is allowed: they become dead letters.
+    fn given_up_before(&self) -> Timestamp;
 }
 
 /// Why routes could not be applied.

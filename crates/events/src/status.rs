@@ -32,6 +32,11 @@ pub struct RouteStatus {
     pub parked: u64,
     /// Dead letters.
     pub dead: u64,
+    /// Bytes of changes of the route's table that are older than the stream's retention and kept because some route has not
+    /// delivered them.
+    pub held_bytes: u64,
+    /// The most bytes that are kept so, of all tables together; 0 if nothing is.
+    pub held_bytes_max: u64,
     /// What went wrong last.
     pub last_error: Option<LastError>,
 }

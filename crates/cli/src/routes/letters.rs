@@ -126,6 +126,7 @@ fn router(flags: &LettersFlags, runtime: &Runtime) -> Result<Router, Failure> {
         doors,
         poll,
         runtime,
+        held: None,
     }))
 }
 

@@ -6,6 +6,7 @@ use crate::exit::Failure;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use trestle_admin::{ListRoutes, RouteList, RouteState, RouteStatus};
 
@@ -67,6 +68,26 @@ pub(super) fn print(list: &RouteList) {
     for text in table::lines(&rows) {
         line(&text);
     }
+    held(&list.routes).iter().for_each(|text| line(text));
+}
+
+/// What is kept for routes beyond the retention of the streams, by table.
+fn held(routes: &[RouteStatus]) -> Vec<String> {
+    let by_table: BTreeMap<&str, &RouteStatus> = routes.iter().map(|route| (&*route.table, route)).collect();
+    let said = |route: &&RouteStatus| {
+        format!(
+            "{}: {} of changes older than the stream's retention are kept for routes, of {} at most",
+            route.table,
+            bytes(route.held_bytes),
+            bytes(route.held_bytes_max),
+        )
+    };
+    let is_held = |route: &&RouteStatus| route.held_bytes > 0;
+    by_table
+        .into_values()
+        .filter(is_held)
+        .map(|route| said(&route))
+        .collect()
 }
 
 fn row(route: &RouteStatus) -> [String; 10] {
@@ -93,6 +114,16 @@ fn behind(route: &RouteStatus) -> [String; 2] {
     }
     let more = if route.lag_at_least { "+" } else { "" };
     [format!("{}{more}", route.lag_records), time(route.lag_ms)]
+}
+
+/// Bytes in their largest unit.
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
 }
 
 /// A time in its largest unit.

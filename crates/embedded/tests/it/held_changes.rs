@@ -412,3 +412,73 @@ fn the_changes_of_a_deleted_table_are_kept_until_its_routes_have_read_them() {
         process.db.run(delete).unwrap();
     });
 }
+
+#[test]
+fn what_is_held_is_counted_and_beyond_the_bound_the_oldest_become_dead_letters() {
+    let engine = EngineOptions {
+        held_changes_bytes_max: 4_000,
+        ..EngineOptions::default()
+    };
+    let absence = Absence::with(Arc::new(MemoryStore::new()), engine);
+    let mut process = absence.open();
+    process.table("T");
+    let target = Taker::away(true);
+    process.apply(ROUTE, &target);
+    let letters = |process: &Process| {
+        let router = process.router.as_ref().unwrap();
+        let page = process
+            .runtime
+            .block_on(router.dead_letters(Some("all"), None, 1_000));
+        page.unwrap().letters
+    };
+    for n in 1..=20 {
+        process.put("T", "a", n);
+        absence.clock.advance(Duration::from_secs(1));
+    }
+    let held_bytes = || process.db.held_changes().bytes();
+    assert_eq!(held_bytes(), 0, "nothing is older than the retention");
+    absence.clock.advance(2 * DAY);
+    absence.until("what is held to be counted", || held_bytes() > 1_000);
+    let counted = held_bytes();
+    assert!(counted < 4_000, "{counted}");
+    assert_eq!(process.router.as_ref().unwrap().status()[0].held_bytes, counted);
+    assert_eq!(letters(&process).len(), 0);
+    process.stop();
+
+    // After a start, the same is counted again.
+    let mut process = absence.open();
+    absence.until("what is held to be counted", || {
+        process.db.held_changes().bytes() == counted
+    });
+    process.apply(ROUTE, &target);
+    for n in 21..=100 {
+        process.put("T", "a", n);
+        absence.clock.advance(Duration::from_secs(1));
+    }
+    absence.clock.advance(2 * DAY);
+    let mut given_up = 0;
+    absence.until("the space to be within its bound", || {
+        absence.clock.advance(Duration::from_secs(60));
+        given_up = letters(&process).len();
+        given_up > 0 && process.db.held_changes().bytes() <= 4_000 && absence.records() + given_up == 100
+    });
+    assert!(given_up < 100, "only the oldest");
+    let letters = letters(&process);
+    for (n, letter) in (1..).zip(&letters) {
+        let image = letter.change.new.as_ref().unwrap();
+        let number = image
+            .get("n")
+            .and_then(AttributeValue::as_n)
+            .and_then(Number::to_i64);
+        assert_eq!(number, Some(n), "the oldest, whole");
+        assert!(letter.error.contains("held_changes_gb"), "{}", letter.error);
+    }
+    *target.is_away.lock() = false;
+    let first = i64::try_from(given_up).unwrap() + 1;
+    absence.until("the others to arrive", || {
+        absence.clock.advance(Duration::from_secs(60));
+        target.count() == 100 - given_up
+    });
+    assert_eq!(target.taken.lock()["a"], (first..=100).collect::<Vec<i64>>());
+    process.stop();
+}

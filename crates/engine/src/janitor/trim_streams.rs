@@ -8,9 +8,11 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_store::{Direction, Snapshot, Space};
 
+use super::held_count::{self, HeldFront};
 use super::{Progress, Worker};
 use crate::catalog::Stream;
 use crate::change_log;
+use crate::held_changes::HeldCount;
 use crate::holds::{HeldShard, StreamHold};
 use crate::horizon::Horizon;
 use crate::layout::{self, StreamId};
@@ -34,11 +36,26 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     for stream in catalog.streams.values() {
         look.at(stream, &mut trimmed)?;
     }
-    if trimmed.keys.is_empty() && trimmed.over.is_empty() {
-        return Ok(Progress::None);
+    let (fronts, gone) = (
+        std::mem::take(&mut trimmed.held),
+        std::mem::take(&mut trimmed.gone),
+    );
+    let mut progress = Progress::None;
+    if !trimmed.keys.is_empty() || !trimmed.over.is_empty() {
+        worker.commit(false, move |transaction| trimmed.remove(transaction))?;
+        progress = Progress::Some;
     }
-    worker.commit(false, move |transaction| trimmed.remove(transaction))?;
-    Ok(Progress::Some)
+    for (shard, gone) in gone {
+        if let Some(count) = worker.held.borrow_mut().get_mut(&shard) {
+            count.take_off(gone);
+        }
+    }
+    let counted = held_count::run(worker, &catalog, &look, &fronts)?;
+    Ok(if counted == Progress::Some {
+        counted
+    } else {
+        progress
+    })
 }
 
 /// What can be removed.
@@ -49,6 +66,10 @@ struct Trimmed {
     last: BTreeMap<(StreamId, u16), u64>,
     /// Streams without records that were closed before the retention.
     over: Vec<StreamId>,
+    /// What had been counted as held of the records that are removed.
+    gone: BTreeMap<(StreamId, u16), HeldCount>,
+    /// The oldest record of each shard that is held.
+    held: Vec<HeldFront>,
 }
 
 impl Trimmed {
@@ -74,10 +95,11 @@ impl Trimmed {
 }
 
 /// One look at what is stored.
-struct Look<'w> {
+pub(super) struct Look<'w> {
     worker: &'w Worker,
-    cutoff: Timestamp,
-    snapshot: Box<dyn Snapshot>,
+    /// Records before this time are older than the retention.
+    pub(super) cutoff: Timestamp,
+    pub(super) snapshot: Box<dyn Snapshot>,
     /// Read when the first old record is met.
     holds: OnceCell<Vec<StreamHold>>,
 }
@@ -88,16 +110,26 @@ impl Look<'_> {
         for shard in 0..stream.shard_count() {
             is_empty &= self.at_shard(stream, shard, trimmed)?;
         }
-        if is_empty && !stream.is_shown_since(self.cutoff) {
+        if is_empty && !stream.is_shown_since(self.cutoff) && self.is_free(stream)? {
             trimmed.over.push(stream.id);
         }
         Ok(())
+    }
+
+    /// Whether every route is through with a stream. A route that is not reads to its end, and knows then that it has missed
+    /// nothing.
+    fn is_free(&self, stream: &Stream) -> Result<bool, Error> {
+        let holds = self.holds()?;
+        let is_free = |shard| HeldShard::of(holds, stream, shard).is_free();
+        Ok((0..stream.shard_count()).all(is_free))
     }
 
     /// Finds the records at the beginning of a shard that can be removed; says whether the shard has no records.
     fn at_shard(&self, stream: &Stream, shard: u16, trimmed: &mut Trimmed) -> Result<bool, Error> {
         let prefix = [&stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
         let rows = Range::prefix(prefix).rows(&*self.snapshot, Space::Changes, Direction::Forward);
+        let counted = self.worker.held.borrow().get(&(stream.id, shard)).copied();
+        let counted = counted.unwrap_or_default();
         let mut held = None;
         let mut is_empty = true;
         for row in rows.take(RECORDS_PER_COMMIT) {
@@ -114,13 +146,29 @@ impl Look<'_> {
                     None => held.insert(HeldShard::of(self.holds()?, stream, shard)),
                 };
                 if held.needs(sequence, time) {
+                    trimmed.held.push(HeldFront {
+                        stream: stream.id,
+                        shard,
+                        sequence,
+                        time,
+                    });
                     break;
+                }
+                if sequence < counted.next {
+                    let gone = trimmed.gone.entry((stream.id, shard)).or_default();
+                    gone.records += 1;
+                    gone.bytes += (key.len() + value.len()) as u64;
                 }
                 trimmed.last.insert((stream.id, shard), sequence);
             }
             trimmed.keys.push(key.to_vec());
         }
         Ok(is_empty)
+    }
+
+    /// What is held, if it was asked for.
+    pub(super) fn known_holds(&self) -> &[StreamHold] {
+        self.holds.get().map_or(&[], Vec::as_slice)
     }
 
     fn holds(&self) -> Result<&[StreamHold], Error> {

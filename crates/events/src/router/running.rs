@@ -69,6 +69,8 @@ impl Off {
             retried: 0,
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
+            held_bytes: 0,
+            held_bytes_max: 0,
             last_error: None,
         }
     }
@@ -144,6 +146,7 @@ pub(super) async fn start(
         finished: checkpoint.finished.clone(),
         stored: checkpoints.shards().await?.into_iter().collect(),
         parked: load_parked(rows, &name).await?,
+        held: setup.held.clone(),
     };
     let (live, inboxes) =
         Live::new(parts).map_err(|fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]))?;
