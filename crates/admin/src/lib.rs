@@ -34,4 +34,4 @@ pub use routes::{
     ListRoutes, ReadDeadLetter, ReadRoutes, ReplayDeadLetters, RouteFileText, RouteList,
 };
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
-pub use trestle_events::{Replayed, RouteState, RouteStatus, Selection};
+pub use trestle_events::{Gap, Replayed, RouteState, RouteStatus, Selection};

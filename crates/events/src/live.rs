@@ -9,6 +9,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
+use crate::gap::Gaps;
 use crate::matcher::{Matcher, Typed};
 use crate::parked::{KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
@@ -106,6 +107,8 @@ pub(crate) struct Live {
     lanes: Vec<mpsc::UnboundedSender<Handed>>,
     stop: watch::Receiver<bool>,
     held: Option<Arc<dyn HeldSpace>>,
+    /// What the route may have missed.
+    pub(crate) gaps: Gaps,
 }
 
 /// What a route is made of.
@@ -120,6 +123,7 @@ pub(crate) struct Parts {
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) gaps: Gaps,
 }
 
 /// How far the reader is with a route.
@@ -195,6 +199,7 @@ impl Live {
             lanes: senders,
             stop: parts.stop,
             held: parts.held,
+            gaps: parts.gaps,
             route,
         };
         Ok((live, receivers))
@@ -305,6 +310,15 @@ impl Live {
     /// The route begins or goes on with a shard.
     pub(crate) fn open(&self, shard: &Arc<ShardName>) -> ShardCheckpoint {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
+    }
+
+    /// The shards that the route has begun and not finished, and how far it has come in them.
+    pub(crate) fn unfinished(&self) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
+        let stored = self.stored.lock();
+        let is_open = |(_, checkpoint): &(&Arc<ShardName>, &ShardCheckpoint)| !checkpoint.ended;
+        let open = stored.iter().filter(is_open);
+        open.map(|(shard, checkpoint)| (Arc::clone(shard), checkpoint.clone()))
+            .collect()
     }
 
     /// The route is through with all streams up to this one.
@@ -424,6 +438,7 @@ impl Live {
             retried: self.counters.retried.load(Ordering::Relaxed),
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
+            gaps: self.gaps.all(),
             held_bytes: self.held(|held| held.held_bytes(&self.route.table)),
             held_bytes_max: self.held(|held| held.held_bytes_max()),
             last_error: self.counters.last_error(),

@@ -17,7 +17,7 @@ use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
 use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
-use crate::rows::RouterTable;
+use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
 use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteStatus, Selection, Typer};
 use running::{Running, Work};
@@ -296,6 +296,19 @@ impl Router {
             Work::Off(off) => off.status(route),
         };
         view.values().map(status).collect()
+    }
+
+    /// Forgets what a route may have missed: it was dealt with, by a backfill or otherwise.
+    pub async fn close_gaps(&self, route: &str) -> Result<(), Error> {
+        let view = self.inner.view.read().get(route).cloned();
+        let Some((known, work)) = view else {
+            return self.check_known(route).await;
+        };
+        CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into())
+            .forget_gaps()
+            .await?;
+        work.gaps().clear();
+        Ok(())
     }
 
     /// A page of dead letters, of one route or of all, after the one with the id `after`.

@@ -6,6 +6,7 @@
 //! | `routes` | `NAME` | that there is such a route, its table, and whether it is on: then what it has not passed is kept |
 //! | `route#NAME` | `state#TABLE` | where the route began, and which streams it has finished |
 //! | `route#NAME` | `at#TABLE#STREAM#SHARD` | how far it has come in a shard |
+//! | `route#NAME` | `gap#TABLE#STREAM#SHARD` | records that it may have missed |
 //! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again |
 //! | `dead` | `NAME#STREAM#SEQUENCE` | a dead letter |
 //! | `part#NAME#STREAM#SEQUENCE` | number | a part of a record that is too large for one row |

@@ -6,6 +6,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use trestle_env::Timestamp;
 
+use crate::Gap;
+
 /// How a route is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteStatus {
@@ -32,6 +34,8 @@ pub struct RouteStatus {
     pub parked: u64,
     /// Dead letters.
     pub dead: u64,
+    /// What the route may have missed, because the stream trimmed it before it was read.
+    pub gaps: Vec<Gap>,
     /// Bytes of changes of the route's table that are older than the stream's retention and kept because some route has not
     /// delivered them.
     pub held_bytes: u64,

@@ -8,7 +8,7 @@ use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{ListRoutes, RouteList, RouteState, RouteStatus};
+use trestle_admin::{Gap, ListRoutes, RouteList, RouteState, RouteStatus};
 
 /// Flags of `trestle routes status`.
 #[derive(Debug, Args)]
@@ -69,6 +69,25 @@ pub(super) fn print(list: &RouteList) {
         line(&text);
     }
     held(&list.routes).iter().for_each(|text| line(text));
+    list.routes.iter().flat_map(gaps).for_each(|text| line(&text));
+}
+
+/// What a route may have missed, and what to do.
+fn gaps(route: &RouteStatus) -> Vec<String> {
+    let number = |sequence: &Option<String>| sequence.as_deref().unwrap_or("?").to_owned();
+    let said = |gap: &Gap| {
+        format!(
+            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; run `trestle routes backfill {}`",
+            route.route,
+            route.table,
+            gap.shard,
+            gap.stream,
+            number(&gap.after),
+            number(&gap.before),
+            route.route,
+        )
+    };
+    route.gaps.iter().map(said).collect()
 }
 
 /// What is kept for routes beyond the retention of the streams, by table.

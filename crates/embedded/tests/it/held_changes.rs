@@ -367,6 +367,38 @@ impl Process {
     }
 }
 
+#[test]
+fn a_route_that_is_switched_on_again_says_what_it_missed_and_only_then() {
+    let absence = Absence::new();
+    let mut process = absence.open();
+    process.table("T");
+    let target = Taker::away(false);
+    let off = format!("{ROUTE}enabled = false\n");
+    let gaps = |process: &Process| process.router.as_ref().unwrap().status()[0].gaps.clone();
+    process.apply(ROUTE, &target);
+    process.put("T", "a", 1);
+    absence.until("the first", || target.count() == 1);
+    // Off while nothing happens: nothing is missed, although its last record is trimmed.
+    process.apply(&off, &target);
+    absence.clock.advance(2 * DAY);
+    absence.until_trimmed_to(0);
+    process.apply(ROUTE, &target);
+    process.put("T", "a", 2);
+    absence.until("the second", || target.count() == 2);
+    assert_eq!(gaps(&process), []);
+
+    process.apply(&off, &target);
+    process.put("T", "a", 3);
+    absence.clock.advance(2 * DAY);
+    absence.until_trimmed_to(0);
+    process.apply(ROUTE, &target);
+    process.put("T", "a", 4);
+    absence.until("the fourth", || target.count() == 3);
+    assert_eq!(target.taken.lock()["a"], [1, 2, 4]);
+    assert_eq!(gaps(&process).len(), 1);
+    process.stop();
+}
+
 /// `end` ends the stream while a change waits; two days later it is delivered, and clients do not see the stream any more.
 fn a_stream_that_has_ended_waits_for_its_routes(end: impl Fn(&Process)) {
     let absence = Absence::new();

@@ -13,7 +13,7 @@ type Figure = (
     fn(&RouteStatus) -> Option<f64>,
 );
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 8] = [
     ("route_delivered_total", "counter", "Changes delivered.", |s| {
         Some(s.delivered as f64)
     }),
@@ -49,6 +49,12 @@ const FIGURES: [Figure; 7] = [
         "gauge",
         "Changes that were given up.",
         |s| Some(s.dead as f64),
+    ),
+    (
+        "route_gaps",
+        "gauge",
+        "Shards of which records were trimmed before they were read, not closed by a backfill yet.",
+        |s| Some(s.gaps.len() as f64),
     ),
 ];
 
@@ -108,6 +114,7 @@ mod tests {
             retried: 0,
             parked: 0,
             dead: 1,
+            gaps: Vec::new(),
             held_bytes: 5,
             held_bytes_max: 100,
             last_error: None,
