@@ -125,6 +125,7 @@ calls! {
     ListDeadLetters -> DeadLetterList, "list-dead-letters", "A page of the changes that routes gave up.";
     ReadDeadLetter -> Value, "read-dead-letter", "One dead letter, whole.";
     ReplayDeadLetters -> Replayed, "replay-dead-letters", "Tries dead letters again.";
+    MoveDeadLetters -> DeadLettersMoved, "move-dead-letters", "Gives dead letters to another route.";
     DropDeadLetters -> DeadLettersDropped, "drop-dead-letters", "Forgets dead letters for good.";
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
     MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";

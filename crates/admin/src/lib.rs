@@ -30,8 +30,9 @@ pub use models::{
     ApplyModel, ListModels, ModelList, ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
 };
 pub use routes::{
-    ApplyRoutes, DeadLetterList, DeadLettersDropped, DropDeadLetters, LetterSelection, ListDeadLetters,
-    ListRoutes, ReadDeadLetter, ReadRoutes, ReplayDeadLetters, RouteFileText, RouteList,
+    ApplyRoutes, DeadLetterList, DeadLettersDropped, DeadLettersMoved, DropDeadLetters, LetterSelection,
+    ListDeadLetters, ListRoutes, MoveDeadLetters, ReadDeadLetter, ReadRoutes, ReplayDeadLetters,
+    RouteFileText, RouteList,
 };
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
 pub use trestle_events::{Gap, Replayed, RouteState, RouteStatus, Selection};

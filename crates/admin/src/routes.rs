@@ -77,6 +77,45 @@ pub struct ReadDeadLetter {
 #[serde(transparent)]
 pub struct ReplayDeadLetters(pub LetterSelection);
 
+/// Gives dead letters to another route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MoveDeadLetters {
+    /// This one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Those of this route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// All of them.
+    #[serde(default)]
+    pub all: bool,
+    /// The route that gets them.
+    pub to: String,
+}
+
+impl MoveDeadLetters {
+    /// Which ones, and the route that gets them.
+    #[must_use]
+    pub fn new(which: Selection, to: String) -> Self {
+        let LetterSelection { id, route, all } = which.into();
+        Self { id, route, all, to }
+    }
+
+    /// Which ones, and the route that gets them.
+    pub fn split(self) -> Result<(Selection, String), AdminError> {
+        let Self { id, route, all, to } = self;
+        Ok((LetterSelection { id, route, all }.try_into()?, to))
+    }
+}
+
+/// The answer to [`MoveDeadLetters`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLettersMoved {
+    /// How many.
+    pub moved: u64,
+}
+
 /// Forgets dead letters for good.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -3,11 +3,19 @@
 use crate::exit::{Code, Failure};
 use crate::verify::cannot_open;
 use std::path::Path;
-use trestle_embedded::{Background, Embedded, OpenError, Options};
+use trestle_embedded::{Background, DirectoryAccess, Embedded, OpenError, Options};
 
 /// For commands that look at rows: nothing is changed, also where a stored model does not load.
 pub(crate) fn to_read(directory: &Path) -> Result<Embedded, Failure> {
     let opened = Embedded::open_for_repair(directory, existing(Background::Nothing));
+    opened.map_err(|error| failure(directory, &error))
+}
+
+/// For commands that look at a small directory which a running process may have open.
+pub(crate) fn to_look(directory: &Path) -> Result<Embedded, Failure> {
+    let mut options = existing(Background::Nothing);
+    options.store.access = DirectoryAccess::Live;
+    let opened = Embedded::open_for_repair(directory, options);
     opened.map_err(|error| failure(directory, &error))
 }
 

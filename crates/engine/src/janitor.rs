@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trestle_api::{Error, ListTablesOutput, Response};
-use trestle_env::{Sleeper, Timestamp};
+use trestle_env::{SeldomLog, Sleeper, Timestamp};
 
 use crate::commit::Committer;
 use crate::engine::CloseError;
@@ -67,6 +67,7 @@ impl Janitor {
             stop: Arc::clone(&stop),
             does_everything: Arc::clone(&does_everything),
             kept_until: RefCell::default(),
+            failures: SeldomLog::every(BETWEEN_FAILURES),
             next_kept_warning: Cell::default(),
             held: RefCell::default(),
             held_alarm: Cell::default(),
@@ -107,6 +108,9 @@ pub(crate) enum Progress {
     None,
 }
 
+/// Between two lines of the log about the same failure.
+const BETWEEN_FAILURES: Duration = Duration::from_secs(60);
+
 /// One piece of a task.
 type Task = fn(&Worker) -> Result<Progress, Error>;
 
@@ -134,6 +138,7 @@ pub(crate) struct Worker {
     does_everything: Arc<AtomicBool>,
     /// How far this pass over what expires has come, if it left entries behind it.
     kept_until: RefCell<Option<Vec<u8>>>,
+    failures: SeldomLog,
     /// When it is said again that items are kept whose time to live is over.
     next_kept_warning: Cell<Timestamp>,
     /// What has been counted of each shard that is held beyond the retention.
@@ -162,15 +167,20 @@ impl Worker {
             match task(self) {
                 Ok(Progress::Some) => progress = Progress::Some,
                 Ok(Progress::None) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "{name} failed; it will be tried again");
-                }
+                Err(error) => self.log(name, &error),
             }
             if self.stop.load(Ordering::Acquire) {
                 return Progress::None;
             }
         }
         progress
+    }
+
+    /// What failed is tried again every second, and mostly fails for the same reason.
+    fn log(&self, task: &'static str, error: &Error) {
+        if let Some(left_out) = self.failures.admit(task) {
+            tracing::warn!(%error, left_out, "{task} failed; it will be tried again");
+        }
     }
 
     /// Runs `work` in the committer and waits until it is durable. `fresh` work reads ranges from storage, so it must

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use trestle_api::{Error, Query};
-use trestle_env::{Clock, Signal};
+use trestle_env::{Clock, SeldomLog, Signal};
 use trestle_store::{Direction, Snapshot, Space, Store};
 
 use crate::catalog::{Catalog, Table};
@@ -127,8 +128,13 @@ pub(crate) fn load_catalog(snapshot: &dyn Snapshot) -> Result<Catalog, OpenError
     Ok(catalog)
 }
 
+/// A damaged row may be asked for again and again.
+static STORAGE_FAILURES: SeldomLog = SeldomLog::every(Duration::from_secs(1));
+
 /// A failure of storage, as the client sees it: the log has the details.
 pub(crate) fn internal(error: impl std::fmt::Display) -> Error {
-    tracing::error!(%error, "storage failed");
+    if let Some(left_out) = STORAGE_FAILURES.admit("storage") {
+        tracing::error!(%error, left_out, "storage failed");
+    }
     Error::internal(error.to_string())
 }

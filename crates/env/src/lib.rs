@@ -6,10 +6,12 @@
 mod alarm;
 mod clock;
 pub mod ids;
+mod seldom_log;
 mod sleeper;
 mod timestamp;
 
 pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
+pub use seldom_log::{LeftOut, SeldomLog};
 pub use sleeper::{Signal, Sleeper};
 pub use timestamp::{Timestamp, iso_8601_millis, parse_iso_8601};

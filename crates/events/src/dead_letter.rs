@@ -1,4 +1,4 @@
-//! Dead letters: changes that were given up, whole, with their history. Listed, shown, replayed, dropped.
+//! Dead letters: changes that were given up, whole, with their history. Listed, shown, replayed, moved, dropped.
 
 use std::sync::Arc;
 
@@ -85,6 +85,16 @@ pub struct Replayed {
     pub delivered: u64,
     /// Refused again; they stay.
     pub failed: u64,
+    /// Not tried, because their route is gone or off; they stay.
+    #[serde(default)]
+    pub left: u64,
+}
+
+impl Replayed {
+    /// All dead letters that were looked at.
+    pub(crate) fn found(&self) -> u64 {
+        self.delivered + self.failed + self.left
+    }
 }
 
 pub(crate) async fn page(
@@ -190,6 +200,17 @@ pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<bool, Error> {
     }
     live.rows.drop_parts(&live.name, &kept).await?;
     Ok(true)
+}
+
+/// Gives a dead letter to another route; says whether that had none of the same change.
+pub(crate) async fn give(rows: &RouterTable, from: &str, kept: &Kept, to: &str) -> Result<bool, Error> {
+    let is_new = rows.dead(to, &kept.id).await?.is_none();
+    let given = kept.bury(to);
+    rows.write(&given.parts).await?;
+    let unbury = Kept::unbury(from, &kept.id).in_transaction_if_there();
+    rows.transact(vec![given.row.in_transaction(), unbury]).await?;
+    rows.drop_parts(from, kept).await?;
+    Ok(is_new)
 }
 
 /// Removes a dead letter for good.

@@ -1,8 +1,9 @@
 //! The router: routes at work over a database.
 
+mod letters;
 mod running;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,13 +14,12 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use trestle_api::{Database, Error};
 use trestle_env::{Clock, Signal, Timestamp};
 
-use crate::dead_letter::{self, DeadLetterPages};
 use crate::live::Live;
 use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
-use crate::{DeadLetter, DeadLetters, Doors, Replayed, Route, RouteStatus, Selection, Typer};
+use crate::{Doors, Route, RouteStatus, Typer};
 use running::{Running, Work};
 
 /// What a router works with.
@@ -302,7 +302,7 @@ impl Router {
     pub async fn close_gaps(&self, route: &str) -> Result<(), Error> {
         let view = self.inner.view.read().get(route).cloned();
         let Some((known, work)) = view else {
-            return self.check_known(route).await;
+            return Err(Error::validation(format!("There is no route `{route}` here")));
         };
         CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into())
             .forget_gaps()
@@ -311,118 +311,10 @@ impl Router {
         Ok(())
     }
 
-    /// A page of dead letters, of one route or of all, after the one with the id `after`.
-    pub async fn dead_letters(
-        &self,
-        route: Option<&str>,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<DeadLetters, Error> {
-        let page = dead_letter::page(&self.inner.rows, route, after, limit.max(1)).await?;
-        if let (Some(route), None, true) = (route, after, page.letters.is_empty()) {
-            self.check_known(route).await?;
-        }
-        Ok(page)
-    }
-
-    /// Refuses the name of a route that is neither here nor among those that are remembered.
-    async fn check_known(&self, route: &str) -> Result<(), Error> {
-        let remembered = self.inner.rows.routes().await?.into_iter();
-        let mut known: BTreeSet<String> = remembered.map(|(name, _)| name).collect();
-        known.extend(self.inner.view.read().keys().cloned());
-        if known.contains(route) {
-            return Ok(());
-        }
-        let known: Vec<String> = known.into_iter().collect();
-        let known = if known.is_empty() {
-            "none".to_owned()
-        } else {
-            known.join(", ")
-        };
-        Err(Error::validation(format!(
-            "There is no route `{route}`, and no dead letter of it; there is {known}"
-        )))
-    }
-
-    async fn check_found(&self, selection: &Selection, found: u64) -> Result<(), Error> {
-        match selection {
-            Selection::Route(route) if found == 0 => self.check_known(route).await,
-            _ => Ok(()),
-        }
-    }
-
-    /// One dead letter.
-    pub async fn dead_letter(&self, id: &str) -> Result<Option<DeadLetter>, Error> {
-        dead_letter::one(&self.inner.rows, id).await
-    }
-
-    /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more.
-    pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
-        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
-        let mut replayed = Replayed::default();
-        loop {
-            let letters = pages.next().await?;
-            if letters.is_empty() {
-                let found = replayed.delivered + replayed.failed;
-                self.check_found(&selection, found).await?;
-                return Ok(replayed);
-            }
-            for (route, kept) in letters {
-                let live = self.live(&route).ok_or_else(|| {
-                    Error::validation(format!(
-                        "There is no route `{route}` at work to replay its dead letters; add it, or drop them"
-                    ))
-                })?;
-                let work = Arc::clone(&live);
-                // On the router's own threads, as all deliveries are.
-                let replay = self
-                    .inner
-                    .setup
-                    .runtime
-                    .spawn(async move { dead_letter::replay(&work, kept).await });
-                let is_taken = replay
-                    .await
-                    .map_err(|_| Error::internal("the router was stopped"))??;
-                if is_taken {
-                    replayed.delivered += 1;
-                    live.counters.delivered.fetch_add(1, Ordering::Relaxed);
-                    self.lost_dead(&route);
-                } else {
-                    replayed.failed += 1;
-                }
-            }
-        }
-    }
-
-    /// Removes dead letters for good; says how many.
-    pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
-        let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
-        let mut dropped = 0;
-        loop {
-            let letters = pages.next().await?;
-            if letters.is_empty() {
-                self.check_found(&selection, dropped).await?;
-                return Ok(dropped);
-            }
-            for (route, kept) in letters {
-                dead_letter::remove(&self.inner.rows, &route, &kept).await?;
-                dropped += 1;
-                self.lost_dead(&route);
-            }
-        }
-    }
-
     fn live(&self, route: &str) -> Option<Arc<Live>> {
         match &self.inner.view.read().get(route)?.1 {
             Work::On(live) => Some(Arc::clone(live)),
             Work::Off(_) => None,
-        }
-    }
-
-    /// A dead letter of a route is one no more.
-    fn lost_dead(&self, route: &str) {
-        if let Some((_, work)) = self.inner.view.read().get(route) {
-            work.dead().fetch_sub(1, Ordering::Relaxed);
         }
     }
 

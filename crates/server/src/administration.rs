@@ -12,6 +12,11 @@ pub(crate) fn call_name(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)
 }
 
+/// Whether a call changes nothing, so that the log need not tell of it.
+pub(crate) fn only_looks(name: &str) -> bool {
+    name.starts_with("list-") || name.starts_with("read-")
+}
+
 /// Refuses what is no call, and what a web page may have sent.
 ///
 /// A page of another origin cannot send the header without a preflight, which is never granted here. A browser names the

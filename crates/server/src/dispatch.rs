@@ -4,13 +4,13 @@ use crate::admission::{Effort, ExecutionTurn, LARGE_ANSWER_BYTES, Processor, on_
 use crate::http::Service;
 use crate::metrics::Usage;
 use crate::receive::ReceivedRequest;
-use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Handle;
 use trestle_api::{Error, ErrorKind, OperationName, Response};
+use trestle_env::SeldomLog;
 
 /// Executes an operation, counts it and writes its line into the log.
 pub(crate) async fn execute(
@@ -115,7 +115,7 @@ pub(crate) fn error_answer(error: &Error) -> Reply {
 }
 
 /// Faults of ours are errors. A condition that does not hold or a lost race is an application's everyday life.
-fn log_failure(refusals: &RefusalLog, operation: OperationName, latency_us: u64, id: &str, error: &Error) {
+fn log_failure(refusals: &SeldomLog, operation: OperationName, latency_us: u64, id: &str, error: &Error) {
     let operation = operation.as_str();
     let kind = error.kind().as_str();
     match error.kind() {

@@ -10,7 +10,6 @@ use crate::dispatch;
 use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
-use crate::refusal_log::RefusalLog;
 use crate::reply::Reply;
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
@@ -21,13 +20,17 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trestle_admin::{
     AdminCall, AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes,
 };
 use trestle_api::{Database, Error, ErrorKind};
-use trestle_env::{Clock, SystemClock};
+use trestle_env::{Clock, SeldomLog, SystemClock};
 use trestle_queue::Queues;
+use trestle_queue::sqs::QueueOperation;
+
+/// Between two refusals of one kind in the log.
+const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
 
 /// What the server shares with the program around it.
 #[derive(Clone)]
@@ -59,7 +62,7 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) refusals: RefusalLog,
+    pub(crate) refusals: SeldomLog,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -84,7 +87,7 @@ impl Service {
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
-            refusals: RefusalLog::default(),
+            refusals: SeldomLog::every(BETWEEN_REFUSALS),
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
@@ -181,25 +184,37 @@ impl Service {
         let Some(queues) = &self.queues else {
             return Ok(queues::no_queues());
         };
+        let operation = match queues::operation(self, name, id) {
+            Ok(operation) => operation,
+            Err(refusal) => return Ok(refusal),
+        };
         let asked = self.receive(head, body).await?;
         let turn = self.turn(&asked, Effort::small()).await?;
         // It may wait for messages, and holds up no other meanwhile.
-        let _turn = (name != "ReceiveMessage").then_some(turn);
-        Ok(queues::execute(self, queues, name, head, asked, received, id).await)
+        let _turn = (operation != QueueOperation::ReceiveMessage).then_some(turn);
+        Ok(queues::execute(self, queues, operation, head, asked, received, id).await)
     }
 
     /// A call of the administration.
     async fn administer(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Reply {
-        match self.administered(name, head, body).await {
+        match self.administered(name, head, body, id).await {
             Ok(answer) => answer,
             Err(refused) => self.refuse(refused, id),
         }
     }
 
-    async fn administered(&self, name: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
+    async fn administered(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Result<Reply, Refused> {
         self.admit(head)?;
         let asked = self.receive(head, body).await?;
         asked.caller.check_call(name)?;
+        if !administration::only_looks(name) {
+            tracing::info!(
+                id,
+                call = name,
+                key = asked.caller.name(),
+                "the administration is called"
+            );
+        }
         if name == BACKUP {
             AdminCall::check_empty(&asked.body)?;
             return Ok(self

@@ -30,7 +30,6 @@ mod listen;
 mod metrics;
 mod queues;
 mod receive;
-mod refusal_log;
 mod reply;
 mod reply_body;
 mod role;

@@ -15,26 +15,27 @@ pub(crate) fn name_of(target: &str) -> Option<&str> {
     target.strip_prefix(TARGET_PREFIX)
 }
 
+/// The operation of a name; or the answer to a name that is none.
+pub(crate) fn operation(service: &Service, name: &str, id: &str) -> Result<QueueOperation, Reply> {
+    name.parse().map_err(|error: QueueError| {
+        service.metrics.refused();
+        if let Some(left_out) = service.refusals.admit("queue operation") {
+            tracing::warn!(id, %error, left_out, "refused a request");
+        }
+        error_answer(&error)
+    })
+}
+
 /// Executes an operation, counts it and writes its line into the log.
 pub(crate) async fn execute(
     service: &Service,
     queues: &Queues,
-    name: &str,
+    operation: QueueOperation,
     head: &Parts,
     asked: ReceivedRequest,
     received: Instant,
     id: &str,
 ) -> Reply {
-    let operation: QueueOperation = match name.parse() {
-        Ok(operation) => operation,
-        Err(error) => {
-            service.metrics.refused();
-            if let Some(left_out) = service.refusals.admit("queue operation") {
-                tracing::warn!(id, %error, left_out, "refused a request");
-            }
-            return error_answer(&error);
-        }
-    };
     if let Err(error) = asked.caller.check_queue(operation) {
         service.metrics.refused();
         if let Some(left_out) = service.refusals.admit(error.kind().as_str()) {

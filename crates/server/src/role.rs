@@ -90,7 +90,8 @@ impl Caller {
         ))
     }
 
-    fn name(&self) -> &str {
+    /// The id of the access key, for messages.
+    pub(crate) fn name(&self) -> &str {
         self.key_id.as_deref().unwrap_or("anonymous")
     }
 }

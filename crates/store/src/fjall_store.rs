@@ -28,7 +28,8 @@ mod trouble;
 mod upkeep;
 
 use crate::{
-    Batch, Bytes, DirectoryAccess, Durability, Result, Settings, Snapshot, Space, Stats, Store, limits,
+    Batch, Bytes, DirectoryAccess, Durability, ErrorKind, Result, Settings, Snapshot, Space, Stats, Store,
+    limits,
 };
 use directory::Directory;
 use inner::Inner;
@@ -39,6 +40,7 @@ use snapshot::NoSnapshot;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A store that keeps its rows in a directory.
 ///
@@ -49,6 +51,10 @@ pub struct FjallStore {
     background: Vec<Repeated>,
 }
 
+/// How often a directory is copied that changes meanwhile, and the time in between.
+const LIVE_COPIES_MAX: usize = 10;
+const BETWEEN_LIVE_COPIES: Duration = Duration::from_millis(50);
+
 impl FjallStore {
     /// Opens the store in `dir`, creating both when they are missing.
     ///
@@ -58,7 +64,10 @@ impl FjallStore {
     pub fn open(dir: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         match settings.access {
             DirectoryAccess::ReadWrite => Self::open_to_write(dir.as_ref(), settings),
-            DirectoryAccess::ReadOnly => Self::open_to_read(dir.as_ref(), settings),
+            DirectoryAccess::ReadOnly => {
+                Self::open_shadow(Shadow::of(Directory::at(dir.as_ref()))?, settings)
+            }
+            DirectoryAccess::Live => Self::open_live(dir.as_ref(), &settings),
         }
     }
 
@@ -74,9 +83,22 @@ impl FjallStore {
         Self::open_locked(directory, lock, settings)
     }
 
+    /// A copy that does not fit together was made while files came and went: the next one will fit.
+    fn open_live(dir: &Path, settings: &Settings) -> Result<Self> {
+        let attempt = || Self::open_shadow(Shadow::of_live(Directory::at(dir))?, settings.clone());
+        for _ in 1..LIVE_COPIES_MAX {
+            match attempt() {
+                Err(error) if matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Io) => {
+                    std::thread::sleep(BETWEEN_LIVE_COPIES);
+                }
+                opened => return opened,
+            }
+        }
+        attempt()
+    }
+
     /// Leaves the directory as it is: see [`shadow`].
-    fn open_to_read(dir: &Path, settings: Settings) -> Result<Self> {
-        let shadow = Shadow::of(Directory::at(dir))?;
+    fn open_shadow(shadow: Shadow, settings: Settings) -> Result<Self> {
         let directory = shadow.directory()?;
         Self::open_locked(directory, DirectoryLock::of_shadow(shadow)?, settings)
     }

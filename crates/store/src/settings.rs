@@ -64,6 +64,9 @@ pub enum DirectoryAccess {
     /// Writes, deletes and locks nothing in the directory, and refuses commits. A temporary directory takes what opening has to
     /// write, with a copy of the journals; it is removed when the store is closed.
     ReadOnly,
+    /// The same for a directory that a process may have open: what that has written so far, in a temporary copy of all files. For
+    /// directories that are small.
+    Live,
 }
 
 /// How much of the files is compared with checksums before they are used.

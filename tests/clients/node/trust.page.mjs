@@ -180,6 +180,7 @@ function calls(server) {
     "list-dead-letters": {},
     "read-dead-letter": { id: "1" },
     "replay-dead-letters": { all: true },
+    "move-dead-letters": { all: true, to: "none" },
     "drop-dead-letters": { all: true },
     "read-clock": {},
     "move-clock": { advance_seconds: 3600 },

@@ -7,7 +7,7 @@ use crate::answer;
 use crate::exit::Failure;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
-use trestle_events::Selection;
+use trestle_events::{Replayed, Selection};
 
 /// Dead letters asked for at once.
 const PAGE: u32 = 100;
@@ -27,6 +27,8 @@ pub(crate) struct DeadLettersFlags {
 enum DeadLettersCommand {
     /// Show one, whole
     Show(ShowFlags),
+    /// Give some to another route, which can replay them
+    Move(MoveFlags),
     /// Forget some for good
     Drop(DropFlags),
 }
@@ -51,6 +53,17 @@ struct ShowFlags {
     /// The dead letter
     #[arg(value_name = "ID")]
     id: String,
+    #[command(flatten)]
+    place: LettersFlags,
+}
+
+#[derive(Debug, Args)]
+struct MoveFlags {
+    #[command(flatten)]
+    which: Which,
+    /// The route that gets them
+    #[arg(long, value_name = "NAME")]
+    to: String,
     #[command(flatten)]
     place: LettersFlags,
 }
@@ -104,12 +117,13 @@ pub(super) fn dead_letters(flags: &DeadLettersFlags) -> Result<(), Failure> {
     match &flags.command {
         None => list(&flags.list),
         Some(DeadLettersCommand::Show(flags)) => show(flags),
+        Some(DeadLettersCommand::Move(flags)) => give(flags),
         Some(DeadLettersCommand::Drop(flags)) => forget(flags),
     }
 }
 
 fn list(flags: &ListFlags) -> Result<(), Failure> {
-    let letters = Letters::at(&flags.place)?;
+    let letters = Letters::to_look(&flags.place)?;
     let (mut after, mut listed) = (None, 0);
     while listed < flags.limit {
         let limit = PAGE.min(flags.limit - listed);
@@ -155,26 +169,44 @@ fn print(letter: &Value, as_json: bool) -> Result<(), Failure> {
 }
 
 fn show(flags: &ShowFlags) -> Result<(), Failure> {
-    line(&format!("{:#}", Letters::at(&flags.place)?.one(&flags.id)?));
+    line(&format!("{:#}", Letters::to_look(&flags.place)?.one(&flags.id)?));
+    Ok(())
+}
+
+fn give(flags: &MoveFlags) -> Result<(), Failure> {
+    let moved = Letters::to_change(&flags.place)?.give(flags.which.selection(), flags.to.clone())?;
+    line(&format!("{moved} moved to {}", flags.to));
     Ok(())
 }
 
 fn forget(flags: &DropFlags) -> Result<(), Failure> {
-    let dropped = Letters::at(&flags.place)?.forget(flags.which.selection())?;
+    let dropped = Letters::to_change(&flags.place)?.forget(flags.which.selection())?;
     line(&format!("{dropped} dropped"));
     Ok(())
 }
 
+/// What a replay came to, in words.
+pub(super) fn told(replayed: &Replayed) -> String {
+    let tried = format!(
+        "{} delivered, {} refused again",
+        replayed.delivered, replayed.failed
+    );
+    match replayed.left {
+        0 => tried,
+        left => format!(
+            "{tried}, {left} left because their route is gone or off: `trestle routes dead-letters move` gives them to \
+             another route"
+        ),
+    }
+}
+
 /// Tries dead letters again. Those that are refused again stay, with the new reason.
 pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
-    let replayed = Letters::at(&flags.place)?.replay(flags.which.selection())?;
+    let replayed = Letters::to_change(&flags.place)?.replay(flags.which.selection())?;
     if flags.json {
         print_json(&replayed)?;
     } else {
-        line(&format!(
-            "{} delivered, {} refused again",
-            replayed.delivered, replayed.failed
-        ));
+        line(&told(&replayed));
     }
     match replayed.failed {
         0 => Ok(()),

@@ -8,27 +8,31 @@ use crate::server_flags::ServerFlags;
 use clap::Args;
 use serde_json::Value;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use trestle_admin::{
-    DeadLetterList, DropDeadLetters, ListDeadLetters, ReadDeadLetter, ReplayDeadLetters, Replayed, Selection,
+    DeadLetterList, DropDeadLetters, ListDeadLetters, MoveDeadLetters, ReadDeadLetter, ReplayDeadLetters,
+    Replayed, Selection,
 };
 use trestle_api::{Database, Error};
-use trestle_embedded::RouteSetup;
+use trestle_embedded::{Embedded, RouteSetup};
 use trestle_env::SystemClock;
 use trestle_events::{ModelTyper, Route, Router, Setup};
 
 /// Flags that say where.
 #[derive(Debug, Args)]
 pub(super) struct LettersFlags {
-    /// The directory of a `trestle routes run --state` that is not running; then no server is asked
+    /// The directory of a `trestle routes run --state`; then no server is asked. What is changed there needs it stopped
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     #[command(flatten)]
     server: ServerFlags,
 }
+
+/// Opens a directory.
+type Open = fn(&Path) -> Result<Embedded, Failure>;
 
 /// Dead letters, wherever they are.
 pub(super) enum Letters<'f> {
@@ -38,12 +42,22 @@ pub(super) enum Letters<'f> {
 }
 
 impl<'f> Letters<'f> {
-    pub(super) fn at(flags: &'f LettersFlags) -> Result<Self, Failure> {
+    /// To look at them, also while `trestle routes run` is at work.
+    pub(super) fn to_look(flags: &'f LettersFlags) -> Result<Self, Failure> {
+        Self::at(flags, open::to_look)
+    }
+
+    /// To change them.
+    pub(super) fn to_change(flags: &'f LettersFlags) -> Result<Self, Failure> {
+        Self::at(flags, open::to_read)
+    }
+
+    fn at(flags: &'f LettersFlags, open: Open) -> Result<Self, Failure> {
         if flags.state.is_none() && runs_routes(&flags.server)? {
             return Ok(Letters::Server(&flags.server));
         }
         let runtime = runtime::on_this_thread()?;
-        Ok(Letters::Rows(router(flags, &runtime)?, runtime))
+        Ok(Letters::Rows(router(flags, &runtime, open)?, runtime))
     }
 
     pub(super) fn page(
@@ -90,6 +104,14 @@ impl<'f> Letters<'f> {
         }
     }
 
+    /// How many were moved.
+    pub(super) fn give(&self, which: Selection, to: String) -> Result<u64, Failure> {
+        match self {
+            Letters::Server(server) => Ok(ask(server, MoveDeadLetters::new(which, to))?.moved),
+            Letters::Rows(router, runtime) => wait(runtime, router.move_dead_letters(which, &to)),
+        }
+    }
+
     pub(super) fn replay(&self, which: Selection) -> Result<Replayed, Failure> {
         match self {
             Letters::Server(server) => ask(server, ReplayDeadLetters(which.into())),
@@ -101,7 +123,7 @@ impl<'f> Letters<'f> {
 }
 
 /// A router without routes, where `trestle routes run` keeps its places.
-fn router(flags: &LettersFlags, runtime: &Runtime) -> Result<Router, Failure> {
+fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router, Failure> {
     let typer = Arc::new(ModelTyper::default());
     let doors = Arc::new(|_: &Route| Err("nothing is delivered from here".to_owned()));
     let (poll, runtime) = (Duration::MAX, runtime.handle().clone());
@@ -113,7 +135,7 @@ fn router(flags: &LettersFlags, runtime: &Runtime) -> Result<Router, Failure> {
             runtime,
             streams: None,
         };
-        let state = open::to_read(directory)?;
+        let state = open(directory)?;
         return state.start_router(setup).map_err(Failure::failed);
     }
     let state: Arc<dyn Database> = Arc::new(flags.server.remote()?);

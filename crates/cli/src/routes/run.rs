@@ -3,6 +3,7 @@
 mod report;
 
 use super::check::is_model;
+use super::dead_letters::told;
 use super::doors::Openings;
 use super::{read, runs_routes};
 use crate::administration::START_ONE;
@@ -215,10 +216,7 @@ async fn begin(flags: &RunFlags, text: &str, routes: Vec<Route>, router: &Router
 async fn replay(router: &Router) -> Result<(), Failure> {
     let replayed = router.replay(Selection::All).await;
     let replayed = replayed.map_err(|error| Failure::failed(format!("cannot replay: {error}")))?;
-    say(&format!(
-        "replayed: {} delivered, {} refused again",
-        replayed.delivered, replayed.failed
-    ));
+    say(&format!("replayed: {}", told(&replayed)));
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::administration::models::{self, Log};
 use std::sync::Arc;
 use trestle_admin::{
     AdminAnswer, AdminCall, AdminError, Administration, ApplyRoutes, DeadLetterList, DeadLettersDropped,
-    ListDeadLetters, RouteFileText, RouteList, move_clock, read_clock,
+    DeadLettersMoved, ListDeadLetters, RouteFileText, RouteList, move_clock, read_clock,
 };
 use trestle_env::VirtualClock;
 
@@ -42,6 +42,11 @@ impl Administration for ServerAdministration {
             AdminCall::ReplayDeadLetters(call) => {
                 let replayed = routes.wait(routes.router().replay(call.0.try_into()?))?;
                 Ok(AdminAnswer::ReplayDeadLetters(replayed))
+            }
+            AdminCall::MoveDeadLetters(call) => {
+                let (which, to) = call.split()?;
+                let moved = routes.wait(routes.router().move_dead_letters(which, &to))?;
+                Ok(AdminAnswer::MoveDeadLetters(DeadLettersMoved { moved }))
             }
             AdminCall::DropDeadLetters(call) => {
                 let dropped = routes.wait(routes.router().drop_dead_letters(call.0.try_into()?))?;

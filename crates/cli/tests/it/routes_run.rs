@@ -91,6 +91,13 @@ fn routes_go_on_from_the_place_in_their_directory_and_keep_dead_letters_there() 
     std::fs::write(directory.join("closed"), "").unwrap();
     put(&server, "two");
     router.says("1 dead");
+    let while_running = letters(directory, &["dead-letters"]);
+    assert!(
+        while_running.contains(r#"insert of {"pk":"two"}"#),
+        "{while_running}"
+    );
+    let in_use = letters(directory, &["dead-letters", "drop", "--all"]);
+    assert!(in_use.contains("is in use by process"), "{in_use}");
     router.stop();
     put(&server, "three");
 

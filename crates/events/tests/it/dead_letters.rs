@@ -14,6 +14,15 @@ fn hasty(name: &str) -> Route {
     }
 }
 
+fn replayed(delivered: u64, failed: u64) -> Replayed {
+    let left = 0;
+    Replayed {
+        delivered,
+        failed,
+        left,
+    }
+}
+
 fn ids(life: &Life, route: Option<&str>) -> Vec<String> {
     let mut ids = Vec::new();
     let mut after = None;
@@ -61,13 +70,7 @@ fn dead_letters_are_listed_shown_replayed_and_dropped_by_route_or_by_one() {
 
     let replay = |selection| life.block_on(life.router.replay(selection)).unwrap();
     let refused = replay(Selection::One(of_one[0].clone()));
-    assert_eq!(
-        refused,
-        Replayed {
-            delivered: 0,
-            failed: 1
-        }
-    );
+    assert_eq!(refused, replayed(0, 1));
     let letter = life
         .block_on(life.router.dead_letter(&of_one[0]))
         .unwrap()
@@ -75,38 +78,60 @@ fn dead_letters_are_listed_shown_replayed_and_dropped_by_route_or_by_one() {
     assert_eq!(letter.attempts, 2);
 
     one.behave(|_| Outcome::Done);
-    assert_eq!(
-        replay(Selection::One(of_one[0].clone())),
-        Replayed {
-            delivered: 1,
-            failed: 0
-        }
-    );
+    assert_eq!(replay(Selection::One(of_one[0].clone())), replayed(1, 0));
     assert_eq!(pk(&one.taken()[0]), pk(&letter.change));
-    assert_eq!(
-        replay(Selection::Route("one".into())),
-        Replayed {
-            delivered: 4,
-            failed: 0
-        }
-    );
+    assert_eq!(replay(Selection::Route("one".into())), replayed(4, 0));
     assert_eq!((one.count(), ids(&life, Some("one")).len()), (5, 0));
     assert_eq!((life.status("one").dead, life.status("two").dead), (0, 5));
 
     let of_two = ids(&life, None);
     let dropped = |selection| life.block_on(life.router.drop_dead_letters(selection)).unwrap();
     assert_eq!(dropped(Selection::One(of_two[2].clone())), 1);
-    assert_eq!(
-        replay(Selection::All),
-        Replayed {
-            delivered: 0,
-            failed: 4
-        }
-    );
+    assert_eq!(replay(Selection::All), replayed(0, 4));
     assert_eq!(dropped(Selection::All), 4);
     assert_eq!((life.status("two").dead, ids(&life, None).len()), (0, 0));
     let gone = life.block_on(life.router.replay(Selection::One(of_two[2].clone())));
     assert!(gone.unwrap_err().to_string().contains("There is no dead letter"));
+}
+
+#[test]
+fn dead_letters_of_a_route_that_is_gone_can_be_moved_to_another_and_replayed() {
+    let world = World::new();
+    let (before, after) = (Recorder::with(refuse_bad), Recorder::new());
+    let life = world.life(&[("before", before.clone()), ("after", after.clone())]);
+    life.apply([hasty("before"), route("after")]);
+    let text = AttributeValue::from("x".repeat(390_000));
+    world.put_item("T", Item::from([("pk", "bad-large".into()), ("text", text)]));
+    world.put("bad-small", 1);
+    life.until("two dead letters", || life.status("before").dead == 2);
+    let changes = after.taken();
+    life.apply([route("after")]);
+
+    let replay = |selection| life.block_on(life.router.replay(selection));
+    let left = replay(Selection::All).unwrap();
+    assert_eq!((left.left, left.delivered, ids(&life, None).len()), (2, 0, 2));
+    let refused = replay(Selection::Route("before".into())).unwrap_err();
+    assert!(
+        refused
+            .message()
+            .contains("dead-letters move --route before --to NAME"),
+        "{refused}"
+    );
+
+    let give = |selection, to| life.block_on(life.router.move_dead_letters(selection, to));
+    assert!(give(Selection::All, "nowhere").is_err());
+    assert_eq!(ids(&life, Some("before")).len(), 2, "nothing was moved");
+    assert_eq!(give(Selection::Route("before".into()), "after").unwrap(), 2);
+    assert_eq!(give(Selection::All, "after").unwrap(), 0, "they are there");
+    assert_eq!(
+        (life.status("after").dead, ids(&life, Some("after")).len()),
+        (2, 2)
+    );
+
+    assert_eq!(replay(Selection::All).unwrap(), replayed(2, 0));
+    let again: Vec<_> = after.taken().split_off(changes.len());
+    assert_eq!(again, changes, "whole, and in order");
+    assert_eq!(life.status("after").dead, 0);
 }
 
 #[test]

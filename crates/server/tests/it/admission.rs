@@ -78,6 +78,8 @@ fn what_names_no_operation_is_refused_before_the_body_is_sent() {
     let server = TestServer::start();
     let unknown = head("NoSuchOperation", 16 * MIB);
     assert_eq!(refusal_of_head(&server, &unknown), "UnknownOperationException");
+    let of_queues = unknown.replace("DynamoDB_20120810", "AmazonSQS");
+    assert_eq!(refusal_of_head(&server, &of_queues), "UnknownOperationException");
     let mut client = server.connect();
     client.write(head("PutItem", 16 * MIB).replace("application/x-amz-json-1.0", "text/plain") + "\r\n");
     assert_eq!(client.read().status, 404);

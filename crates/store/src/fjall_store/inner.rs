@@ -124,7 +124,7 @@ impl Inner {
     }
 
     pub(super) fn commit(&self, batch: Batch) -> Result<()> {
-        if self.settings.access == DirectoryAccess::ReadOnly {
+        if self.settings.access != DirectoryAccess::ReadWrite {
             let message = "the data directory was opened to be read only";
             return Err(StoreError::new(ErrorKind::Invalid, message));
         }

@@ -4,13 +4,17 @@
 //! [`DirectoryAccess::ReadOnly`](crate::DirectoryAccess::ReadOnly) it opens a shadow: a temporary directory with copies of the small files and of
 //! the journals, and symbolic links to the tables, which are never changed once they are written. What the engine does happens
 //! there, and goes with it.
+//!
+//! Of a directory that a process has open, everything is copied: tables may go at any moment. The list of journals comes first
+//! and the journals last. If none of the listed ones is gone by then, every row is in a table or in a journal of the copy; if
+//! one is, the copy is refused as damaged.
 
 use super::directory::Directory;
 use super::lock;
 use crate::{ErrorKind, Result, StoreError};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The folder of a keyspace that holds its tables.
@@ -25,20 +29,43 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
+    /// Of a directory that no process has open.
     pub(super) fn of(original: Directory) -> Result<Self> {
-        if original.is_new()? {
-            let message = format!("{} has no data yet", original.root().display());
-            return Err(StoreError::new(ErrorKind::Format, message));
-        }
+        check_has_data(&original)?;
         let claim = lock::claim_to_read(&original)?;
-        let cannot = |error| StoreError::io("cannot make a temporary copy of", original.root(), error);
-        let folder = TempDir::with_prefix("trestle-").map_err(cannot)?;
-        copy_folder(original.root(), folder.path()).map_err(cannot)?;
+        let folder = Self::folder(&original)?;
+        copy_folder(original.root(), folder.path(), link).map_err(|error| cannot_copy(&original, error))?;
         Ok(Shadow {
             folder,
             original,
             _claim: claim,
         })
+    }
+
+    /// Of a directory that a process may have open.
+    pub(super) fn of_live(original: Directory) -> Result<Self> {
+        check_has_data(&original)?;
+        let folder = Self::folder(&original)?;
+        let journals = original.journals()?;
+        copy_live(&original, &Directory::at(folder.path())).map_err(|error| cannot_copy(&original, error))?;
+        let shadow = Shadow {
+            folder,
+            original,
+            _claim: None,
+        };
+        let copied = shadow.directory()?.journals()?;
+        let is_copied = |journal: &PathBuf| copied.iter().any(|copy| copy.file_name() == journal.file_name());
+        match journals.iter().find(|journal| !is_copied(journal)) {
+            None => Ok(shadow),
+            Some(journal) => {
+                let message = format!("journal {} went while it was being copied", journal.display());
+                Err(StoreError::new(ErrorKind::Damaged, message))
+            }
+        }
+    }
+
+    fn folder(original: &Directory) -> Result<TempDir> {
+        TempDir::with_prefix("trestle-").map_err(|error| cannot_copy(original, error))
     }
 
     pub(super) fn directory(&self) -> Result<Directory> {
@@ -55,16 +82,49 @@ impl Shadow {
     }
 }
 
-/// Tables are linked, everything else is copied.
-fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+fn check_has_data(original: &Directory) -> Result<()> {
+    if !original.is_new()? {
+        return Ok(());
+    }
+    let message = format!("{} has no data yet", original.root().display());
+    Err(StoreError::new(ErrorKind::Format, message))
+}
+
+fn cannot_copy(original: &Directory, error: io::Error) -> StoreError {
+    StoreError::io("cannot make a temporary copy of", original.root(), error)
+}
+
+/// The note of the last commit is read first, so that it is not newer than the journals, which are copied last.
+fn copy_live(original: &Directory, copy: &Directory) -> io::Result<()> {
+    let note = match fs::read(original.synced_note()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read?),
+    };
+    copy_folder(original.root(), copy.root(), copy_file)?;
+    // They are links to journals that may be gone by now.
+    fs::remove_dir_all(copy.second_names()).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
+    for journal in fs::read_dir(original.engine())? {
+        let journal = journal?;
+        if journal.file_type()?.is_file() {
+            copy_file(&journal.path(), &copy.engine().join(journal.file_name()))?;
+        }
+    }
+    note.map_or(Ok(()), |note| fs::write(copy.synced_note(), note))
+}
+
+/// Everything is copied but for tables, which `take` takes.
+fn copy_folder(from: &Path, to: &Path, take: fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type()?.is_dir() {
             fs::create_dir_all(&target)?;
-            copy_folder(&source, &target)?;
+            copy_folder(&source, &target, take)?;
         } else if from.ends_with(TABLES_FOLDER) {
-            link(&fs::canonicalize(&source)?, &target)?;
+            take(&fs::canonicalize(&source)?, &target)?;
         } else {
             copy_file(&source, &target)?;
         }

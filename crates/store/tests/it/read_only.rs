@@ -1,10 +1,11 @@
 //! Directories that are read and left as they are.
 
 use crate::damage::{copy_of, files};
-use crate::support::{all_rows, fsync, puts};
+use crate::support::{all_rows, buffered, fsync, puts};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 use tempfile::TempDir;
 use trestle_store::{DirectoryAccess, ErrorKind, FileCheck, FjallStore, Settings, Space, Store};
@@ -111,6 +112,44 @@ fn a_directory_that_a_process_has_open_is_not_read() {
     );
     drop(reader);
     FjallStore::open(dir.path(), fsync()).unwrap();
+}
+
+/// Each look at a directory while it is written to sees every commit that was acknowledged before it, and whole commits only.
+#[test]
+fn a_directory_that_a_process_has_open_can_be_looked_at() {
+    const ROWS: u32 = 50;
+    // Enough for tables to be written meanwhile.
+    const COMMITS: u32 = 200;
+    let dir = TempDir::new().unwrap();
+    let store = FjallStore::open(dir.path(), buffered()).unwrap();
+    let live = || Settings {
+        access: DirectoryAccess::Live,
+        ..fsync()
+    };
+    let committed = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..COMMITS {
+                let rows = (0..ROWS).map(|row| {
+                    let key = [n.to_be_bytes(), row.to_be_bytes()].concat();
+                    (key, n.wrapping_mul(2_654_435_761).to_be_bytes().repeat(2_000))
+                });
+                store.commit(puts(Space::Items, rows)).unwrap();
+                committed.store(n + 1, Ordering::SeqCst);
+            }
+        });
+        // The last look comes when nothing is written any more.
+        let mut before = 0;
+        while before < COMMITS {
+            before = committed.load(Ordering::SeqCst);
+            let look = FjallStore::open(dir.path(), live()).unwrap();
+            let seen = all_rows(&look, Space::Items).len() as u32;
+            assert!(seen >= before * ROWS, "{seen} rows after {before} commits");
+            assert_eq!(seen % ROWS, 0, "half a commit is seen");
+            let refused = look.commit(puts(Space::Items, [([1_u8].to_vec(), vec![1])]));
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+        }
+    });
 }
 
 #[test]

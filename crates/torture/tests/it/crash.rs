@@ -2,6 +2,7 @@
 
 use crate::{rounds, seed};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use trestle_torture::audit;
@@ -16,7 +17,7 @@ const ROUNDS_PER_DIRECTORY: u64 = 10;
 fn what_was_acknowledged_survives_a_kill_and_agrees_with_itself() {
     in_several_directories(rounds("CRASH_ROUNDS", 5), |rounds, seed| {
         let dir = TempDir::new().unwrap();
-        endure(dir.path(), rounds, seed, &|server| {
+        endure(dir.path(), rounds, seed, &|server, _| {
             server.kill();
         });
     });
@@ -32,8 +33,17 @@ pub(crate) fn in_several_directories(rounds: u64, endure: impl Fn(u64, u64)) {
     }
 }
 
+/// Says that acknowledgements from now on need not count.
+pub(crate) struct LastMoment<'a>(&'a AtomicU64);
+
+impl LastMoment<'_> {
+    pub(crate) fn is_over(&self) {
+        self.0.store(1, Ordering::SeqCst);
+    }
+}
+
 /// Writes to a server in `data` until `end` ends it at a random moment, and finds everything again; so many times.
-pub(crate) fn endure(data: &Path, rounds: u64, seed: u64, end: &(impl Fn(Server) + Sync)) {
+pub(crate) fn endure(data: &Path, rounds: u64, seed: u64, end: &(impl Fn(Server, LastMoment<'_>) + Sync)) {
     let mut random = fastrand::Rng::with_seed(seed);
     let weight = if random.bool() {
         Weight::Heavy
@@ -45,20 +55,20 @@ pub(crate) fn endure(data: &Path, rounds: u64, seed: u64, end: &(impl Fn(Server)
     let mut findings = None;
     for round in 1..=rounds {
         let server = Server::on(data);
-        let address = server.address.clone();
+        let (address, mark) = (server.address.clone(), AtomicU64::new(0));
         let moment = Instant::now() + Duration::from_millis(random.u64(30..700));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(moment.saturating_duration_since(Instant::now()));
-                end(server);
+                end(server, LastMoment(&mark));
             });
-            workload::run(&mut workers, &address, &|| false, &|| 0);
+            workload::run(&mut workers, &address, &|| false, &|| mark.load(Ordering::SeqCst));
         });
-        let acknowledged: usize = workers.iter().map(workload::Worker::acknowledged).sum();
+        let acknowledged: usize = workers.iter().map(|worker| worker.acknowledged_by(0)).sum();
 
         let server = Server::on(data);
-        let found = audit::check(&server, &workers, u64::MAX)
-            .unwrap_or_else(|fault| panic!("round {round}: {fault}"));
+        let found =
+            audit::check(&server, &workers, 0).unwrap_or_else(|fault| panic!("round {round}: {fault}"));
         println!(
             "ended: {acknowledged} acknowledged, {} items, {} changes",
             found.items.len(),

@@ -1,38 +1,47 @@
-//! Which refusals are logged: one a second of each kind. A client that is refused a thousand times a second must not fill
-//! the disk with it.
+//! Which lines are logged of those that come again and again: one of each kind in a period. A client that is refused a thousand
+//! times a second must not fill the disk with it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const PERIOD: Duration = Duration::from_secs(1);
-
 /// What was logged last, by kind. Kinds are few: they are names in the source.
-#[derive(Default)]
-pub(crate) struct RefusalLog(Mutex<HashMap<&'static str, Period>>);
+#[derive(Debug)]
+pub struct SeldomLog {
+    period: Duration,
+    kinds: Mutex<BTreeMap<&'static str, Period>>,
+}
 
+#[derive(Debug)]
 struct Period {
     began: Instant,
     left_out: u64,
 }
 
 /// How many lines of the kind were left out before this one; nothing if there were none.
-pub(crate) type LeftOut = Option<u64>;
+pub type LeftOut = Option<u64>;
 
-impl RefusalLog {
-    /// Whether a refusal of this kind is to be logged now.
-    pub(crate) fn admit(&self, kind: &'static str) -> Option<LeftOut> {
+impl SeldomLog {
+    /// One line of each kind in a period.
+    #[must_use]
+    pub const fn every(period: Duration) -> Self {
+        let kinds = Mutex::new(BTreeMap::new());
+        SeldomLog { period, kinds }
+    }
+
+    /// Whether a line of this kind is to be logged now.
+    pub fn admit(&self, kind: &'static str) -> Option<LeftOut> {
         self.admit_at(kind, Instant::now())
     }
 
     fn admit_at(&self, kind: &'static str, now: Instant) -> Option<LeftOut> {
-        let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Period {
             began: now,
             left_out: 0,
         };
         match kinds.get_mut(kind) {
-            Some(period) if now.duration_since(period.began) < PERIOD => {
+            Some(period) if now.duration_since(period.began) < self.period => {
                 period.left_out += 1;
                 None
             }
@@ -53,8 +62,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_a_second_of_each_kind_says_how_many_were_left_out() {
-        let (log, now) = (RefusalLog::default(), Instant::now());
+    fn one_line_of_each_kind_in_a_period_says_how_many_were_left_out() {
+        const PERIOD: Duration = Duration::from_secs(1);
+        let (log, now) = (SeldomLog::every(PERIOD), Instant::now());
         assert_eq!(log.admit_at("a", now), Some(None));
         assert_eq!(log.admit_at("a", now), None);
         assert_eq!(log.admit_at("b", now), Some(None), "another kind");
