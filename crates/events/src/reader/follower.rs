@@ -121,8 +121,11 @@ impl RouteFollower {
             .iter()
             .map(|shard| (Arc::clone(&shard.name), ended.clone()))
             .collect();
+        // Open shards are remembered, too: should one be gone before anything was read of it, that is a gap.
+        let begun = ShardCheckpoint::default();
+        let open = start.open.iter().map(|shard| (&shard.name, &begun));
         let shards = closed.iter().map(|(shard, checkpoint)| (shard, checkpoint));
-        live.checkpoints.set_shards(shards).await?;
+        live.checkpoints.set_shards(shards.chain(open)).await?;
         live.stored(closed);
         for shard in &start.open {
             live.open(&shard.name);

@@ -253,6 +253,28 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
 }
 
 #[test]
+fn a_stream_that_is_gone_before_anything_was_read_of_it_is_a_gap() {
+    let world = World::new();
+    let target = Recorder::new();
+    let latest = Route::new("r", "T", trestle_events::Destination::new("handler", "r"));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([latest.clone()]);
+    life.stop();
+    world.put("a", 1);
+    world.stream(false);
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let life = world.life(&[("r", target.clone())]);
+    life.until_after("the stream to be gone", Duration::from_secs(1), || {
+        let list = trestle_api::ListStreams::default();
+        let streams = world.engine.run(list).unwrap().streams;
+        streams.iter().all(|stream| stream.table_name != "T")
+    });
+    life.apply([latest]);
+    life.until("the gap", || life.status("r").gaps.len() == 1);
+    assert_eq!(life.status("r").gaps[0].after, None);
+}
+
+#[test]
 fn a_quiet_stream_that_is_read_all_the_time_has_no_gap() {
     let world = World::new();
     let target = Recorder::new();
