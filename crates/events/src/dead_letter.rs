@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use trestle_api::Error;
 use trestle_env::{Timestamp, iso_8601_millis};
 
+use crate::Change;
 use crate::attempt::attempt;
 use crate::live::Live;
 use crate::matcher::Typed;
 use crate::rows::{Kept, KeptId, RouterTable};
-use crate::{Change, Outcome};
 
 /// Dead letters read at once.
 const PAGE: u32 = 25;
@@ -176,12 +176,7 @@ pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<bool, Error> {
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
-    let error = match outcome {
-        Outcome::Done => None,
-        Outcome::Partly(reasons) => reasons.into_iter().next().map(|(_, error)| error),
-        Outcome::Refused(error) | Outcome::Unavailable(error) => Some(error),
-    };
-    if let Some(error) = error {
+    if let Some(error) = outcome.error_of_one() {
         kept.attempts += 1;
         kept.error = error;
         kept.last = live.clock.now();

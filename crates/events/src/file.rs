@@ -95,7 +95,7 @@ impl<'r> Reader<'r, '_> {
                 .duration("maximum_batching_window", defaults.maximum_batching_window),
             parallelization_factor: self.count("parallelization_factor", defaults.parallelization_factor),
             maximum_retry_attempts: self.attempts(defaults.maximum_retry_attempts),
-            maximum_record_age: self.duration("maximum_record_age", defaults.maximum_record_age),
+            maximum_record_age: self.optional_duration("maximum_record_age"),
             bisect_batch_on_error: self.flag("bisect_batch_on_error", defaults.bisect_batch_on_error),
             backoff: self.backoff(defaults.backoff),
             starting_position: self.starting_position(defaults.starting_position),
@@ -170,6 +170,11 @@ impl<'r> Reader<'r, '_> {
             self.wrong(field, "a time: `\"500ms\"`, `\"10s\"`, `\"5m\"` or `\"24h\"`");
             default
         })
+    }
+
+    fn optional_duration(&mut self, name: &str) -> Option<Duration> {
+        self.field(name)?;
+        Some(self.duration(name, Duration::MAX))
     }
 
     fn events(&mut self) -> Vec<ChangeEvent> {

@@ -1,5 +1,8 @@
-//! One line of changes to a target, in order: batches, attempts, and the search for what cannot be taken.
+//! One line of changes to a target, in order: batches, attempts, and the wait for a target that does not answer.
 
+mod search;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -10,6 +13,7 @@ use crate::Outcome;
 use crate::attempt::attempt;
 use crate::checkpoints;
 use crate::live::{ENLISTED_BYTES_MAX, Handed, Live, Stopped};
+use crate::parked::KeyName;
 use crate::resolve::{Failed, Resolved};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
@@ -22,11 +26,12 @@ const NO_ROOM: &str =
     "the changes that routes have not delivered took more space than held_changes_gb allows";
 
 /// Delivers what comes until the route is stopped.
-pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
+pub(crate) async fn run(live: Arc<Live>, number: usize, inbox: UnboundedReceiver<Handed>) {
     let mut lane = DeliveryLane {
         live,
+        number,
         inbox,
-        next: None,
+        ahead: VecDeque::new(),
     };
     while let Ok(batch) = lane.collect().await {
         if lane.deliver(batch).await.is_err() {
@@ -37,9 +42,11 @@ pub(crate) async fn run(live: Arc<Live>, inbox: UnboundedReceiver<Handed>) {
 
 struct DeliveryLane {
     live: Arc<Live>,
+    number: usize,
     inbox: UnboundedReceiver<Handed>,
-    /// The first of the next batch, which no longer fitted into the last.
-    next: Option<Handed>,
+    /// Changes of the next batches, taken out of the inbox already: one that no longer fitted into the last batch, and those
+    /// among which a second probe was looked for.
+    ahead: VecDeque<Handed>,
 }
 
 /// Changes that are tried together.
@@ -47,6 +54,36 @@ struct Part {
     changes: Vec<Handed>,
     /// Which attempt is next.
     attempt: u32,
+    /// An attempt was made that is not counted.
+    is_repeated: bool,
+}
+
+impl Part {
+    fn new(changes: Vec<Handed>, attempt: u32) -> Self {
+        Self {
+            changes,
+            attempt,
+            is_repeated: false,
+        }
+    }
+
+    /// The first changes of it and the others.
+    fn split(mut self, first: usize) -> (Self, Self) {
+        let later = self.changes.split_off(first.min(self.changes.len()));
+        let later = Self {
+            changes: later,
+            ..self
+        };
+        (self, later)
+    }
+}
+
+/// What is left to do of a batch.
+struct OpenBatch {
+    /// The first part comes last.
+    parts: Vec<Part>,
+    /// The target has taken or refused a part of the batch since a change was last blamed: it works.
+    is_proven: bool,
 }
 
 impl DeliveryLane {
@@ -59,7 +96,7 @@ impl DeliveryLane {
 
     /// The next batch: as many changes as are there, or as come within the batching window.
     async fn collect(&mut self) -> Result<Vec<Handed>, Stopped> {
-        let first = match self.next.take() {
+        let first = match self.ahead.pop_front() {
             Some(first) => first,
             None => self.first().await?,
         };
@@ -72,7 +109,7 @@ impl DeliveryLane {
         let mut bytes = first.bytes;
         let mut batch = vec![first];
         while batch.len() < self.live.batch_max() {
-            let next = match self.inbox.try_recv() {
+            let next = match self.ahead.pop_front().map_or_else(|| self.inbox.try_recv(), Ok) {
                 Ok(next) => next,
                 Err(TryRecvError::Disconnected) => return Err(Stopped),
                 Err(TryRecvError::Empty) if self.live.clock.now() >= deadline => break,
@@ -84,7 +121,7 @@ impl DeliveryLane {
             };
             bytes += next.bytes;
             if bytes > self.bytes_max() {
-                self.next = Some(next);
+                self.ahead.push_front(next);
                 break;
             }
             batch.push(next);
@@ -111,29 +148,83 @@ impl DeliveryLane {
     }
 
     /// Sees to it that every change of a batch is done, parked or a dead letter.
-    async fn deliver(&self, changes: Vec<Handed>) -> Result<(), Stopped> {
-        // The last part comes first.
-        let mut parts = vec![Part { changes, attempt: 1 }];
-        while let Some(part) = parts.pop() {
+    async fn deliver(&mut self, changes: Vec<Handed>) -> Result<(), Stopped> {
+        let mut work = OpenBatch {
+            parts: vec![Part::new(changes, 1)],
+            is_proven: false,
+        };
+        while let Some(part) = work.parts.pop() {
             let part = self.set_aside(part).await?;
             if part.changes.is_empty() {
                 continue;
             }
-            if part.attempt > 1 {
-                count(&self.live.counters.retried, part.changes.len());
-            }
-            let given = part.changes.iter().map(|handed| (&handed.typed, part.attempt));
-            let batch = self.live.batch(given);
-            let (outcome, enlisted) = attempt(&self.live.door, &batch).await;
-            parts.extend(self.after(part, outcome, enlisted).await?);
+            let part = self.await_turn(part, &mut work).await?;
+            let (outcome, enlisted) = self.attempt(&part).await;
+            self.after(part, outcome, enlisted, &mut work).await?;
         }
         Ok(())
     }
 
-    /// Changes that are too old, or for which there is no room any more, become dead letters; those of a key with a parked change wait behind it.
+    async fn attempt(&self, part: &Part) -> (Outcome, Option<Enlistment>) {
+        if part.attempt > 1 || part.is_repeated {
+            count(&self.live.counters.retried, part.changes.len());
+        }
+        self.attempt_on(&part.changes, part.attempt).await
+    }
+
+    async fn attempt_on(&self, changes: &[Handed], number: u32) -> (Outcome, Option<Enlistment>) {
+        let given = changes.iter().map(|handed| (&handed.typed, number));
+        let batch = self.live.batch(given);
+        let _under_way = self.live.health.attempting(self.live.clock.now());
+        attempt(&self.live.door, &batch).await
+    }
+
+    /// While the lane is on hold, waits for the next probe: the first change alone. Once it is not, all of the part may go.
+    async fn await_turn(&mut self, part: Part, work: &mut OpenBatch) -> Result<Part, Stopped> {
+        let live = Arc::clone(&self.live);
+        let Some(key) = part.changes.first().map(|handed| handed.key) else {
+            return Ok(part);
+        };
+        let mut alarm = Alarm::new(Arc::clone(&live.clock));
+        loop {
+            let rung = live.health.bell.notified();
+            let Some(hold) = live.health.hold(self.number) else {
+                return Ok(part);
+            };
+            work.is_proven = false;
+            if hold.may_probe(live.clock.now(), key) {
+                return Ok(self.first_alone(part, work));
+            }
+            tokio::select! {
+                () = rung => {}
+                _ = alarm.until(hold.next_probe) => {}
+                next = self.inbox.recv(), if hold.wants_witness() => {
+                    let next = next.ok_or(Stopped)?;
+                    let is_witness = next.key != key && !live.parked.lock().blocks(next.key);
+                    self.ahead.push_back(next);
+                    if is_witness {
+                        return Ok(self.first_alone(part, work));
+                    }
+                }
+                () = live.stopped() => return Err(Stopped),
+            }
+        }
+    }
+
+    /// The part that is tried as a probe: its first change, if parts may be cut.
+    fn first_alone(&self, part: Part, work: &mut OpenBatch) -> Part {
+        if part.changes.len() == 1 || !self.live.route.bisect_batch_on_error {
+            return part;
+        }
+        let (first, later) = part.split(1);
+        work.parts.push(later);
+        first
+    }
+
+    /// Changes that are too old, or for which there is no room any more, become dead letters; those of a key with a parked
+    /// change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
-        let oldest = live.clock.now().minus(live.route.maximum_record_age);
         let mut resolved = Resolved::default();
         let mut changes = Vec::with_capacity(part.changes.len());
         for handed in part.changes {
@@ -147,8 +238,8 @@ impl DeliveryLane {
                 resolved.parked.push(failed(handed, why, 0));
             } else if live.is_given_up(handed.change().at) {
                 resolved.dead.push(failed(handed, NO_ROOM, part.attempt - 1));
-            } else if handed.change().at < oldest {
-                let why = self.too_old(part.attempt);
+            } else if live.is_too_old(handed.change().at) {
+                let why = self.too_old(part.attempt > 1 || part.is_repeated);
                 resolved.dead.push(failed(handed, &why, part.attempt - 1));
             } else {
                 changes.push(handed);
@@ -160,76 +251,103 @@ impl DeliveryLane {
         Ok(Part { changes, ..part })
     }
 
-    /// Why a change is given up that got too old; after failed attempts, with what was wrong then.
-    fn too_old(&self, attempt: u32) -> String {
+    /// Why a change is given up that got too old; after attempts, with what was wrong then.
+    fn too_old(&self, was_tried: bool) -> String {
         let why = "older than the route's maximum_record_age";
-        let last = self.live.counters.last_error().filter(|_| attempt > 1);
+        let last = self.live.counters.last_error().filter(|_| was_tried);
         last.map_or(why.to_owned(), |last| format!("{why}; last: {}", last.message))
     }
 
-    /// Resolves a part, or says in which parts it is to be tried again, the last first.
+    /// Resolves a part, or puts back what is to be tried again.
     async fn after(
-        &self,
-        mut part: Part,
+        &mut self,
+        part: Part,
         outcome: Outcome,
         enlisted: Option<Enlistment>,
-    ) -> Result<Vec<Part>, Stopped> {
-        let live = &self.live;
-        let mut resolved = Resolved {
-            enlisted,
-            ..Resolved::default()
-        };
+        work: &mut OpenBatch,
+    ) -> Result<(), Stopped> {
         match outcome {
-            Outcome::Done => resolved.done = part.changes,
-            Outcome::Partly(mut reasons) => {
-                for handed in part.changes {
-                    let id = format!("{}:{}", live.name, handed.change().event_id);
-                    match reasons.iter().position(|(failed, _)| *failed == id) {
-                        Some(at) => {
-                            let error = reasons.swap_remove(at).1;
-                            self.give_back(handed, error, part.attempt, &mut resolved);
-                        }
-                        None => resolved.done.push(handed),
-                    }
-                }
+            Outcome::Failed(error) => self.failed(part, error, work).await,
+            outcome => self.conclude(part, outcome, enlisted, work).await,
+        }
+    }
+
+    /// A target that answers works, whatever it says about the changes; one that does not puts the lane on hold.
+    async fn conclude(
+        &self,
+        part: Part,
+        outcome: Outcome,
+        enlisted: Option<Enlistment>,
+        work: &mut OpenBatch,
+    ) -> Result<(), Stopped> {
+        if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
+            self.live.target_answered(self.number);
+            work.is_proven = true;
+        }
+        match outcome {
+            Outcome::Failed(error) | Outcome::Unavailable(error) => {
+                self.hold(part, &error, None, work);
+                Ok(())
             }
-            Outcome::Refused(error) if live.route.bisect_batch_on_error => {
-                live.counters.failed(live.clock.now(), &error);
-                if part.changes.len() > 1 {
-                    let later = part.changes.split_off(part.changes.len() / 2);
-                    let attempt = part.attempt;
-                    return Ok(vec![
-                        Part {
-                            changes: later,
-                            attempt,
-                        },
-                        part,
-                    ]);
-                }
-                for handed in part.changes {
-                    self.give_back(handed, error.clone(), part.attempt, &mut resolved);
-                }
+            Outcome::Partly(refused) => self.taken_in_part(part, refused, &[], work).await,
+            Outcome::Interrupted {
+                refused,
+                later,
+                reason,
+            } => {
+                self.live.counters.failed(self.live.clock.now(), &reason);
+                self.taken_in_part(part, refused, &later, work).await?;
+                self.back_off(1).await
             }
-            Outcome::Refused(error) | Outcome::Unavailable(error) => {
-                live.counters.failed(live.clock.now(), &error);
-                if part.attempt <= live.route.maximum_retry_attempts {
-                    self.back_off(part.attempt).await?;
-                    part.attempt += 1;
-                    return Ok(vec![part]);
-                }
-                resolved.dead = part
-                    .changes
-                    .into_iter()
-                    .map(|handed| Failed {
-                        handed,
-                        error: error.clone(),
-                        attempts: part.attempt,
-                    })
-                    .collect();
+            Outcome::Refused(error) => self.refused(part, error, work).await,
+            Outcome::Done => {
+                let resolved = Resolved {
+                    done: part.changes,
+                    enlisted,
+                    ..Resolved::default()
+                };
+                self.live.resolve(resolved).await
             }
         }
-        live.resolve(resolved).await?;
-        Ok(Vec::new())
+    }
+
+    /// All of a part was taken but for what was refused, which is given back, and for what is to come again.
+    async fn taken_in_part(
+        &self,
+        part: Part,
+        refused: Vec<(String, String)>,
+        later: &[String],
+        work: &mut OpenBatch,
+    ) -> Result<(), Stopped> {
+        let mut refused: HashMap<String, String> = refused.into_iter().collect();
+        let later: HashSet<&str> = later.iter().map(String::as_str).collect();
+        let mut resolved = Resolved::default();
+        let mut again = Vec::new();
+        for handed in part.changes {
+            let id = format!("{}:{}", self.live.name, handed.change().event_id);
+            match refused.remove(&id) {
+                Some(error) => self.give_back(handed, error, part.attempt, &mut resolved),
+                None if later.contains(&*id) => again.push(handed),
+                None => resolved.done.push(handed),
+            }
+        }
+        if !again.is_empty() {
+            work.parts.push(Part {
+                is_repeated: true,
+                ..Part::new(again, part.attempt)
+            });
+        }
+        self.live.resolve(resolved).await
+    }
+
+    /// The target does not answer, and no change is to blame: the part waits.
+    fn hold(&self, part: Part, error: &str, suspect: Option<KeyName>, work: &mut OpenBatch) {
+        self.live.target_failed(self.number, error, suspect);
+        work.is_proven = false;
+        work.parts.push(Part {
+            is_repeated: true,
+            ..part
+        });
     }
 
     /// A change that was refused by itself: parked, or a dead letter if it has no attempt left.
@@ -250,12 +368,7 @@ impl DeliveryLane {
 
     async fn back_off(&self, attempts: u32) -> Result<(), Stopped> {
         let live = &self.live;
-        count(&live.counters.backing_off, 1);
-        let due = live.clock.now().plus(live.route.backoff.after(attempts));
-        let waited = live.wait_until(due).await;
-        live.counters
-            .backing_off
-            .fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-        waited
+        live.wait_until(live.clock.now().plus(live.route.backoff.after(attempts)))
+            .await
     }
 }

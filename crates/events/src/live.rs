@@ -10,6 +10,7 @@ use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
 use crate::gap::Gaps;
+use crate::health::Health;
 use crate::matcher::{Matcher, Typed};
 use crate::parked::{KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
@@ -95,6 +96,7 @@ pub(crate) struct Live {
     /// Rung when the reader may go on: there is room again, or a shard has ended.
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) counters: Counters,
+    pub(crate) health: Health,
     ahead: AtomicUsize,
     ahead_bytes: AtomicUsize,
     reading: AtomicU8,
@@ -190,6 +192,7 @@ impl Live {
             resolved_bell: Notify::new(),
             reader_bell: parts.reader_bell,
             counters: Counters::default(),
+            health: Health::default(),
             ahead: AtomicUsize::new(0),
             ahead_bytes: AtomicUsize::new(0),
             reading: AtomicU8::new(Reading::Behind as u8),
@@ -215,6 +218,17 @@ impl Live {
 
     fn ahead_max(&self) -> usize {
         (2 * self.batch_max() * self.lanes.len()).max(AHEAD_MIN)
+    }
+
+    /// The lane of an item's changes.
+    pub(crate) fn lane_of(&self, key: KeyName) -> usize {
+        (key % self.lanes.len() as u64) as usize
+    }
+
+    /// Whether a change that happened then is too old to be delivered.
+    pub(crate) fn is_too_old(&self, at: Timestamp) -> bool {
+        let age = self.route.maximum_record_age;
+        age.is_some_and(|age| at < self.clock.now().minus(age))
     }
 
     /// Whether more may be read for this route.
@@ -245,7 +259,7 @@ impl Live {
             };
             self.ahead.fetch_add(1, Ordering::AcqRel);
             self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
-            let lane = (read.key % self.lanes.len() as u64) as usize;
+            let lane = self.lane_of(read.key);
             // A lane that is gone means that the route is being stopped; the checkpoint does not pass the change.
             let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
         }
@@ -409,14 +423,13 @@ impl Live {
 
     pub(crate) fn status(&self) -> RouteStatus {
         let reading = self.reading();
-        let state = if self.counters.backing_off.load(Ordering::Relaxed) > 0 {
-            RouteState::BackingOff
-        } else {
-            match reading {
-                Reading::NoStream => RouteState::NoStream,
-                Reading::Behind => RouteState::CatchingUp,
-                Reading::AtTheEnd => RouteState::Running,
-            }
+        let on_hold = self.health.status();
+        let state = match reading {
+            _ if on_hold.is_some() => RouteState::OnHold,
+            _ if self.health.is_slow(self.clock.now()) => RouteState::AwaitingAnswer,
+            Reading::NoStream => RouteState::NoStream,
+            Reading::Behind => RouteState::CatchingUp,
+            Reading::AtTheEnd => RouteState::Running,
         };
         let counted = *self.unread.lock();
         let is_counted = counted.is_some_and(|unread| unread.is_complete);
@@ -441,6 +454,7 @@ impl Live {
             gaps: self.gaps.all(),
             held_bytes: self.held(|held| held.held_bytes(&self.route.table)),
             held_bytes_max: self.held(|held| held.held_bytes_max()),
+            on_hold,
             last_error: self.counters.last_error(),
         }
     }

@@ -29,6 +29,9 @@ pub(crate) struct Entry {
     pub(crate) due: Timestamp,
     /// Whether its row is written.
     pub(crate) is_stored: bool,
+    /// It failed without having been to blame before: so many answers of the target were counted then. An answer to another
+    /// change since then shows that the target works.
+    pub(crate) doubt: Option<u64>,
 }
 
 /// The parked changes of a route.
@@ -78,7 +81,7 @@ impl Parked {
         &mut self,
         now: Timestamp,
         limit: usize,
-        is_ready: impl Fn(&Entry) -> bool,
+        mut is_ready: impl FnMut(KeyName, &Entry) -> bool,
     ) -> Vec<(KeyName, KeptId)> {
         let mut taken = Vec::new();
         for (due, key) in &self.waiting {
@@ -86,7 +89,7 @@ impl Parked {
                 break;
             }
             let first = self.keys.get(key).and_then(BTreeMap::first_key_value);
-            if let Some((id, _)) = first.filter(|(_, entry)| is_ready(entry)) {
+            if let Some((id, _)) = first.filter(|(_, entry)| is_ready(*key, entry)) {
                 taken.push((*due, *key, id.clone()));
             }
         }
@@ -109,6 +112,19 @@ impl Parked {
     pub(crate) fn postpone(&mut self, key: KeyName, id: &KeptId, due: Timestamp) {
         if let Some(entry) = self.keys.get_mut(&key).and_then(|line| line.get_mut(id)) {
             entry.due = due;
+        }
+        self.wait(key);
+    }
+
+    /// The doubt about a change, if there is one.
+    pub(crate) fn doubt(&self, key: KeyName, id: &KeptId) -> Option<u64> {
+        self.keys.get(&key)?.get(id)?.doubt
+    }
+
+    /// A change that was taken stays due: its target does not answer.
+    pub(crate) fn hold(&mut self, key: KeyName, id: &KeptId, doubt: Option<u64>) {
+        if let Some(entry) = self.keys.get_mut(&key).and_then(|line| line.get_mut(id)) {
+            entry.doubt = doubt;
         }
         self.wait(key);
     }
@@ -150,6 +166,7 @@ mod tests {
             at: Timestamp::EPOCH,
             due: Timestamp::from_secs(due),
             is_stored: true,
+            doubt: None,
         }
     }
 
@@ -166,16 +183,16 @@ mod tests {
         assert!(!parked.add(7, id("a2"), entry(0)), "it is there already");
         assert!(parked.add(8, id("b1"), entry(20)));
         assert_eq!(parked.next_due(now), Some(Timestamp::from_secs(20)));
-        assert_eq!(parked.take_due(now, 9, |_| true), [(7, id("a1"))]);
-        assert_eq!(parked.take_due(now, 9, |_| true), [], "it has been taken");
+        assert_eq!(parked.take_due(now, 9, |_, _| true), [(7, id("a1"))]);
+        assert_eq!(parked.take_due(now, 9, |_, _| true), [], "it has been taken");
         parked.postpone(7, &id("a1"), Timestamp::from_secs(12));
         assert_eq!(parked.next_due(now), Some(Timestamp::from_secs(12)));
         let later = Timestamp::from_secs(13);
-        assert_eq!(parked.take_due(later, 9, |_| false), [], "it is not ready");
-        assert_eq!(parked.take_due(later, 9, |_| true), [(7, id("a1"))]);
+        assert_eq!(parked.take_due(later, 9, |_, _| false), [], "it is not ready");
+        assert_eq!(parked.take_due(later, 9, |_, _| true), [(7, id("a1"))]);
         parked.remove(7, &id("a1"));
         assert!(parked.blocks(7) && parked.count() == 2);
-        assert_eq!(parked.take_due(later, 9, |_| true), [(7, id("a2"))]);
+        assert_eq!(parked.take_due(later, 9, |_, _| true), [(7, id("a2"))]);
         parked.remove(7, &id("a2"));
         assert!(!parked.blocks(7) && parked.blocks(8));
     }

@@ -57,6 +57,7 @@ impl Live {
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: false,
+                doubt: None,
             };
             // A change that is parked already was read again after a restart: its row knows more.
             if self.parked.lock().add(handed.key, kept.id.clone(), entry) {

@@ -1,5 +1,6 @@
 //! Tries parked changes again when they are due: each alone, the oldest of its key first, several keys at once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -34,22 +35,33 @@ async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
         let rung = live.parked_bell.notified();
         let now = live.clock.now();
         let deadline = {
+            let mut probed = HashSet::new();
             let mut parked = live.parked.lock();
-            let oldest = now.minus(live.route.maximum_record_age);
-            let due = parked.take_due(now, TAKEN_MAX, |entry| {
-                let is_safe = live.has_passed(&entry.shard, &entry.sequence) || entry.at < oldest;
-                entry.is_stored && is_safe
+            let due = parked.take_due(now, TAKEN_MAX, |key, entry| {
+                let is_safe = || live.has_passed(&entry.shard, &entry.sequence);
+                let mut may_go = || is_safe() && may_try(live, key, now, &mut probed);
+                entry.is_stored && (live.is_too_old(entry.at) || may_go())
             });
             if !due.is_empty() {
                 return Ok(due);
             }
-            parked.next_due(now)
+            let probe = live.health.next_probe(now).filter(|_| parked.count() > 0);
+            parked.next_due(now).into_iter().chain(probe).min()
         };
         tokio::select! {
             () = rung => {}
             _ = alarm.until(deadline.unwrap_or(Timestamp::MAX)) => {}
             () = live.stopped() => return Err(Stopped),
         }
+    }
+}
+
+/// Whether a change of this item may be tried: while its lane is on hold, one at a time and when a probe is due.
+fn may_try(live: &Live, key: KeyName, now: Timestamp, probed: &mut HashSet<usize>) -> bool {
+    let lane = live.lane_of(key);
+    match live.health.hold(lane) {
+        None => true,
+        Some(hold) => hold.may_probe(now, key) && probed.insert(lane),
     }
 }
 
@@ -65,6 +77,8 @@ enum Fate {
     Taken(Option<Enlistment>),
     /// It is to be tried again when it is due.
     Again,
+    /// The target does not answer: it stays due, and nothing is spent. With a doubt, it may be to blame itself.
+    Held(Option<u64>),
     /// It becomes a dead letter.
     Dead,
 }
@@ -101,7 +115,7 @@ async fn load(live: &Live, key: KeyName, id: &KeptId) -> Result<Option<Kept>, St
 
 async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
     let now = live.clock.now();
-    if kept.change.at < now.minus(live.route.maximum_record_age) {
+    if live.is_too_old(kept.change.at) {
         kept.error = format!("older than the route's maximum_record_age; last: {}", kept.error);
         let fate = Fate::Dead;
         return Tried { key, kept, fate };
@@ -109,14 +123,21 @@ async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
     if kept.attempts > 0 {
         count(&live.counters.retried, 1);
     }
+    let lane = live.lane_of(key);
+    let answers = live.health.answers(lane);
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
+    let under_way = live.health.attempting(now);
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
-    let error = match outcome {
-        Outcome::Done => None,
-        Outcome::Refused(error) | Outcome::Unavailable(error) => Some(error),
-        Outcome::Partly(reasons) => reasons.into_iter().next().map(|(_, error)| error),
-    };
+    drop(under_way);
+    if let Some(doubt) = held(live, key, &kept, &outcome, answers) {
+        let fate = Fate::Held(doubt);
+        return Tried { key, kept, fate };
+    }
+    if !matches!(outcome, Outcome::Failed(_)) {
+        live.target_answered(lane);
+    }
+    let error = outcome.error_of_one();
     let Some(error) = error else {
         let fate = Fate::Taken(enlisted);
         return Tried { key, kept, fate };
@@ -135,6 +156,33 @@ async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
     Tried { key, kept, fate }
 }
 
+/// Whether the target is to blame for an outcome, so that its lane is on hold; and the doubt about the change. A change that was to
+/// blame before is so again, unless its lane is on hold. Another one is, once the target has answered to other changes
+/// since it failed.
+fn held(live: &Live, key: KeyName, kept: &Kept, outcome: &Outcome, answers: u64) -> Option<Option<u64>> {
+    let lane = live.lane_of(key);
+    match outcome {
+        Outcome::Unavailable(error) => {
+            live.target_failed(lane, error, None);
+            Some(None)
+        }
+        Outcome::Interrupted { later, reason, .. } if !later.is_empty() => {
+            live.target_failed(lane, reason, None);
+            Some(None)
+        }
+        Outcome::Failed(error) => {
+            let doubt = live.parked.lock().doubt(key, &kept.id).unwrap_or(answers);
+            let is_proven = kept.attempts > 0 || live.health.answers(lane) > doubt;
+            if is_proven && live.health.hold(lane).is_none() {
+                return None;
+            }
+            live.target_failed(lane, error, Some(key));
+            Some(Some(doubt))
+        }
+        Outcome::Done | Outcome::Partly(_) | Outcome::Refused(_) | Outcome::Interrupted { .. } => None,
+    }
+}
+
 /// Makes sure of what became of parked changes, then lets the next of their keys have their turn.
 async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     let name = &live.name;
@@ -142,7 +190,7 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     for Tried { kept, fate, .. } in &tried {
         match fate {
             Fate::Taken(None) => deletes.push(Kept::unpark(name, &kept.id)),
-            Fate::Taken(Some(_)) => {}
+            Fate::Taken(Some(_)) | Fate::Held(_) => {}
             Fate::Again => puts.push(kept.park(name).row),
             Fate::Dead => {
                 puts.push(kept.bury(name).row);
@@ -157,6 +205,10 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
         match fate {
             Fate::Again => {
                 live.parked.lock().postpone(key, &kept.id, kept.due);
+                continue;
+            }
+            Fate::Held(doubt) => {
+                live.parked.lock().hold(key, &kept.id, doubt);
                 continue;
             }
             Fate::Taken(enlisted) => {

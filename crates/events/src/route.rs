@@ -39,11 +39,12 @@ pub struct Route {
     pub parallelization_factor: usize,
     /// How often to try again after the first attempt.
     pub maximum_retry_attempts: u32,
-    /// A change that is older becomes a dead letter.
-    pub maximum_record_age: Duration,
-    /// Whether a refused batch is cut in halves until what cannot be taken is alone.
+    /// A change that is older becomes a dead letter; without one, no change gets too old.
+    pub maximum_record_age: Option<Duration>,
+    /// Whether a batch that was not taken is cut in halves until what cannot be taken is alone. If not, the batch is tried
+    /// and given up as a whole.
     pub bisect_batch_on_error: bool,
-    /// How long to wait between attempts.
+    /// How long to wait between attempts, and between the probes of a target that does not answer.
     pub backoff: Backoff,
     /// Where a new route begins.
     pub starting_position: StartingPosition,
@@ -137,7 +138,7 @@ impl Route {
             maximum_batching_window: Duration::ZERO,
             parallelization_factor: 1,
             maximum_retry_attempts: 10,
-            maximum_record_age: Duration::from_secs(24 * 60 * 60),
+            maximum_record_age: None,
             bisect_batch_on_error: true,
             backoff: Backoff {
                 first: Duration::from_millis(200),

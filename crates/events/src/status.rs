@@ -41,8 +41,21 @@ pub struct RouteStatus {
     pub held_bytes: u64,
     /// The most bytes that are kept so, of all tables together; 0 if nothing is.
     pub held_bytes_max: u64,
+    /// Since when and why the route is on hold, if it is.
+    pub on_hold: Option<OnHold>,
     /// What went wrong last.
     pub last_error: Option<LastError>,
+}
+
+/// Why a route is on hold: its target cannot be reached or fails, and no change is to blame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnHold {
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What the last attempt failed with.
+    pub reason: String,
+    /// When the target is tried next, in milliseconds since 1970; in the past while that attempt is under way.
+    pub next_probe_ms: u64,
 }
 
 /// What went wrong last.
@@ -62,8 +75,10 @@ pub enum RouteState {
     Running,
     /// Reads changes that others have read already.
     CatchingUp,
-    /// Waits before it tries again, because its target cannot be reached.
-    BackingOff,
+    /// Delivers nothing until its target answers a probe: it cannot be reached, or fails.
+    OnHold,
+    /// Waits for the answer of its target, which takes long.
+    AwaitingAnswer,
     /// The table has no stream to read.
     NoStream,
     /// Switched off.
@@ -77,7 +92,8 @@ impl RouteState {
         match self {
             Self::Running => "running",
             Self::CatchingUp => "catching-up",
-            Self::BackingOff => "backing-off",
+            Self::OnHold => "on-hold",
+            Self::AwaitingAnswer => "awaiting-answer",
             Self::NoStream => "no-stream",
             Self::Disabled => "disabled",
         }
@@ -90,8 +106,6 @@ pub(crate) struct Counters {
     pub(crate) delivered: AtomicU64,
     pub(crate) retried: AtomicU64,
     pub(crate) dead: AtomicU64,
-    /// Lanes that wait for their target.
-    pub(crate) backing_off: AtomicU64,
     last_error: Mutex<Option<LastError>>,
 }
 

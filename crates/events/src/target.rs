@@ -39,7 +39,7 @@ pub struct Delivery {
     pub id: String,
     /// The change.
     pub change: Arc<Change>,
-    /// Which attempt this is; the first is 1.
+    /// Which attempt this is; the first is 1. Attempts for whose failure the target was to blame are not counted.
     pub attempt: u32,
     typed: Arc<Typed>,
     template: Option<Arc<Template>>,
@@ -99,8 +99,39 @@ pub enum Outcome {
     Partly(Vec<(String, String)>),
     /// The batch was refused as a whole: something in it cannot be taken. The router looks for the culprit.
     Refused(String),
-    /// The target cannot be reached, or asks to come back later. The same batch is tried again.
+    /// The target failed while it had the batch: an error of its own, or no answer in time. A change in the batch may be the
+    /// reason. The router tries changes of two items alone: if neither is taken, the target is down.
+    Failed(String),
+    /// The target cannot be reached, or asks to come back later. No change is to blame; the same batch is tried again.
     Unavailable(String),
+    /// The target took some of the batch and then became unavailable, or throttled the rest.
+    Interrupted {
+        /// These were refused, by delivery id and with the reason.
+        refused: Vec<(String, String)>,
+        /// These are to come again, by delivery id. No change is to blame.
+        later: Vec<String>,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// Why a batch of one change was not taken, whatever was to blame; `None` if it was.
+    pub(crate) fn error_of_one(self) -> Option<String> {
+        match self {
+            Self::Done => None,
+            Self::Partly(reasons) => reasons.into_iter().next().map(|(_, error)| error),
+            Self::Refused(error) | Self::Failed(error) | Self::Unavailable(error) => Some(error),
+            Self::Interrupted {
+                refused,
+                later,
+                reason,
+            } => {
+                let refused = refused.into_iter().next().map(|(_, error)| error);
+                refused.or_else(|| (!later.is_empty()).then_some(reason))
+            }
+        }
+    }
 }
 
 /// Something that takes changes as part of the router's own transaction, in the same database: the router's checkpoint and

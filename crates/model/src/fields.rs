@@ -155,7 +155,7 @@ pub(crate) const ROUTE: &[Field] = &[
     field(
         "maximum_record_age",
         Shape::Duration,
-        "A change that is older becomes a dead letter; 24h unless given.",
+        "A change that is older becomes a dead letter. Without it, no change gets too old.",
     ),
     field(
         "bisect_batch_on_error",

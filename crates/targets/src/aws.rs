@@ -5,8 +5,8 @@ mod send;
 mod service;
 
 pub(crate) use identity::identity;
-pub(crate) use send::{Failure, Protocol, send};
-pub(crate) use service::{Service, ServiceKind};
+pub(crate) use send::{EntryFault, Failure, Protocol, send};
+pub(crate) use service::{Service, ServiceKind, is_throttling};
 
 /// A call takes no more entries than this, with SQS and with EventBridge.
 pub(crate) const ENTRIES_MAX: usize = 10;

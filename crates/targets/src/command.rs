@@ -4,7 +4,8 @@
 //! `TRESTLE_DELIVERY` (the name of the batch), `TRESTLE_RECORDS` (their number), what the route's `environment` says, and of
 //! this process only what says where things are: its other variables may be secrets. Status 0 takes the batch, but for
 //! the records that the standard output reports as failed (see [`partial`]); 75, `EX_TEMPFAIL`, asks to come back
-//! later; any other refuses it, and the last line on standard error says why.
+//! later; any other refuses it, and the last line on standard error says why. A program that does not end by itself has
+//! failed, perhaps because of a record.
 
 mod capture;
 mod group;
@@ -138,7 +139,7 @@ impl Target for Program {
             match tokio::time::timeout(self.timeout, self.run(batch)).await {
                 Ok(Ok(ended)) => outcome(batch, &ended),
                 Ok(Err(error)) => Outcome::Unavailable(format!("{} could not run: {error}", self.program)),
-                Err(_) => Outcome::Unavailable(format!(
+                Err(_) => Outcome::Failed(format!(
                     "{} was not done within {} s and was ended",
                     self.program,
                     self.timeout.as_secs_f64()
@@ -214,6 +215,6 @@ fn outcome(batch: &Batch, ended: &Ended) -> Outcome {
         Some(0) => partial::outcome(batch, &ended.output),
         Some(TEMPORARY_FAILURE) => Outcome::Unavailable(reason("asked to come back later".to_owned())),
         Some(code) => Outcome::Refused(reason(format!("ended with status {code}"))),
-        None => Outcome::Refused(reason(format!("was ended by a signal ({})", ended.status))),
+        None => Outcome::Failed(reason(format!("was ended by a signal ({})", ended.status))),
     }
 }

@@ -1,6 +1,6 @@
 //! Batches as events on a bus of EventBridge.
 
-use crate::aws::{self, Failure, Protocol, Service, ServiceKind};
+use crate::aws::{self, EntryFault, Failure, Protocol, Service, ServiceKind, is_throttling};
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
@@ -115,10 +115,11 @@ impl Protocol for Bus {
             let code = text("ErrorCode")?;
             Some(Failure {
                 place,
-                is_passing: matches!(
-                    code,
-                    "ThrottlingException" | "InternalFailure" | "InternalException"
-                ),
+                fault: match code {
+                    "InternalFailure" | "InternalException" => EntryFault::Service,
+                    code if is_throttling(code) => EntryFault::Throttling,
+                    _ => EntryFault::Entry,
+                },
                 reason: format!("{code} {}", text("ErrorMessage").unwrap_or_default())
                     .trim()
                     .to_owned(),

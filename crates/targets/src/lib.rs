@@ -13,6 +13,7 @@
 //! again, with the same id. A target that cannot be reached is unavailable and refuses nothing; where an answer tells
 //! whose fault it is, the records are refused only if it is theirs. (A webhook's 4xx does not tell: it refuses the records.)
 
+mod answer;
 mod aws;
 mod batch;
 mod command;

@@ -1,6 +1,6 @@
 //! Batches as messages in a queue of SQS, or of whatever speaks its JSON protocol.
 
-use crate::aws::{self, Failure, Protocol, Service, ServiceKind};
+use crate::aws::{self, EntryFault, Failure, Protocol, Service, ServiceKind};
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use serde_json::{Value, json};
@@ -116,7 +116,10 @@ fn failure(failed: &Value) -> Option<Failure> {
     let text = |name: &str| failed.get(name).and_then(Value::as_str);
     Some(Failure {
         place: text("Id")?.parse().ok()?,
-        is_passing: failed.get("SenderFault") == Some(&Value::Bool(false)),
+        fault: match failed.get("SenderFault") {
+            Some(Value::Bool(false)) => EntryFault::of_service(text("Code").unwrap_or_default()),
+            _ => EntryFault::Entry,
+        },
         reason: format!(
             "{} {}",
             text("Code").unwrap_or_default(),

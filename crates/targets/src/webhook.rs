@@ -5,6 +5,7 @@
 
 mod signature;
 
+use crate::answer::{beginning, no_answer};
 use crate::batch::{self, Record};
 use crate::partial;
 use crate::secret::{self, Secret};
@@ -23,9 +24,6 @@ use trestle_events::{Batch, Deliver, Outcome, Target};
 use trestle_http_client::{Client, Endpoint, HttpResponse, Prepared, Repeat, Roots};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// So much of an answer's text is worth keeping as a reason.
-const REASON_BYTES_MAX: usize = 300;
 
 /// A URL that takes batches.
 pub(crate) struct Webhook {
@@ -110,7 +108,7 @@ impl Target for Webhook {
             };
             match self.client.call(request, Repeat::Allowed).await {
                 Ok(answer) => outcome(batch, &answer),
-                Err(failure) => Outcome::Unavailable(failure.to_string()),
+                Err(failure) => no_answer(&failure),
             }
         })
     }
@@ -150,10 +148,12 @@ impl Webhook {
 fn outcome(batch: &Batch, answer: &HttpResponse) -> Outcome {
     match answer.status {
         status if status.is_success() => partial::outcome(batch, &answer.body),
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+        StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             Outcome::Unavailable(reason(answer))
         }
-        status if status.is_server_error() => Outcome::Unavailable(reason(answer)),
+        status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
+            Outcome::Failed(reason(answer))
+        }
         status if status.is_redirection() => {
             Outcome::Refused(format!("{}; redirections are not followed", reason(answer)))
         }
@@ -171,10 +171,9 @@ fn reason(answer: &HttpResponse) -> String {
     {
         reason += &format!(", retry after {after}");
     }
-    let said = answer.body.get(..REASON_BYTES_MAX).unwrap_or(&answer.body);
-    let said = String::from_utf8_lossy(said);
-    if !said.trim().is_empty() {
-        reason += &format!(": {}", said.trim());
+    let said = beginning(&answer.body);
+    if !said.is_empty() {
+        reason += &format!(": {said}");
     }
     reason
 }

@@ -86,7 +86,7 @@ mod named;
 pub use changed::Changed;
 pub use trestle_events::{
     ApplyError, Backoff, Change, ChangeEvent, DeadLetter, DeadLetters, Destination, Door, LastError,
-    Maintenance, Replayed, Route, RouteState, RouteStatus, Router, Selection, StartingPosition,
+    Maintenance, OnHold, Replayed, Route, RouteState, RouteStatus, Router, Selection, StartingPosition,
 };
 
 use std::collections::BTreeMap;

@@ -8,7 +8,8 @@ use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{Gap, ListRoutes, RouteList, RouteState, RouteStatus};
+use trestle_admin::{Gap, ListRoutes, OnHold, RouteList, RouteState, RouteStatus};
+use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.
 #[derive(Debug, Args)]
@@ -68,6 +69,11 @@ pub(super) fn print(list: &RouteList) {
     for text in table::lines(&rows) {
         line(&text);
     }
+    for route in &list.routes {
+        if let Some(hold) = &route.on_hold {
+            line(&on_hold(&route.route, hold));
+        }
+    }
     held(&list.routes).iter().for_each(|text| line(text));
     list.routes.iter().flat_map(gaps).for_each(|text| line(&text));
 }
@@ -107,6 +113,17 @@ fn held(routes: &[RouteStatus]) -> Vec<String> {
         .filter(is_held)
         .map(|route| said(&route))
         .collect()
+}
+
+/// Why a route is on hold, since when, and when its target is tried next.
+fn on_hold(route: &str, hold: &OnHold) -> String {
+    let at = |ms| iso_8601_millis(Timestamp::from_millis(ms));
+    format!(
+        "{route} is on hold since {}Z, next probe at {}Z: {}",
+        at(hold.since_ms),
+        at(hold.next_probe_ms),
+        hold.reason.lines().next().unwrap_or_default()
+    )
 }
 
 fn row(route: &RouteStatus) -> [String; 10] {

@@ -1,6 +1,6 @@
 //! Routes on a running server: from a file, from a model, applied while it runs; dead letters, metrics and restarts.
 
-use crate::running::{Running, rest, start};
+use crate::running::{Running, rest, run, start};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -116,6 +116,54 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
         admin(&server, "read-routes", json!({})).1,
         json!({"text": ROUTES})
     );
+}
+
+/// Asks to come back later while there is a file named `closed`.
+const PATIENT: &str = r#"
+[route.saved]
+table = "things"
+target = { command = ["sh", "-c", "test ! -e closed || exit 75; cat >> saved"] }
+maximum_retry_attempts = 0
+backoff = { first = "10ms", longest = "20ms" }
+"#;
+
+#[test]
+fn a_route_on_hold_shows_in_status_and_metrics_and_once_in_the_log() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    std::fs::write(directory.join("routes.toml"), PATIENT).unwrap();
+    std::fs::write(directory.join("closed"), "").unwrap();
+    let server = start(
+        directory,
+        &["serve", "--in-memory", "--port", "0", "--routes", "routes.toml"],
+    );
+    server.call("CreateTable", TABLE);
+    for n in 0..20 {
+        put(&server, &format!("item-{n}"));
+    }
+    until("several probes", || status(&server, "retried") > 5);
+    let (_, listed) = admin(&server, "list-routes", json!({}));
+    let route = &listed["routes"][0];
+    assert_eq!((&route["state"], &route["dead"]), (&json!("on-hold"), &json!(0)));
+    assert_eq!(route["on_hold"]["reason"], "asked to come back later");
+    assert!(route["on_hold"]["since_ms"].as_u64() <= route["on_hold"]["next_probe_ms"].as_u64());
+    let endpoint = format!("http://{}", server.address);
+    let shown = run(directory, &["routes", "status", "--endpoint", &endpoint]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("\nsaved is on hold since "), "{shown}");
+    let metric = |value: u8| format!("trestle_route_on_hold{{route=\"saved\"}} {value}");
+    assert!(server.get("/metrics").contains(&metric(1)));
+
+    std::fs::remove_file(directory.join("closed")).unwrap();
+    until("everything", || status(&server, "delivered") == 20);
+    assert!(server.get("/metrics").contains(&metric(0)));
+    let (_, log) = server.stop();
+    for line in [
+        "the route is on hold until its target answers",
+        "the target answers again",
+    ] {
+        assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
+    }
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl Off {
             gaps: self.gaps.all(),
             held_bytes: 0,
             held_bytes_max: 0,
+            on_hold: None,
             last_error: None,
         }
     }
@@ -170,7 +171,8 @@ pub(super) async fn start(
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);
     let mut tasks: Vec<JoinHandle<()>> = inboxes
         .into_iter()
-        .map(|inbox| setup.runtime.spawn(lane::run(Arc::clone(&live), inbox)))
+        .enumerate()
+        .map(|(number, inbox)| setup.runtime.spawn(lane::run(Arc::clone(&live), number, inbox)))
         .collect();
     tasks.push(setup.runtime.spawn(retry::run(Arc::clone(&live))));
     // Where checkpoints are part of a transaction, the lane stores them.
@@ -215,6 +217,7 @@ async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
+                doubt: None,
             };
             parked.add(key_name(&kept.change), kept.id, entry);
         }

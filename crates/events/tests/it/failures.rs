@@ -1,7 +1,5 @@
 //! Targets that refuse, fail in part, are away, or panic.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trestle_events::{Outcome, Route, RouteState};
@@ -90,11 +88,7 @@ fn a_target_that_is_away_gets_the_same_batch_again_and_costs_no_other_route_anyt
     let away = Recorder::with(|_| Outcome::Unavailable("connection refused".into()));
     let there = Recorder::new();
     let life = world.life(&[("away", away.clone()), ("there", there.clone())]);
-    let patient = Route {
-        maximum_retry_attempts: 1000,
-        ..route("away")
-    };
-    life.apply([patient, route("there")]);
+    life.apply([route("away"), route("there")]);
     // More than may be read ahead for a route that stands still.
     let (per_minute, minutes) = (100, 60);
     for minute in 0..minutes {
@@ -112,7 +106,7 @@ fn a_target_that_is_away_gets_the_same_batch_again_and_costs_no_other_route_anyt
     assert!(status.lag_ms >= 59 * 60 * 1000, "{status:?}");
     assert_eq!(life.status("there").lag_ms, 0);
     life.until("the route to wait", || {
-        life.status("away").state == RouteState::BackingOff
+        life.status("away").state == RouteState::OnHold
     });
     away.behave(|_| Outcome::Done);
     life.until_after("everything, late", Duration::from_secs(1), || {
@@ -121,31 +115,6 @@ fn a_target_that_is_away_gets_the_same_batch_again_and_costs_no_other_route_anyt
     for (item, versions) in away.versions() {
         assert_eq!(versions, (1..=minutes).collect::<Vec<i64>>(), "{item}");
     }
-}
-
-#[test]
-fn a_target_that_stays_away_leaves_dead_letters_and_the_route_goes_on() {
-    let world = World::new();
-    let is_away = Arc::new(AtomicBool::new(true));
-    let away = is_away.clone();
-    let target = Recorder::with(move |_| {
-        if away.load(Ordering::SeqCst) {
-            Outcome::Unavailable("away".into())
-        } else {
-            Outcome::Done
-        }
-    });
-    let life = world.life(&[("r", target.clone())]);
-    world.put("a", 1);
-    world.put("b", 1);
-    life.apply([Route {
-        maximum_retry_attempts: 2,
-        ..route("r")
-    }]);
-    life.until_after("the dead letters", STEP, || life.status("r").dead == 2);
-    is_away.store(false, Ordering::SeqCst);
-    world.put("a", 2);
-    life.until("the next change", || target.count() == 1);
 }
 
 #[test]
@@ -176,7 +145,7 @@ fn a_change_that_is_too_old_becomes_a_dead_letter() {
     let target = Recorder::with(refuse_bad);
     let life = world.life(&[("r", target.clone())]);
     life.apply([Route {
-        maximum_record_age: Duration::from_secs(60),
+        maximum_record_age: Some(Duration::from_secs(60)),
         maximum_retry_attempts: 10_000,
         ..route("r")
     }]);

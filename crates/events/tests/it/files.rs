@@ -79,7 +79,7 @@ fn a_model_file_may_have_routes_and_every_setting_is_read() {
         maximum_batching_window: Duration::from_secs(2),
         parallelization_factor: 4,
         maximum_retry_attempts: 0,
-        maximum_record_age: Duration::from_secs(3600),
+        maximum_record_age: Some(Duration::from_secs(3600)),
         bisect_batch_on_error: false,
         backoff: Backoff {
             first: Duration::from_secs(1),

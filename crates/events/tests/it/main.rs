@@ -17,6 +17,7 @@ mod layouts;
 mod live_changes;
 mod moves;
 mod order;
+mod outages;
 mod queues;
 mod shards;
 mod support;

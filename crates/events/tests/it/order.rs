@@ -17,6 +17,7 @@ pub(crate) fn moody(seed: u64) -> impl Fn(&Batch) -> Outcome {
         match random.u8(..10) {
             0..4 => Outcome::Done,
             4..6 => Outcome::Refused("a mood".into()),
+            6 if random.bool() => Outcome::Failed("a fault".into()),
             6 => Outcome::Unavailable("not now".into()),
             _ => {
                 let mut failed: Vec<(String, String)> = Vec::new();

@@ -243,7 +243,11 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
     let gaps = vec![gap];
     assert_eq!(life.status("r").gaps, gaps);
     life.apply([route("r")]);
-    assert_eq!(life.status("r").gaps, gaps);
+    // If its checkpoint was not stored before the kill, it meets the gap again.
+    life.until("the same gap", || {
+        let status = life.status("r");
+        status.gaps == gaps && status.state == RouteState::Running
+    });
     life.block_on(life.router.close_gaps("r")).unwrap();
     assert_eq!(life.status("r").gaps, []);
     life.stop();
@@ -335,7 +339,6 @@ fn a_stream_that_is_gone_before_it_was_finished_does_not_stop_the_next() {
     let life = world.life(&[("r", target.clone())]);
     life.apply([Route {
         maximum_retry_attempts: 10_000,
-        maximum_record_age: Duration::from_secs(48 * 3600),
         ..route("r")
     }]);
     world.put("a", 1);

@@ -10,7 +10,7 @@ use trestle_api::{
     KeyType, PutItem, StreamSpecification, StreamViewType, UpdateTable,
 };
 use trestle_engine::{Engine, Options};
-use trestle_env::{Timestamp, VirtualClock};
+use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
     Batch, Change, Deliver, Destination, Door, Outcome, Route, RouteStatus, Router, Setup, StartingPosition,
     Target, Typer,
@@ -63,6 +63,10 @@ impl World {
             ..CreateTable::default()
         };
         self.engine.run(create).unwrap();
+    }
+
+    pub(crate) fn clock_now(&self) -> Timestamp {
+        Clock::now(&*self.clock)
     }
 
     /// Writes version `n` of an item of `T`.
@@ -333,7 +337,10 @@ impl Target for Recorder {
         let took = |id: &String| match &outcome {
             Outcome::Done => true,
             Outcome::Partly(failed) => failed.iter().all(|(other, _)| other != id),
-            Outcome::Refused(_) | Outcome::Unavailable(_) => false,
+            Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Unavailable(_) => false,
+            Outcome::Interrupted { refused, later, .. } => {
+                !later.contains(id) && refused.iter().all(|(other, _)| other != id)
+            }
         };
         let taken = batch.deliveries.iter().filter(|delivery| took(&delivery.id));
         self.taken

@@ -13,7 +13,7 @@ type Figure = (
     fn(&RouteStatus) -> Option<f64>,
 );
 
-const FIGURES: [Figure; 8] = [
+const FIGURES: [Figure; 9] = [
     ("route_delivered_total", "counter", "Changes delivered.", |s| {
         Some(s.delivered as f64)
     }),
@@ -37,6 +37,12 @@ const FIGURES: [Figure; 8] = [
         "gauge",
         "Age of the oldest change that is not done yet.",
         |s| at_work(s, s.lag_ms as f64 / 1e3),
+    ),
+    (
+        "route_on_hold",
+        "gauge",
+        "1 while the route delivers nothing because its target does not answer, 0 otherwise.",
+        |s| Some(f64::from(u8::from(s.state == RouteState::OnHold))),
     ),
     (
         "route_parked",
@@ -117,8 +123,20 @@ mod tests {
             gaps: Vec::new(),
             held_bytes: 5,
             held_bytes_max: 100,
+            on_hold: None,
             last_error: None,
         }
+    }
+
+    #[test]
+    fn a_route_on_hold_is_marked() {
+        let page = render(&[
+            status("mail", RouteState::Running),
+            status("stuck", RouteState::OnHold),
+        ]);
+        let has = |figure: &str| page.lines().any(|line| line.ends_with(figure));
+        assert!(has(r#"route_on_hold{route="mail"} 0"#), "{page}");
+        assert!(has(r#"route_on_hold{route="stuck"} 1"#), "{page}");
     }
 
     #[test]

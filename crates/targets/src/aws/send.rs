@@ -1,9 +1,9 @@
 //! A batch of any size in calls of ten.
 
-use super::service::{Service, Trouble};
+use super::service::{Service, Trouble, is_throttling};
 use super::{CALL_BYTES_MAX, ENTRIES_MAX};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use trestle_events::{Batch, Delivery, Outcome, plain_json};
 
 /// How entries of a service look.
@@ -22,25 +22,50 @@ pub(crate) trait Protocol: Sync {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) place: usize,
-    /// The service says that it is not the entry's fault.
-    pub(crate) is_passing: bool,
+    pub(crate) fault: EntryFault,
     pub(crate) reason: String,
+}
+
+/// What an entry was not taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryFault {
+    /// It cannot be taken.
+    Entry,
+    /// The service failed, perhaps because of the entry.
+    Service,
+    /// The service asks to come back later.
+    Throttling,
+}
+
+impl EntryFault {
+    /// By the code of an error that is not the entry's.
+    pub(crate) fn of_service(code: &str) -> Self {
+        if is_throttling(code) {
+            Self::Throttling
+        } else {
+            Self::Service
+        }
+    }
 }
 
 /// What is known about a batch while it is being sent.
 #[derive(Default)]
 struct Progress {
-    failed: Vec<(String, String)>,
-    /// The items whose earlier change failed: their later changes must not overtake it.
-    behind: HashSet<String>,
-    is_all_passing: bool,
+    refused: Vec<(String, String)>,
+    /// What is to come again.
+    later: Vec<String>,
+    /// The last reason for that, and whether all of it was throttled.
+    reason: Option<String>,
+    is_all_throttled: bool,
+    /// The items whose earlier change was not taken, with its fault: their later changes must not overtake it.
+    behind: HashMap<String, EntryFault>,
     taken: usize,
 }
 
 /// Sends a batch, in order.
 pub(crate) async fn send(service: &Service, protocol: &impl Protocol, batch: &Batch) -> Outcome {
     let mut progress = Progress {
-        is_all_passing: true,
+        is_all_throttled: true,
         ..Progress::default()
     };
     let mut rest = batch.deliveries.as_slice();
@@ -58,11 +83,11 @@ pub(crate) async fn send(service: &Service, protocol: &impl Protocol, batch: &Ba
         });
         match failures {
             Ok(failures) => progress.note(&call.deliveries, failures),
-            Err(trouble) if progress.taken == 0 && progress.failed.is_empty() => return trouble.into(),
-            Err(Trouble::Refused(reason)) => progress.fail(&call.deliveries, &reason),
-            Err(Trouble::Unavailable(reason)) => {
-                progress.fail(&call.deliveries, &reason);
-                progress.fail(&rest.iter().collect::<Vec<_>>(), &reason);
+            Err(trouble) if progress.is_untouched() => return trouble.into(),
+            Err(Trouble::Refused(reason)) => progress.fail(&call.deliveries, EntryFault::Entry, &reason),
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => {
+                progress.fail(&call.deliveries, EntryFault::Service, &reason);
+                progress.fail(&rest.iter().collect::<Vec<_>>(), EntryFault::Service, &reason);
                 rest = &[];
             }
         }
@@ -88,11 +113,9 @@ fn next_call<'a>(
     };
     let mut bytes = 0;
     for (index, delivery) in deliveries.iter().enumerate() {
-        if progress.is_behind(delivery) {
-            progress.failed.push((
-                delivery.id.clone(),
-                "an earlier change of the same item was not taken".to_owned(),
-            ));
+        if let Some(fault) = progress.is_behind(delivery) {
+            let reason = "an earlier change of the same item was not taken";
+            progress.note_one(delivery, fault, reason.to_owned());
             continue;
         }
         let (entry, more) = protocol.entry(route, delivery, call.entries.len());
@@ -113,31 +136,52 @@ impl Progress {
         self.taken += deliveries.len().saturating_sub(failures.len());
         for failure in failures {
             if let Some(delivery) = deliveries.get(failure.place) {
-                self.is_all_passing &= failure.is_passing;
-                self.behind.insert(item(delivery));
-                self.failed.push((delivery.id.clone(), failure.reason));
+                self.note_one(delivery, failure.fault, failure.reason);
             }
         }
     }
 
-    fn fail(&mut self, deliveries: &[&Delivery], reason: &str) {
-        for delivery in deliveries {
-            self.behind.insert(item(delivery));
-            self.failed.push((delivery.id.clone(), reason.to_owned()));
+    /// An entry was not taken.
+    fn note_one(&mut self, delivery: &Delivery, fault: EntryFault, reason: String) {
+        // What comes after a change that is to come again has to do so, too, whatever is said about it.
+        let fault = *self.behind.entry(item(delivery)).or_insert(fault);
+        if fault == EntryFault::Entry {
+            self.refused.push((delivery.id.clone(), reason));
+        } else {
+            self.is_all_throttled &= fault == EntryFault::Throttling;
+            self.reason.get_or_insert(reason);
+            self.later.push(delivery.id.clone());
         }
     }
 
-    fn is_behind(&self, delivery: &Delivery) -> bool {
-        !self.behind.is_empty() && self.behind.contains(&item(delivery))
+    fn fail(&mut self, deliveries: &[&Delivery], fault: EntryFault, reason: &str) {
+        for delivery in deliveries {
+            self.note_one(delivery, fault, reason.to_owned());
+        }
+    }
+
+    fn is_behind(&self, delivery: &Delivery) -> Option<EntryFault> {
+        if self.behind.is_empty() {
+            return None;
+        }
+        self.behind.get(&item(delivery)).copied()
+    }
+
+    fn is_untouched(&self) -> bool {
+        self.taken == 0 && self.refused.is_empty() && self.later.is_empty()
     }
 
     fn outcome(self) -> Outcome {
-        match self.failed.first() {
-            None => Outcome::Done,
-            Some((_, reason)) if self.taken == 0 && self.is_all_passing => {
-                Outcome::Unavailable(reason.clone())
-            }
-            Some(_) => Outcome::Partly(self.failed),
+        match self.reason {
+            None if self.refused.is_empty() => Outcome::Done,
+            None => Outcome::Partly(self.refused),
+            Some(reason) if self.taken > 0 || !self.refused.is_empty() => Outcome::Interrupted {
+                refused: self.refused,
+                later: self.later,
+                reason,
+            },
+            Some(reason) if self.is_all_throttled => Outcome::Unavailable(reason),
+            Some(reason) => Outcome::Failed(reason),
         }
     }
 }

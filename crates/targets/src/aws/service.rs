@@ -1,5 +1,6 @@
 //! One operation of one service.
 
+use crate::answer::{beginning, no_answer};
 use http::StatusCode;
 use serde_json::Value;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct Service {
 pub(crate) enum Trouble {
     /// Something in it cannot be taken.
     Refused(String),
+    /// The service failed, perhaps because of a record.
+    Failed(String),
     /// It is not the records that are at fault.
     Unavailable(String),
 }
@@ -36,6 +39,7 @@ impl From<Trouble> for Outcome {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Refused(reason) => Outcome::Refused(reason),
+            Trouble::Failed(reason) => Outcome::Failed(reason),
             Trouble::Unavailable(reason) => Outcome::Unavailable(reason),
         }
     }
@@ -46,12 +50,35 @@ impl Service {
         let body = body.to_string().into_bytes();
         let request = self.request(body).map_err(Trouble::Refused)?;
         let answer = self.client.call(request, Repeat::Allowed).await;
-        let answer = answer.map_err(|failure| Trouble::Unavailable(failure.to_string()))?;
-        if !answer.status.is_success() {
-            return Err(trouble(&answer));
+        let answer = answer.map_err(|failure| match no_answer(&failure) {
+            Outcome::Failed(reason) => Trouble::Failed(reason),
+            _ => Trouble::Unavailable(failure.to_string()),
+        })?;
+        let body = serde_json::from_slice(&answer.body).ok();
+        match body.filter(Value::is_object) {
+            Some(body) if answer.status.is_success() => Ok(body),
+            Some(body) => Err(trouble(answer.status, &body)),
+            None => Err(self.not_json(&answer)),
         }
-        serde_json::from_slice(&answer.body)
-            .map_err(|error| Trouble::Unavailable(format!("the answer is no JSON: {error}")))
+    }
+
+    /// An answer that the service does not give: something else is at this URL, or it did not understand.
+    fn not_json(&self, answer: &HttpResponse) -> Trouble {
+        let unsigned = match self.signer {
+            Some(_) => "",
+            None => {
+                ", and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: the call was not signed, and some servers \
+                     need the signature to tell the service"
+            }
+        };
+        let reason = format!(
+            "answered {}, but not with JSON, which {} answers with; check that the URL is that of a service which speaks \
+             AWS's JSON protocol{unsigned}; the answer begins: {:?}",
+            answer.status,
+            self.kind.target,
+            beginning(&answer.body)
+        );
+        by_status(answer.status, reason)
     }
 
     fn request(&self, body: Vec<u8>) -> Result<Prepared, String> {
@@ -86,8 +113,7 @@ const ABOUT_ENTRIES: &[&str] = &[
     "Validation",
 ];
 
-fn trouble(answer: &HttpResponse) -> Trouble {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+fn trouble(status: StatusCode, body: &Value) -> Trouble {
     let member = |names: [&str; 2]| {
         let found = names.into_iter().find_map(|name| body.get(name)?.as_str());
         found.unwrap_or_default().to_owned()
@@ -95,17 +121,29 @@ fn trouble(answer: &HttpResponse) -> Trouble {
     // `com.amazonaws.sqs#QueueDoesNotExist`, or the name alone.
     let kind = member(["__type", "code"]);
     let kind = kind.rsplit('#').next().unwrap_or_default();
-    let reason = format!(
-        "answered {}: {kind} {}",
-        answer.status,
-        member(["message", "Message"])
-    );
+    let reason = format!("answered {status}: {kind} {}", member(["message", "Message"]));
     let reason = reason.trim_end_matches([' ', ':']).to_owned();
     let is_about_entries = ABOUT_ENTRIES.contains(&kind.strip_suffix("Exception").unwrap_or(kind));
-    if answer.status == StatusCode::PAYLOAD_TOO_LARGE || (answer.status.is_client_error() && is_about_entries)
-    {
+    if status.is_client_error() && is_about_entries {
         Trouble::Refused(reason)
-    } else {
+    } else if is_throttling(kind) {
         Trouble::Unavailable(reason)
+    } else {
+        by_status(status, reason)
     }
+}
+
+/// What the status alone says.
+fn by_status(status: StatusCode, reason: String) -> Trouble {
+    match status {
+        StatusCode::PAYLOAD_TOO_LARGE => Trouble::Refused(reason),
+        StatusCode::SERVICE_UNAVAILABLE => Trouble::Unavailable(reason),
+        status if status.is_server_error() => Trouble::Failed(reason),
+        _ => Trouble::Unavailable(reason),
+    }
+}
+
+/// Whether an error asks to come back later.
+pub(crate) fn is_throttling(code: &str) -> bool {
+    code.contains("Throttl") || matches!(code, "OverLimit" | "ServiceUnavailable")
 }

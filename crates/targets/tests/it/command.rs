@@ -79,7 +79,7 @@ async fn the_status_decides() {
         outcome_of("exit 1").await,
         Outcome::Refused("ended with status 1".to_owned())
     );
-    let Outcome::Refused(reason) = outcome_of("kill -9 $$").await else {
+    let Outcome::Failed(reason) = outcome_of("kill -9 $$").await else {
         panic!("a program that dies takes nothing");
     };
     assert!(reason.starts_with("was ended by a signal"), "{reason}");
@@ -169,7 +169,7 @@ async fn after_its_time_a_program_is_ended_with_all_that_it_started() {
     let outcome = target.deliver(&batch(1)).await;
     assert_eq!(
         outcome,
-        Outcome::Unavailable("sh was not done within 1 s and was ended".to_owned())
+        Outcome::Failed("sh was not done within 1 s and was ended".to_owned())
     );
     Alive::sees(&mut alive.gone).await;
 }

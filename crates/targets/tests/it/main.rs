@@ -9,6 +9,7 @@ mod documented;
 mod event_bridge;
 mod faults;
 mod https;
+mod outages;
 mod own_server;
 mod server;
 mod signed;

@@ -116,11 +116,18 @@ async fn nothing_overtakes_an_earlier_change_of_its_item() {
 }
 
 #[tokio::test]
-async fn a_queue_that_takes_nothing_for_now_is_unavailable() {
+async fn a_queue_that_takes_nothing_fails_and_one_that_throttles_is_unavailable() {
     let objection =
         |_: &str| Some(json!({"SenderFault": false, "Code": "InternalError", "Message": "later"}));
     let (outcome, _) = outcome_of(move |received| take(received, objection), &batch(12)).await;
-    assert_eq!(outcome, Outcome::Unavailable("InternalError later".to_owned()));
+    assert_eq!(outcome, Outcome::Failed("InternalError later".to_owned()));
+    let objection =
+        |_: &str| Some(json!({"SenderFault": false, "Code": "RequestThrottled", "Message": "slower"}));
+    let (outcome, _) = outcome_of(move |received| take(received, objection), &batch(12)).await;
+    assert_eq!(
+        outcome,
+        Outcome::Unavailable("RequestThrottled slower".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -130,17 +137,76 @@ async fn trouble_that_is_not_the_records_fault_is_unavailable() {
         (400, "RequestThrottled"),
         (403, "InvalidClientTokenId"),
         (403, "AccessDenied"),
-        (500, "InternalFailure"),
         (503, ""),
+        (500, "ThrottlingException"),
     ] {
         let body = json!({"__type": kind, "message": "no"}).to_string();
         let (outcome, _) = outcome_of(move |_| reply(status, body.clone()), &batch(2)).await;
         assert!(matches!(outcome, Outcome::Unavailable(_)), "{kind}: {outcome:?}");
     }
-    let (outcome, _) = outcome_of(|_| reply(200, "<html>"), &batch(1)).await;
-    assert!(matches!(outcome, Outcome::Unavailable(_)), "{outcome:?}");
     let (outcome, _) = outcome_of(|_| reply(200, "{}"), &batch(1)).await;
     assert!(matches!(outcome, Outcome::Unavailable(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_service_that_fails_may_have_failed_because_of_a_record() {
+    for body in [
+        json!({"__type": "InternalFailure"}).to_string(),
+        "<html>".to_owned(),
+    ] {
+        let (outcome, _) = outcome_of(move |_| reply(500, body.clone()), &batch(2)).await;
+        assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_json_says_what_was_expected_what_came_and_what_to_do() {
+    for status in [200, 404] {
+        let server = Server::start(move |_| reply(status, "<html>\n<body>buckets")).await;
+        let unsigned = Surroundings::with_variables(Arc::new(SystemClock::new()), |_| None);
+        let target = try_open(json!({"sqs": server.url(PATH)}), &unsigned).unwrap();
+        let Outcome::Unavailable(reason) = target.deliver(&batch(1)).await else {
+            panic!("no queue is there");
+        };
+        let said = status.to_string();
+        for part in [
+            &*said,
+            "AmazonSQS.SendMessageBatch",
+            "check that the URL",
+            "AWS_ACCESS_KEY_ID",
+            r#""<html>\n<body>buckets""#,
+        ] {
+            assert!(reason.contains(part), "{part}: {reason}");
+        }
+        assert_eq!(reason.lines().count(), 1, "{reason}");
+        // Signed, the advice about credentials would be wrong.
+        let target = open(json!({"sqs": server.url(PATH)}));
+        let Outcome::Unavailable(reason) = target.deliver(&batch(1)).await else {
+            panic!("no queue is there");
+        };
+        assert!(!reason.contains("AWS_ACCESS_KEY_ID"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_queue_throttled_comes_again_and_what_it_refused_does_not() {
+    let objection = |body: &str| {
+        let fault = |code: &str, is_senders: bool| {
+            Some(json!({"SenderFault": is_senders, "Code": code, "Message": ""}))
+        };
+        match () {
+            () if body.contains("item 1\"") => fault("RequestThrottled", false),
+            () if body.contains("item 2\"") => fault("Odd", true),
+            () => None,
+        }
+    };
+    let (outcome, _) = outcome_of(move |received| take(received, objection), &batch(4)).await;
+    let expected = Outcome::Interrupted {
+        refused: vec![("r/2".to_owned(), "Odd".to_owned())],
+        later: vec!["r/1".to_owned()],
+        reason: "RequestThrottled".to_owned(),
+    };
+    assert_eq!(outcome, expected);
 }
 
 #[tokio::test]
@@ -170,12 +236,12 @@ async fn what_was_sent_before_the_queue_went_away_counts() {
         }
     };
     let (outcome, server) = outcome_of(answer, &batch(25)).await;
-    let Outcome::Partly(failed) = outcome else {
+    let Outcome::Interrupted { refused, later, .. } = outcome else {
         panic!("ten were taken: {outcome:?}");
     };
-    let ids: Vec<String> = failed.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(refused, []);
     let expected: Vec<String> = (10..25).map(|number| format!("r/{number}")).collect();
-    assert_eq!(ids, expected);
+    assert_eq!(later, expected);
     assert_eq!(server.received().len(), 2);
 }
 

@@ -121,8 +121,8 @@ async fn partial_results_that_make_no_sense_take_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_or_broken_is_unavailable() {
-    for status in [408, 425, 429, 500, 502, 503, 504] {
+async fn a_server_that_is_busy_is_unavailable() {
+    for status in [425, 429, 503] {
         let outcome = outcome_of(move || reply(status, "")).await;
         assert!(
             matches!(outcome, Outcome::Unavailable(_)),
@@ -139,6 +139,14 @@ async fn a_server_that_is_busy_or_broken_is_unavailable() {
             "answered 503 Service Unavailable, retry after 120: closed for lunch".to_owned()
         )
     );
+}
+
+#[tokio::test]
+async fn a_server_that_fails_may_have_failed_because_of_a_record() {
+    for status in [408, 500, 501, 502, 504] {
+        let outcome = outcome_of(move || reply(status, "")).await;
+        assert!(matches!(outcome, Outcome::Failed(_)), "{status}: {outcome:?}");
+    }
 }
 
 #[tokio::test]
@@ -164,7 +172,7 @@ async fn silence_is_given_up() {
     let target = open(json!({"webhook": server.url("/"), "timeout": "50ms"}));
     let outcome = target.deliver(&batch(1)).await;
     let expected = format!("no answer from {}: none within 0.05 s", server.address);
-    assert_eq!(outcome, Outcome::Unavailable(expected));
+    assert_eq!(outcome, Outcome::Failed(expected));
     assert_eq!(server.received().len(), 1);
 }
 
@@ -218,7 +226,7 @@ async fn a_kept_connection_that_died_costs_no_attempt() {
 #[tokio::test]
 async fn an_endless_answer_is_no_answer() {
     let outcome = outcome_of(|| reply(200, "x".repeat(5 * 1024 * 1024))).await;
-    assert!(matches!(outcome, Outcome::Unavailable(_)), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
 }
 
 #[tokio::test]

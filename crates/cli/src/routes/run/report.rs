@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use trestle_env::{Timestamp, iso_8601_millis};
 use trestle_events::RouteStatus;
 
 /// With standard error closed there is nobody left to tell.
@@ -21,7 +22,9 @@ impl Report {
         for status in statuses {
             let line = line(status);
             if self.said.get(&status.route) != Some(&line) {
-                say(&line);
+                // The reason may change with each probe, and is said with the first.
+                let reason = status.on_hold.as_ref().map(|hold| format!(": {}", hold.reason));
+                say(&format!("{line}{}", reason.unwrap_or_default()));
                 self.said.insert(status.route.clone(), line);
             }
         }
@@ -29,6 +32,12 @@ impl Report {
 }
 
 fn line(status: &RouteStatus) -> String {
+    // The same line for all of a hold: it is said once, however many probes fail.
+    if let Some(hold) = &status.on_hold {
+        let since = iso_8601_millis(Timestamp::from_millis(hold.since_ms));
+        let (route, state) = (&status.route, status.state.name());
+        return format!("{route}: {state} since {since}Z, until its target answers");
+    }
     let mut line = format!(
         "{}: {}, {} delivered",
         status.route,
