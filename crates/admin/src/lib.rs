@@ -35,4 +35,4 @@ pub use routes::{
     RouteFileText, RouteList,
 };
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
-pub use trestle_events::{OnHold, Replayed, RouteState, RouteStatus, Selection};
+pub use trestle_events::{Gap, OnHold, Replayed, RouteState, RouteStatus, Selection};

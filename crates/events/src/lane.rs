@@ -16,6 +16,10 @@ use crate::resolve::{Failed, Resolved};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
 
+/// Why the oldest changes are given up while the database keeps too much for its routes.
+const NO_ROOM: &str =
+    "the changes that routes have not delivered took more space than held_changes_gb allows";
+
 /// Delivers what comes until the route is stopped, or nothing more will come.
 pub(crate) async fn run(live: Arc<Live>, name: LaneName, inbox: Inbox) {
     let mut lane = DeliveryLane {
@@ -211,7 +215,8 @@ impl DeliveryLane {
         first
     }
 
-    /// Changes that are too old become dead letters; those of an item or a destination with a parked change wait behind it.
+    /// Changes that are too old, or for which there is no room any more, become dead letters; those of an item or a
+    /// destination with a parked change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let mut resolved = Resolved::default();
@@ -219,6 +224,13 @@ impl DeliveryLane {
         for handed in part.changes {
             if let Some(behind) = live.behind(&handed) {
                 resolved.parked.push(Failed::waiting(handed, behind));
+            } else if live.is_given_up(handed.change().at) {
+                resolved.dead.push(Failed {
+                    handed,
+                    error: NO_ROOM.to_owned(),
+                    attempts: part.attempt - 1,
+                    behind: Behind::Item,
+                });
             } else if live.is_too_old(handed.change().at) {
                 resolved.dead.push(Failed {
                     handed,
@@ -265,12 +277,12 @@ impl DeliveryLane {
         enlisted: Option<Enlistment>,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        if let Outcome::Failed(error) | Outcome::Unavailable(error) = outcome {
-            return self.hold(part, &error, None, work).await;
+        if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
+            self.live.target_answered(self.name);
+            work.is_proven = true;
         }
-        self.live.target_answered(self.name);
-        work.is_proven = true;
         match outcome {
+            Outcome::Failed(error) | Outcome::Unavailable(error) => self.hold(part, &error, None, work).await,
             Outcome::Partly(refused) => self.taken_in_part(part, refused, &[], work).await,
             Outcome::Interrupted {
                 refused,
@@ -282,7 +294,7 @@ impl DeliveryLane {
                 self.back_off(1).await
             }
             Outcome::Refused(error) => self.refused(part, error, work).await,
-            Outcome::Done | Outcome::Failed(_) | Outcome::Unavailable(_) => {
+            Outcome::Done => {
                 let resolved = Resolved {
                     done: part.changes,
                     enlisted,

@@ -10,6 +10,7 @@ use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
 use crate::attempt::attempt;
+use crate::gap::Gaps;
 use crate::health::Health;
 use crate::lanes::{LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
@@ -19,7 +20,7 @@ use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
 use crate::target::{Door, Enlistment};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
-use crate::{Batch, Change, Delivery, Outcome, Route};
+use crate::{Batch, Change, Delivery, HeldSpace, Outcome, Route};
 
 /// Changes that may be read ahead for a route, whatever its batch size.
 const AHEAD_MIN: usize = 2_000;
@@ -119,6 +120,9 @@ pub(crate) struct Live {
     /// Rung when the route has no room.
     pub(crate) crowded: Notify,
     stop: watch::Receiver<bool>,
+    held: Option<Arc<dyn HeldSpace>>,
+    /// What the route may have missed.
+    pub(crate) gaps: Gaps,
 }
 
 /// What a route is made of.
@@ -133,6 +137,8 @@ pub(crate) struct Parts {
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
     pub(crate) lanes: Lanes,
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) gaps: Gaps,
 }
 
 /// How far the reader is with a route.
@@ -203,6 +209,8 @@ impl Live {
             lanes: parts.lanes,
             crowded: Notify::new(),
             stop: parts.stop,
+            held: parts.held,
+            gaps: parts.gaps,
             route,
         })
     }
@@ -375,6 +383,15 @@ impl Live {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
     }
 
+    /// The shards that the route has begun and not finished, and how far it has come in them.
+    pub(crate) fn unfinished(&self) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
+        let stored = self.stored.lock();
+        let is_open = |(_, checkpoint): &(&Arc<ShardName>, &ShardCheckpoint)| !checkpoint.ended;
+        let open = stored.iter().filter(is_open);
+        open.map(|(shard, checkpoint)| (Arc::clone(shard), checkpoint.clone()))
+            .collect()
+    }
+
     /// The route is through with all streams up to this one.
     pub(crate) fn close(&self, finished: &Arc<str>) {
         *self.finished.lock() = Some(Arc::clone(finished));
@@ -401,6 +418,15 @@ impl Live {
             route: Arc::clone(&self.name),
             deliveries: changes.map(delivery).collect(),
         }
+    }
+
+    /// Whether the database has no room to keep a change of this time any longer.
+    pub(crate) fn is_given_up(&self, at: Timestamp) -> bool {
+        self.held.as_ref().is_some_and(|held| at < held.given_up_before())
+    }
+
+    fn held(&self, read: impl FnOnce(&dyn HeldSpace) -> u64) -> u64 {
+        self.held.as_deref().map_or(0, read)
     }
 
     /// Waits until a time, or until the route is stopped.
@@ -482,6 +508,9 @@ impl Live {
             retried: self.counters.retried.load(Ordering::Relaxed),
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
+            gaps: self.gaps.all(),
+            held_bytes: self.held(|held| held.held_bytes(&self.route.table)),
+            held_bytes_max: self.held(|held| held.held_bytes_max()),
             on_hold,
             last_error: self.counters.last_error(),
         }

@@ -1,16 +1,18 @@
 //! Searches from beginning to end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use manhunt::model::*;
 use manhunt::{AttemptId, Error, MethodChange, MethodDraft, STEPS, SearchFilter, trail};
 use trestle::Item;
+use trestle::Options;
 use trestle::api::Query;
 use trestle::events::Events;
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
 
-use crate::support::{DOMAIN, World, draft, text};
+use crate::support::{DOMAIN, Recorder, World, draft, text};
 
 fn first(search: &str) -> AttemptId {
     AttemptId {
@@ -50,6 +52,38 @@ async fn repeat(world: &World, search: &str, number: u32) {
     let message = NewMessage::job(&step).unwrap();
     world.service().queues.send(STEPS, message).await.unwrap();
     world.settle(0).await;
+}
+
+/// A stream that keeps its records for so long.
+fn with_retention(retention: Duration) -> Options {
+    let mut options = Options::default();
+    options.engine.stream_retention = retention;
+    options
+}
+
+#[tokio::test]
+async fn searches_that_were_begun_before_a_long_absence_go_on_after_it() {
+    let recorder = Arc::new(Recorder::default());
+    let hour = Duration::from_secs(3600);
+    let world = World::with_options(recorder.clone(), recorder, with_retention(hour)).await;
+    let contact = world.contact(&[60]).await;
+    // The process dies before the first of them becomes a step.
+    world.running.router.stop().await;
+    let mut searches = Vec::new();
+    for _ in 0..16 {
+        searches.push(world.begin(&contact).await);
+    }
+    world.clock.advance(5 * hour);
+    world
+        .until("the records to be older than the stream shows", async || {
+            world.embedded.held_changes().bytes() > 0
+        })
+        .await;
+    let world = world.restart().await;
+    world.settle(16).await;
+    for search in searches {
+        assert_eq!(world.look(&search).await.1.len(), 1, "{search} has its attempt");
+    }
 }
 
 #[tokio::test]

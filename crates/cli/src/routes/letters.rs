@@ -148,6 +148,7 @@ fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router,
         doors,
         poll,
         runtime,
+        held: None,
     }))
 }
 

@@ -137,6 +137,7 @@ fn router(
             doors,
             poll,
             runtime,
+            held: None,
         }));
     };
     // One process at a time has it open.

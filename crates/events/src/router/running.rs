@@ -11,6 +11,7 @@ use trestle_api::Error;
 use trestle_env::{Clock, Timestamp};
 
 use super::{ApplyError, ReaderHandle, Setup};
+use crate::gap::Gaps;
 use crate::lanes::Lanes;
 use crate::live::{Live, Parts};
 use crate::matcher::Typed;
@@ -42,6 +43,14 @@ pub(super) enum Work {
 }
 
 impl Work {
+    /// What it may have missed.
+    pub(super) fn gaps(&self) -> &Gaps {
+        match self {
+            Self::On(live) => &live.gaps,
+            Self::Off(off) => &off.gaps,
+        }
+    }
+
     /// The number of its dead letters.
     pub(super) fn dead(&self) -> &AtomicU64 {
         match self {
@@ -55,6 +64,7 @@ impl Work {
 pub(super) struct Off {
     parked: u64,
     dead: AtomicU64,
+    gaps: Gaps,
 }
 
 impl Off {
@@ -71,6 +81,9 @@ impl Off {
             retried: 0,
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
+            gaps: self.gaps.all(),
+            held_bytes: 0,
+            held_bytes_max: 0,
             on_hold: None,
             last_error: None,
         }
@@ -78,10 +91,13 @@ impl Off {
 }
 
 impl Running {
-    pub(super) async fn disabled(rows: &RouterTable, route: Route) -> Result<Self, Error> {
+    pub(super) async fn disabled(rows: &Arc<RouterTable>, route: Route) -> Result<Self, Error> {
+        rows.switch_off_route(&route.name).await?;
+        let checkpoints = CheckpointRows::new(Arc::clone(rows), &route.name, route.table.as_str().into());
         let off = Off {
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
+            gaps: Gaps::of(checkpoints.gaps().await?),
         };
         Ok(Self {
             route,
@@ -149,6 +165,8 @@ pub(super) async fn start(
         stored: checkpoints.shards().await?.into_iter().collect(),
         parked: load_parked(rows, &name, &lanes).await?,
         lanes,
+        held: setup.held.clone(),
+        gaps: Gaps::of(checkpoints.gaps().await?),
     };
     let live = Arc::new(Live::new(parts).map_err(wrong)?);
     live.counters

@@ -160,6 +160,7 @@ impl World {
             doors: Arc::new(open),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
+            held: None,
         });
         Life {
             clock: self.clock.clone(),

@@ -69,6 +69,7 @@ fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
         doors: Arc::new(move |_: &Route| Ok(door.clone())),
         poll: Duration::from_millis(10),
         runtime: runtime.handle().clone(),
+        held: None,
     });
     (runtime, router)
 }

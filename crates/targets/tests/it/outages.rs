@@ -60,6 +60,7 @@ impl World {
             doors: Arc::new(open),
             poll: Duration::from_secs(1),
             runtime: tokio::runtime::Handle::current(),
+            held: None,
         });
         let world = World {
             clock,
