@@ -7,9 +7,9 @@ use klayers::model::{Layer, LayerHeadKey, LayerKey};
 use klayers::{LayerStore as _, watch};
 use serde_json::json;
 use trestle::events::{ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
-use trestle::{DatabaseExt as _, Embedded, MemoryStore, Options, VirtualClock, api};
+use trestle::{DatabaseExt as _, api};
 
-use crate::support::{PYTHON, REGION, START, World, files, until};
+use crate::support::{PYTHON, REGION, World, files, until};
 
 const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 const NO_TIME: Duration = Duration::ZERO;
@@ -69,19 +69,15 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
 }
 
 #[tokio::test]
-async fn point_07_a_layer_that_expired_before_a_long_absence_is_removed_after_it() {
-    let mut options = Options::default();
-    options.engine.stream_retention = Duration::from_secs(3600);
-    let clock = Arc::new(VirtualClock::starting_at(START));
-    let embedded = Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), options).unwrap();
-    let world = World::on(embedded, clock, Arc::default());
+async fn point_07_a_layer_that_expired_two_days_before_the_next_start_is_removed_then() {
+    let world = World::new();
     watch(&world.app, &world.embedded).await.unwrap().stop().await;
     expire(&world).await;
     until("the row to expire", &world.clock, NO_TIME, async || {
         world.app.db.get(key(1)).await.unwrap().is_none()
     })
     .await;
-    world.clock.advance(Duration::from_secs(5 * 3600));
+    world.clock.advance(Duration::from_secs(2 * 24 * 3600));
     until(
         "the record to be older than the stream shows",
         &world.clock,

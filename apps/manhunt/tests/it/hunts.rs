@@ -1,18 +1,16 @@
 //! Searches from beginning to end.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use manhunt::model::*;
 use manhunt::{AttemptId, Error, MethodChange, MethodDraft, STEPS, SearchFilter, trail};
 use trestle::Item;
-use trestle::Options;
 use trestle::api::Query;
 use trestle::events::Events;
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
 
-use crate::support::{DOMAIN, Recorder, World, draft, text};
+use crate::support::{DOMAIN, World, draft, text};
 
 fn first(search: &str) -> AttemptId {
     AttemptId {
@@ -54,18 +52,9 @@ async fn repeat(world: &World, search: &str, number: u32) {
     world.settle(0).await;
 }
 
-/// A stream that keeps its records for so long.
-fn with_retention(retention: Duration) -> Options {
-    let mut options = Options::default();
-    options.engine.stream_retention = retention;
-    options
-}
-
 #[tokio::test]
-async fn searches_that_were_begun_before_a_long_absence_go_on_after_it() {
-    let recorder = Arc::new(Recorder::default());
-    let hour = Duration::from_secs(3600);
-    let world = World::with_options(recorder.clone(), recorder, with_retention(hour)).await;
+async fn searches_that_were_begun_two_days_before_the_next_start_go_on_then() {
+    let world = World::new().await;
     let contact = world.contact(&[60]).await;
     // The process dies before the first of them becomes a step.
     world.running.router.stop().await;
@@ -73,7 +62,7 @@ async fn searches_that_were_begun_before_a_long_absence_go_on_after_it() {
     for _ in 0..16 {
         searches.push(world.begin(&contact).await);
     }
-    world.clock.advance(5 * hour);
+    world.clock.advance(Duration::from_secs(2 * 24 * 3600));
     world
         .until("the records to be older than the stream shows", async || {
             world.embedded.held_changes().bytes() > 0

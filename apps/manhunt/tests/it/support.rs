@@ -64,17 +64,9 @@ impl World {
     }
 
     pub(crate) async fn with(recorder: Arc<Recorder>, channel: Arc<dyn Channel>) -> Self {
-        Self::with_options(recorder, channel, Options::default()).await
-    }
-
-    pub(crate) async fn with_options(
-        recorder: Arc<Recorder>,
-        channel: Arc<dyn Channel>,
-        options: Options,
-    ) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let store = Arc::new(MemoryStore::new());
-        let embedded = Embedded::on(store, clock.clone(), options).unwrap();
+        let embedded = Embedded::on(store, clock.clone(), Options::default()).unwrap();
         let running = Service::start(&embedded, channel, "http://hunt").await.unwrap();
         Self {
             clock,
