@@ -116,7 +116,7 @@ fn describe(route: &str, table: &str, gap: &Gap) -> String {
     );
     format!(
         "the stream of the table {table} trimmed records before the route `{route}` had read them: in shard {} of stream {}, changes {after} \
-         may be missing. Run `trestle routes backfill {route}` to send every present row",
+         may be missing at its target. The table has every present row: read them from there; removing the route forgets the gap",
         gap.shard, gap.stream
     )
 }

@@ -298,7 +298,7 @@ impl Router {
         view.values().map(status).collect()
     }
 
-    /// Forgets what a route may have missed: it was dealt with, by a backfill or otherwise.
+    /// Forgets what a route may have missed: it was dealt with.
     pub async fn close_gaps(&self, route: &str) -> Result<(), Error> {
         let view = self.inner.view.read().get(route).cloned();
         let Some((known, work)) = view else {

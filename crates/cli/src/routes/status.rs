@@ -83,14 +83,13 @@ fn gaps(route: &RouteStatus) -> Vec<String> {
     let number = |sequence: &Option<String>| sequence.as_deref().unwrap_or("?").to_owned();
     let said = |gap: &Gap| {
         format!(
-            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; run `trestle routes backfill {}`",
+            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; the table has every present row",
             route.route,
             route.table,
             gap.shard,
             gap.stream,
             number(&gap.after),
             number(&gap.before),
-            route.route,
         )
     };
     route.gaps.iter().map(said).collect()

@@ -59,7 +59,7 @@ const FIGURES: [Figure; 9] = [
     (
         "route_gaps",
         "gauge",
-        "Shards of which records were trimmed before they were read, not closed by a backfill yet.",
+        "Shards of which records were trimmed before they were read.",
         |s| Some(s.gaps.len() as f64),
     ),
 ];
