@@ -69,6 +69,14 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     // Rows of the first layout move to the present one in the background.
     let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
     let app = App::new(db.shared(), Arc::new(layers), Arc::new(index));
+    // Rows expire while any command runs, so all of them follow what expires.
+    let router = watch(&app, &database).await?;
+    let done = command(cli, &app).await;
+    router.stop().await;
+    done
+}
+
+async fn command(cli: Cli, app: &App) -> Result<(), Box<dyn Error>> {
     let mut swept = app.sweep().await?;
     if !matches!(cli.command, Command::Serve) && app.load_config(&cli.files).await? > 0 {
         // There may be regions that come back, with what a run once left there.
@@ -78,14 +86,14 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
         tracing::info!(swept, "removed layers of a run that was cut off");
     }
     if matches!(cli.command, Command::Demo | Command::Run) {
-        run(&app).await?;
+        run(app).await?;
     }
     if matches!(cli.command, Command::Demo) {
         tracing::info!("once more: there should be nothing to do");
-        run(&app).await?;
+        run(app).await?;
     }
     if matches!(cli.command, Command::Demo | Command::Serve) {
-        serve(&database, app, cli.files, cli.port).await?;
+        serve(app.clone(), cli.files, cli.port).await?;
     }
     Ok(())
 }
@@ -119,8 +127,7 @@ async fn run(app: &App) -> Result<(), Box<dyn Error>> {
     }
 }
 
-async fn serve(database: &Embedded, app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
-    let router = watch(&app, database).await?;
+async fn serve(app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener.map_err(|error| format!("--port {port}: {error}; 0 takes a free one"))?;
     let address = listener.local_addr()?;
@@ -129,7 +136,6 @@ async fn serve(database: &Embedded, app: App, files: Files, port: u16) -> Result
     axum::serve(listener, http::routes(app, files))
         .with_graceful_shutdown(interrupted())
         .await?;
-    router.stop().await;
     Ok(())
 }
 

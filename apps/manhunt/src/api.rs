@@ -186,6 +186,7 @@ impl IntoResponse for Error {
             Error::NotFound(_) => StatusCode::NOT_FOUND,
             Error::Conflict(_) => StatusCode::CONFLICT,
             Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Error::Database(_) | Error::Queue(_) => {
                 tracing::error!(error = %self, "a request failed");
                 StatusCode::INTERNAL_SERVER_ERROR

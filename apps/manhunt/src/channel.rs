@@ -7,6 +7,7 @@ mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::http::Uri;
 use serde::Serialize;
 
 pub use email::Email;
@@ -78,6 +79,24 @@ impl Notice {
     }
 }
 
+impl Notice {
+    /// Who answers, or does not: the server of a webhook, and one for each other kind of method.
+    pub(crate) fn receiver(&self) -> String {
+        let server = |url: &Uri| Some(format!("{}://{}", url.scheme()?, url.authority()?));
+        match self.kind {
+            Some(SearchAttemptType::Webhook) => {
+                let url = self.destination.parse::<Uri>();
+                url.ok()
+                    .as_ref()
+                    .and_then(server)
+                    .unwrap_or_else(|| self.destination.clone())
+            }
+            Some(kind) => kind.to_string(),
+            None => String::new(),
+        }
+    }
+}
+
 /// A template with its words in braces filled in, once: what stands in for a word is not read again. Words that nobody
 /// knows stay.
 fn fill<'a>(template: &str, word: impl Fn(&str) -> Option<&'a str>) -> String {
@@ -93,10 +112,15 @@ fn fill<'a>(template: &str, word: impl Fn(&str) -> Option<&'a str>) -> String {
 
 /// All channels as one: each notice goes where its kind of method leads.
 pub struct Channels {
-    /// Mail goes to the log without it.
-    pub email: Option<Email>,
-    /// Webhooks.
-    pub webhook: Webhook,
+    email: Option<Email>,
+    webhook: Webhook,
+}
+
+impl Channels {
+    /// Mail goes to the log without a way to send it.
+    pub fn new(email: Option<Email>, webhook: Webhook) -> Self {
+        Self { email, webhook }
+    }
 }
 
 #[async_trait]

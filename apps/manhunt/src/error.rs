@@ -18,6 +18,9 @@ pub enum Error {
     /// The request makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The program ends before it could be done.
+    #[error("the program is being stopped; this goes on after the next start")]
+    Stopping,
     /// The database failed.
     #[error(transparent)]
     Database(typed::Error),

@@ -81,7 +81,11 @@ impl Service {
     async fn send(&self, id: &AttemptId, notice: Option<Notice>) -> Result<()> {
         let update = self.db.update_search_attempt(id.key());
         let sent = match &notice {
-            Some(notice) => self.channel.send(notice).await,
+            Some(notice) => {
+                let turn = self.lines.turn(notice.receiver()).await;
+                let _turn = turn.ok_or(Error::Stopping)?;
+                self.channel.send(notice).await
+            }
             None => Err("the contact method was removed".to_owned()),
         };
         match sent {

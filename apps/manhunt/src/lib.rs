@@ -14,6 +14,7 @@ mod contacts;
 pub mod demo;
 mod error;
 mod hunt;
+mod lines;
 pub mod model;
 mod searches;
 mod service;

@@ -77,7 +77,7 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let email = door.smtp.map(|server| Email::new(&server, door.from));
     let webhook = Webhook::new()?;
     let base_url = door.base_url.unwrap_or_else(|| url.clone());
-    let running = Service::start(&database, Arc::new(Channels { email, webhook }), base_url).await?;
+    let running = Service::start(&database, Arc::new(Channels::new(email, webhook)), base_url).await?;
     let mut out = std::io::stdout();
     if is_demo {
         let search = demo::begin(&running.service).await?.search_id;

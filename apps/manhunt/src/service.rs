@@ -9,10 +9,14 @@ use trestle::typed::Timestamp;
 use trestle::{Clock, Embedded};
 
 use crate::channel::Channel;
+use crate::lines::Lines;
 use crate::model::Manhunt;
 
 /// The queue of steps. The model's route brings it the first step of each search.
 pub const STEPS: &str = "manhunt-steps";
+
+/// Steps at work at once. Each takes little: most of them wait for a receiver.
+const STEPS_MAX: usize = 10_000;
 
 /// How often a step is tried before it is given up.
 const STEP_RECEIVES_MAX: u32 = 5;
@@ -24,6 +28,7 @@ pub struct Service {
     /// The queues, with [`STEPS`] and its dead letters among them.
     pub queues: Queues,
     pub(crate) channel: Arc<dyn Channel>,
+    pub(crate) lines: Lines,
     pub(crate) base_url: String,
     clock: Arc<dyn Clock>,
 }
@@ -48,6 +53,7 @@ impl Service {
             db: Manhunt::apply_to(database)?,
             queues: database.queues().clone(),
             channel,
+            lines: Lines::default(),
             base_url: base_url.into(),
             clock: Arc::clone(database.clock()),
         });
@@ -57,7 +63,11 @@ impl Service {
         let router = routes.start().await?;
         let hunter = Arc::clone(&service);
         let step = move |job| Arc::clone(&hunter).step(job);
-        let worker = queues.work(STEPS, WorkerSettings::default(), step);
+        let settings = WorkerSettings {
+            concurrency: STEPS_MAX,
+            ..WorkerSettings::default()
+        };
+        let worker = queues.work(STEPS, settings, step);
         Ok(Running {
             service,
             router,
@@ -71,9 +81,11 @@ impl Service {
 }
 
 impl Running {
-    /// Stops the background work; steps under way are finished.
+    /// Stops the background work; notices under way are finished, those that wait for their turn are sent after the next
+    /// start.
     pub async fn stop(self) {
         self.router.stop().await;
+        self.service.lines.close();
         self.worker.stop().await;
     }
 }

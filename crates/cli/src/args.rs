@@ -128,6 +128,9 @@ pub(crate) struct ServeFlags {
     /// Shards of a new stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) stream_shards: Option<u16>,
+    /// Most space for changes older than the streams' retention that routes have not delivered [default: 10]
+    #[arg(long, value_name = "GB")]
+    pub(crate) held_changes_gb: Option<u64>,
     /// How long a new table stays CREATING
     #[arg(long, value_name = "MS")]
     pub(crate) create_table_ms: Option<u64>,

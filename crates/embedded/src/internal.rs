@@ -1,5 +1,7 @@
-//! The database as Trestle's own parts use it: queues and routes write their tables.
+//! The database as Trestle's own parts use it: queues and routes write their tables, and routes read changes that clients do
+//! not see any more.
 
+use std::future::IntoFuture;
 use std::sync::Arc;
 
 use trestle_api::{Database, Error, Request, ResponseFuture};
@@ -15,7 +17,8 @@ pub(crate) struct Internal(pub(crate) Arc<Opened>);
 
 impl Database for Internal {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        self.0.engine.execute(request)
+        // The one place where changes are read that are older than the retention.
+        Box::pin(self.0.engine.start_for_routes(request).into_future())
     }
 }
 

@@ -22,6 +22,7 @@
 
 mod directory;
 mod embedded;
+mod held_space;
 mod in_force;
 mod internal;
 mod migration_log;
@@ -31,6 +32,7 @@ mod open;
 mod opened;
 mod options;
 mod own_tables;
+mod route_holds;
 mod routes;
 
 pub use directory::{
@@ -45,7 +47,7 @@ pub use open::OpenError;
 pub use options::{Background, Options};
 pub use routes::{RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
-    ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, Options as EngineOptions,
-    StoreSettings, Watcher as StorageWatcher,
+    ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,
+    Options as EngineOptions, StoreSettings, Watcher as StorageWatcher,
 };
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};

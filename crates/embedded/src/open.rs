@@ -10,6 +10,7 @@ use trestle_store::{FjallStore, MemoryStore, Store, StoreError};
 
 use crate::models::Models;
 use crate::opened::Opened;
+use crate::route_holds::RouteHolds;
 use crate::{Background, Embedded, Options};
 
 /// Why a database could not be opened.
@@ -124,9 +125,11 @@ fn store_in(directory: &Path, options: &Options) -> Result<Arc<dyn Store>, Store
     Ok(Arc::new(store))
 }
 
-/// Engine and models, without background work. Nothing is enforced yet.
+/// Engine and models, without background work. Nothing is enforced yet. What routes have not delivered is kept from here on: the
+/// janitor, which trims, is started later.
 fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: &Options) -> Result<Opened, OpenError> {
     let engine = Engine::load(store, Arc::clone(&clock), options.engine.clone())?;
+    engine.hold_changes(Arc::new(RouteHolds));
     let models = Arc::new(Models::read(engine.clone(), clock)?);
     Ok(Opened::new(engine, models))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use trestle_api::Database;
-use trestle_events::{Doors, Router, RowSource, Setup, Typer, WeakRouter};
+use trestle_events::{Doors, HeldSpace, Router, RowSource, Setup, Typer, WeakRouter};
 
 use crate::Embedded;
 use crate::internal::Internal;
@@ -39,7 +39,12 @@ impl Embedded {
         if at_work(slot.as_ref()).is_some() {
             return Err(RoutesAtWork);
         }
-        let own: Arc<dyn Database> = Arc::new(Internal(Arc::clone(self.opened())));
+        let own = Arc::new(Internal(Arc::clone(self.opened())));
+        let held = setup
+            .streams
+            .is_none()
+            .then(|| Arc::clone(&own) as Arc<dyn HeldSpace>);
+        let own: Arc<dyn Database> = own;
         let bell = setup.streams.is_none().then(|| self.changes());
         let rows = Arc::new(Internal(Arc::clone(self.opened())));
         let rows = setup.streams.is_none().then_some(rows as Arc<dyn RowSource>);
@@ -53,6 +58,7 @@ impl Embedded {
             rows,
             poll: setup.poll,
             runtime: setup.runtime,
+            held,
         });
         *slot = Some(router.downgrade());
         Ok(router)

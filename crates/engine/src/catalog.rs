@@ -392,6 +392,9 @@ pub(crate) struct Stream {
     /// The shards that came to be when others were split, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Child>,
+    /// The last sequence number that was trimmed from each shard, in the order of their numbers; 0 while none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) trimmed: Vec<u64>,
     #[serde(skip)]
     pub(crate) written: Written,
 }

@@ -6,12 +6,15 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
-use trestle_env::{Clock, Signal, SystemClock};
+use trestle_env::{Clock, Signal, SystemClock, Timestamp};
 use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
 
 use crate::commit::{Committer, Work};
 use crate::completion::Completion;
 use crate::conflicts::Hold;
+use crate::held_changes::HeldChanges;
+use crate::holds::HoldSource;
+use crate::horizon::Horizon;
 use crate::janitor::{Janitor, Upkeep};
 use crate::options::Options;
 use crate::shared::Shared;
@@ -135,7 +138,30 @@ impl Engine {
 
     /// Starts a request. Reads are answered at once, writes when they are durable.
     pub fn start(&self, request: Request) -> Completion {
-        crate::ops::run(self, request)
+        crate::ops::run(self, request, Horizon::Retention)
+    }
+
+    /// As [`Engine::start`], for the routes of this database: change records that are older than the retention are read, too,
+    /// as long as they are there.
+    pub fn start_for_routes(&self, request: Request) -> Completion {
+        crate::ops::run(self, request, Horizon::Held)
+    }
+
+    /// How much is kept beyond the retention because routes need it, as of the janitor's last look.
+    pub fn held_changes(&self) -> Arc<HeldChanges> {
+        self.shared().held.read()
+    }
+
+    /// Change records before this time take more space than [`Options::held_changes_bytes_max`] allows: routes must give them up.
+    /// They are trimmed when the stored positions of all routes have passed them.
+    pub fn changes_given_up_before(&self) -> Timestamp {
+        self.shared().held.given_up_before()
+    }
+
+    /// Asks this before change records are trimmed. It belongs before [`Engine::start_janitor`], and counts once.
+    pub fn hold_changes(&self, source: Arc<dyn HoldSource>) {
+        let is_first = self.shared().hold_source.set(source).is_ok();
+        debug_assert!(is_first, "what holds changes is known from the beginning");
     }
 
     /// Runs one operation and waits for it.

@@ -5,6 +5,7 @@
 //! splitting shards and forgetting tokens. Every change goes through the committer like a client's.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -15,6 +16,8 @@ use trestle_env::{SeldomLog, Sleeper, Timestamp};
 
 use crate::commit::Committer;
 use crate::engine::CloseError;
+use crate::held_changes::HeldCount;
+use crate::layout::StreamId;
 use crate::shared::Shared;
 use crate::transaction::Transaction;
 
@@ -22,6 +25,8 @@ mod backfill;
 mod dropped;
 mod expire;
 mod forget_tokens;
+mod held_alarm;
+mod held_count;
 mod split_shards;
 mod stale_expiry;
 mod trim_streams;
@@ -64,6 +69,8 @@ impl Janitor {
             kept_until: RefCell::default(),
             failures: SeldomLog::every(BETWEEN_FAILURES),
             next_kept_warning: Cell::default(),
+            held: RefCell::default(),
+            held_alarm: Cell::default(),
         };
         let thread = std::thread::Builder::new()
             .name("trestle-janitor".into())
@@ -134,6 +141,10 @@ pub(crate) struct Worker {
     failures: SeldomLog,
     /// When it is said again that items are kept whose time to live is over.
     next_kept_warning: Cell<Timestamp>,
+    /// What has been counted of each shard that is held beyond the retention.
+    held: RefCell<BTreeMap<(StreamId, u16), HeldCount>>,
+    /// What was said of it.
+    held_alarm: Cell<held_alarm::Said>,
 }
 
 impl Worker {

@@ -35,11 +35,12 @@ use trestle_api::{Error, Request, Response};
 
 use crate::Engine;
 use crate::completion::Completion;
+use crate::horizon::Horizon;
 use crate::transaction::Transaction;
 use crate::write_item::{ItemWrite, Outcome};
 
 /// The dispatch table.
-pub(crate) fn run(engine: &Engine, request: Request) -> Completion {
+pub(crate) fn run(engine: &Engine, request: Request, horizon: Horizon) -> Completion {
     let shared = engine.shared();
     match request {
         Request::CreateTable(request) => create_table::run(engine, request),
@@ -70,10 +71,10 @@ pub(crate) fn run(engine: &Engine, request: Request) -> Completion {
         Request::ExecuteStatement(request) => execute_statement::run(engine, request),
         Request::BatchExecuteStatement(request) => batch_execute_statement::run(engine, request),
         Request::ExecuteTransaction(request) => execute_transaction::run(engine, request),
-        Request::ListStreams(request) => read(list_streams::run(shared, &request)),
-        Request::DescribeStream(request) => read(describe_stream::run(shared, &request)),
-        Request::GetShardIterator(request) => read(get_shard_iterator::run(shared, &request)),
-        Request::GetRecords(request) => read(get_records::run(shared, &request)),
+        Request::ListStreams(request) => read(list_streams::run(shared, &request, horizon)),
+        Request::DescribeStream(request) => read(describe_stream::run(shared, &request, horizon)),
+        Request::GetShardIterator(request) => read(get_shard_iterator::run(shared, &request, horizon)),
+        Request::GetRecords(request) => read(get_records::run(shared, &request, horizon)),
     }
 }
 

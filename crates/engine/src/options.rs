@@ -18,6 +18,9 @@ pub struct Options {
     pub stream_shard_bytes_max: u64,
     /// How long change records are kept.
     pub stream_retention: Duration,
+    /// The most bytes of change records that are kept beyond the retention because routes need them. With more, the routes are
+    /// told to give up the oldest.
+    pub held_changes_bytes_max: u64,
     /// How long a new table stays `CREATING`.
     pub create_table_delay: Duration,
     /// How long a changed table stays `UPDATING`.
@@ -37,6 +40,7 @@ impl Default for Options {
             stream_shards: 1,
             stream_shard_bytes_max: 4 << 30,
             stream_retention: Duration::from_secs(24 * 60 * 60),
+            held_changes_bytes_max: 10_000_000_000,
             create_table_delay: Duration::ZERO,
             update_table_delay: Duration::ZERO,
             delete_table_delay: Duration::ZERO,

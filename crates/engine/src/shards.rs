@@ -94,6 +94,22 @@ impl Stream {
             .or(self.closed.map(|(_, last)| last))
     }
 
+    /// The last sequence number that was trimmed from a shard; 0 while none was.
+    pub(crate) fn trimmed(&self, shard: u16) -> u64 {
+        self.trimmed.get(usize::from(shard)).copied().unwrap_or_default()
+    }
+
+    /// Notes that a shard was trimmed up to this sequence number.
+    pub(crate) fn note_trimmed(&mut self, shard: u16, sequence: u64) {
+        let at = usize::from(shard);
+        if self.trimmed.len() <= at {
+            self.trimmed.resize(at + 1, 0);
+        }
+        if let Some(last) = self.trimmed.get_mut(at) {
+            *last = sequence.max(*last);
+        }
+    }
+
     /// The part of the scan order that a shard covers.
     fn hashes(&self, shard: u16) -> RangeInclusive<u64> {
         if let Some(child) = self.child(shard) {

@@ -1,17 +1,19 @@
 //! What the committer, readers and background work share.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use trestle_api::Error;
+use trestle_api::{Error, Query};
 use trestle_env::{Clock, SeldomLog, Signal};
 use trestle_store::{Direction, Snapshot, Space, Store};
 
 use crate::catalog::{Catalog, Table};
 use crate::conflicts::Conflicts;
+use crate::held_changes::HeldRegister;
+use crate::holds::{HoldSource, StreamHold};
 use crate::layout::TableId;
 use crate::options::Options;
 use crate::range::Range;
@@ -29,6 +31,10 @@ pub(crate) struct Shared {
     /// Rings after every commit that recorded changes.
     pub(crate) changes: Arc<Signal>,
     pub(crate) counters_at_start: meta::Counters,
+    /// Knows which records are needed beyond the retention.
+    pub(crate) hold_source: OnceLock<Arc<dyn HoldSource>>,
+    /// How much is held beyond the retention.
+    pub(crate) held: HeldRegister,
 }
 
 impl Shared {
@@ -55,11 +61,21 @@ impl Shared {
             last_sequence: AtomicU64::new(counters.sequence),
             changes: Arc::default(),
             counters_at_start: counters,
+            hold_source: OnceLock::new(),
+            held: HeldRegister::default(),
         })
     }
 }
 
 impl Shared {
+    /// Which change records are needed beyond the retention.
+    pub(crate) fn holds(&self) -> Result<Vec<StreamHold>, Error> {
+        let read = |query: Query| crate::ops::query::run(self, &query);
+        self.hold_source
+            .get()
+            .map_or(Ok(Vec::new()), |source| source.holds(&read))
+    }
+
     /// Runs a read until nobody has changed meanwhile what rows mean: it would have looked where they lay before.
     pub(crate) fn in_one_layout<T>(&self, read: impl Fn(&Catalog) -> Result<T, Error>) -> Result<T, Error> {
         loop {

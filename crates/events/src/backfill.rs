@@ -212,6 +212,8 @@ impl Live {
             }
             self.hand(Handed {
                 ticket: tracker.sent(&backfill.line, &sequence, read.typed.change.at),
+                destination: self.lanes.destination(&read.typed, read.key),
+                lane: None,
                 typed: read.typed,
                 key: read.key,
                 sequence,
@@ -226,6 +228,9 @@ impl Live {
         backfill.places.push_back(page.end);
         drop(tracker);
         self.moved.notify_one();
+        if !self.has_room() {
+            self.crowded.notify_one();
+        }
     }
 
     /// Stores how far the backfill has come.

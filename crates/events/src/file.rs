@@ -10,7 +10,7 @@ use trestle_model::file::{Field, File, Section, route_fields, suggestion};
 use trestle_model::{Model, Problem};
 
 use crate::route::{DESTINATIONS, faults};
-use crate::{Backoff, ChangeEvent, Destination, Route, StartingPosition, parse_duration};
+use crate::{Backoff, ChangeEvent, Concurrency, Destination, Route, StartingPosition, parse_duration};
 
 /// The routes of a file, and everything that is wrong with them.
 #[derive(Clone, Debug)]
@@ -94,6 +94,7 @@ impl<'r> Reader<'r, '_> {
             maximum_batching_window: self
                 .duration("maximum_batching_window", defaults.maximum_batching_window),
             parallelization_factor: self.count("parallelization_factor", defaults.parallelization_factor),
+            concurrency: self.concurrency(),
             maximum_retry_attempts: self.attempts(defaults.maximum_retry_attempts),
             maximum_record_age: self.optional_duration("maximum_record_age"),
             bisect_batch_on_error: self.flag("bisect_batch_on_error", defaults.bisect_batch_on_error),
@@ -291,10 +292,11 @@ impl<'r> Reader<'r, '_> {
         }
         if let Some(("queue" | "handler", value)) = destination.kind() {
             let is_named = value.as_str().is_some_and(|name| !name.is_empty());
-            if !is_named || settings.len() > 1 {
+            let has_timeout = destination.handler().is_some() && destination.timeout().is_some();
+            if !is_named || settings.len() > 1 + usize::from(has_timeout) {
                 self.wrong(
                     field,
-                    "a name and nothing else: `{ queue = \"name\" }` or `{ handler = \"name\" }`",
+                    "a name: `{ queue = \"name\" }`, `{ handler = \"name\" }` or `{ handler = \"name\", timeout = \"30s\" }`",
                 );
                 return None;
             }
@@ -352,6 +354,29 @@ impl<'r> Reader<'r, '_> {
             self.wrong(field, "two times: `{ first = \"200ms\", longest = \"60s\" }`");
             default
         })
+    }
+
+    /// A number, or a table with the number and a template.
+    fn concurrency(&mut self) -> Option<Concurrency> {
+        let field = self.field("concurrency")?;
+        let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
+        let read = match &field.value {
+            Value::Object(settings) => {
+                let is_known = settings.keys().all(|name| name == "per" || name == "most");
+                let most = settings.get("most").and_then(count);
+                let per = settings.get("per").and_then(Value::as_str).map(str::to_owned);
+                most.filter(|_| is_known && per.is_some())
+                    .map(|most| Concurrency { most, per })
+            }
+            value => count(value).map(|most| Concurrency { most, per: None }),
+        };
+        if read.is_none() {
+            self.wrong(
+                field,
+                "a whole number, or `{ per = \"<new.customer>\", most = 100 }`",
+            );
+        }
+        read
     }
 
     fn starting_position(&mut self, default: StartingPosition) -> StartingPosition {

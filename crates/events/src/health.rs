@@ -2,12 +2,14 @@
 //! pauses grow, and no attempt of a change is spent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use trestle_env::Timestamp;
 
+use crate::lanes::LaneName;
 use crate::live::Live;
 use crate::parked::KeyName;
 use crate::route::Backoff;
@@ -23,10 +25,15 @@ const LASTING: Duration = Duration::from_secs(5);
 /// An attempt that is under way for this long shows in the status.
 const SLOW: Duration = Duration::from_secs(5);
 
+/// Lanes whose last answer is remembered. A route may have any number of destinations, and so of lanes.
+const REMEMBERED_MAX: usize = 10_000;
+
 /// What is known about the target of a route, by lane.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    lanes: Mutex<BTreeMap<usize, LaneHealth>>,
+    lanes: Mutex<BTreeMap<LaneName, LaneHealth>>,
+    /// Answers in all lanes.
+    answers: AtomicU64,
     log: Mutex<HoldLog>,
     /// Rung when a hold ends, or its next probe comes sooner.
     pub(crate) bell: Notify,
@@ -35,7 +42,7 @@ pub(crate) struct Health {
 
 #[derive(Debug, Default)]
 struct LaneHealth {
-    /// How often the target has answered: taken a change or refused one.
+    /// Which of all answers was the last in this lane: the target took a change or refused one.
     answers: u64,
     hold: Option<LaneHold>,
 }
@@ -127,12 +134,17 @@ impl Health {
     }
 
     /// The hold that a lane is on.
-    pub(crate) fn hold(&self, lane: usize) -> Option<LaneHold> {
+    pub(crate) fn hold(&self, lane: LaneName) -> Option<LaneHold> {
         self.lanes.lock().get(&lane)?.hold.clone()
     }
 
-    /// How often the target has answered in this lane.
-    pub(crate) fn answers(&self, lane: usize) -> u64 {
+    /// How often the target has answered.
+    pub(crate) fn all_answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
+    }
+
+    /// Which answer was the last in this lane; each is greater than those before.
+    pub(crate) fn answers(&self, lane: LaneName) -> u64 {
         self.lanes.lock().get(&lane).map_or(0, |health| health.answers)
     }
 
@@ -156,11 +168,21 @@ impl Health {
     }
 
     /// The target has answered. Returns the hold that this ends.
-    fn answered(&self, lane: usize, now: Timestamp) -> Option<EndedHold> {
+    fn answered(&self, lane: LaneName, now: Timestamp) -> Option<EndedHold> {
         let mut lanes = self.lanes.lock();
-        let health = lanes.entry(lane).or_default();
-        health.answers += 1;
-        let ended = health.hold.take()?;
+        if lanes.len() > REMEMBERED_MAX {
+            lanes.retain(|_, health| health.hold.is_some());
+        }
+        let answer = self.answers.fetch_add(1, Ordering::Relaxed) + 1;
+        lanes.entry(lane).or_default().answers = answer;
+        drop(lanes);
+        self.end_hold(lane, now)
+    }
+
+    /// The hold of a lane is over.
+    fn end_hold(&self, lane: LaneName, now: Timestamp) -> Option<EndedHold> {
+        let mut lanes = self.lanes.lock();
+        let ended = lanes.get_mut(&lane)?.hold.take()?;
         // Where one lane gets an answer, the others are likely to get one.
         for hold in lanes.values_mut().filter_map(|health| health.hold.as_mut()) {
             hold.next_probe = hold.next_probe.min(now);
@@ -175,7 +197,7 @@ impl Health {
     }
 
     /// The target has failed. Returns since when the lane is on hold.
-    fn failed(&self, lane: usize, now: Timestamp, failure: Outage<'_>) -> Timestamp {
+    fn failed(&self, lane: LaneName, now: Timestamp, failure: Outage<'_>) -> Timestamp {
         let mut lanes = self.lanes.lock();
         let hold = &mut lanes.entry(lane).or_default().hold;
         let hold = hold.get_or_insert_with(|| LaneHold {
@@ -198,7 +220,7 @@ impl Health {
     }
 }
 
-fn holds(lanes: &BTreeMap<usize, LaneHealth>) -> impl Iterator<Item = &LaneHold> {
+fn holds(lanes: &BTreeMap<LaneName, LaneHealth>) -> impl Iterator<Item = &LaneHold> {
     lanes.values().filter_map(|health| health.hold.as_ref())
 }
 
@@ -218,11 +240,22 @@ struct Outage<'r> {
 
 impl Live {
     /// The target has taken or refused something: it works.
-    pub(crate) fn target_answered(&self, lane: usize) {
+    pub(crate) fn target_answered(&self, lane: LaneName) {
         let now = self.clock.now();
-        let Some(ended) = self.health.answered(lane, now) else {
-            return;
-        };
+        if let Some(ended) = self.health.answered(lane, now) {
+            self.hold_ended(&ended, now);
+        }
+    }
+
+    /// What failed was a change, and not the target: the lane is not on hold.
+    pub(crate) fn target_cleared(&self, lane: LaneName) {
+        let now = self.clock.now();
+        if let Some(ended) = self.health.end_hold(lane, now) {
+            self.hold_ended(&ended, now);
+        }
+    }
+
+    fn hold_ended(&self, ended: &EndedHold, now: Timestamp) {
         if ended.is_last && self.health.log.lock().ends(now) {
             let seconds = now.since(ended.since).as_secs();
             tracing::info!(route = %self.name, seconds, "the target answers again; the route is no longer on hold");
@@ -232,7 +265,7 @@ impl Live {
 
     /// The target has failed, and no change is to blame for it: the lane is on hold. With a suspect, only a change of that item
     /// was tried, and it may be to blame.
-    pub(crate) fn target_failed(&self, lane: usize, error: &str, suspect: Option<KeyName>) {
+    pub(crate) fn target_failed(&self, lane: LaneName, error: &str, suspect: Option<KeyName>) {
         let now = self.clock.now();
         self.counters.failed(now, error);
         let failure = Outage {
@@ -305,7 +338,10 @@ mod tests {
         assert!(!health.answered(0, now).unwrap().is_last);
         assert!(health.hold(0).is_none() && health.hold(1).unwrap().may_probe(now, 9));
         assert!(health.answered(1, now).unwrap().is_last);
-        assert_eq!((health.status(), health.answers(1)), (None, 1));
+        assert_eq!(
+            (health.status(), health.answers(0), health.answers(1)),
+            (None, 1, 2)
+        );
     }
 
     #[test]

@@ -5,27 +5,26 @@ mod search;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::mpsc::error::TryRecvError;
 use trestle_env::Alarm;
 
 use crate::Outcome;
-use crate::attempt::attempt;
 use crate::checkpoints;
-use crate::live::{ENLISTED_BYTES_MAX, Handed, Live, Stopped};
-use crate::parked::KeyName;
+use crate::lanes::{Inbox, LaneName, NothingThere};
+use crate::live::{Handed, Live, Stopped};
+use crate::parked::{Behind, KeyName};
 use crate::resolve::{Failed, Resolved};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
 
-/// Bytes of changes in one batch, as with Lambda.
-const BATCH_BYTES_MAX: usize = 6 << 20;
+/// Why the oldest changes are given up while the database keeps too much for its routes.
+const NO_ROOM: &str =
+    "the changes that routes have not delivered took more space than held_changes_gb allows";
 
-/// Delivers what comes until the route is stopped.
-pub(crate) async fn run(live: Arc<Live>, number: usize, inbox: UnboundedReceiver<Handed>) {
+/// Delivers what comes until the route is stopped, or nothing more will come.
+pub(crate) async fn run(live: Arc<Live>, name: LaneName, inbox: Inbox) {
     let mut lane = DeliveryLane {
         live,
-        number,
+        name,
         inbox,
         ahead: VecDeque::new(),
     };
@@ -38,8 +37,8 @@ pub(crate) async fn run(live: Arc<Live>, number: usize, inbox: UnboundedReceiver
 
 struct DeliveryLane {
     live: Arc<Live>,
-    number: usize,
-    inbox: UnboundedReceiver<Handed>,
+    name: LaneName,
+    inbox: Inbox,
     /// Changes of the next batches, taken out of the inbox already: one that no longer fitted into the last batch, and those
     /// among which a second probe was looked for.
     ahead: VecDeque<Handed>,
@@ -83,13 +82,6 @@ struct OpenBatch {
 }
 
 impl DeliveryLane {
-    fn bytes_max(&self) -> usize {
-        match self.live.door {
-            Door::Target(_) => BATCH_BYTES_MAX,
-            Door::Enlist(_) => ENLISTED_BYTES_MAX,
-        }
-    }
-
     /// The next batch: as many changes as are there, or as come within the batching window.
     async fn collect(&mut self) -> Result<Vec<Handed>, Stopped> {
         let first = match self.ahead.pop_front() {
@@ -105,18 +97,21 @@ impl DeliveryLane {
         let mut bytes = first.bytes;
         let mut batch = vec![first];
         while batch.len() < self.live.batch_max() {
-            let next = match self.ahead.pop_front().map_or_else(|| self.inbox.try_recv(), Ok) {
+            let next = match self.ahead.pop_front().map_or_else(|| self.inbox.try_next(), Ok) {
                 Ok(next) => next,
-                Err(TryRecvError::Disconnected) => return Err(Stopped),
-                Err(TryRecvError::Empty) if self.live.clock.now() >= deadline => break,
-                Err(TryRecvError::Empty) => tokio::select! {
-                    next = self.inbox.recv() => next.ok_or(Stopped)?,
+                Err(NothingThere::Forever) => return Err(Stopped),
+                Err(NothingThere::Yet) if self.live.clock.now() >= deadline => break,
+                Err(NothingThere::Yet) => tokio::select! {
+                    next = self.inbox.next() => next.ok_or(Stopped)?,
                     _ = alarm.until(deadline) => continue,
                     () = self.live.stopped() => return Err(Stopped),
                 },
             };
             bytes += next.bytes;
-            if bytes > self.bytes_max() {
+            let is_elsewhere = batch
+                .first()
+                .is_some_and(|first| first.destination != next.destination);
+            if is_elsewhere || bytes > self.live.batch_bytes_max() {
                 self.ahead.push_front(next);
                 break;
             }
@@ -133,7 +128,7 @@ impl DeliveryLane {
             tokio::select! {
                 biased;
                 () = self.live.stopped() => return Err(Stopped),
-                first = self.inbox.recv() => return first.ok_or(Stopped),
+                first = self.inbox.next() => return first.ok_or(Stopped),
                 () = self.live.moved.notified(), if stores_places && !has_moved => has_moved = true,
                 () = tokio::time::sleep(checkpoints::PAUSE), if has_moved => {
                     checkpoints::store(&self.live).await;
@@ -155,24 +150,27 @@ impl DeliveryLane {
                 continue;
             }
             let part = self.await_turn(part, &mut work).await?;
-            let (outcome, enlisted) = self.attempt(&part).await;
+            let (outcome, enlisted) = self.attempt(&part).await?;
             self.after(part, outcome, enlisted, &mut work).await?;
         }
         Ok(())
     }
 
-    async fn attempt(&self, part: &Part) -> (Outcome, Option<Enlistment>) {
+    async fn attempt(&self, part: &Part) -> Result<(Outcome, Option<Enlistment>), Stopped> {
         if part.attempt > 1 || part.is_repeated {
             count(&self.live.counters.retried, part.changes.len());
         }
         self.attempt_on(&part.changes, part.attempt).await
     }
 
-    async fn attempt_on(&self, changes: &[Handed], number: u32) -> (Outcome, Option<Enlistment>) {
+    async fn attempt_on(
+        &self,
+        changes: &[Handed],
+        number: u32,
+    ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
         let given = changes.iter().map(|handed| (&handed.typed, number));
         let batch = self.live.batch(given);
-        let _under_way = self.live.health.attempting(self.live.clock.now());
-        attempt(&self.live.door, &batch).await
+        self.live.attempt(self.name, &batch).await
     }
 
     /// While the lane is on hold, waits for the next probe: the first change alone. Once it is not, all of the part may go.
@@ -184,7 +182,7 @@ impl DeliveryLane {
         let mut alarm = Alarm::new(Arc::clone(&live.clock));
         loop {
             let rung = live.health.bell.notified();
-            let Some(hold) = live.health.hold(self.number) else {
+            let Some(hold) = live.health.hold(self.name) else {
                 return Ok(part);
             };
             work.is_proven = false;
@@ -194,7 +192,7 @@ impl DeliveryLane {
             tokio::select! {
                 () = rung => {}
                 _ = alarm.until(hold.next_probe) => {}
-                next = self.inbox.recv(), if hold.wants_witness() => {
+                next = self.inbox.next(), if hold.wants_witness() => {
                     let next = next.ok_or(Stopped)?;
                     let is_witness = next.key != key && !live.parked.lock().blocks(next.key);
                     self.ahead.push_back(next);
@@ -217,23 +215,29 @@ impl DeliveryLane {
         first
     }
 
-    /// Changes that are too old become dead letters; those of a key with a parked change wait behind it.
+    /// Changes that are too old, or for which there is no room any more, become dead letters; those of an item or a
+    /// destination with a parked change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let mut resolved = Resolved::default();
         let mut changes = Vec::with_capacity(part.changes.len());
         for handed in part.changes {
-            let failed = |handed, error: &str, attempts| Failed {
-                handed,
-                error: error.to_owned(),
-                attempts,
-            };
-            if live.parked.lock().blocks(handed.key) {
-                let why = "waits behind an earlier change of the same item";
-                resolved.parked.push(failed(handed, why, 0));
+            if let Some(behind) = live.behind(&handed) {
+                resolved.parked.push(Failed::waiting(handed, behind));
+            } else if live.is_given_up(handed.change().at) {
+                resolved.dead.push(Failed {
+                    handed,
+                    error: NO_ROOM.to_owned(),
+                    attempts: part.attempt - 1,
+                    behind: Behind::Item,
+                });
             } else if live.is_too_old(handed.change().at) {
-                let why = self.too_old(part.attempt > 1 || part.is_repeated);
-                resolved.dead.push(failed(handed, &why, part.attempt - 1));
+                resolved.dead.push(Failed {
+                    handed,
+                    error: self.too_old(part.attempt > 1 || part.is_repeated),
+                    attempts: part.attempt - 1,
+                    behind: Behind::Item,
+                });
             } else {
                 changes.push(handed);
             }
@@ -274,14 +278,11 @@ impl DeliveryLane {
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
         if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
-            self.live.target_answered(self.number);
+            self.live.target_answered(self.name);
             work.is_proven = true;
         }
         match outcome {
-            Outcome::Failed(error) | Outcome::Unavailable(error) => {
-                self.hold(part, &error, None, work);
-                Ok(())
-            }
+            Outcome::Failed(error) | Outcome::Unavailable(error) => self.hold(part, &error, None, work).await,
             Outcome::Partly(refused) => self.taken_in_part(part, refused, &[], work).await,
             Outcome::Interrupted {
                 refused,
@@ -333,14 +334,30 @@ impl DeliveryLane {
         self.live.resolve(resolved).await
     }
 
-    /// The target does not answer, and no change is to blame: the part waits.
-    fn hold(&self, part: Part, error: &str, suspect: Option<KeyName>, work: &mut OpenBatch) {
-        self.live.target_failed(self.number, error, suspect);
+    /// The target does not answer, and no change is to blame: the part waits. What is for one of several destinations is
+    /// parked meanwhile, so that it keeps neither memory nor the checkpoint from the others.
+    async fn hold(
+        &self,
+        part: Part,
+        error: &str,
+        suspect: Option<KeyName>,
+        work: &mut OpenBatch,
+    ) -> Result<(), Stopped> {
+        self.live.target_failed(self.name, error, suspect);
         work.is_proven = false;
+        if self.live.lanes.destinations().is_some() {
+            let failed = |handed| Failed::unreachable(handed, error.to_owned());
+            let resolved = Resolved {
+                parked: part.changes.into_iter().map(failed).collect(),
+                ..Resolved::default()
+            };
+            return self.live.resolve(resolved).await;
+        }
         work.parts.push(Part {
             is_repeated: true,
             ..part
         });
+        Ok(())
     }
 
     /// A change that was refused by itself: parked, or a dead letter if it has no attempt left.
@@ -351,6 +368,7 @@ impl DeliveryLane {
             handed,
             error,
             attempts,
+            behind: Behind::Item,
         };
         if has_attempts {
             resolved.parked.push(failed);

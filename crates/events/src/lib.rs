@@ -4,7 +4,7 @@
 //! which destination, and a [`Router`] carries them there, over any [`Database`](trestle_api::Database).
 //!
 //! A change's way: `reader` reads and types it once and hands it to the routes that take it (`matcher`), each of which has
-//! `lane`s to its target. `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
+//! `lane`s to its target (`lanes` says which change takes which). `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
 //! is refused alone is `parked` and tried again (`retry`); what is given up becomes a `dead_letter`.
 
 mod attempt;
@@ -14,9 +14,11 @@ mod checkpoints;
 mod dead_letter;
 mod duration;
 mod file;
+mod gap;
 mod health;
 mod json;
 mod lane;
+mod lanes;
 mod live;
 mod matcher;
 mod parked;
@@ -40,12 +42,14 @@ pub use change::{Change, ChangeEvent, Maintenance};
 pub use dead_letter::{DeadLetter, DeadLetters, Replayed, Selection};
 pub use duration::parse_duration;
 pub use file::{CheckDestination, RouteFile, read_routes};
+pub use gap::Gap;
 pub use json::plain_json;
 pub use queue_door::QueueDoor;
 pub use reader::Tail;
-pub use route::{Backoff, DESTINATIONS, Destination, Route, StartingPosition};
-pub use router::{ApplyError, Router, Setup, WeakRouter};
+pub use route::{Backoff, Concurrency, DESTINATIONS, Destination, Route, StartingPosition};
+pub use router::{ApplyError, HeldSpace, Router, Setup, WeakRouter};
 pub use row_source::{RowPage, RowSource};
+pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, OnHold, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};
 pub use typer::{ModelTyper, Typer};

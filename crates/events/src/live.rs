@@ -5,32 +5,39 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
+use crate::attempt::attempt;
 use crate::backfill::{LiveBackfill, RowMark};
+use crate::gap::Gaps;
 use crate::health::Health;
+use crate::lanes::{LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
-use crate::parked::{Entry, KeyName, Parked, key_name};
+use crate::parked::{Behind, Entry, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
-use crate::target::Door;
+use crate::target::{Door, Enlistment};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
-use crate::{Batch, Change, Delivery, Route};
+use crate::{Batch, Change, Delivery, HeldSpace, Outcome, Route};
 
 /// Changes that may be read ahead for a route, whatever its batch size.
 const AHEAD_MIN: usize = 2_000;
 /// Bytes that may be read ahead for a route.
 const AHEAD_BYTES_MAX: usize = 32 << 20;
+/// Bytes of changes in one batch, as with Lambda.
+const BATCH_BYTES_MAX: usize = 6 << 20;
+/// Changes in all batches together that are under way to the destinations of one route.
+const DESTINATIONS_BATCHES_MAX: usize = 10_000;
 /// Parked changes of a route; with more, it stands still until some are resolved.
 pub(crate) const PARKED_MAX: usize = 100_000;
 /// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
 /// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
 /// times as long.
-pub(crate) const ENLISTED_BYTES_MAX: usize = 500_000;
+const ENLISTED_BYTES_MAX: usize = 500_000;
 
 /// The route is being stopped; a task that gets this ends.
 #[derive(Debug)]
@@ -41,6 +48,10 @@ pub(crate) struct Stopped;
 pub(crate) struct Handed {
     pub(crate) typed: Arc<Typed>,
     pub(crate) key: KeyName,
+    /// Its destination, in a route that tells them apart.
+    pub(crate) destination: Option<LaneName>,
+    /// The lane it goes through: that of its destination, or the one in which an earlier change of its item is.
+    pub(crate) lane: Option<LaneName>,
     pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
     /// Of a row, where in the stream it was read.
@@ -110,8 +121,13 @@ pub(crate) struct Live {
     read_up_to: AtomicU64,
     /// What has been counted in the stream after them, while the route is not at its end.
     unread: Mutex<Option<Unread>>,
-    lanes: Vec<mpsc::UnboundedSender<Handed>>,
+    pub(crate) lanes: Lanes,
+    /// Rung when the route has no room.
+    pub(crate) crowded: Notify,
     stop: watch::Receiver<bool>,
+    held: Option<Arc<dyn HeldSpace>>,
+    /// What the route may have missed.
+    pub(crate) gaps: Gaps,
 }
 
 /// What a route is made of.
@@ -126,6 +142,9 @@ pub(crate) struct Parts {
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
     pub(crate) backfill: Option<LiveBackfill>,
+    pub(crate) lanes: Lanes,
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) gaps: Gaps,
 }
 
 /// How far the reader is with a route.
@@ -162,20 +181,14 @@ impl Unread {
 }
 
 impl Live {
-    /// A route that can start, and the far ends of its lanes; or what is wrong with it.
-    pub(crate) fn new(parts: Parts) -> Result<(Self, Vec<mpsc::UnboundedReceiver<Handed>>), String> {
+    /// A route that can start; or what is wrong with it.
+    pub(crate) fn new(parts: Parts) -> Result<Self, String> {
         let Parts { route, door, .. } = parts;
         let matcher = Matcher::new(&route)?;
         let template = route.input.as_deref().map(Template::parse).transpose();
         let template = template.map_err(|error| format!("the input cannot be used: {error}"))?;
-        // What is handed over in a transaction with the checkpoint must be in one lane with it.
-        let lanes = match door {
-            Door::Target(_) => route.parallelization_factor.max(1),
-            Door::Enlist(_) => 1,
-        };
-        let (senders, receivers) = (0..lanes).map(|_| mpsc::unbounded_channel()).unzip();
         let name: Arc<str> = route.name.as_str().into();
-        let live = Self {
+        Ok(Self {
             checkpoints: CheckpointRows::new(Arc::clone(&parts.rows), &name, route.table.as_str().into()),
             name,
             door,
@@ -200,28 +213,40 @@ impl Live {
             read: AtomicU64::new(0),
             read_up_to: AtomicU64::new(0),
             unread: Mutex::default(),
-            lanes: senders,
+            lanes: parts.lanes,
+            crowded: Notify::new(),
             stop: parts.stop,
+            held: parts.held,
+            gaps: parts.gaps,
             route,
-        };
-        Ok((live, receivers))
+        })
     }
 
     /// The most changes in a batch.
     pub(crate) fn batch_max(&self) -> usize {
-        match self.door {
-            Door::Target(_) => self.route.batch_size.max(1),
-            Door::Enlist(_) => self.route.batch_size.clamp(1, ENLISTED_MAX),
+        let most = match (&self.door, &self.lanes) {
+            (Door::Enlist(_), _) => ENLISTED_MAX,
+            (Door::Target(_), Lanes::Shares(_)) => self.route.batch_size,
+            (Door::Target(_), lanes) => DESTINATIONS_BATCHES_MAX / lanes.most(),
+        };
+        self.route.batch_size.min(most).max(1)
+    }
+
+    /// The most bytes of changes in a batch. All batches to destinations together leave half of the room to the others.
+    pub(crate) fn batch_bytes_max(&self) -> usize {
+        match (&self.door, &self.lanes) {
+            (Door::Enlist(_), _) => ENLISTED_BYTES_MAX,
+            (Door::Target(_), Lanes::Shares(_)) => BATCH_BYTES_MAX,
+            (Door::Target(_), lanes) => (AHEAD_BYTES_MAX / 2 / lanes.most()).min(BATCH_BYTES_MAX),
         }
     }
 
     fn ahead_max(&self) -> usize {
-        (2 * self.batch_max() * self.lanes.len()).max(AHEAD_MIN)
-    }
-
-    /// The lane of an item's changes.
-    pub(crate) fn lane_of(&self, key: KeyName) -> usize {
-        (key % self.lanes.len() as u64) as usize
+        let batches = self.batch_max() * self.lanes.most();
+        match &self.lanes {
+            Lanes::Shares(_) => (2 * batches).max(AHEAD_MIN),
+            Lanes::Destinations(_) => batches + AHEAD_MIN,
+        }
     }
 
     /// Whether a change that happened then is too old to be delivered.
@@ -253,6 +278,8 @@ impl Live {
                 ticket: tracker.sent(shard, &read.sequence, read.typed.change.at),
                 typed: Arc::clone(&read.typed),
                 key: read.key,
+                destination: self.lanes.destination(&read.typed, read.key),
+                lane: None,
                 sequence: read.sequence.clone(),
                 mark: None,
                 bytes: read.bytes,
@@ -269,6 +296,44 @@ impl Live {
         }
         drop(tracker);
         self.moved.notify_one();
+        if !self.has_room() {
+            self.crowded.notify_one();
+        }
+    }
+
+    /// What a change has to wait behind before it may be tried.
+    pub(crate) fn behind(&self, handed: &Handed) -> Option<Behind> {
+        // What leaves a lane is parked, or about to be: in this order no change is missed.
+        let waits = self.lanes.destinations().zip(handed.lane);
+        let waits =
+            waits.filter(|(lanes, lane)| lanes.is_leaving(*lane) || self.health.hold(*lane).is_some());
+        let parked = self.parked.lock().behind(handed.key, handed.lane);
+        parked.or_else(|| waits.map(|(_, lane)| Behind::Destination(lane)))
+    }
+
+    /// Hands a batch of a lane over, as soon as few enough are under way.
+    pub(crate) async fn attempt(
+        &self,
+        lane: LaneName,
+        batch: &Batch,
+    ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
+        let _underway = match self.lanes.destinations() {
+            None => None,
+            Some(lanes) => tokio::select! {
+                underway = lanes.begin(lane, || self.clock.now()) => Some(underway),
+                () = self.stopped() => return Err(Stopped),
+            },
+        };
+        let _attempting = self.health.attempting(self.clock.now());
+        Ok(attempt(&self.door, batch).await)
+    }
+
+    /// How often the target has answered, as far as that says something about this lane.
+    pub(crate) fn answers(&self, lane: LaneName) -> u64 {
+        match self.lanes.are_items() {
+            true => self.health.all_answers(),
+            false => self.health.answers(lane),
+        }
     }
 
     /// Whether a change is for this route.
@@ -285,9 +350,7 @@ impl Live {
     pub(crate) fn hand(&self, handed: Handed) {
         self.ahead.fetch_add(1, Ordering::AcqRel);
         self.ahead_bytes.fetch_add(handed.bytes, Ordering::AcqRel);
-        let lane = self.lane_of(handed.key);
-        // A lane that is gone means that the route is being stopped; the checkpoint does not pass the change.
-        let _ = self.lanes.get(lane).map(|lane| lane.send(handed));
+        self.lanes.hand(handed);
     }
 
     /// Changes are done: the checkpoint may pass them, and there is room for others.
@@ -296,6 +359,9 @@ impl Live {
         self.tracker
             .lock()
             .done(changes.clone().map(|handed| &handed.ticket));
+        if let Some(lanes) = self.lanes.destinations() {
+            lanes.done(changes.clone());
+        }
         let (count, bytes) = changes.fold((0, 0), |(count, bytes), handed| (count + 1, bytes + handed.bytes));
         self.ahead.fetch_sub(count, Ordering::AcqRel);
         self.ahead_bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -348,6 +414,15 @@ impl Live {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
     }
 
+    /// The shards that the route has begun and not finished, and how far it has come in them.
+    pub(crate) fn unfinished(&self) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
+        let stored = self.stored.lock();
+        let is_open = |(_, checkpoint): &(&Arc<ShardName>, &ShardCheckpoint)| !checkpoint.ended;
+        let open = stored.iter().filter(is_open);
+        open.map(|(shard, checkpoint)| (Arc::clone(shard), checkpoint.clone()))
+            .collect()
+    }
+
     /// The route is through with all streams up to this one.
     pub(crate) fn close(&self, finished: &Arc<str>) {
         *self.finished.lock() = Some(Arc::clone(finished));
@@ -380,6 +455,15 @@ impl Live {
             route: Arc::clone(&self.name),
             deliveries: changes.map(delivery).collect(),
         }
+    }
+
+    /// Whether the database has no room to keep a change of this time any longer.
+    pub(crate) fn is_given_up(&self, at: Timestamp) -> bool {
+        self.held.as_ref().is_some_and(|held| at < held.given_up_before())
+    }
+
+    fn held(&self, read: impl FnOnce(&dyn HeldSpace) -> u64) -> u64 {
+        self.held.as_deref().map_or(0, read)
     }
 
     /// Waits until a time, or until the route is stopped.
@@ -461,6 +545,9 @@ impl Live {
             retried: self.counters.retried.load(Ordering::Relaxed),
             parked: self.parked.lock().count() as u64,
             dead: self.counters.dead.load(Ordering::Relaxed),
+            gaps: self.gaps.all(),
+            held_bytes: self.held(|held| held.held_bytes(&self.route.table)),
+            held_bytes_max: self.held(|held| held.held_bytes_max()),
             on_hold,
             last_error: self.counters.last_error(),
             backfill: self

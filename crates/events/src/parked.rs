@@ -1,4 +1,5 @@
-//! The parked changes of a route, by key: the oldest of a key is tried again when it is due, the others wait behind it.
+//! The parked changes of a route, by item or by destination: the oldest is tried again when it is due, the others wait
+//! behind it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use trestle_item::{codec, key};
 
 use crate::Change;
 use crate::backfill::RowMark;
+use crate::lanes::LaneName;
 use crate::rows::KeptId;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
@@ -23,6 +25,10 @@ pub(crate) fn key_name(change: &Change) -> KeyName {
 /// What is remembered of a parked change; its record is in its row.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
+    /// Its item.
+    pub(crate) item: KeyName,
+    /// The lane of its item, or of its destination: while that is on hold, it is tried only as a probe.
+    pub(crate) lane: LaneName,
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: SequenceNumber,
     /// Of a row, where in the stream it was read.
@@ -37,13 +43,38 @@ pub(crate) struct Entry {
     pub(crate) doubt: Option<u64>,
 }
 
-/// The parked changes of a route.
+/// What a parked change waits behind, apart from earlier changes of its item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Nothing: it was refused itself.
+    Item,
+    /// Every earlier parked change of its destination, which could not be reached or did not answer.
+    Destination(LaneName),
+}
+
+/// The parked changes of a route, in queues: the oldest of a queue is tried, the others wait behind it. All parked changes of
+/// an item are in one queue: its own, or that of a destination.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
-    keys: HashMap<KeyName, BTreeMap<KeptId, Entry>>,
-    /// The oldest change of each key, unless it is being tried.
+    queues: HashMap<KeyName, ParkedQueue>,
+    /// The queue of each item, and how many of its changes are there.
+    items: HashMap<KeyName, (KeyName, usize)>,
+    /// When each queue is due, unless its oldest change is being tried.
     waiting: BTreeSet<(Timestamp, KeyName)>,
     count: usize,
+}
+
+#[derive(Debug, Default)]
+struct ParkedQueue {
+    changes: BTreeMap<KeptId, Entry>,
+    /// When it is due; `None` while its oldest change is being tried.
+    due: Option<Timestamp>,
+}
+
+impl ParkedQueue {
+    fn first(&self) -> Option<(&KeptId, &Entry)> {
+        self.changes.first_key_value()
+    }
 }
 
 impl Parked {
@@ -51,55 +82,114 @@ impl Parked {
         self.count
     }
 
-    /// Whether changes of this key have to wait behind a parked one.
-    pub(crate) fn blocks(&self, key: KeyName) -> bool {
-        self.keys.contains_key(&key)
+    /// What a change has to wait behind, if its item or its destination has parked changes.
+    pub(crate) fn behind(&self, item: KeyName, lane: Option<LaneName>) -> Option<Behind> {
+        match self.items.get(&item) {
+            Some((queue, _)) if *queue == item => Some(Behind::Item),
+            Some((queue, _)) => Some(Behind::Destination(*queue)),
+            None => lane
+                .filter(|lane| self.queues.contains_key(lane))
+                .map(Behind::Destination),
+        }
+    }
+
+    /// Whether changes of this item have to wait behind a parked one.
+    pub(crate) fn blocks(&self, item: KeyName) -> bool {
+        self.items.contains_key(&item)
     }
 
     /// Adds a change; `false` if it is parked already.
-    pub(crate) fn add(&mut self, key: KeyName, id: KeptId, entry: Entry) -> bool {
-        let line = self.keys.entry(key).or_default();
-        if line.contains_key(&id) {
+    pub(crate) fn add(&mut self, id: KeptId, entry: Entry, behind: Behind) -> bool {
+        let item = entry.item;
+        if behind == Behind::Item {
+            self.single_out(item);
+        }
+        let queue = match (self.items.get(&item), behind) {
+            (Some((queue, _)), _) => *queue,
+            (None, Behind::Item) => item,
+            (None, Behind::Destination(lane)) => lane,
+        };
+        let line = self.queues.entry(queue).or_default();
+        if line.changes.contains_key(&id) {
             return false;
         }
-        let due = entry.due;
-        let is_only = line.is_empty();
-        line.insert(id, entry);
+        let is_tried = line.due.is_none() && !line.changes.is_empty();
+        line.changes.insert(id, entry);
         self.count += 1;
-        if is_only {
-            self.waiting.insert((due, key));
+        self.items.entry(item).or_insert((queue, 0)).1 += 1;
+        if !is_tried {
+            self.wait(queue);
         }
         true
     }
 
+    /// Gives the changes of an item a queue of their own: one of them was refused, and that says nothing about the
+    /// destination.
+    pub(crate) fn single_out(&mut self, item: KeyName) {
+        let Some((queue, count)) = self.items.get(&item).copied() else {
+            return;
+        };
+        if queue == item {
+            return;
+        }
+        let Some(mut line) = self.queues.remove(&queue) else {
+            debug_assert!(false, "an item's queue is there");
+            return;
+        };
+        let mut is_tried = true;
+        if let Some(due) = line.due.take() {
+            self.waiting.remove(&(due, queue));
+            is_tried = false;
+        }
+        let is_first = line.first().is_some_and(|(_, first)| first.item == item);
+        let own = line.changes.extract_if(.., |_, entry| entry.item == item);
+        let own: BTreeMap<KeptId, Entry> = own.collect();
+        debug_assert_eq!(own.len(), count, "an item's changes are in one queue");
+        if !line.changes.is_empty() {
+            self.queues.insert(queue, line);
+        }
+        self.queues.entry(item).or_default().changes.extend(own);
+        self.items.insert(item, (item, count));
+        // An attempt goes on with the change that is being tried, wherever it is.
+        if !is_tried || is_first {
+            self.wait(queue);
+        }
+        if !is_tried || !is_first {
+            self.wait(item);
+        }
+    }
+
     /// The change's row is written.
-    pub(crate) fn stored(&mut self, key: KeyName, id: &KeptId) {
-        if let Some(entry) = self.keys.get_mut(&key).and_then(|line| line.get_mut(id)) {
+    pub(crate) fn stored(&mut self, item: KeyName, id: &KeptId) {
+        if let Some(entry) = self.entry(item, id) {
             entry.is_stored = true;
         }
     }
 
-    /// Takes up to `limit` changes that are due and ready. Each stays in its line until it is resolved.
+    /// Takes up to `limit` changes that are due and ready. Each stays in its queue until it is resolved.
     pub(crate) fn take_due(
         &mut self,
         now: Timestamp,
         limit: usize,
-        mut is_ready: impl FnMut(KeyName, &Entry) -> bool,
-    ) -> Vec<(KeyName, KeptId)> {
+        mut is_ready: impl FnMut(&Entry) -> bool,
+    ) -> Vec<(LaneName, KeyName, KeptId)> {
         let mut taken = Vec::new();
-        for (due, key) in &self.waiting {
+        for (due, queue) in &self.waiting {
             if *due > now || taken.len() == limit {
                 break;
             }
-            let first = self.keys.get(key).and_then(BTreeMap::first_key_value);
-            if let Some((id, _)) = first.filter(|(_, entry)| is_ready(*key, entry)) {
-                taken.push((*due, *key, id.clone()));
+            let first = self.queues.get(queue).and_then(ParkedQueue::first);
+            if let Some((id, entry)) = first.filter(|(_, entry)| is_ready(entry)) {
+                taken.push((*due, *queue, (entry.lane, entry.item, id.clone())));
             }
         }
-        for (due, key, _) in &taken {
-            self.waiting.remove(&(*due, *key));
+        for (due, queue, _) in &taken {
+            self.waiting.remove(&(*due, *queue));
+            if let Some(line) = self.queues.get_mut(queue) {
+                line.due = None;
+            }
         }
-        taken.into_iter().map(|(_, key, id)| (key, id)).collect()
+        taken.into_iter().map(|(_, _, change)| change).collect()
     }
 
     /// When the next change is due after `now`.
@@ -112,46 +202,70 @@ impl Parked {
     }
 
     /// A change that was taken is to be tried again later.
-    pub(crate) fn postpone(&mut self, key: KeyName, id: &KeptId, due: Timestamp) {
-        if let Some(entry) = self.keys.get_mut(&key).and_then(|line| line.get_mut(id)) {
+    pub(crate) fn postpone(&mut self, item: KeyName, id: &KeptId, due: Timestamp) {
+        if let Some(entry) = self.entry(item, id) {
             entry.due = due;
         }
-        self.wait(key);
+        if let Some((queue, _)) = self.items.get(&item).copied() {
+            self.wait(queue);
+        }
     }
 
     /// The doubt about a change, if there is one.
-    pub(crate) fn doubt(&self, key: KeyName, id: &KeptId) -> Option<u64> {
-        self.keys.get(&key)?.get(id)?.doubt
+    pub(crate) fn doubt(&self, item: KeyName, id: &KeptId) -> Option<u64> {
+        let (queue, _) = self.items.get(&item)?;
+        self.queues.get(queue)?.changes.get(id)?.doubt
     }
 
     /// A change that was taken stays due: its target does not answer.
-    pub(crate) fn hold(&mut self, key: KeyName, id: &KeptId, doubt: Option<u64>) {
-        if let Some(entry) = self.keys.get_mut(&key).and_then(|line| line.get_mut(id)) {
+    pub(crate) fn hold(&mut self, item: KeyName, id: &KeptId, doubt: Option<u64>) {
+        if let Some(entry) = self.entry(item, id) {
             entry.doubt = doubt;
         }
-        self.wait(key);
+        if let Some((queue, _)) = self.items.get(&item).copied() {
+            self.wait(queue);
+        }
     }
 
-    /// A change that was taken is done with; the next of its key has its turn.
-    pub(crate) fn remove(&mut self, key: KeyName, id: &KeptId) {
-        let Some(line) = self.keys.get_mut(&key) else {
+    /// A change that was taken is done with; the next of its queue has its turn.
+    pub(crate) fn remove(&mut self, item: KeyName, id: &KeptId) {
+        let Some((queue, count)) = self.items.get_mut(&item) else {
             return;
         };
-        if line.remove(id).is_some() {
+        let queue = *queue;
+        let Some(line) = self.queues.get_mut(&queue) else {
+            return;
+        };
+        if line.changes.remove(id).is_some() {
             self.count -= 1;
+            *count -= 1;
+            if *count == 0 {
+                self.items.remove(&item);
+            }
         }
-        if line.is_empty() {
-            self.keys.remove(&key);
+        if line.changes.is_empty() {
+            self.queues.remove(&queue);
         } else {
-            self.wait(key);
+            self.wait(queue);
         }
     }
 
-    fn wait(&mut self, key: KeyName) {
-        let first = self.keys.get(&key).and_then(BTreeMap::first_key_value);
-        if let Some((_, entry)) = first {
-            self.waiting.insert((entry.due, key));
+    fn entry(&mut self, item: KeyName, id: &KeptId) -> Option<&mut Entry> {
+        let (queue, _) = self.items.get(&item)?;
+        self.queues.get_mut(queue)?.changes.get_mut(id)
+    }
+
+    /// Lets the oldest change of a queue wait for its time.
+    fn wait(&mut self, queue: KeyName) {
+        let Some(line) = self.queues.get_mut(&queue) else {
+            return;
+        };
+        let due = line.first().map(|(_, first)| first.due);
+        let before = std::mem::replace(&mut line.due, due);
+        if let Some(before) = before {
+            self.waiting.remove(&(before, queue));
         }
+        self.waiting.extend(due.map(|due| (due, queue)));
     }
 }
 
@@ -159,8 +273,10 @@ impl Parked {
 mod tests {
     use super::*;
 
-    fn entry(due: u64) -> Entry {
+    fn entry(item: KeyName, due: u64) -> Entry {
         Entry {
+            item,
+            lane: 0,
             shard: Arc::new(ShardName {
                 stream: "s".into(),
                 shard: "1".into(),
@@ -178,26 +294,90 @@ mod tests {
         KeptId(name.to_owned())
     }
 
+    const NOW: Timestamp = Timestamp::from_secs(10);
+
     #[test]
     fn only_the_oldest_of_a_key_is_due_and_the_next_follows_when_it_is_gone() {
         let mut parked = Parked::default();
-        let now = Timestamp::from_secs(10);
-        assert!(parked.add(7, id("a1"), entry(5)));
-        assert!(parked.add(7, id("a2"), entry(0)));
-        assert!(!parked.add(7, id("a2"), entry(0)), "it is there already");
-        assert!(parked.add(8, id("b1"), entry(20)));
-        assert_eq!(parked.next_due(now), Some(Timestamp::from_secs(20)));
-        assert_eq!(parked.take_due(now, 9, |_, _| true), [(7, id("a1"))]);
-        assert_eq!(parked.take_due(now, 9, |_, _| true), [], "it has been taken");
+        assert!(parked.add(id("a1"), entry(7, 5), Behind::Item));
+        assert!(parked.add(id("a2"), entry(7, 0), Behind::Item));
+        assert!(
+            !parked.add(id("a2"), entry(7, 0), Behind::Item),
+            "it is there already"
+        );
+        assert!(parked.add(id("b1"), entry(8, 20), Behind::Item));
+        assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(20)));
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("a1"))]);
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [], "it has been taken");
         parked.postpone(7, &id("a1"), Timestamp::from_secs(12));
-        assert_eq!(parked.next_due(now), Some(Timestamp::from_secs(12)));
+        assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(12)));
         let later = Timestamp::from_secs(13);
-        assert_eq!(parked.take_due(later, 9, |_, _| false), [], "it is not ready");
-        assert_eq!(parked.take_due(later, 9, |_, _| true), [(7, id("a1"))]);
+        assert_eq!(parked.take_due(later, 9, |_| false), [], "it is not ready");
+        assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id("a1"))]);
         parked.remove(7, &id("a1"));
-        assert!(parked.blocks(7) && parked.count() == 2);
-        assert_eq!(parked.take_due(later, 9, |_, _| true), [(7, id("a2"))]);
+        assert!(parked.behind(7, None).is_some() && parked.count() == 2);
+        assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id("a2"))]);
         parked.remove(7, &id("a2"));
-        assert!(!parked.blocks(7) && parked.blocks(8));
+        assert!(parked.behind(7, None).is_none() && parked.behind(8, None).is_some());
+    }
+
+    const LANE: LaneName = 100;
+    const BEHIND: Behind = Behind::Destination(LANE);
+
+    #[test]
+    fn the_changes_of_a_destination_wait_behind_its_oldest_whatever_their_items() {
+        let mut parked = Parked::default();
+        assert!(parked.add(id("1"), entry(7, 5), BEHIND));
+        assert!(parked.add(id("2"), entry(8, 0), BEHIND));
+        assert_eq!(parked.behind(9, Some(LANE)), Some(BEHIND), "a third item");
+        assert_eq!(parked.behind(9, Some(101)), None, "another destination");
+        assert_eq!(
+            parked.behind(8, Some(101)),
+            Some(BEHIND),
+            "an item stays behind its earlier changes"
+        );
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("1"))]);
+        parked.remove(7, &id("1"));
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 8, id("2"))]);
+        parked.remove(8, &id("2"));
+        assert_eq!((parked.behind(8, Some(LANE)), parked.count()), (None, 0));
+    }
+
+    #[test]
+    fn a_refused_change_takes_those_of_its_item_out_of_the_queue_of_the_destination() {
+        let mut parked = Parked::default();
+        for (name, item) in [("1", 7), ("2", 8), ("3", 7)] {
+            assert!(parked.add(id(name), entry(item, 0), BEHIND));
+        }
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("1"))]);
+        parked.single_out(7);
+        assert_eq!(
+            parked.take_due(NOW, 9, |_| true),
+            [(0, 8, id("2"))],
+            "the destination goes on, and the item waits for the attempt"
+        );
+        parked.postpone(7, &id("1"), Timestamp::from_secs(12));
+        assert_eq!(parked.behind(7, Some(LANE)), Some(Behind::Item));
+        assert!(parked.add(id("4"), entry(7, 0), BEHIND));
+        parked.remove(8, &id("2"));
+        assert_eq!(parked.behind(8, Some(LANE)), None);
+        assert_eq!(parked.take_due(NOW, 9, |_| true), [], "the item is not due");
+        let later = Timestamp::from_secs(12);
+        for name in ["1", "3", "4"] {
+            assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id(name))]);
+            parked.remove(7, &id(name));
+        }
+        assert_eq!(parked.count(), 0);
+    }
+
+    #[test]
+    fn an_item_that_is_refused_elsewhere_leaves_a_queue_that_waits() {
+        let mut parked = Parked::default();
+        for (name, item) in [("2", 8), ("3", 7)] {
+            assert!(parked.add(id(name), entry(item, 0), BEHIND));
+        }
+        assert!(parked.add(id("1"), entry(7, 0), Behind::Item));
+        let due = parked.take_due(NOW, 9, |_| true);
+        assert_eq!(due, [(0, 7, id("1")), (0, 8, id("2"))]);
     }
 }

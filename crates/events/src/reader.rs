@@ -13,17 +13,19 @@ mod survey;
 mod tail;
 mod walk;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 use trestle_api::{Database, Error, Record};
-use trestle_env::{Alarm, Clock, Signal};
+use trestle_env::{Alarm, Clock, Signal, Timestamp};
 
 use crate::Typer;
 use crate::live::{ReadChange, Reading};
 use crate::record;
 use crate::row_source::RowSource;
+use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
 pub(crate) use backfill::BackfillWalk;
@@ -34,6 +36,9 @@ use survey::Behind;
 pub(crate) use survey::LagSurvey;
 pub use tail::Tail;
 use walk::{ReadPoint, ShardPosition, read_points};
+
+/// A stream keeps its records for at least so long.
+const RETENTION_MIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a reader needs.
 #[derive(Clone)]
@@ -68,6 +73,8 @@ pub(crate) struct Reader {
     followers: Vec<RouteFollower>,
     streams: Streams,
     pages: PageReader,
+    /// When nothing was found after a position: then nothing that was written before is missing.
+    at_end: HashMap<ReadPoint, Timestamp>,
     bell: Arc<Notify>,
     /// Rung when a route is held, so that the survey counts what it leaves unread.
     survey_bell: Arc<Notify>,
@@ -90,6 +97,7 @@ impl Reader {
             followers: Vec::new(),
             streams: Streams::default(),
             pages: PageReader::default(),
+            at_end: HashMap::new(),
             bell,
             survey_bell,
         }
@@ -202,6 +210,7 @@ impl Reader {
         let mut round = self.read_rows().await;
         let read_points = read_points(self.followers.iter().map(|follower| &follower.walk));
         self.pages.retain(&read_points);
+        self.at_end.retain(|point, _| read_points.contains_key(point));
         let mut has_read = vec![false; self.followers.len()];
         for (point, mut at) in read_points {
             at.retain(|at| {
@@ -255,9 +264,13 @@ impl Reader {
         match self.pages.read(database, &self.streams, point).await? {
             ShardPage::Read { records, next } if records.is_empty() && next == point.1 => {
                 self.found_nothing(&point.0, at);
+                self.at_end.insert(point.clone(), self.source.clock.now());
                 Ok(Round::None)
             }
             ShardPage::Read { records, next } => {
+                if let Some(first) = records.first() {
+                    self.end_gaps(&point.0, first, at).await?;
+                }
                 self.feed(&point.0, records, &next, at);
                 Ok(Round::Some)
             }
@@ -265,8 +278,8 @@ impl Reader {
                 self.move_all(point, &position);
                 Ok(Round::Some)
             }
-            ShardPage::Trimmed(error) => {
-                self.failed(&error);
+            ShardPage::Trimmed(_) => {
+                self.note_gaps(point).await?;
                 self.move_all(point, &ShardPosition::TrimHorizon);
                 Ok(Round::Some)
             }
@@ -275,6 +288,36 @@ impl Reader {
                 Err(error)
             }
         }
+    }
+
+    /// Records after a position were trimmed: the routes there may have missed some, unless there were none a short while ago.
+    async fn note_gaps(&self, point: &ReadPoint) -> Result<(), Error> {
+        let (shard, position) = point;
+        let now = self.source.clock.now();
+        let is_recent = |at: &Timestamp| now.since(*at) < RETENTION_MIN;
+        let ShardPosition::After(after) = position else {
+            return Ok(());
+        };
+        if self.at_end.get(point).is_some_and(is_recent) {
+            return Ok(());
+        }
+        for follower in &self.followers {
+            if follower.walk.is_at(shard, position) {
+                follower.live.note_gap(shard, Some(after)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where reading goes on after a gap.
+    async fn end_gaps(&self, shard: &Arc<ShardName>, first: &Record, at: &[usize]) -> Result<(), Error> {
+        let sequence = SequenceNumber::new(&first.dynamodb.sequence_number);
+        for at in at {
+            if let Some(follower) = self.followers.get(*at) {
+                follower.live.end_gap(shard, &sequence).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Hands records to the routes numbered `at`, which point at `next` then.

@@ -1,12 +1,13 @@
 //! What becomes of changes after an attempt: done, parked, or dead letters; with the route's checkpoint, in the right order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind, TransactWriteItem};
 use trestle_env::Timestamp;
 
 use crate::live::{Handed, Live, PARKED_MAX, Stopped};
-use crate::parked::Entry;
+use crate::parked::{Behind, Entry};
 use crate::rows::{Kept, KeptId, Write};
 use crate::status::count;
 use crate::target::{Door, Enlistment};
@@ -18,6 +19,34 @@ pub(crate) struct Failed {
     pub(crate) error: String,
     /// How often it was tried.
     pub(crate) attempts: u32,
+    /// What it waits behind, if it is parked.
+    pub(crate) behind: Behind,
+}
+
+impl Failed {
+    /// A change that has to wait behind others.
+    pub(crate) fn waiting(handed: Handed, behind: Behind) -> Self {
+        let why = match behind {
+            Behind::Item => "waits behind an earlier change of the same item",
+            Behind::Destination(_) => "waits behind earlier changes of the same destination",
+        };
+        Self {
+            handed,
+            error: why.to_owned(),
+            attempts: 0,
+            behind,
+        }
+    }
+
+    /// A change whose destination cannot be reached; that costs it no attempt.
+    pub(crate) fn unreachable(handed: Handed, error: String) -> Self {
+        Self {
+            behind: handed.lane.map_or(Behind::Item, Behind::Destination),
+            handed,
+            error,
+            attempts: 0,
+        }
+    }
 }
 
 /// What became of some changes.
@@ -43,6 +72,7 @@ impl Resolved {
 impl Live {
     /// Stores what became of changes, then lets the checkpoint pass them.
     pub(crate) async fn resolve(&self, mut resolved: Resolved) -> Result<(), Stopped> {
+        self.give_up_without_room(&mut resolved);
         self.await_room_to_park(resolved.parked.len()).await?;
         let now = self.clock.now();
         let mut rows: Vec<Write> = Vec::new();
@@ -52,6 +82,8 @@ impl Live {
             let kept = self.kept(failed, now);
             let handed = &failed.handed;
             let entry = Entry {
+                item: handed.key,
+                lane: self.lanes.name(&handed.typed, handed.key),
                 shard: Arc::clone(&handed.ticket.shard),
                 sequence: handed.sequence.clone(),
                 mark: handed.mark.clone(),
@@ -61,7 +93,7 @@ impl Live {
                 doubt: None,
             };
             // A change that is parked already was read again after a restart: its row knows more.
-            if self.parked.lock().add(handed.key, kept.id.clone(), entry) {
+            if self.parked.lock().add(kept.id.clone(), entry, failed.behind) {
                 let kept_rows = kept.park(&self.name);
                 parts.extend(kept_rows.parts);
                 rows.push(kept_rows.row);
@@ -94,9 +126,9 @@ impl Live {
 
     fn kept(&self, failed: &Failed, now: Timestamp) -> Kept {
         let shard = &failed.handed.ticket.shard;
-        // What waits behind another change has not been tried: it is due as soon as its turn comes.
+        // What waits behind another change, or for its destination, was not to blame: it is due as soon as its turn comes.
         let wait = match failed.attempts {
-            0 => std::time::Duration::ZERO,
+            0 => Duration::ZERO,
             attempts => self.route.backoff.after(attempts),
         };
         Kept {
@@ -109,6 +141,7 @@ impl Live {
             first: now,
             last: now,
             due: now.plus(wait),
+            is_behind_destination: failed.behind != Behind::Item,
         }
     }
 
@@ -117,6 +150,28 @@ impl Live {
             None => KeptId::new(&handed.ticket.shard, &handed.sequence),
             Some(mark) => KeptId::of_row(mark, handed.change()),
         }
+    }
+
+    /// What waits for a destination becomes a dead letter when there is no room to park it: the other destinations must not
+    /// wait for this one.
+    fn give_up_without_room(&self, resolved: &mut Resolved) {
+        let room = PARKED_MAX.saturating_sub(self.parked.lock().count());
+        if resolved.parked.len() <= room {
+            return;
+        }
+        let is_kept = |failed: &Failed| failed.behind == Behind::Item;
+        let (kept, without_room): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut resolved.parked)
+            .into_iter()
+            .partition(is_kept);
+        resolved.parked = kept;
+        let dead = without_room.into_iter().map(|failed| Failed {
+            error: format!(
+                "the route has {PARKED_MAX} parked changes already; {}",
+                failed.error
+            ),
+            ..failed
+        });
+        resolved.dead.extend(dead);
     }
 
     async fn await_room_to_park(&self, more: usize) -> Result<(), Stopped> {

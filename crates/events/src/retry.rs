@@ -1,16 +1,18 @@
-//! Tries parked changes again when they are due: each alone, the oldest of its key first, several keys at once.
+//! Tries parked changes again when they are due: each alone, the oldest of its item or destination first, several at once.
+//! None waits for the attempt at another.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use trestle_env::{Alarm, Timestamp};
 
 use crate::Outcome;
 use crate::attempt::attempt;
+use crate::lanes::LaneName;
 use crate::live::{Live, Stopped};
 use crate::matcher::Typed;
-use crate::parked::KeyName;
+use crate::parked::{Entry, KeyName};
 use crate::rows::{Kept, KeptId, Write};
 use crate::status::count;
 use crate::target::Enlistment;
@@ -18,28 +20,85 @@ use crate::target::Enlistment;
 /// Changes tried at once.
 const TAKEN_MAX: usize = 25;
 
-/// Tries again whatever is due, until the route is stopped.
+/// Tries again whatever is due, until the route is stopped; then what is under way comes to its end.
 pub(crate) async fn run(live: Arc<Live>) {
-    while let Ok(due) = next(&live).await {
-        if retry(&live, due).await.is_err() {
-            return;
+    let mut attempts = Attempts::default();
+    let mut is_stopped = false;
+    while !is_stopped || !attempts.tasks.is_empty() {
+        let may_begin = !is_stopped && attempts.tasks.len() < TAKEN_MAX;
+        let worked = tokio::select! {
+            due = next(&live, &attempts.lanes), if may_begin => match due {
+                Ok(due) => attempts.begin(&live, due).await,
+                Err(stopped) => Err(stopped),
+            },
+            Some(done) = attempts.tasks.join_next() => {
+                let tried = attempts.all_done(done);
+                resolve(&live, tried).await
+            }
+        };
+        is_stopped |= worked.is_err();
+    }
+}
+
+/// The attempts that are under way.
+#[derive(Default)]
+struct Attempts {
+    tasks: JoinSet<Tried>,
+    /// The lane of each of them.
+    lanes: Vec<LaneName>,
+}
+
+impl Attempts {
+    async fn begin(
+        &mut self,
+        live: &Arc<Live>,
+        due: Vec<(LaneName, KeyName, KeptId)>,
+    ) -> Result<(), Stopped> {
+        for (lane, key, id) in due {
+            let Some(kept) = load(live, key, &id).await? else {
+                continue;
+            };
+            let live = Arc::clone(live);
+            self.lanes.push(lane);
+            self.tasks
+                .spawn(async move { once_more(&live, lane, key, kept).await });
         }
+        Ok(())
+    }
+
+    /// An attempt that is over, with all others that are.
+    fn all_done(&mut self, first: Result<Tried, JoinError>) -> Vec<Tried> {
+        let mut tried = Vec::new();
+        let mut next = Some(first);
+        while let Some(done) = next {
+            // An attempt that did not come back leaves its change where it is until the next start; none should.
+            let lost = |error: &JoinError| tracing::error!(%error, "an attempt was lost");
+            tried.extend(done.inspect_err(lost));
+            next = self.tasks.try_join_next();
+        }
+        for Tried { lane, .. } in &tried {
+            if let Some(at) = self.lanes.iter().position(|other| other == lane) {
+                self.lanes.swap_remove(at);
+            }
+        }
+        tried
     }
 }
 
 /// Waits for changes that are due. A change that could be read again after a crash is not: it has to be passed first,
 /// or it might be delivered after its successors.
-async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
+async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<(LaneName, KeyName, KeptId)>, Stopped> {
     let mut alarm = Alarm::new(Arc::clone(&live.clock));
     loop {
         let rung = live.parked_bell.notified();
         let now = live.clock.now();
         let deadline = {
-            let mut probed = HashSet::new();
+            let mut probed: HashSet<LaneName> = under_way.iter().copied().collect();
+            let limit = TAKEN_MAX - under_way.len().min(TAKEN_MAX);
             let mut parked = live.parked.lock();
-            let due = parked.take_due(now, TAKEN_MAX, |key, entry| {
+            let due = parked.take_due(now, limit, |entry| {
                 let is_safe = || live.has_passed_parked(entry);
-                let mut may_go = || is_safe() && may_try(live, key, now, &mut probed);
+                let mut may_go = || is_safe() && may_try(live, entry, now, &mut probed);
                 entry.is_stored && (live.is_too_old(entry.at) || may_go())
             });
             if !due.is_empty() {
@@ -57,16 +116,16 @@ async fn next(live: &Live) -> Result<Vec<(KeyName, KeptId)>, Stopped> {
 }
 
 /// Whether a change of this item may be tried: while its lane is on hold, one at a time and when a probe is due.
-fn may_try(live: &Live, key: KeyName, now: Timestamp, probed: &mut HashSet<usize>) -> bool {
-    let lane = live.lane_of(key);
-    match live.health.hold(lane) {
+fn may_try(live: &Live, entry: &Entry, now: Timestamp, probed: &mut HashSet<LaneName>) -> bool {
+    match live.health.hold(entry.lane) {
         None => true,
-        Some(hold) => hold.may_probe(now, key) && probed.insert(lane),
+        Some(hold) => hold.may_probe(now, entry.item) && probed.insert(entry.lane),
     }
 }
 
 /// A parked change after its attempt.
 struct Tried {
+    lane: LaneName,
     key: KeyName,
     kept: Kept,
     fate: Fate,
@@ -83,23 +142,6 @@ enum Fate {
     Dead,
 }
 
-async fn retry(live: &Arc<Live>, due: Vec<(KeyName, KeptId)>) -> Result<(), Stopped> {
-    let mut attempts = JoinSet::new();
-    for (key, id) in due {
-        let Some(kept) = load(live, key, &id).await? else {
-            continue;
-        };
-        let live = Arc::clone(live);
-        attempts.spawn(async move { once_more(&live, key, kept).await });
-    }
-    let mut tried = Vec::new();
-    while let Some(done) = attempts.join_next().await {
-        // An attempt that did not come back leaves its change where it is until the next start; none should.
-        tried.extend(done.inspect_err(|error| tracing::error!(%error, "an attempt was lost")));
-    }
-    resolve(live, tried).await
-}
-
 async fn load(live: &Live, key: KeyName, id: &KeptId) -> Result<Option<Kept>, Stopped> {
     loop {
         match live.rows.parked(&live.name, id).await {
@@ -113,54 +155,71 @@ async fn load(live: &Live, key: KeyName, id: &KeptId) -> Result<Option<Kept>, St
     }
 }
 
-async fn once_more(live: &Live, key: KeyName, mut kept: Kept) -> Tried {
+async fn once_more(live: &Live, lane: LaneName, key: KeyName, mut kept: Kept) -> Tried {
+    let fate = fate(live, lane, key, &mut kept).await;
+    Tried {
+        lane,
+        key,
+        kept,
+        fate,
+    }
+}
+
+async fn fate(live: &Live, lane: LaneName, key: KeyName, kept: &mut Kept) -> Fate {
     let now = live.clock.now();
     if live.is_too_old(kept.change.at) {
         kept.error = format!("older than the route's maximum_record_age; last: {}", kept.error);
-        let fate = Fate::Dead;
-        return Tried { key, kept, fate };
+        return Fate::Dead;
     }
     if kept.attempts > 0 {
         count(&live.counters.retried, 1);
     }
-    let lane = live.lane_of(key);
-    let answers = live.health.answers(lane);
+    let answers = live.answers(lane);
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
     let under_way = live.health.attempting(now);
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
     drop(under_way);
-    if let Some(doubt) = held(live, key, &kept, &outcome, answers) {
-        let fate = Fate::Held(doubt);
-        return Tried { key, kept, fate };
+    let held = held(live, lane, key, kept, &outcome, answers);
+    let is_away = matches!(held, Some(None));
+    // Whatever may be the change's fault holds up its item, and another change of the destination is tried.
+    if !matches!(outcome, Outcome::Done) && !is_away && kept.is_behind_destination {
+        live.parked.lock().single_out(key);
+    }
+    if let Some(doubt) = held {
+        return Fate::Held(doubt);
     }
     if !matches!(outcome, Outcome::Failed(_)) {
         live.target_answered(lane);
     }
     let error = outcome.error_of_one();
     let Some(error) = error else {
-        let fate = Fate::Taken(enlisted);
-        return Tried { key, kept, fate };
+        return Fate::Taken(enlisted);
     };
     let now = live.clock.now();
     live.counters.failed(now, &error);
     kept.attempts += 1;
+    kept.is_behind_destination = false;
     kept.error = error;
     kept.last = now;
     kept.due = now.plus(live.route.backoff.after(kept.attempts));
-    let fate = if kept.attempts > live.route.maximum_retry_attempts {
-        Fate::Dead
-    } else {
-        Fate::Again
-    };
-    Tried { key, kept, fate }
+    match kept.attempts > live.route.maximum_retry_attempts {
+        true => Fate::Dead,
+        false => Fate::Again,
+    }
 }
 
 /// Whether the target is to blame for an outcome, so that its lane is on hold; and the doubt about the change. A change that was to
 /// blame before is so again, unless its lane is on hold. Another one is, once the target has answered to other changes
 /// since it failed.
-fn held(live: &Live, key: KeyName, kept: &Kept, outcome: &Outcome, answers: u64) -> Option<Option<u64>> {
-    let lane = live.lane_of(key);
+fn held(
+    live: &Live,
+    lane: LaneName,
+    key: KeyName,
+    kept: &Kept,
+    outcome: &Outcome,
+    answers: u64,
+) -> Option<Option<u64>> {
     match outcome {
         Outcome::Unavailable(error) => {
             live.target_failed(lane, error, None);
@@ -172,7 +231,11 @@ fn held(live: &Live, key: KeyName, kept: &Kept, outcome: &Outcome, answers: u64)
         }
         Outcome::Failed(error) => {
             let doubt = live.parked.lock().doubt(key, &kept.id).unwrap_or(answers);
-            let is_proven = kept.attempts > 0 || live.health.answers(lane) > doubt;
+            let is_proven = kept.attempts > 0 || live.answers(lane) > doubt;
+            // An item that is a destination of its own keeps its lane on hold itself.
+            if is_proven && live.lanes.are_items() {
+                live.target_cleared(lane);
+            }
             if is_proven && live.health.hold(lane).is_none() {
                 return None;
             }
@@ -201,7 +264,7 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     // The dead letters first: a crash in between leaves both, and the parked ones are tried once more.
     live.write(&puts).await?;
     live.write(&deletes).await?;
-    for Tried { key, kept, fate } in tried {
+    for Tried { key, kept, fate, .. } in tried {
         match fate {
             Fate::Again => {
                 live.parked.lock().postpone(key, &kept.id, kept.due);

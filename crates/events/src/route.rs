@@ -6,11 +6,14 @@ use serde_json::{Map, Value};
 use trestle_env::Timestamp;
 use trestle_pattern::Template;
 
-use crate::ChangeEvent;
+use crate::lanes::Destinations;
 use crate::matcher::Matcher;
+use crate::{ChangeEvent, parse_duration};
 
 /// How long a batch may wait at most.
 const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
+/// Deliveries of a route that may be under way at most.
+const CONCURRENCY_MAX: usize = 1_000;
 
 /// Why a route cannot begin with all rows.
 pub(crate) const TAKES_NO_ROWS: &str =
@@ -41,6 +44,9 @@ pub struct Route {
     pub maximum_batching_window: Duration,
     /// How many batches may be on their way at once, 1 to 10. Changes of one item are always in order.
     pub parallelization_factor: usize,
+    /// Tells destinations apart, each of which has a lane of its own; without it, [`Route::parallelization_factor`] lanes
+    /// share the items.
+    pub concurrency: Option<Concurrency>,
     /// How often to try again after the first attempt.
     pub maximum_retry_attempts: u32,
     /// A change that is older becomes a dead letter; without one, no change gets too old.
@@ -86,11 +92,36 @@ impl Destination {
         self.0.get("queue")?.as_str()
     }
 
+    /// With a time after which a delivery is given up that has not ended.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        let text = format!("{}ms", timeout.as_millis());
+        self.0.insert("timeout".to_owned(), text.into());
+        self
+    }
+
+    /// After which time a delivery is given up, if that is set and can be read.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        parse_duration(self.0.get("timeout")?.as_str()?)
+    }
+
     /// The name of the handler, if it is one.
     #[must_use]
     pub fn handler(&self) -> Option<&str> {
         self.0.get("handler")?.as_str()
     }
+}
+
+/// How the destinations of a route are told apart, and how many deliveries may be under way. A destination that is slow or
+/// cannot be reached holds up only its own changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concurrency {
+    /// The most deliveries under way at once, 1 to 1,000.
+    pub most: usize,
+    /// A text in which `<path>` stands for a value of the change: changes of which it makes the same text have the same
+    /// destination. Without it, each item is a destination of its own.
+    pub per: Option<String>,
 }
 
 /// How long to wait between attempts: twice as long each time, from the first to the longest, and a random part less,
@@ -143,6 +174,7 @@ impl Route {
             batch_size: 100,
             maximum_batching_window: Duration::ZERO,
             parallelization_factor: 1,
+            concurrency: None,
             maximum_retry_attempts: 10,
             maximum_record_age: None,
             bisect_batch_on_error: true,
@@ -180,6 +212,7 @@ pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
             faults.push((name, format!("`{name}` is {value}, but can be {low} to {high}")));
         }
     }
+    faults.extend(concurrency_fault(route).map(|fault| ("concurrency", fault)));
     if route.maximum_batching_window > BATCHING_WINDOW_MAX {
         let name = "maximum_batching_window";
         faults.push((name, format!("`{name}` can be up to 300s")));
@@ -195,6 +228,26 @@ pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
         faults.push(("input", format!("the input cannot be used: {error}")));
     }
     faults
+}
+
+/// What is wrong with how a route tells destinations apart.
+fn concurrency_fault(route: &Route) -> Option<String> {
+    let concurrency = route.concurrency.as_ref()?;
+    if !(1..=CONCURRENCY_MAX).contains(&concurrency.most) {
+        let most = concurrency.most;
+        return Some(format!(
+            "`concurrency` is {most}, but can be 1 to {CONCURRENCY_MAX}"
+        ));
+    }
+    if route.parallelization_factor > 1 {
+        return Some("`concurrency` and `parallelization_factor` exclude each other".to_owned());
+    }
+    if route.target.queue().is_some() {
+        return Some(
+            "a queue of the same database takes one batch at a time, without `concurrency`".to_owned(),
+        );
+    }
+    Destinations::of(route).err()
 }
 
 #[cfg(test)]

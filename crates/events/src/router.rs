@@ -13,12 +13,12 @@ use parking_lot::RwLock;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use trestle_api::{Database, Error};
-use trestle_env::{Clock, Signal};
+use trestle_env::{Clock, Signal, Timestamp};
 
 use crate::live::Live;
 use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
-use crate::rows::RouterTable;
+use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
 use crate::{Doors, Route, RouteStatus, RowSource, StartingPosition, Typer};
 use backfills::NO_ROWS;
@@ -45,6 +45,20 @@ pub struct Setup {
     pub poll: Duration,
     /// Where the router's tasks run.
     pub runtime: Handle,
+    /// What the database says of the changes that it keeps for routes; `None` if it keeps none beyond the stream's retention.
+    pub held: Option<Arc<dyn HeldSpace>>,
+}
+
+/// What a database says of the changes that it keeps for routes beyond the retention of its streams.
+pub trait HeldSpace: Send + Sync {
+    /// The bytes that are kept of the changes of a table.
+    fn held_bytes(&self, table: &str) -> u64;
+
+    /// The most bytes that are kept, of all tables together.
+    fn held_bytes_max(&self) -> u64;
+
+    /// Changes before this time take more space than is allowed: they become dead letters.
+    fn given_up_before(&self) -> Timestamp;
 }
 
 /// Why routes could not be applied.
@@ -290,6 +304,19 @@ impl Router {
             Work::Off(off) => off.status(route),
         };
         view.values().map(status).collect()
+    }
+
+    /// Forgets what a route may have missed: it was dealt with.
+    pub async fn close_gaps(&self, route: &str) -> Result<(), Error> {
+        let view = self.inner.view.read().get(route).cloned();
+        let Some((known, work)) = view else {
+            return Err(Error::validation(format!("There is no route `{route}` here")));
+        };
+        CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into())
+            .forget_gaps()
+            .await?;
+        work.gaps().clear();
+        Ok(())
     }
 
     fn live(&self, route: &str) -> Option<Arc<Live>> {

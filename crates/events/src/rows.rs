@@ -3,10 +3,11 @@
 //! | pk | sk | what |
 //! |---|---|---|
 //! | `files` | `routes` | the route file that was applied last |
-//! | `routes` | `NAME` | that there is such a route, and its table |
+//! | `routes` | `NAME` | that there is such a route, its table, and whether it is on: then what it has not passed is kept |
 //! | `route#NAME` | `state#TABLE` | where the route began, and which streams it has finished |
 //! | `route#NAME` | `at#TABLE#STREAM#SHARD` | how far it has come in a shard |
 //! | `route#NAME` | `backfill#TABLE` | its last backfill, and how far that has come |
+//! | `route#NAME` | `gap#TABLE#STREAM#SHARD` | records that it may have missed |
 //! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again; of a row, `STREAM#MARK#NUMBER` |
 //! | `dead` | `NAME#STREAM#SEQUENCE` | a dead letter |
 //! | `part#NAME#STREAM#SEQUENCE` | number | a part of a record that is too large for one row |
@@ -15,6 +16,7 @@ mod attributes;
 mod backfill;
 mod checkpoint;
 mod kept;
+mod positions;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,7 @@ use attributes::text;
 pub(crate) use backfill::{BackfillRow, RowPlace};
 pub(crate) use checkpoint::{Checkpoint, CheckpointRows};
 pub(crate) use kept::{Kept, KeptId};
+pub use positions::{RoutePosition, ShardPassed, route_positions};
 
 /// The table.
 pub(crate) const TABLE: &str = "_trestle.routes";
@@ -172,21 +175,7 @@ impl RouterTable {
         after: Option<Item>,
         limit: Option<u32>,
     ) -> Result<(Vec<Item>, Option<Item>), Error> {
-        let mut values = Item::from([(":pk", AttributeValue::from(partition))]);
-        let mut condition = "pk = :pk".to_owned();
-        if !prefix.is_empty() {
-            values.insert(":sk", prefix);
-            condition.push_str(" AND begins_with(sk, :sk)");
-        }
-        let request = Query {
-            table_name: TABLE.to_owned(),
-            key_condition_expression: Some(condition),
-            expression_attribute_values: Some(values),
-            exclusive_start_key: after,
-            consistent_read: Some(true),
-            limit,
-            ..Query::default()
-        };
+        let request = page_query(partition, prefix, after, limit);
         let answer = match self.database.query(request).await {
             Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok((Vec::new(), None)),
             answer => answer?,
@@ -267,10 +256,20 @@ impl RouterTable {
         rows.iter().map(read).collect()
     }
 
-    /// Remembers that a route has rows here.
+    /// Remembers that a route has rows here, and that it is on.
     pub(crate) async fn add_route(&self, name: &str, table: &str) -> Result<(), Error> {
         let mut row = key(ROUTES, name);
         row.insert("table", table);
+        row.insert("enabled", true);
+        self.write(&[Write::Put(row)]).await
+    }
+
+    /// Remembers that a route is off, if it has rows here: what it has not passed is not kept for it any more.
+    pub(crate) async fn switch_off_route(&self, name: &str) -> Result<(), Error> {
+        let Some(mut row) = self.get(key(ROUTES, name)).await? else {
+            return Ok(());
+        };
+        row.insert("enabled", false);
         self.write(&[Write::Put(row)]).await
     }
 
@@ -290,6 +289,25 @@ impl RouterTable {
     /// Forgets that a route had rows here.
     pub(crate) async fn remove_route(&self, name: &str) -> Result<(), Error> {
         self.write(&[Write::Delete(key(ROUTES, name))]).await
+    }
+}
+
+/// Asks for a page of the rows of a partition whose sort key begins with `prefix`, after the row `after`.
+fn page_query(partition: &str, prefix: &str, after: Option<Item>, limit: Option<u32>) -> Query {
+    let mut values = Item::from([(":pk", AttributeValue::from(partition))]);
+    let mut condition = "pk = :pk".to_owned();
+    if !prefix.is_empty() {
+        values.insert(":sk", prefix);
+        condition.push_str(" AND begins_with(sk, :sk)");
+    }
+    Query {
+        table_name: TABLE.to_owned(),
+        key_condition_expression: Some(condition),
+        expression_attribute_values: Some(values),
+        exclusive_start_key: after,
+        consistent_read: Some(true),
+        limit,
+        ..Query::default()
     }
 }
 

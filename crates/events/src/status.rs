@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use trestle_env::Timestamp;
 
-use crate::BackfillStatus;
+use crate::{BackfillStatus, Gap};
 
 /// How a route is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,13 @@ pub struct RouteStatus {
     pub parked: u64,
     /// Dead letters.
     pub dead: u64,
+    /// What the route may have missed, because the stream trimmed it before it was read.
+    pub gaps: Vec<Gap>,
+    /// Bytes of changes of the route's table that are older than the stream's retention and kept because some route has not
+    /// delivered them.
+    pub held_bytes: u64,
+    /// The most bytes that are kept so, of all tables together; 0 if nothing is.
+    pub held_bytes_max: u64,
     /// Since when and why the route is on hold, if it is.
     pub on_hold: Option<OnHold>,
     /// What went wrong last.

@@ -1,6 +1,6 @@
 //! How far a route has come in each shard: everything up to there is done.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use trestle_env::Timestamp;
@@ -37,12 +37,15 @@ pub(crate) struct Tracker {
     shards: HashMap<Arc<ShardName>, Line>,
 }
 
-/// The changes of one shard that are on their way, oldest first.
+/// How far one shard was read, and which of its changes are on their way. What is done takes no memory: one change that
+/// is on its way for a long time may have any number of later ones behind it that are done.
 #[derive(Debug, Default)]
 struct Line {
-    /// The ticket of the first in the line.
-    first: u64,
-    line: VecDeque<Slot>,
+    /// The number of the next ticket.
+    next: u64,
+    on_the_way: BTreeMap<u64, Slot>,
+    /// The last record that was read.
+    read_up_to: Option<SequenceNumber>,
     checkpoint: ShardCheckpoint,
     /// The reader has come to the shard's end.
     is_read: bool,
@@ -51,20 +54,28 @@ struct Line {
 
 #[derive(Debug)]
 struct Slot {
-    sequence: SequenceNumber,
+    /// The record before: the checkpoint while this is the oldest change on its way.
+    before: Option<SequenceNumber>,
     at: Timestamp,
-    is_done: bool,
 }
 
 impl Line {
+    /// The checkpoint if the changes that `is_done` names were done; `None` if that is not known to be further on.
+    fn checkpoint_if(&self, is_done: impl Fn(u64) -> bool) -> Option<ShardCheckpoint> {
+        let oldest = self.on_the_way.iter().find(|(number, _)| !is_done(**number));
+        let reached = oldest.map_or(&self.read_up_to, |(_, slot)| &slot.before);
+        let ended = self.is_read && oldest.is_none();
+        // A new tracker does not know where the checkpoint was.
+        let is_further = reached.is_some() && *reached != self.checkpoint.sequence;
+        (is_further || (ended && !self.checkpoint.ended)).then(|| ShardCheckpoint {
+            sequence: reached.clone(),
+            ended,
+        })
+    }
+
     fn advance(&mut self) {
-        while self.line.front().is_some_and(|slot| slot.is_done) {
-            self.checkpoint.sequence = self.line.pop_front().map(|slot| slot.sequence);
-            self.first += 1;
-            self.is_dirty = true;
-        }
-        if self.is_read && self.line.is_empty() && !self.checkpoint.ended {
-            self.checkpoint.ended = true;
+        if let Some(checkpoint) = self.checkpoint_if(|_| false) {
+            self.checkpoint = checkpoint;
             self.is_dirty = true;
         }
     }
@@ -79,28 +90,20 @@ impl Tracker {
         at: Timestamp,
     ) -> Ticket {
         let line = self.shards.entry(Arc::clone(shard)).or_default();
-        line.line.push_back(Slot {
-            sequence: sequence.clone(),
-            at,
-            is_done: false,
-        });
+        let number = line.next;
+        let before = line.read_up_to.replace(sequence.clone());
+        line.on_the_way.insert(number, Slot { before, at });
+        line.next += 1;
         Ticket {
             shard: Arc::clone(shard),
-            number: line.first + line.line.len() as u64 - 1,
+            number,
         }
     }
 
     /// The shard has been read up to here, and nothing since the last change sent is for this route.
     pub(crate) fn passed(&mut self, shard: &Arc<ShardName>, sequence: &SequenceNumber) {
         let line = self.shards.entry(Arc::clone(shard)).or_default();
-        match line.line.back_mut() {
-            Some(last) if last.is_done => last.sequence = sequence.clone(),
-            _ => line.line.push_back(Slot {
-                sequence: sequence.clone(),
-                at: Timestamp::MAX,
-                is_done: true,
-            }),
-        }
+        line.read_up_to = Some(sequence.clone());
         line.advance();
     }
 
@@ -114,14 +117,10 @@ impl Tracker {
     /// Changes that are done: delivered, or safe somewhere else.
     pub(crate) fn done<'t>(&mut self, tickets: impl Iterator<Item = &'t Ticket>) {
         for ticket in tickets {
-            let Some(line) = self.shards.get_mut(&ticket.shard) else {
-                continue;
-            };
-            let at = ticket.number.checked_sub(line.first);
-            if let Some(slot) = at.and_then(|at| line.line.get_mut(usize::try_from(at).ok()?)) {
-                slot.is_done = true;
+            if let Some(line) = self.shards.get_mut(&ticket.shard) {
+                line.on_the_way.remove(&ticket.number);
+                line.advance();
             }
-            line.advance();
         }
     }
 
@@ -140,32 +139,22 @@ impl Tracker {
                     .iter()
                     .any(|other| other.number == number && other.shard == ticket.shard)
             };
-            let numbered = (line.first..).zip(&line.line);
-            let leading = numbered.take_while(|(number, slot)| slot.is_done || is_among(*number));
-            let (count, last) = leading.fold((0, None), |(count, _), (_, slot)| {
-                (count + 1, Some(&slot.sequence))
-            });
-            // A checkpoint that does not move is not mentioned: a new tracker does not know where it was.
-            if let Some(last) = last {
-                let checkpoint = ShardCheckpoint {
-                    sequence: Some(last.clone()),
-                    ended: line.is_read && count == line.line.len(),
-                };
-                checkpoints.push((Arc::clone(&ticket.shard), checkpoint));
-            }
+            let moved = line.checkpoint_if(is_among);
+            checkpoints.extend(moved.map(|checkpoint| (Arc::clone(&ticket.shard), checkpoint)));
         }
         checkpoints
     }
 
     /// Whether nothing of a line is on its way.
     pub(crate) fn is_idle(&self, shard: &ShardName) -> bool {
-        self.shards.get(shard).is_none_or(|line| line.line.is_empty())
+        self.shards.get(shard).is_none_or(|line| line.on_the_way.is_empty())
     }
 
     /// When the oldest change that is on its way happened.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
-        let oldest = self.shards.values().filter_map(|line| line.line.front());
-        oldest.map(|slot| slot.at).min()
+        let oldest = self.shards.values();
+        let oldest = oldest.filter_map(|line| line.on_the_way.first_key_value());
+        oldest.map(|(_, slot)| slot.at).min()
     }
 
     /// The checkpoints that have moved since this was asked last.

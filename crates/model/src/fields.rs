@@ -47,6 +47,8 @@ pub(crate) enum Shape {
     Where,
     /// A text in which a time stands: `200ms`, `10s`, `5m`, `24h`.
     Duration,
+    /// A whole number, or a section that the reader of routes gives its meaning.
+    CountOrSection,
     /// A text or a section that somebody else gives its meaning.
     Anything,
     Section(&'static [Field]),
@@ -146,6 +148,12 @@ pub(crate) const ROUTE: &[Field] = &[
         "parallelization_factor",
         Shape::Count,
         "How many batches may be on their way at once: 1 to 10, 1 unless given. Each item stays in order.",
+    ),
+    field(
+        "concurrency",
+        Shape::CountOrSection,
+        "How many deliveries may be under way at once, 1 to 1000, so that one that is slow holds up only its own item; with \
+         `{ per = \"<new.customer>\", most = 100 }`, only changes of which the template makes the same text.",
     ),
     field(
         "maximum_retry_attempts",

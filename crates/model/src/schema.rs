@@ -45,6 +45,7 @@ fn shape(shape: &Shape) -> Value {
         Shape::Count => json!({ "type": "integer", "minimum": 1 }),
         Shape::Natural => json!({ "type": "integer", "minimum": 0 }),
         Shape::Duration => json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h)$" }),
+        Shape::CountOrSection => json!({ "type": ["integer", "object"], "minimum": 1 }),
         Shape::Anything => json!({ "type": ["string", "object"] }),
         Shape::Choice(words) => json!({ "enum": words }),
         Shape::TextList => texts(),

@@ -85,9 +85,9 @@ mod named;
 
 pub use changed::Changed;
 pub use trestle_events::{
-    ApplyError, BackfillState, BackfillStatus, Backoff, Change, ChangeEvent, DeadLetter, DeadLetters,
-    Destination, Door, LastError, Maintenance, OnHold, Replayed, Route, RouteState, RouteStatus, Router,
-    Selection, StartingPosition,
+    ApplyError, BackfillState, BackfillStatus, Backoff, Change, ChangeEvent, Concurrency, DeadLetter,
+    DeadLetters, Destination, Door, LastError, Maintenance, OnHold, Replayed, Route, RouteState, RouteStatus,
+    Router, Selection, StartingPosition,
 };
 
 use std::collections::BTreeMap;
@@ -159,8 +159,9 @@ impl Events {
     {
         let definition = <E as FromRow>::Model::definition();
         self.definitions.insert(definition.name(), definition);
+        let (handler, typer) = (Arc::new(handler), Arc::clone(&self.typer));
         let connected = definition.table_of::<E>().map(|table| Connected {
-            door: Door::Target(Arc::new(Handler::new(handler, &self.typer))),
+            door: Box::new(move |route| Door::Target(Arc::new(Handler::new(&handler, &typer, route)))),
             entity: E::NAME,
             table: table.to_owned(),
         });
@@ -179,7 +180,8 @@ impl Events {
         R: Future<Output = Result<(), X>> + Send,
         X: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let door = Door::Target(Arc::new(Handler::new(handler, &self.typer)));
+        let (handler, typer) = (Arc::new(handler), Arc::clone(&self.typer));
+        let door = |route: &Route| Door::Target(Arc::new(Handler::new(&handler, &typer, route)));
         self.route::<E>(name, Destination::new("handler", name), door, narrow)
     }
 
@@ -187,14 +189,14 @@ impl Events {
     /// JSON, or what the route's `input` makes of it.
     pub fn to_queue<E: Entity>(self, name: &str, narrow: impl FnOnce(Route) -> Route, queue: &str) -> Self {
         let door = Door::Enlist(Arc::new(QueueDoor::new(self.db.queues().clone(), queue)));
-        self.route::<E>(name, Destination::new("queue", queue), door, narrow)
+        self.route::<E>(name, Destination::new("queue", queue), |_| door, narrow)
     }
 
     fn route<E: Entity>(
         mut self,
         name: &str,
         target: Destination,
-        door: Door,
+        door: impl FnOnce(&Route) -> Door,
         narrow: impl FnOnce(Route) -> Route,
     ) -> Self {
         let definition = <E as FromRow>::Model::definition();
@@ -202,8 +204,9 @@ impl Events {
             Ok(table) => {
                 let mut route = Route::new(name, table, target);
                 route.entities = vec![E::NAME.to_owned()];
-                self.routes.push(narrow(route));
-                self.doors.insert(name.to_owned(), door);
+                let route = narrow(route);
+                self.doors.insert(name.to_owned(), door(&route));
+                self.routes.push(route);
                 self.definitions.insert(definition.name(), definition);
             }
             Err(error) => self.faults.push(format!("route `{name}`: {error}")),

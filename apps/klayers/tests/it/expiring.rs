@@ -69,6 +69,32 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
 }
 
 #[tokio::test]
+async fn point_07_a_layer_that_expired_two_days_before_the_next_start_is_removed_then() {
+    let world = World::new();
+    watch(&world.app, &world.embedded).await.unwrap().stop().await;
+    expire(&world).await;
+    until("the row to expire", &world.clock, NO_TIME, async || {
+        world.app.db.get(key(1)).await.unwrap().is_none()
+    })
+    .await;
+    world.clock.advance(Duration::from_secs(2 * 24 * 3600));
+    until(
+        "the record to be older than the stream shows",
+        &world.clock,
+        NO_TIME,
+        async || world.embedded.held_changes().bytes() > 0,
+    )
+    .await;
+    let router = watch(&world.app, &world.embedded).await.unwrap();
+    until("the tombstone", &world.clock, NO_TIME, async || {
+        tombstone(&world).await.is_some()
+    })
+    .await;
+    assert_eq!(world.layers.list(REGION).await.unwrap().len(), 1);
+    router.stop().await;
+}
+
+#[tokio::test]
 async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
     let world = World::new();
     let router = watch(&world.app, &world.embedded).await.unwrap();

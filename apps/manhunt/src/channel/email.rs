@@ -5,6 +5,7 @@ use axum::http::uri::Authority;
 use lettre::message::{Mailbox, SinglePart};
 use lettre::transport::smtp::SMTP_PORT;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+use tokio::time::timeout;
 
 use super::{Channel, Notice, TIMEOUT};
 
@@ -41,7 +42,9 @@ impl Email {
 #[async_trait]
 impl Channel for Email {
     async fn send(&self, notice: &Notice) -> Result<(), String> {
-        let sent = self.server.send(self.message(notice)?).await;
+        // The transport's own timeout is for each of its commands.
+        let sent = timeout(TIMEOUT, self.server.send(self.message(notice)?)).await;
+        let sent = sent.map_err(|_| format!("the mail server did not take it within {TIMEOUT:?}"))?;
         sent.map(|_| ()).map_err(|error| error.to_string())
     }
 }

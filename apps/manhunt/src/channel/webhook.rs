@@ -1,5 +1,7 @@
 //! Notices as JSON, posted to a URL.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Error};
@@ -10,13 +12,18 @@ use super::{Channel, Notice, TIMEOUT};
 pub struct Webhook(Client);
 
 impl Webhook {
-    /// A client for any number of receivers.
+    /// A client for any number of receivers, which have ten seconds to answer.
     pub fn new() -> Result<Self, Error> {
+        Self::with_timeout(TIMEOUT)
+    }
+
+    /// A client for receivers that have so long to answer.
+    pub fn with_timeout(timeout: Duration) -> Result<Self, Error> {
         // The program says who encrypts; if somebody said so before, that holds.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // To follow a redirect would turn the post into a mere look.
         let redirects = Policy::custom(|to| to.error("notices do not follow redirects; name the URL itself"));
-        let client = Client::builder().timeout(TIMEOUT).redirect(redirects);
+        let client = Client::builder().timeout(timeout).redirect(redirects);
         Ok(Self(client.build()?))
     }
 }

@@ -126,7 +126,7 @@ async fn calls_and_texts_go_to_the_log_and_so_does_mail_without_a_server() {
 
 async fn world(email: Option<Email>) -> World {
     let webhook = Webhook::new().unwrap();
-    World::with(Arc::default(), Arc::new(Channels { email, webhook })).await
+    World::with(Arc::default(), Arc::new(Channels::new(email, webhook))).await
 }
 
 #[tokio::test]

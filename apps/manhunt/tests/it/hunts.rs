@@ -53,6 +53,29 @@ async fn repeat(world: &World, search: &str, number: u32) {
 }
 
 #[tokio::test]
+async fn searches_that_were_begun_two_days_before_the_next_start_go_on_then() {
+    let world = World::new().await;
+    let contact = world.contact(&[60]).await;
+    // The process dies before the first of them becomes a step.
+    world.running.router.stop().await;
+    let mut searches = Vec::new();
+    for _ in 0..16 {
+        searches.push(world.begin(&contact).await);
+    }
+    world.clock.advance(Duration::from_secs(2 * 24 * 3600));
+    world
+        .until("the records to be older than the stream shows", async || {
+            world.embedded.held_changes().bytes() > 0
+        })
+        .await;
+    let world = world.restart().await;
+    world.settle(16).await;
+    for search in searches {
+        assert_eq!(world.look(&search).await.1.len(), 1, "{search} has its attempt");
+    }
+}
+
+#[tokio::test]
 async fn point_04_only_the_insert_of_a_search_starts_a_chain() {
     let world = World::new().await;
     let contact = world.contact(&[60, 60]).await;

@@ -9,6 +9,7 @@
 mod channels;
 mod http;
 mod hunts;
+mod isolation;
 mod many;
 mod program;
 mod queries;

@@ -149,6 +149,7 @@ fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router,
         rows: None,
         poll,
         runtime,
+        held: None,
     }))
 }
 

@@ -138,6 +138,7 @@ fn router(
             rows: None,
             poll,
             runtime,
+            held: None,
         }));
     };
     // One process at a time has it open.

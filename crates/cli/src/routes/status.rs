@@ -6,8 +6,9 @@ use crate::exit::Failure;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{ListRoutes, OnHold, RouteList, RouteState, RouteStatus};
+use trestle_admin::{Gap, ListRoutes, OnHold, RouteList, RouteState, RouteStatus};
 use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.
@@ -80,6 +81,44 @@ pub(super) fn print(list: &RouteList) {
             ));
         }
     }
+    held(&list.routes).iter().for_each(|text| line(text));
+    list.routes.iter().flat_map(gaps).for_each(|text| line(&text));
+}
+
+/// What a route may have missed, and what to do.
+fn gaps(route: &RouteStatus) -> Vec<String> {
+    let number = |sequence: &Option<String>| sequence.as_deref().unwrap_or("?").to_owned();
+    let said = |gap: &Gap| {
+        format!(
+            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; the table has every present row",
+            route.route,
+            route.table,
+            gap.shard,
+            gap.stream,
+            number(&gap.after),
+            number(&gap.before),
+        )
+    };
+    route.gaps.iter().map(said).collect()
+}
+
+/// What is kept for routes beyond the retention of the streams, by table.
+fn held(routes: &[RouteStatus]) -> Vec<String> {
+    let by_table: BTreeMap<&str, &RouteStatus> = routes.iter().map(|route| (&*route.table, route)).collect();
+    let said = |route: &&RouteStatus| {
+        format!(
+            "{}: {} of changes older than the stream's retention are kept for routes, of {} at most",
+            route.table,
+            bytes(route.held_bytes),
+            bytes(route.held_bytes_max),
+        )
+    };
+    let is_held = |route: &&RouteStatus| route.held_bytes > 0;
+    by_table
+        .into_values()
+        .filter(is_held)
+        .map(|route| said(&route))
+        .collect()
 }
 
 /// Why a route is on hold, since when, and when its target is tried next.
@@ -117,6 +156,16 @@ fn behind(route: &RouteStatus) -> [String; 2] {
     }
     let more = if route.lag_at_least { "+" } else { "" };
     [format!("{}{more}", route.lag_records), time(route.lag_ms)]
+}
+
+/// Bytes in their largest unit.
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
 }
 
 /// A time in its largest unit.

@@ -74,6 +74,11 @@ pub(super) fn engine(config: &Config) -> EngineOptions {
             .map_or(defaults.stream_retention, |hours| {
                 Duration::from_secs(hours.saturating_mul(3600))
             }),
+        held_changes_bytes_max: tables
+            .held_changes_gb
+            .map_or(defaults.held_changes_bytes_max, |gigabytes| {
+                gigabytes.saturating_mul(1_000_000_000)
+            }),
         create_table_delay: delay(tables.create_ms, defaults.create_table_delay),
         update_table_delay: delay(tables.update_ms, defaults.update_table_delay),
         delete_table_delay: delay(tables.delete_ms, defaults.delete_table_delay),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
 mod expiry_while_closed;
+mod held_changes;
 mod lifetime;
 mod models;
 mod own_tables;

@@ -1,59 +1,181 @@
-//! Removes change records that are older than the retention, and streams that have nothing left to tell.
+//! Removes change records that are older than the retention and needed by no route, and streams that have nothing left to tell.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_store::{Direction, Space};
+use trestle_env::Timestamp;
+use trestle_store::{Direction, Snapshot, Space};
 
+use super::held_count::{self, HeldFront};
 use super::{Progress, Worker};
+use crate::catalog::Stream;
 use crate::change_log;
+use crate::held_changes::HeldCount;
+use crate::holds::{HeldShard, StreamHold};
+use crate::horizon::Horizon;
+use crate::layout::{self, StreamId};
 use crate::range::Range;
 use crate::shared::internal;
+use crate::transaction::Transaction;
 
-/// Records removed per commit.
+/// Records of a shard that are removed per commit.
 const RECORDS_PER_COMMIT: usize = 1000;
 
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
-    let cutoff = worker
-        .shared
-        .clock
-        .now()
-        .minus(worker.shared.options.stream_retention);
     let catalog = worker.shared.catalog.load();
-    let snapshot = worker.shared.store.snapshot();
-    let mut old = Vec::new();
-    let mut over = Vec::new();
+    // What is held is read later than the snapshot: a position that has moved meanwhile has only passed more records.
+    let look = Look {
+        worker,
+        cutoff: worker.shared.oldest_shown(Horizon::Retention),
+        snapshot: worker.shared.store.snapshot(),
+        holds: OnceCell::new(),
+    };
+    let mut trimmed = Trimmed::default();
     for stream in catalog.streams.values() {
-        for shard in 0..stream.shard_count() {
-            let prefix = [&stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
-            for row in Range::prefix(prefix.to_vec())
-                .rows(&*snapshot, Space::Changes, Direction::Forward)
-                .take(RECORDS_PER_COMMIT)
-            {
-                let (key, value) = row.map_err(internal)?;
-                // A record that cannot be read is removed with its neighbours rather than kept forever.
-                if change_log::time_of(&value).is_some_and(|time| time >= cutoff) {
-                    break;
-                }
-                old.push(key.to_vec());
-            }
-        }
-        if stream.closed.is_some_and(|(at, _)| at < cutoff) {
-            over.push(stream.id);
+        look.at(stream, &mut trimmed)?;
+    }
+    let (fronts, gone) = (
+        std::mem::take(&mut trimmed.held),
+        std::mem::take(&mut trimmed.gone),
+    );
+    let mut progress = Progress::None;
+    if !trimmed.keys.is_empty() || !trimmed.over.is_empty() {
+        worker.commit(false, move |transaction| trimmed.remove(transaction))?;
+        progress = Progress::Some;
+    }
+    for (shard, gone) in gone {
+        if let Some(count) = worker.held.borrow_mut().get_mut(&shard) {
+            count.take_off(gone);
         }
     }
-    if old.is_empty() && over.is_empty() {
-        return Ok(Progress::None);
-    }
-    let more = !old.is_empty();
-    worker.commit(false, move |transaction| {
-        for key in old {
+    let counted = held_count::run(worker, &catalog, &look, &fronts)?;
+    Ok(if counted == Progress::Some {
+        counted
+    } else {
+        progress
+    })
+}
+
+/// What can be removed.
+#[derive(Default)]
+struct Trimmed {
+    keys: Vec<Vec<u8>>,
+    /// The last record that is removed of a shard.
+    last: BTreeMap<(StreamId, u16), u64>,
+    /// Streams without records that were closed before the retention.
+    over: Vec<StreamId>,
+    /// What had been counted as held of the records that are removed.
+    gone: BTreeMap<(StreamId, u16), HeldCount>,
+    /// The oldest record of each shard that is held.
+    held: Vec<HeldFront>,
+}
+
+impl Trimmed {
+    fn remove(self, transaction: &mut Transaction<'_>) -> Result<(), Error> {
+        for key in self.keys {
             transaction.delete_row(Space::Changes, key);
         }
-        if !more {
-            for id in over {
-                transaction.remove_stream(id);
+        let streams: Vec<Arc<Stream>> = transaction.catalog().streams.values().cloned().collect();
+        for stream in streams {
+            let of_stream = (stream.id, 0)..=(stream.id, u16::MAX);
+            let mut last = self.last.range(of_stream).peekable();
+            if last.peek().is_some() {
+                let mut stream = Stream::clone(&stream);
+                last.for_each(|((_, shard), sequence)| stream.note_trimmed(*shard, *sequence));
+                transaction.put_stream(stream)?;
             }
         }
+        for id in self.over {
+            transaction.remove_stream(id);
+        }
         Ok(())
-    })?;
-    Ok(Progress::Some)
+    }
+}
+
+/// One look at what is stored.
+pub(super) struct Look<'w> {
+    worker: &'w Worker,
+    /// Records before this time are older than the retention.
+    pub(super) cutoff: Timestamp,
+    pub(super) snapshot: Box<dyn Snapshot>,
+    /// Read when the first old record is met.
+    holds: OnceCell<Vec<StreamHold>>,
+}
+
+impl Look<'_> {
+    fn at(&self, stream: &Stream, trimmed: &mut Trimmed) -> Result<(), Error> {
+        let mut is_empty = true;
+        for shard in 0..stream.shard_count() {
+            is_empty &= self.at_shard(stream, shard, trimmed)?;
+        }
+        if is_empty && !stream.is_shown_since(self.cutoff) && self.is_free(stream)? {
+            trimmed.over.push(stream.id);
+        }
+        Ok(())
+    }
+
+    /// Whether every route is through with a stream. A route that is not reads to its end, and knows then that it has missed
+    /// nothing.
+    fn is_free(&self, stream: &Stream) -> Result<bool, Error> {
+        let holds = self.holds()?;
+        let is_free = |shard| HeldShard::of(holds, stream, shard).is_free();
+        Ok((0..stream.shard_count()).all(is_free))
+    }
+
+    /// Finds the records at the beginning of a shard that can be removed; says whether the shard has no records.
+    fn at_shard(&self, stream: &Stream, shard: u16, trimmed: &mut Trimmed) -> Result<bool, Error> {
+        let prefix = [&stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
+        let rows = Range::prefix(prefix).rows(&*self.snapshot, Space::Changes, Direction::Forward);
+        let counted = self.worker.held.borrow().get(&(stream.id, shard)).copied();
+        let counted = counted.unwrap_or_default();
+        let mut held = None;
+        let mut is_empty = true;
+        for row in rows.take(RECORDS_PER_COMMIT) {
+            let (key, value) = row.map_err(internal)?;
+            is_empty = false;
+            // A record that cannot be read is removed with its neighbours rather than kept forever.
+            if let (Some(time), Some(sequence)) = (change_log::time_of(&value), layout::change_sequence(&key))
+            {
+                if time >= self.cutoff {
+                    break;
+                }
+                let held = match &held {
+                    Some(held) => held,
+                    None => held.insert(HeldShard::of(self.holds()?, stream, shard)),
+                };
+                if held.needs(sequence, time) {
+                    trimmed.held.push(HeldFront {
+                        stream: stream.id,
+                        shard,
+                        sequence,
+                        time,
+                    });
+                    break;
+                }
+                if sequence < counted.next {
+                    let gone = trimmed.gone.entry((stream.id, shard)).or_default();
+                    gone.records += 1;
+                    gone.bytes += (key.len() + value.len()) as u64;
+                }
+                trimmed.last.insert((stream.id, shard), sequence);
+            }
+            trimmed.keys.push(key.to_vec());
+        }
+        Ok(is_empty)
+    }
+
+    /// What is held, if it was asked for.
+    pub(super) fn known_holds(&self) -> &[StreamHold] {
+        self.holds.get().map_or(&[], Vec::as_slice)
+    }
+
+    fn holds(&self) -> Result<&[StreamHold], Error> {
+        if let Some(holds) = self.holds.get() {
+            return Ok(holds);
+        }
+        let holds = self.worker.shared.holds()?;
+        Ok(self.holds.get_or_init(|| holds))
+    }
 }

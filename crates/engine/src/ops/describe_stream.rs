@@ -7,15 +7,20 @@ use trestle_api::{
 
 use crate::catalog::Stream;
 use crate::describe;
+use crate::horizon::Horizon;
 use crate::shared::Shared;
 use crate::stream_position::{parse_shard_id, sequence_text, shard_id};
 
 /// Shards on a page, unless fewer are asked for.
 const SHARDS_MAX: usize = 100;
 
-pub(crate) fn run(shared: &Shared, request: &DescribeStream) -> Result<DescribeStreamOutput, Error> {
+pub(crate) fn run(
+    shared: &Shared,
+    request: &DescribeStream,
+    horizon: Horizon,
+) -> Result<DescribeStreamOutput, Error> {
     let catalog = shared.catalog.load();
-    let stream = catalog.stream(&request.stream_arn)?;
+    let stream = shared.stream(&catalog, &request.stream_arn, horizon)?;
     let first = match &request.exclusive_start_shard_id {
         Some(id) => parse_shard_id(stream, id).map_or(0, |shard| shard.saturating_add(1)),
         None => 0,

@@ -4,6 +4,7 @@ use trestle_api::{DescribeTable, DescribeTableOutput, Error};
 
 use crate::catalog::table_name;
 use crate::describe;
+use crate::horizon::Horizon;
 use crate::shared::Shared;
 
 pub(crate) fn run(shared: &Shared, request: &DescribeTable) -> Result<DescribeTableOutput, Error> {
@@ -13,7 +14,15 @@ pub(crate) fn run(shared: &Shared, request: &DescribeTable) -> Result<DescribeTa
         .tables
         .get(name)
         .ok_or_else(|| Error::table_not_found(name))?;
+    let mut description = describe::table(table, &catalog, shared.clock.now());
+    let oldest = shared.oldest_shown(Horizon::Retention);
+    let stream = table.stream.and_then(|id| catalog.streams.get(&id));
+    if stream.is_some_and(|stream| !stream.is_shown_since(oldest)) {
+        // It is there for routes only.
+        description.latest_stream_label = None;
+        description.latest_stream_arn = None;
+    }
     Ok(DescribeTableOutput {
-        table: Box::new(describe::table(table, &catalog, shared.clock.now())),
+        table: Box::new(description),
     })
 }

@@ -11,6 +11,7 @@ use trestle_store::{Direction, Space};
 
 use crate::catalog::Stream;
 use crate::change_log::{self, Event, Recorded};
+use crate::horizon::Horizon;
 use crate::range::Range;
 use crate::shared::{Shared, internal};
 use crate::stream_position::{Iterator, sequence_text};
@@ -22,16 +23,24 @@ const RECORDS_MAX: usize = 1000;
 /// Bytes in one answer.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOutput, Error> {
+pub(crate) fn run(
+    shared: &Shared,
+    request: &GetRecords,
+    horizon: Horizon,
+) -> Result<GetRecordsOutput, Error> {
     let now = shared.clock.now();
     let mut iterator = Iterator::parse(&request.shard_iterator, now)?;
     let catalog = shared.catalog.load();
-    let stream = catalog.stream(&iterator.stream_arn)?;
+    let stream = shared.stream(&catalog, &iterator.stream_arn, horizon)?;
     if iterator.shard >= stream.shard_count() {
         return Err(Error::validation("Invalid ShardIterator"));
     }
     let limit = request.limit.map_or(RECORDS_MAX, |limit| limit as usize);
-    let cutoff = now.minus(shared.options.stream_retention);
+    let cutoff = shared.oldest_shown(horizon);
+    if horizon == Horizon::Retention {
+        // Routes may hold very many older records.
+        iterator.next = shared.first_since(stream, iterator.shard, iterator.next, cutoff)?;
+    }
     let range = Range {
         start: Bound::Included(layout::change(stream.id, iterator.shard, iterator.next)),
         end: Bound::Included(layout::change(stream.id, iterator.shard, u64::MAX)),
@@ -55,7 +64,7 @@ pub(crate) fn run(shared: &Shared, request: &GetRecords) -> Result<GetRecordsOut
         };
         let recorded = change_log::decode(&value).ok_or_else(unreadable)?;
         iterator.next = sequence + 1;
-        // Kept a little longer than promised until the janitor comes by.
+        // Where the clock was set back, older records can be among the younger ones.
         if recorded.time < cutoff {
             continue;
         }

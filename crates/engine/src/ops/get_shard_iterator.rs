@@ -4,18 +4,20 @@ use std::sync::atomic::Ordering;
 
 use trestle_api::{Error, GetShardIterator, GetShardIteratorOutput, ShardIteratorType};
 use trestle_env::Timestamp;
-use trestle_store::{Direction, Space};
 
 use crate::catalog::Stream;
-use crate::range::Range;
+use crate::horizon::Horizon;
 use crate::shards::unknown;
-use crate::shared::{Shared, internal};
+use crate::shared::Shared;
 use crate::stream_position::{Iterator, parse_sequence, parse_shard_id};
-use crate::{change_log, layout};
 
-pub(crate) fn run(shared: &Shared, request: &GetShardIterator) -> Result<GetShardIteratorOutput, Error> {
+pub(crate) fn run(
+    shared: &Shared,
+    request: &GetShardIterator,
+    horizon: Horizon,
+) -> Result<GetShardIteratorOutput, Error> {
     let catalog = shared.catalog.load();
-    let stream = catalog.stream(&request.stream_arn)?;
+    let stream = shared.stream(&catalog, &request.stream_arn, horizon)?;
     let shard = parse_shard_id(stream, &request.shard_id).ok_or_else(|| unknown(&request.shard_id))?;
     let kind = request.shard_iterator_type;
     let by_number = matches!(
@@ -29,7 +31,8 @@ pub(crate) fn run(shared: &Shared, request: &GetShardIterator) -> Result<GetShar
             let from = request
                 .timestamp
                 .ok_or_else(|| Error::validation("Timestamp is required for AT_TIMESTAMP"))?;
-            first_since(shared, stream, shard, Timestamp::from_millis(from.to_millis()))?
+            let from = Timestamp::from_millis(from.to_millis()).max(shared.oldest_shown(horizon));
+            shared.first_since(stream, shard, stream.begins_after(shard) + 1, from)?
         }
         (_, None) => {
             return Err(Error::validation(format!(
@@ -38,8 +41,15 @@ pub(crate) fn run(shared: &Shared, request: &GetShardIterator) -> Result<GetShar
         }
         (_, Some(text)) => {
             let sequence = parse_sequence(text).ok_or_else(|| Error::validation("Invalid SequenceNumber"))?;
-            check_trimmed(shared, stream, shard, sequence)?;
-            sequence.saturating_add(u64::from(kind == ShardIteratorType::AfterSequenceNumber))
+            let next = sequence.saturating_add(u64::from(kind == ShardIteratorType::AfterSequenceNumber));
+            let is_trimmed = match horizon {
+                Horizon::Retention => is_hidden(shared, stream, shard, sequence)?,
+                Horizon::Held => next <= stream.trimmed(shard),
+            };
+            if is_trimmed {
+                return Err(Error::trimmed_data_access());
+            }
+            next
         }
     };
     if !by_number && request.sequence_number.is_some() {
@@ -58,43 +68,15 @@ pub(crate) fn run(shared: &Shared, request: &GetShardIterator) -> Result<GetShar
     })
 }
 
-/// Refuses a number that is older than the oldest record that was kept.
-fn check_trimmed(shared: &Shared, stream: &Stream, shard: u16, sequence: u64) -> Result<(), Error> {
-    let cutoff = shared.clock.now().minus(shared.options.stream_retention);
-    let snapshot = shared.store.snapshot();
-    let rows = Range::prefix(shard_prefix(stream, shard));
-    let oldest = rows.rows(&*snapshot, Space::Changes, Direction::Forward).next();
-    let oldest = oldest
-        .transpose()
-        .map_err(internal)?
-        .and_then(|(key, _)| layout::change_sequence(&key));
+/// Whether a number is older than the oldest record that a client sees.
+fn is_hidden(shared: &Shared, stream: &Stream, shard: u16, sequence: u64) -> Result<bool, Error> {
+    let cutoff = shared.oldest_shown(Horizon::Retention);
+    if stream.created >= cutoff {
+        return Ok(false);
+    }
+    let begin = stream.begins_after(shard) + 1;
+    let oldest = shared.first_since(stream, shard, begin, cutoff)?;
     // Without a record, everything up to the stream's age has been trimmed or never was.
-    let trimmed = match oldest {
-        Some(oldest) => sequence < oldest && stream.created < cutoff,
-        None => stream.created < cutoff,
-    };
-    if trimmed {
-        Err(Error::trimmed_data_access())
-    } else {
-        Ok(())
-    }
-}
-
-/// The first sequence number of a record at or after `from`.
-fn first_since(shared: &Shared, stream: &Stream, shard: u16, from: Timestamp) -> Result<u64, Error> {
-    let snapshot = shared.store.snapshot();
-    for row in Range::prefix(shard_prefix(stream, shard)).rows(&*snapshot, Space::Changes, Direction::Forward)
-    {
-        let (key, value) = row.map_err(internal)?;
-        if change_log::time_of(&value).is_some_and(|time| time >= from) {
-            return layout::change_sequence(&key)
-                .ok_or_else(|| internal("a change record has no sequence number"));
-        }
-    }
-    Ok(shared.last_sequence.load(Ordering::Acquire) + 1)
-}
-
-/// What the keys of all records of a shard begin with.
-fn shard_prefix(stream: &Stream, shard: u16) -> Vec<u8> {
-    [&stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat()
+    let has_none = oldest > shared.last_sequence.load(Ordering::Acquire);
+    Ok(has_none || sequence < oldest)
 }

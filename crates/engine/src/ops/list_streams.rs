@@ -3,17 +3,24 @@
 use trestle_api::{Error, ListStreams, ListStreamsOutput, Stream};
 
 use crate::catalog::table_name;
+use crate::horizon::Horizon;
 use crate::shared::Shared;
 
 /// Streams on a page, unless fewer are asked for.
 const STREAMS_MAX: usize = 100;
 
-pub(crate) fn run(shared: &Shared, request: &ListStreams) -> Result<ListStreamsOutput, Error> {
+pub(crate) fn run(
+    shared: &Shared,
+    request: &ListStreams,
+    horizon: Horizon,
+) -> Result<ListStreamsOutput, Error> {
+    let oldest = shared.oldest_shown(horizon);
     let catalog = shared.catalog.load();
     let wanted = request.table_name.as_deref().map(table_name);
     let mut streams: Vec<_> = catalog
         .streams
         .values()
+        .filter(|stream| stream.is_shown_since(oldest))
         .filter(|stream| wanted.is_none_or(|name| stream.table_name == name))
         .filter(|stream| {
             request

@@ -240,6 +240,7 @@ pub(crate) fn enable_stream(
         first_sequence: transaction.sequence(),
         closed: None,
         children: Vec::new(),
+        trimmed: Vec::new(),
         written: Written::default(),
     };
     stream.count_bytes();

@@ -19,6 +19,7 @@ mod concurrency;
 mod counts;
 mod expiry;
 mod former;
+mod holds;
 mod hook;
 mod model;
 mod oracle;

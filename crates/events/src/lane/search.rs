@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{DeliveryLane, Handed, OpenBatch, Part};
 use crate::Outcome;
 use crate::live::Stopped;
+use crate::parked::Behind;
 use crate::resolve::{Failed, Resolved};
 
 /// Where a change is that can serve as a second probe.
@@ -64,17 +65,17 @@ impl DeliveryLane {
     async fn ask_witness(&mut self, part: Part, error: String, work: &mut OpenBatch) -> Result<(), Stopped> {
         let Some(place) = self.find_witness(&part, work) else {
             let suspect = part.changes.first().map(|handed| handed.key);
-            self.hold(part, &error, suspect, work);
-            return Ok(());
+            return self.hold(part, &error, suspect, work).await;
         };
         let Some((witness, attempt)) = self.witness(place, work) else {
             debug_assert!(false, "a witness was found where there is none");
-            self.hold(part, &error, None, work);
-            return Ok(());
+            return self.hold(part, &error, None, work).await;
         };
-        let (outcome, enlisted) = self.attempt_on(std::slice::from_ref(witness), attempt).await;
+        let (outcome, enlisted) = self.attempt_on(std::slice::from_ref(witness), attempt).await?;
         match outcome {
-            Outcome::Failed(error) | Outcome::Unavailable(error) => self.hold(part, &error, None, work),
+            Outcome::Failed(error) | Outcome::Unavailable(error) => {
+                self.hold(part, &error, None, work).await?
+            }
             answer => {
                 let witness = Part::new(self.take_witness(place, work), attempt);
                 self.conclude(witness, answer, enlisted, work).await?;
@@ -88,7 +89,14 @@ impl DeliveryLane {
     /// A change of an item that is not in the part, and the first of its item. Any of them will do; one at random, because
     /// what lies together may have the same fault.
     fn find_witness(&mut self, part: &Part, work: &OpenBatch) -> Option<WitnessPlace> {
-        while let Ok(next) = self.inbox.try_recv() {
+        // What is taken out of the inbox of a destination cannot be parked while the witness is tried.
+        let most = match self.live.lanes.destinations() {
+            Some(_) => self.live.batch_max(),
+            None => usize::MAX,
+        };
+        while self.ahead.len() < most
+            && let Ok(next) = self.inbox.try_next()
+        {
             self.ahead.push_back(next);
         }
         let mut seen: HashSet<u64> = part.changes.iter().map(|handed| handed.key).collect();
@@ -150,6 +158,7 @@ impl DeliveryLane {
                 handed,
                 error: error.clone(),
                 attempts: part.attempt,
+                behind: Behind::Item,
             });
             resolved.dead = failed.collect();
         }

@@ -22,6 +22,8 @@ pub(crate) struct RouteFollower {
     pub(super) walk: ShardWalk,
     /// Its way through the rows, while a backfill is running.
     pub(super) backfill: Option<BackfillWalk>,
+    /// The look at the streams after which shards that are gone were looked for.
+    looks: u64,
 }
 
 /// A shard has its turn only when everything in its parent is done, durably: after a crash, the parent might be read again
@@ -54,6 +56,7 @@ impl RouteFollower {
             begins_latest,
             walk: ShardWalk::after(checkpoint.finished),
             backfill,
+            looks: 0,
         }
     }
 
@@ -136,8 +139,34 @@ impl RouteFollower {
         {
             self.begin_latest(&start).await?;
         }
+        if std::mem::replace(&mut self.looks, streams.looks()) != streams.looks() {
+            self.note_gone(streams).await?;
+        }
         while let WalkStep::Finished(stream) = self.walk.step(streams, &*self.live) {
             self.leave(stream).await?;
+        }
+        Ok(())
+    }
+
+    /// Shards that are gone before the route was through with them may have had records that it missed.
+    async fn note_gone(&mut self, streams: &Streams) -> Result<(), Error> {
+        for (shard, checkpoint) in self.live.unfinished() {
+            if !streams.has(&shard) {
+                if !self.live.gaps.has(&shard) {
+                    self.live.note_gap(&shard, checkpoint.sequence.as_ref()).await?;
+                }
+                let ended = ShardCheckpoint {
+                    ended: true,
+                    ..checkpoint
+                };
+                // It cannot be read again, so its children and its parked changes wait for nothing.
+                self.live
+                    .checkpoints
+                    .set_shards([(&shard, &ended)].into_iter())
+                    .await?;
+                self.walk.forget(&shard);
+                self.live.stored(vec![(shard, ended)]);
+            }
         }
         Ok(())
     }
@@ -167,8 +196,11 @@ impl RouteFollower {
             .iter()
             .map(|shard| (Arc::clone(&shard.name), ended.clone()))
             .collect();
+        // Open shards are remembered, too: should one be gone before anything was read of it, that is a gap.
+        let begun = ShardCheckpoint::default();
+        let open = start.open.iter().map(|shard| (&shard.name, &begun));
         let shards = closed.iter().map(|(shard, checkpoint)| (shard, checkpoint));
-        live.checkpoints.set_shards(shards).await?;
+        live.checkpoints.set_shards(shards.chain(open)).await?;
         live.stored(closed);
         for shard in &start.open {
             live.open(&shard.name);

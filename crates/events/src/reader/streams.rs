@@ -29,6 +29,8 @@ pub(super) struct Shard {
 pub(super) struct Streams {
     known: Vec<Stream>,
     is_stale: bool,
+    /// How often they were looked at.
+    looks: u64,
 }
 
 impl Streams {
@@ -46,6 +48,17 @@ impl Streams {
 
     pub(super) fn get(&self, label: &str) -> Option<&Stream> {
         self.known.iter().find(|stream| &*stream.label == label)
+    }
+
+    /// How often they were looked at: as long as it is the same, nothing has changed.
+    pub(super) fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    /// Whether a shard is there.
+    pub(super) fn has(&self, shard: &ShardName) -> bool {
+        let stream = self.get(&shard.stream);
+        stream.is_some_and(|stream| stream.shards.iter().any(|known| *known.name == *shard))
     }
 
     pub(super) fn arn(&self, label: &str) -> Option<&str> {
@@ -95,6 +108,7 @@ impl Streams {
             });
         self.known = current.collect();
         self.is_stale = false;
+        self.looks += 1;
         Ok(())
     }
 }
@@ -102,8 +116,10 @@ impl Streams {
 #[cfg(test)]
 impl Streams {
     pub(super) fn of(known: Vec<Stream>) -> Self {
-        let is_stale = false;
-        Self { known, is_stale }
+        Self {
+            known,
+            ..Self::default()
+        }
     }
 
     pub(super) fn known_mut(&mut self) -> &mut Vec<Stream> {

@@ -179,6 +179,11 @@ impl ShardWalk {
         self.positions.insert(Arc::clone(shard), position);
     }
 
+    /// Reads no more of a shard, which is gone.
+    pub(super) fn forget(&mut self, shard: &Arc<ShardName>) {
+        self.positions.remove(shard);
+    }
+
     /// Opens the shards whose turn has come in the first stream that is not finished.
     pub(super) fn step<'s>(&mut self, streams: &'s Streams, progress: &impl ShardProgress) -> WalkStep<'s> {
         let Some(stream) = streams.after(self.finished.as_deref()) else {

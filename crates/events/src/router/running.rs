@@ -14,13 +14,16 @@ use trestle_env::{Clock, Timestamp};
 use super::backfills::count_rows;
 use super::{ApplyError, ReaderHandle, Setup};
 use crate::backfill::LiveBackfill;
+use crate::gap::Gaps;
+use crate::lanes::Lanes;
 use crate::live::{Live, Parts};
-use crate::parked::{Entry, Parked, key_name};
+use crate::matcher::Typed;
+use crate::parked::{Behind, Entry, Parked, key_name};
 use crate::reader::{BackfillWalk, Command, RouteFollower};
 use crate::rows::{BackfillRow, Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
-use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lane, retry};
+use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
 
 /// How long a delivery that is under way may take when its route is stopped; then it is given up, and made again later.
 const GRACE: Duration = Duration::from_secs(5);
@@ -43,6 +46,14 @@ pub(super) enum Work {
 }
 
 impl Work {
+    /// What it may have missed.
+    pub(super) fn gaps(&self) -> &Gaps {
+        match self {
+            Self::On(live) => &live.gaps,
+            Self::Off(off) => &off.gaps,
+        }
+    }
+
     /// The number of its dead letters.
     pub(super) fn dead(&self) -> &AtomicU64 {
         match self {
@@ -57,6 +68,7 @@ pub(super) struct Off {
     parked: u64,
     dead: AtomicU64,
     pub(super) backfill: Mutex<Option<BackfillRow>>,
+    gaps: Gaps,
 }
 
 impl Off {
@@ -73,6 +85,9 @@ impl Off {
             retried: 0,
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
+            gaps: self.gaps.all(),
+            held_bytes: 0,
+            held_bytes_max: 0,
             on_hold: None,
             last_error: None,
             backfill: self.backfill.lock().as_ref().map(BackfillRow::status),
@@ -82,11 +97,13 @@ impl Off {
 
 impl Running {
     pub(super) async fn disabled(rows: &Arc<RouterTable>, route: Route) -> Result<Self, Error> {
+        rows.switch_off_route(&route.name).await?;
         let checkpoints = CheckpointRows::new(Arc::clone(rows), &route.name, route.table.as_str().into());
         let off = Off {
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
             backfill: Mutex::new(checkpoints.backfill().await?),
+            gaps: Gaps::of(checkpoints.gaps().await?),
         };
         Ok(Self {
             route,
@@ -142,6 +159,8 @@ pub(super) async fn start(
     };
     let backfill = checkpoints.backfill().await?;
     let walk = backfill.as_ref().and_then(BackfillWalk::of);
+    let wrong = |fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]);
+    let (lanes, opened) = Lanes::new(&route, &door).map_err(wrong)?;
     let (stop, stopped) = watch::channel(false);
     let parts = Parts {
         route: route.clone(),
@@ -152,21 +171,20 @@ pub(super) async fn start(
         stop: stopped,
         finished: checkpoint.finished.clone(),
         stored: checkpoints.shards().await?.into_iter().collect(),
-        parked: load_parked(rows, &name).await?,
+        parked: load_parked(rows, &name, &lanes).await?,
         backfill: backfill.map(LiveBackfill::new),
+        lanes,
+        held: setup.held.clone(),
+        gaps: Gaps::of(checkpoints.gaps().await?),
     };
-    let (live, inboxes) =
-        Live::new(parts).map_err(|fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]))?;
-    let live = Arc::new(live);
+    let live = Arc::new(Live::new(parts).map_err(wrong)?);
     live.counters
         .dead
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);
-    let mut tasks: Vec<JoinHandle<()>> = inboxes
-        .into_iter()
-        .enumerate()
-        .map(|(number, inbox)| setup.runtime.spawn(lane::run(Arc::clone(&live), number, inbox)))
-        .collect();
-    tasks.push(setup.runtime.spawn(retry::run(Arc::clone(&live))));
+    let mut tasks = vec![
+        setup.runtime.spawn(lanes::run(Arc::clone(&live), opened)),
+        setup.runtime.spawn(retry::run(Arc::clone(&live))),
+    ];
     // Where checkpoints are part of a transaction, the lane stores them.
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
@@ -205,13 +223,21 @@ async fn begin(
     Ok((checkpoint, is_latest))
 }
 
-async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
+async fn load_parked(rows: &RouterTable, route: &str, lanes: &Lanes) -> Result<Parked, Error> {
     let mut parked = Parked::default();
     let mut after = None;
     loop {
         let (page, more) = rows.parked_page(route, after).await?;
         for kept in page {
+            let item = key_name(&kept.change);
+            let lane = lanes.name(&Typed::new(Arc::clone(&kept.change)), item);
+            let behind = match lanes.destinations() {
+                Some(_) if kept.is_behind_destination => Behind::Destination(lane),
+                _ => Behind::Item,
+            };
             let entry = Entry {
+                item,
+                lane,
                 shard: kept.shard,
                 sequence: SequenceNumber::new(&kept.change.sequence),
                 mark: kept.mark,
@@ -220,7 +246,7 @@ async fn load_parked(rows: &RouterTable, route: &str) -> Result<Parked, Error> {
                 is_stored: true,
                 doubt: None,
             };
-            parked.add(key_name(&kept.change), kept.id, entry);
+            parked.add(kept.id, entry, behind);
         }
         after = more;
         if after.is_none() {

@@ -8,6 +8,7 @@ use trestle_item::Item;
 
 use super::attributes::{damaged, flag, optional_text, sequence, text, time};
 use super::{RouterTable, TABLE, Write, key};
+use crate::Gap;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
 /// How far a route has come in the streams of a table.
@@ -174,8 +175,55 @@ impl CheckpointRows {
         self.rows.write(&writes).await
     }
 
+    fn gap_prefix(&self) -> String {
+        format!("gap#{}#", self.table)
+    }
+
+    async fn gap_rows(&self) -> Result<Vec<Item>, Error> {
+        self.rows.all(&self.partition, &self.gap_prefix()).await
+    }
+
+    /// The records that the route may have missed.
+    pub(crate) async fn gaps(&self) -> Result<Vec<Gap>, Error> {
+        let read = |row: &Item| {
+            Ok(Gap {
+                stream: text(row, "stream")?.to_owned(),
+                shard: text(row, "shard")?.to_owned(),
+                after: optional_text(row, "after")?.map(str::to_owned),
+                before: optional_text(row, "before")?.map(str::to_owned),
+                noticed_ms: time(row, "noticed")?.as_millis(),
+            })
+        };
+        self.gap_rows().await?.iter().map(read).collect()
+    }
+
+    /// Stores a gap.
+    pub(crate) async fn set_gap(&self, gap: &Gap) -> Result<(), Error> {
+        let sort = format!("{}{}#{}", self.gap_prefix(), gap.stream, gap.shard);
+        let mut row = key(self.partition.clone(), sort);
+        row.insert("stream", gap.stream.as_str());
+        row.insert("shard", gap.shard.as_str());
+        row.insert("noticed", gap.noticed_ms);
+        for (name, sequence) in [("after", &gap.after), ("before", &gap.before)] {
+            if let Some(sequence) = sequence {
+                row.insert(name, sequence.as_str());
+            }
+        }
+        self.rows.write(&[Write::Put(row)]).await
+    }
+
+    /// Forgets all gaps.
+    pub(crate) async fn forget_gaps(&self) -> Result<(), Error> {
+        let mut writes = Vec::new();
+        for row in self.gap_rows().await? {
+            writes.push(Write::Delete(key(text(&row, "pk")?, text(&row, "sk")?)));
+        }
+        self.rows.write(&writes).await
+    }
+
     /// Forgets that the route ever was here. It needs no value of the rows: a damaged checkpoint can be forgotten.
     pub(crate) async fn forget(&self) -> Result<(), Error> {
+        self.forget_gaps().await?;
         let mut writes = vec![Write::Delete(self.state_key()), self.forget_backfill()];
         for row in self.shard_rows().await? {
             writes.push(Write::Delete(key(text(&row, "pk")?, text(&row, "sk")?)));

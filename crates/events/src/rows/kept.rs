@@ -6,7 +6,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, NESTING_MAX, codec, size};
 
-use super::attributes::{damaged, number, text, time};
+use super::attributes::{damaged, flag, number, text, time};
 use super::{RouterTable, Write, key};
 use crate::Change;
 use crate::backfill::RowMark;
@@ -57,6 +57,8 @@ pub(crate) struct Kept {
     pub(crate) last: Timestamp,
     /// The next attempt, if there is one.
     pub(crate) due: Timestamp,
+    /// Whether it waits behind all earlier parked changes of its destination, not only behind those of its item.
+    pub(crate) is_behind_destination: bool,
 }
 
 /// Where the parts of a large record lie.
@@ -106,6 +108,9 @@ impl Kept {
         row.insert("first", self.first.as_millis());
         row.insert("last", self.last.as_millis());
         row.insert("due", self.due.as_millis());
+        if self.is_behind_destination {
+            row.insert("behind_destination", true);
+        }
         let record = to_item(&self.change);
         if fits(&record) {
             row.insert("record", record);
@@ -163,6 +168,8 @@ impl RouterTable {
             first: time(&row, "first")?,
             last: time(&row, "last")?,
             due: time(&row, "due")?,
+            is_behind_destination: row.contains_key("behind_destination")
+                && flag(&row, "behind_destination")?,
             id,
         })
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use trestle_env::Timestamp;
-use trestle_events::{Backoff, ChangeEvent, Destination, Route, RouteFile, StartingPosition, read_routes};
+use trestle_events::{
+    Backoff, ChangeEvent, Concurrency, Destination, Route, RouteFile, StartingPosition, read_routes,
+};
 use trestle_model::Model;
 
 const MODEL: &str = r#"
@@ -124,19 +126,72 @@ fn a_file_of_its_own_needs_only_a_table_and_a_target() {
     assert_eq!(changed.pattern, Some(json!({"event": ["modify"]})));
 }
 
+fn with_concurrency(text: &str) -> RouteFile {
+    let target = "{ webhook = \"http://127.0.0.1:9000\" }";
+    read(
+        &format!("[route.a]\ntable = \"T\"\ntarget = {target}\nconcurrency = {text}"),
+        &[],
+    )
+}
+
 #[test]
-fn a_queue_and_a_handler_are_a_name_and_nothing_else() {
+fn destinations_are_items_or_what_a_template_makes_of_a_change() {
+    for (text, per) in [
+        ("100", None),
+        ("{ per = \"<new.to>/x\", most = 100 }", Some("<new.to>/x")),
+    ] {
+        let file = with_concurrency(text);
+        assert_eq!(problems(&file), [""; 0], "{text}");
+        let expected = Concurrency {
+            most: 100,
+            per: per.map(str::to_owned),
+        };
+        assert_eq!(file.routes[0].concurrency, Some(expected));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_concurrency_is_said() {
+    for (text, wrong) in [
+        ("0", "`concurrency` is 0, but can be 1 to 1000"),
+        (
+            "{ per = \"<new.to>\", most = 1001 }",
+            "is 1001, but can be 1 to 1000",
+        ),
+        ("\"many\"", "`concurrency` is \"many\""),
+        ("{ most = 5 }", "`concurrency` is {\"most\":5}"),
+        ("{ per = \"<new.to>\", moss = 5 }", "moss"),
+        ("{ per = \"<new.\", most = 5 }", "the hole is not closed"),
+        ("5\nparallelization_factor = 2", "exclude each other"),
+    ] {
+        let problems = problems(&with_concurrency(text));
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        assert!(problems[0].contains(wrong), "{text}: {problems:?}");
+    }
+    let file = read(
+        "[route.a]\ntable = \"T\"\nconcurrency = 5\ntarget = { queue = \"q\" }",
+        &[],
+    );
+    assert!(problems(&file)[0].contains("one batch at a time"));
+}
+
+#[test]
+fn a_queue_is_a_name_and_a_handler_may_have_a_timeout() {
+    let target = "{ handler = \"h\", timeout = \"30s\" }";
+    let file = read(&format!("[route.a]\ntable = \"T\"\ntarget = {target}"), &[]);
+    assert_eq!(problems(&file), [""; 0]);
+    assert_eq!(file.routes[0].target.timeout(), Some(Duration::from_secs(30)));
     for target in [
         "{ queue = 7 }",
         "{ handler = \"\" }",
         "{ queue = \"q\", delay = \"5s\" }",
+        "{ queue = \"q\", timeout = \"5s\" }",
+        "{ handler = \"h\", timeout = \"soon\" }",
+        "{ handler = \"h\", timeout = \"5s\", delay = \"5s\" }",
     ] {
         let file = read(&format!("[route.a]\ntable = \"T\"\ntarget = {target}"), &[]);
         assert_eq!(file.problems.len(), 1, "{target}");
-        assert!(
-            file.problems[0].help.contains("a name and nothing else"),
-            "{target}"
-        );
+        assert!(file.problems[0].help.contains("write a name"), "{target}");
     }
 }
 

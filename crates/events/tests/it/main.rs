@@ -13,6 +13,7 @@ mod dead_letters;
 mod delivery;
 mod failures;
 mod files;
+mod isolation;
 mod lag;
 mod layouts;
 mod live_changes;

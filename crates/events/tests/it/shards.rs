@@ -229,6 +229,107 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
     for (item, versions) in target.versions() {
         assert_eq!(versions, [1, 3], "{item}");
     }
+    // It is known which, durably, and what to do.
+    let gap = life.status("r").gaps.pop().unwrap();
+    assert!(gap.after < gap.before, "{gap:?}");
+    let error = life.status("r").last_error.unwrap().message;
+    assert!(error.contains("The table has every present row"), "{error}");
+    life.kill();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([Route {
+        enabled: false,
+        ..route("r")
+    }]);
+    let gaps = vec![gap];
+    assert_eq!(life.status("r").gaps, gaps);
+    life.apply([route("r")]);
+    // If its checkpoint was not stored before the kill, it meets the gap again.
+    life.until("the same gap", || {
+        let status = life.status("r");
+        status.gaps == gaps && status.state == RouteState::Running
+    });
+    life.block_on(life.router.close_gaps("r")).unwrap();
+    assert_eq!(life.status("r").gaps, []);
+    life.stop();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([route("r")]);
+    assert_eq!(life.status("r").gaps, []);
+}
+
+#[test]
+fn a_stream_that_is_gone_before_anything_was_read_of_it_is_a_gap() {
+    let world = World::new();
+    let target = Recorder::new();
+    let latest = Route::new("r", "T", trestle_events::Destination::new("handler", "r"));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([latest.clone()]);
+    life.stop();
+    world.put("a", 1);
+    world.stream(false);
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let life = world.life(&[("r", target.clone())]);
+    life.until_after("the stream to be gone", Duration::from_secs(1), || {
+        let list = trestle_api::ListStreams::default();
+        let streams = world.engine.run(list).unwrap().streams;
+        streams.iter().all(|stream| stream.table_name != "T")
+    });
+    life.apply([latest]);
+    life.until("the gap", || life.status("r").gaps.len() == 1);
+    assert_eq!(life.status("r").gaps[0].after, None);
+}
+
+#[test]
+fn a_quiet_stream_that_is_read_all_the_time_has_no_gap() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("a", 1);
+    life.until("the first", || target.count() == 1);
+    for hour in 1..=60 {
+        world.clock.advance(Duration::from_secs(3600));
+        // Time for a look: one in 24 hours is enough.
+        std::thread::sleep(Duration::from_millis(2));
+        if hour == 60 {
+            world.put("a", 2);
+        }
+    }
+    life.until("the second", || target.count() == 2);
+    assert_eq!(life.status("r").gaps, []);
+}
+
+#[test]
+fn a_stream_that_is_gone_while_its_route_was_away_is_a_gap() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("a", 1);
+    life.until("the first", || target.count() == 1);
+    life.stop();
+    world.put("a", 2);
+    world.stream(false);
+    let gone = world.stream_arn();
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let life = world.life(&[("r", target.clone())]);
+    life.until_after("the stream to be gone", Duration::from_secs(1), || {
+        let list = trestle_api::ListStreams::default();
+        let streams = world.engine.run(list).unwrap().streams;
+        streams.iter().all(|stream| stream.stream_arn != gone)
+    });
+    world.stream(true);
+    world.put("a", 3);
+    life.apply([route("r")]);
+    life.until("the new stream", || target.count() == 2);
+    assert_eq!(target.versions()["a"], [1, 3]);
+    let gap = life.status("r").gaps.pop().unwrap();
+    assert!(gone.ends_with(&gap.stream), "{gap:?}");
+    assert!(gap.after.is_some(), "{gap:?}");
+    life.block_on(life.router.close_gaps("r")).unwrap();
+    life.stop();
+    let life = world.life(&[("r", target)]);
+    life.apply([route("r")]);
+    assert_eq!(life.status("r").gaps, [], "it is said once");
 }
 
 #[test]

@@ -182,6 +182,7 @@ impl World {
                 .then(|| Arc::new(Rows(self.engine.clone())) as Arc<dyn RowSource>),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
+            held: None,
         });
         Life {
             clock: self.clock.clone(),

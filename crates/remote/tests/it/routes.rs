@@ -70,6 +70,7 @@ fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
         rows: None,
         poll: Duration::from_millis(10),
         runtime: runtime.handle().clone(),
+        held: None,
     });
     (runtime, router)
 }

@@ -1,5 +1,7 @@
 //! What routes do, for Prometheus.
 
+use std::collections::BTreeMap;
+
 use super::render::Page;
 use trestle_admin::{RouteState, RouteStatus};
 
@@ -11,7 +13,7 @@ type Figure = (
     fn(&RouteStatus) -> Option<f64>,
 );
 
-const FIGURES: [Figure; 8] = [
+const FIGURES: [Figure; 9] = [
     ("route_delivered_total", "counter", "Changes delivered.", |s| {
         Some(s.delivered as f64)
     }),
@@ -54,6 +56,12 @@ const FIGURES: [Figure; 8] = [
         "Changes that were given up.",
         |s| Some(s.dead as f64),
     ),
+    (
+        "route_gaps",
+        "gauge",
+        "Shards of which records were trimmed before they were read.",
+        |s| Some(s.gaps.len() as f64),
+    ),
 ];
 
 /// The page of all routes; empty without any.
@@ -67,7 +75,27 @@ pub(crate) fn render(routes: &[RouteStatus]) -> String {
             }
         }
     }
+    held(routes, &mut page);
     page.0
+}
+
+/// What is kept for routes beyond the retention of the streams, by table.
+fn held(routes: &[RouteStatus], page: &mut Page) {
+    let Some(max) = routes.iter().map(|route| route.held_bytes_max).max() else {
+        return;
+    };
+    let name = "stream_held_bytes";
+    let help =
+        "Change records older than the stream's retention, kept because a route has not delivered them.";
+    page.head(name, "gauge", help);
+    // A route that is switched off knows nothing of its table.
+    let at_work = routes.iter().filter(|route| route.state != RouteState::Disabled);
+    let by_table: BTreeMap<&str, u64> = at_work.map(|route| (&*route.table, route.held_bytes)).collect();
+    for (table, bytes) in by_table {
+        page.labelled(name, "table", table, bytes as f64);
+    }
+    let help = "The most bytes that are kept so, of all tables together.";
+    page.single("stream_held_bytes_max", "gauge", help, max);
 }
 
 /// The lag of a route that is switched off is not known.
@@ -92,6 +120,9 @@ mod tests {
             retried: 0,
             parked: 0,
             dead: 1,
+            gaps: Vec::new(),
+            held_bytes: 5,
+            held_bytes_max: 100,
             on_hold: None,
             last_error: None,
         }
@@ -118,6 +149,8 @@ mod tests {
         assert!(has(r#"route_lag_records{route="mail"} 7"#), "{page}");
         assert!(has(r#"route_lag_seconds{route="mail"} 1.5"#), "{page}");
         assert!(has(r#"route_dead_letters{route="old"} 1"#), "{page}");
+        assert!(has(r#"stream_held_bytes{table="orders"} 5"#), "{page}");
+        assert!(has("stream_held_bytes_max 100"), "{page}");
         let lag_of_old = |line: &str| line.contains("lag") && line.contains(r#"route="old""#);
         assert!(!page.lines().any(lag_of_old), "{page}");
     }

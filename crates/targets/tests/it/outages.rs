@@ -61,6 +61,7 @@ impl World {
             rows: None,
             poll: Duration::from_secs(1),
             runtime: tokio::runtime::Handle::current(),
+            held: None,
         });
         let world = World {
             clock,

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod absences;
 mod abuse;
 mod backfills;
 mod clock_jumps;

@@ -3,8 +3,11 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
-use trestle_events::{Batch, Deliver, Delivery, ModelTyper, Outcome, Target};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use trestle_events::{Batch, Deliver, Delivery, ModelTyper, Outcome, Route, Target};
 use trestle_typed::Entity;
 
 use super::Changed;
@@ -13,34 +16,76 @@ use super::Changed;
 pub(super) struct Handler<E, F> {
     function: Arc<F>,
     typer: Arc<ModelTyper>,
+    patience: Patience,
     entity: PhantomData<fn() -> E>,
 }
 
+/// How long a call may take, and what it means if it takes longer. Real time: it is the function that takes it.
+#[derive(Clone, Copy)]
+struct Patience {
+    timeout: Option<Duration>,
+    /// Whether the route tells destinations apart: then it finds out whether the change or its destination is to blame.
+    has_destinations: bool,
+}
+
+/// Why a change was not taken.
+enum Failure {
+    Failed(String),
+    TimedOut(String),
+}
+
 impl<E, F> Handler<E, F> {
-    pub(super) fn new(function: F, typer: &Arc<ModelTyper>) -> Self {
+    pub(super) fn new(function: &Arc<F>, typer: &Arc<ModelTyper>, route: &Route) -> Self {
         Self {
-            function: Arc::new(function),
+            function: Arc::clone(function),
             typer: Arc::clone(typer),
+            patience: Patience {
+                timeout: route.target.timeout(),
+                has_destinations: route.concurrency.is_some(),
+            },
             entity: PhantomData,
         }
     }
 
-    async fn take<R, X>(&self, delivery: &Delivery) -> Result<(), String>
+    async fn take<R, X>(&self, delivery: &Delivery) -> Result<(), Failure>
     where
         E: Entity + 'static,
         F: Fn(Changed<E>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), X>> + Send,
         X: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let change = Changed::read(delivery, &self.typer).map_err(|error| error.to_string())?;
+        let change = Changed::read(delivery, &self.typer);
+        let change = change.map_err(|error| Failure::Failed(error.to_string()))?;
         let function = Arc::clone(&self.function);
         // In a task of its own, a panic is a failure like any other and does not end the route.
-        let done = tokio::spawn(async move {
+        let mut calls = JoinSet::new();
+        calls.spawn(async move {
             let done = function(change).await;
             done.map_err(|error| error.into().to_string())
         });
-        done.await
-            .unwrap_or_else(|error| Err(format!("the handler broke off: {error}")))
+        // Dropped, the set ends the call.
+        let call = calls.join_next();
+        let called = match self.patience.timeout {
+            None => call.await,
+            Some(limit) => timeout(limit, call)
+                .await
+                .map_err(|_| self.patience.over(limit))?,
+        };
+        match called {
+            Some(Ok(done)) => done.map_err(Failure::Failed),
+            Some(Err(error)) => Err(Failure::Failed(format!("the handler broke off: {error}"))),
+            None => Err(Failure::Failed("the handler was not called".to_owned())),
+        }
+    }
+}
+
+impl Patience {
+    fn over(self, limit: Duration) -> Failure {
+        let message = format!("the handler did not end within {limit:?}");
+        match self.has_destinations {
+            true => Failure::TimedOut(message),
+            false => Failure::Failed(message),
+        }
     }
 }
 
@@ -59,13 +104,19 @@ where
                 let item = delivery.change.item_key();
                 // What happened to an item later must not be handled before what failed.
                 let outcome = if waiting.contains(&item) {
-                    Err("waits behind an earlier change of the same item".to_owned())
+                    let why = "waits behind an earlier change of the same item";
+                    Err(Failure::Failed(why.to_owned()))
                 } else {
                     self.take(delivery).await
                 };
-                if let Err(reason) = outcome {
-                    waiting.push(item);
-                    failed.push((delivery.id.clone(), reason));
+                match outcome {
+                    Ok(()) => {}
+                    Err(Failure::Failed(reason)) => {
+                        waiting.push(item);
+                        failed.push((delivery.id.clone(), reason));
+                    }
+                    // The whole batch comes again: changes may come more than once after a timeout.
+                    Err(Failure::TimedOut(reason)) => return Outcome::Failed(reason),
                 }
             }
             if failed.is_empty() {

@@ -23,7 +23,8 @@ struct File {
 
 /// A handler, and the rows it takes.
 pub(super) struct Connected {
-    pub(super) door: Door,
+    /// Opens the door for a route.
+    pub(super) door: Box<dyn Fn(&Route) -> Door + Send + Sync>,
     pub(super) entity: &'static str,
     pub(super) table: String,
 }
@@ -61,7 +62,10 @@ impl Named {
         let mut faults = Vec::new();
         let mut routes = Vec::new();
         for file in &self.files {
-            let check = |target: &Destination| self.door(target).err().into_iter().collect();
+            let check = |target: &Destination| {
+                let route = Route::new("", "", target.clone());
+                self.door(&route).err().into_iter().collect()
+            };
             let read = read_routes(&file.text, models, &check);
             let errors = read.problems.iter().filter(|p| p.severity == Severity::Error);
             faults.extend(errors.map(|problem| format!("{}: {problem}", file.origin)));
@@ -72,18 +76,19 @@ impl Named {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let opened = |route: Route| match self.door(&route.target) {
+        let opened = |route: Route| match self.door(&route) {
             Ok(door) => Ok((route, door)),
             Err(fault) => Err(vec![format!("route `{}`: {fault}", route.name)]),
         };
         routes.into_iter().map(opened).collect()
     }
 
-    fn door(&self, target: &Destination) -> Result<Door, String> {
+    fn door(&self, route: &Route) -> Result<Door, String> {
+        let target = &route.target;
         match target.kind() {
             Some(("handler", _)) => {
                 let name = target.handler().ok_or("a handler is named by a text")?;
-                let connected = self.handlers.get(name).map(|handler| handler.door.clone());
+                let connected = self.handlers.get(name).map(|handler| (handler.door)(route));
                 connected.ok_or_else(|| {
                     let known = list(self.handlers.keys().map(String::as_str));
                     format!("no handler `{name}` is connected; connected are: {known}")

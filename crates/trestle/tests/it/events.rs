@@ -7,7 +7,7 @@ use crate::models::klayers::*;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use trestle::api::{DeleteItem, PutItem};
 use trestle::events::{
-    BackfillState, Backoff, ChangeEvent, Changed, Events, Route, Selection, StartingPosition,
+    BackfillState, Backoff, ChangeEvent, Changed, Concurrency, Events, Route, Selection, StartingPosition,
 };
 use trestle::migrate::{Rate, StartOptions};
 use trestle::models::{ApplyOptions, Nobody};
@@ -176,6 +176,45 @@ async fn a_handler_that_panics_has_failed_and_is_called_again() {
     assert_eq!(later(&clock, &mut of).await, 2);
     let error = router.status()[0].last_error.clone().unwrap();
     assert!(error.message.contains("the first attempt panics"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_handler_that_does_not_end_in_time_is_ended_and_its_change_or_its_destination_is_tried_again() {
+    for (concurrency, second) in [(None, 2), (Some(Concurrency { most: 5, per: None }), 1)] {
+        let (clock, embedded) = embedded();
+        let db = Klayers::apply_to(&embedded).unwrap();
+        let (to, mut of) = unbounded_channel();
+        let is_first = Mutex::new(true);
+        let handler = move |change: Changed<Layer>| {
+            let hangs = std::mem::take(&mut *is_first.lock().unwrap());
+            let told = tell(&to, change.attempt);
+            async move {
+                if hangs {
+                    std::future::pending::<()>().await;
+                }
+                told.await
+            }
+        };
+        let brief = |all: Route| Route {
+            target: all.target.with_timeout(Duration::from_millis(20)),
+            concurrency: concurrency.clone(),
+            ..all
+        };
+        let router = Events::of(&embedded)
+            .on("layers", brief, handler)
+            .start()
+            .await
+            .unwrap();
+        db.put(&layer()).await.unwrap();
+        assert_eq!(next(&mut of).await, 1);
+        assert_eq!(
+            later(&clock, &mut of).await,
+            second,
+            "a destination that hangs costs no attempt"
+        );
+        let error = router.status()[0].last_error.clone().unwrap();
+        assert_eq!(error.message, "the handler did not end within 20ms");
+    }
 }
 
 #[tokio::test]

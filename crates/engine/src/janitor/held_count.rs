@@ -1,0 +1,122 @@
+//! Counts what is held beyond the retention, and says what must be given up when that is more than is allowed.
+
+use std::ops::Bound;
+use std::time::Duration;
+
+use trestle_api::Error;
+use trestle_env::Timestamp;
+use trestle_store::{Direction, Space};
+
+use super::trim_streams::Look;
+use super::{Progress, Worker};
+use crate::catalog::Catalog;
+use crate::change_log;
+use crate::held_changes::{HeldChanges, HeldCount, by_table};
+use crate::layout::{self, StreamId};
+use crate::range::Range;
+use crate::shared::internal;
+
+/// Records of a shard that are counted in one round.
+const COUNTED_PER_ROUND: usize = 1000;
+/// Records that are given up at a time.
+const GIVEN_UP_PER_ROUND: usize = 10_000;
+
+/// The oldest record of a shard, which is held.
+pub(super) struct HeldFront {
+    pub(super) stream: StreamId,
+    pub(super) shard: u16,
+    pub(super) sequence: u64,
+    pub(super) time: Timestamp,
+}
+
+/// Counts a piece of what is held, and publishes what has been counted.
+pub(super) fn run(
+    worker: &Worker,
+    catalog: &Catalog,
+    look: &Look<'_>,
+    fronts: &[HeldFront],
+) -> Result<Progress, Error> {
+    let mut progress = Progress::None;
+    for front in fronts {
+        let mut counts = worker.held.borrow_mut();
+        let count = counts.entry((front.stream, front.shard)).or_default();
+        if count_on(look, front, count)? == COUNTED_PER_ROUND {
+            progress = Progress::Some;
+        }
+    }
+    let held = HeldChanges {
+        tables: by_table(&mut worker.held.borrow_mut(), catalog),
+        is_counted: progress == Progress::None,
+        bytes_max: worker.shared.options.held_changes_bytes_max,
+    };
+    let excess = held.bytes().saturating_sub(held.bytes_max);
+    if excess > 0 {
+        give_up(worker, look, fronts, excess)?;
+    }
+    let mut alarm = worker.held_alarm.get();
+    alarm.tell(&held, look.known_holds());
+    worker.held_alarm.set(alarm);
+    worker.shared.held.set(held);
+    Ok(progress)
+}
+
+/// Goes on counting in a shard; says how many records it took.
+fn count_on(look: &Look<'_>, front: &HeldFront, count: &mut HeldCount) -> Result<usize, Error> {
+    count.next = count.next.max(front.sequence);
+    let mut taken = 0;
+    for record in records(look, front, count.next, COUNTED_PER_ROUND) {
+        let (sequence, _, bytes) = record?;
+        count.next = sequence.saturating_add(1);
+        count.records += 1;
+        count.bytes += bytes;
+        taken += 1;
+    }
+    Ok(taken)
+}
+
+/// Tells routes to give up the oldest records that are held, as many as are too much.
+fn give_up(worker: &Worker, look: &Look<'_>, fronts: &[HeldFront], excess: u64) -> Result<(), Error> {
+    let Some(oldest) = fronts.iter().min_by_key(|front| front.time) else {
+        return Ok(());
+    };
+    let (mut bytes, mut last) = (0, oldest.time);
+    for record in records(look, oldest, oldest.sequence, GIVEN_UP_PER_ROUND) {
+        let (_, time, some) = record?;
+        bytes += some;
+        last = last.max(time);
+        if bytes >= excess {
+            break;
+        }
+    }
+    worker
+        .shared
+        .held
+        .give_up_before(last.plus(Duration::from_millis(1)));
+    Ok(())
+}
+
+/// Number, time and bytes of the records of a shard that are older than the retention, from `start` on.
+fn records<'l>(
+    look: &'l Look<'_>,
+    front: &HeldFront,
+    start: u64,
+    max: usize,
+) -> impl Iterator<Item = Result<(u64, Timestamp, u64), Error>> + 'l {
+    let range = Range {
+        start: Bound::Included(layout::change(front.stream, front.shard, start)),
+        end: Bound::Included(layout::change(front.stream, front.shard, u64::MAX)),
+    };
+    let cutoff = look.cutoff;
+    range
+        .rows(&*look.snapshot, Space::Changes, Direction::Forward)
+        .take(max)
+        .map(|row| {
+            let (key, value) = row.map_err(internal)?;
+            let sequence = layout::change_sequence(&key)
+                .ok_or_else(|| internal("a change record has no sequence number; run `trestle verify`"))?;
+            // A record without a time is damaged; it takes its space all the same.
+            let time = change_log::time_of(&value).unwrap_or(Timestamp::EPOCH);
+            Ok((sequence, time, (key.len() + value.len()) as u64))
+        })
+        .take_while(move |record| record.as_ref().map_or(true, |(_, time, _)| *time < cutoff))
+}
