@@ -274,6 +274,13 @@ impl Live {
         }
     }
 
+    /// When the last backfill began, if it is done.
+    pub(crate) fn done_backfill_began(&self) -> Option<Timestamp> {
+        let backfill = self.backfill.lock();
+        let row = &backfill.as_ref()?.row;
+        (row.state == BackfillState::Done).then_some(row.began)
+    }
+
     fn place_at(&self, line: &ShardName, checkpoint: &ShardCheckpoint) -> Option<RowPlace> {
         let backfill = self.backfill.lock();
         let backfill = backfill.as_ref().filter(|backfill| *backfill.line == *line)?;

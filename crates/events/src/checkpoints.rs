@@ -41,6 +41,9 @@ pub(crate) async fn store(live: &Live) {
             }
         }
     }
+    if !rows.is_empty() && live.rows_are_done().await.is_err() {
+        return;
+    }
     if moved.is_empty() {
         return;
     }

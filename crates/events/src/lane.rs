@@ -19,6 +19,9 @@ use crate::target::{Door, Enlistment};
 /// Why the oldest changes are given up while the database keeps too much for its routes.
 const NO_ROOM: &str =
     "the changes that routes have not delivered took more space than held_changes_gb allows";
+/// Why a row is parked then.
+const MAKES_ROOM: &str =
+    "waits for its target; the changes behind it took more space than held_changes_gb allows";
 
 /// Delivers what comes until the route is stopped, or nothing more will come.
 pub(crate) async fn run(live: Arc<Live>, name: LaneName, inbox: Inbox) {
@@ -215,8 +218,8 @@ impl DeliveryLane {
         first
     }
 
-    /// Changes that are too old, or for which there is no room any more, become dead letters; those of an item or a
-    /// destination with a parked change wait behind it.
+    /// Changes that are too old, or for which there is no room any more, become dead letters, but for rows; those of an item or
+    /// a destination with a parked change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let mut resolved = Resolved::default();
@@ -225,12 +228,7 @@ impl DeliveryLane {
             if let Some(behind) = live.behind(&handed) {
                 resolved.parked.push(Failed::waiting(handed, behind));
             } else if live.is_given_up(handed.change().at) {
-                resolved.dead.push(Failed {
-                    handed,
-                    error: NO_ROOM.to_owned(),
-                    attempts: part.attempt - 1,
-                    behind: Behind::Item,
-                });
+                without_room(handed, part.attempt - 1, &mut resolved);
             } else if live.is_too_old(handed.change().at) {
                 resolved.dead.push(Failed {
                     handed,
@@ -381,5 +379,22 @@ impl DeliveryLane {
         let live = &self.live;
         live.wait_until(live.clock.now().plus(live.route.backoff.after(attempts)))
             .await
+    }
+}
+
+/// There is no room any more to keep a change, nor what is behind it in the lane. A row takes no room in the change log: it is
+/// parked and not given up.
+fn without_room(handed: Handed, attempts: u32, resolved: &mut Resolved) {
+    let is_row = handed.mark.is_some();
+    let failed = Failed {
+        handed,
+        error: if is_row { MAKES_ROOM } else { NO_ROOM }.to_owned(),
+        attempts,
+        behind: Behind::Item,
+    };
+    if is_row {
+        resolved.parked.push(failed);
+    } else {
+        resolved.dead.push(failed);
     }
 }

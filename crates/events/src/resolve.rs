@@ -223,7 +223,11 @@ impl Live {
         if let Some(enlisted) = enlisted {
             (enlisted.committed)();
         }
+        let has_rows = checkpoints.iter().any(|(shard, _)| shard.is_backfill());
         self.stored(checkpoints);
+        if has_rows {
+            self.rows_are_done().await?;
+        }
         Ok(())
     }
 

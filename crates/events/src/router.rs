@@ -312,11 +312,9 @@ impl Router {
         let Some((known, work)) = view else {
             return Err(Error::validation(format!("There is no route `{route}` here")));
         };
-        CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into())
-            .forget_gaps()
-            .await?;
-        work.gaps().clear();
-        Ok(())
+        let checkpoints =
+            CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into());
+        work.gaps().close(&checkpoints, Timestamp::MAX).await
     }
 
     fn live(&self, route: &str) -> Option<Arc<Live>> {

@@ -90,13 +90,14 @@ fn gaps(route: &RouteStatus) -> Vec<String> {
     let number = |sequence: &Option<String>| sequence.as_deref().unwrap_or("?").to_owned();
     let said = |gap: &Gap| {
         format!(
-            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; the table has every present row",
+            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; `trestle routes backfill {}` sends every present row again",
             route.route,
             route.table,
             gap.shard,
             gap.stream,
             number(&gap.after),
             number(&gap.before),
+            route.route,
         )
     };
     route.gaps.iter().map(said).collect()

@@ -178,6 +178,8 @@ pub(super) async fn start(
         gaps: Gaps::of(checkpoints.gaps().await?),
     };
     let live = Arc::new(Live::new(parts).map_err(wrong)?);
+    // The end of a backfill may have been stored and the gaps not.
+    live.close_filled_gaps().await?;
     live.counters
         .dead
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);

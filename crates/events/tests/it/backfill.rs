@@ -8,9 +8,10 @@ use std::time::Duration;
 use serde_json::json;
 use trestle_api::ErrorKind;
 use trestle_engine::Options;
-use trestle_env::Clock;
+use trestle_env::{Clock, Timestamp};
 use trestle_events::{
-    BackfillState, BackfillStatus, Backoff, ChangeEvent, Outcome, Route, RouteStatus, StartingPosition,
+    BackfillState, BackfillStatus, Backoff, ChangeEvent, HeldSpace, Outcome, Route, RouteStatus,
+    StartingPosition,
 };
 use trestle_item::{AttributeValue, Item};
 
@@ -569,4 +570,100 @@ fn where_rows_cannot_be_read_with_the_position_of_the_stream_there_are_no_backfi
         error.to_string().contains("only the server that has the rows"),
         "{error}"
     );
+}
+
+/// A life in which a route finds that its stream trimmed what was written since the last one. The even of ten items are
+/// written again.
+fn after_a_gap(world: &World, target: &Arc<Recorder>, missed: i64) -> Life {
+    for item in 0..10 {
+        world.put(&format!("item-{item}"), missed);
+    }
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let before = target.count();
+    let life = world.life(&[("r", Arc::clone(target))]);
+    life.apply([route("r")]);
+    for item in (0..10).step_by(2) {
+        world.put(&format!("item-{item}"), missed + 1);
+    }
+    life.until("the last round", || target.count() == before + 5);
+    assert_eq!(life.status("r").gaps.len(), 1);
+    life
+}
+
+#[test]
+fn a_backfill_closes_the_gaps_that_were_noticed_before_it_began() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("item-0", 1);
+    life.until("the first", || target.count() == 1);
+    life.stop();
+
+    let life = after_a_gap(&world, &target, 2);
+    begin(&life, None);
+    life.until("the gap to be closed", || life.status("r").gaps.is_empty());
+    assert!(is_done(&life));
+    for item in 0..10 {
+        let newest = 2 + i64::from(item % 2 == 0);
+        let versions = &target.versions()[&format!("item-{item}")];
+        assert_eq!(versions.last(), Some(&newest), "item {item}");
+    }
+    life.stop();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    assert_eq!(life.status("r").gaps, [], "it is closed durably");
+    life.stop();
+
+    // A gap that is noticed later is none of that backfill's.
+    let life = after_a_gap(&world, &target, 4);
+    life.stop();
+    let life = world.life(&[("r", target)]);
+    life.apply([route("r")]);
+    assert!(is_done(&life));
+    assert_eq!(life.status("r").gaps.len(), 1);
+}
+
+/// No room for anything before a time.
+struct NoRoom(Arc<AtomicI64>);
+
+impl HeldSpace for NoRoom {
+    fn held_bytes(&self, _: &str) -> u64 {
+        0
+    }
+
+    fn held_bytes_max(&self) -> u64 {
+        0
+    }
+
+    fn given_up_before(&self) -> Timestamp {
+        Timestamp::from_secs(self.0.load(Ordering::Relaxed).unsigned_abs())
+    }
+}
+
+#[test]
+fn rows_are_not_given_up_when_there_is_no_room_for_changes() {
+    let given_up_before = Arc::new(AtomicI64::new(0));
+    let world = World {
+        held: Some(Arc::new(NoRoom(Arc::clone(&given_up_before)))),
+        ..World::new()
+    };
+    let rows = many(10);
+    for row in &rows {
+        world.put(row, 1);
+    }
+    let target = Recorder::with(|_| Outcome::Unavailable("away".into()));
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([all_rows("r")]);
+    life.until("the rows to be tried", || !target.batches().is_empty());
+    world.put("changed", 1);
+    given_up_before.store(i64::MAX, Ordering::Relaxed);
+    life.until_after("the change to be given up", Duration::from_secs(1), || {
+        life.status("r").dead == 1
+    });
+    assert_eq!(life.status("r").parked, 10);
+    life.until("the backfill", || is_done(&life));
+    target.behave(|_| Outcome::Done);
+    life.until_after("the rows", Duration::from_secs(1), || target.count() == 10);
+    assert_eq!(keys(&target), rows);
 }

@@ -12,8 +12,8 @@ use trestle_api::{
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
-    Batch, Change, Deliver, Destination, Door, Outcome, Route, RouteStatus, Router, RowPage, RowSource,
-    Setup, StartingPosition, Target, Typer,
+    Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowPage,
+    RowSource, Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) typer: Arc<dyn Typer>,
     /// Whether routers can read rows with the position of the stream.
     pub(crate) reads_rows: bool,
+    /// What routers are told about the space that changes take.
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
 }
 
 impl World {
@@ -48,6 +50,7 @@ impl World {
             engine,
             typer,
             reads_rows: true,
+            held: None,
         };
         world.table("T");
         world.table("fence");
@@ -182,7 +185,7 @@ impl World {
                 .then(|| Arc::new(Rows(self.engine.clone())) as Arc<dyn RowSource>),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
-            held: None,
+            held: self.held.clone(),
         });
         Life {
             clock: self.clock.clone(),
