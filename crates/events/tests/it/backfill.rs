@@ -10,7 +10,7 @@ use trestle_api::ErrorKind;
 use trestle_engine::Options;
 use trestle_env::{Clock, Timestamp};
 use trestle_events::{
-    BackfillState, BackfillStatus, Backoff, ChangeEvent, HeldSpace, Outcome, Route, RouteStatus,
+    BackfillState, BackfillStatus, Backoff, ChangeEvent, Concurrency, HeldSpace, Outcome, Route, RouteStatus,
     StartingPosition,
 };
 use trestle_item::{AttributeValue, Item};
@@ -455,7 +455,7 @@ fn nothing_is_left(status: &RouteStatus) -> bool {
 }
 
 /// Writers put ever newer versions of their items while a backfill goes by, the router is killed again and again, the target
-/// refuses and is away, shards split. The target sees the newest version of every item last, and within each life of the
+/// refuses and is away, shards split, and items change their destinations. The target sees the newest version of every item last, and within each life of the
 /// router never an older one after a newer one.
 #[test]
 fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
@@ -472,8 +472,17 @@ fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
             }
         }
         let target = Recorder::with(moody(seed));
+        let per_destination = |per: Option<&str>| Concurrency {
+            per: per.map(str::to_owned),
+            most: 4,
+        };
         let patient = Route {
-            parallelization_factor: random.usize(1..=4),
+            parallelization_factor: if seed % 3 == 0 { random.usize(1..=4) } else { 1 },
+            concurrency: match seed % 3 {
+                0 => None,
+                1 => Some(per_destination(None)),
+                _ => Some(per_destination(Some("<new.n>"))),
+            },
             batch_size: random.usize(5..=60),
             maximum_retry_attempts: 10_000,
             backoff: Backoff {
