@@ -465,7 +465,8 @@ fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
             stream_shards: random.u16(1..=3),
             ..Options::default()
         }));
-        let (writers, items) = (4, 400);
+        // What a destination did not take is tried one by one.
+        let (writers, items) = (4, if seed % 3 == 0 { 400 } else { 150 });
         for writer in 0..writers {
             for item in 0..items {
                 world.put(&format!("w{writer}-{item}"), 1);
