@@ -179,6 +179,8 @@ impl DestinationLanes {
     fn hand(&self, mut handed: Handed) {
         let Some(destination) = handed.destination else {
             debug_assert!(false, "a change has a destination where they are told apart");
+            // The checkpoint does not pass it: it is read again at the next start.
+            tracing::error!(change = %handed.change().event_id, "a change without a destination was not handed to a lane");
             return;
         };
         let mut open = self.open.lock();

@@ -80,17 +80,17 @@ pub(crate) fn small_request_cost(body_bytes: usize) -> usize {
 }
 
 impl AdmissionCounts {
-    /// AdmissionCounts a request that was refused.
+    /// Counts a request that was refused.
     pub(crate) fn throttle(&self) {
         self.throttled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// AdmissionCounts a body that arrived too slowly.
+    /// Counts a body that arrived too slowly.
     pub(crate) fn give_up_body(&self) {
         self.slow_bodies.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// AdmissionCounts a connection that was closed because its answers were not read.
+    /// Counts a connection that was closed because its answers were not read.
     pub(crate) fn give_up_reader(&self) {
         self.slow_readers.fetch_add(1, Ordering::Relaxed);
     }

@@ -272,7 +272,7 @@ fn a_directory_of_a_later_format_is_refused_and_left_alone() {
 
 /// Writes the fixtures anew, into the directory that `TRESTLE_WRITE_FIXTURES` names. Only for a new format version.
 #[test]
-#[ignore = "makes fixtures"]
+#[ignore = "makes the fixtures of a new format version; it checks nothing"]
 fn write_the_fixtures() {
     let Some(target) = std::env::var_os("TRESTLE_WRITE_FIXTURES").map(PathBuf::from) else {
         return;
