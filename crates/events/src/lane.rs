@@ -176,16 +176,24 @@ impl DeliveryLane {
         self.live.attempt(self.name, &batch).await
     }
 
+    /// The lane that an answer to this part is about: that of its destination, also where it goes through another because an
+    /// earlier change of its item is there.
+    fn answering(&self, part: &Part) -> LaneName {
+        let destination = part.changes.first().and_then(|first| first.destination);
+        destination.unwrap_or(self.name)
+    }
+
     /// While the lane is on hold, waits for the next probe: the first change alone. Once it is not, all of the part may go.
     async fn await_turn(&mut self, part: Part, work: &mut OpenBatch) -> Result<Part, Stopped> {
         let live = Arc::clone(&self.live);
         let Some(key) = part.changes.first().map(|handed| handed.key) else {
             return Ok(part);
         };
+        let lane = self.answering(&part);
         let mut alarm = Alarm::new(Arc::clone(&live.clock));
         loop {
             let rung = live.health.bell.notified();
-            let Some(hold) = live.health.hold(self.name) else {
+            let Some(hold) = live.health.hold(lane) else {
                 return Ok(part);
             };
             work.is_proven = false;
@@ -276,7 +284,7 @@ impl DeliveryLane {
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
         if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
-            self.live.target_answered(self.name);
+            self.live.target_answered(self.answering(&part));
             work.is_proven = true;
         }
         match outcome {
@@ -316,7 +324,7 @@ impl DeliveryLane {
         let mut resolved = Resolved::default();
         let mut again = Vec::new();
         for handed in part.changes {
-            let id = format!("{}:{}", self.live.name, handed.change().event_id);
+            let id = self.live.delivery_id(handed.change());
             match refused.remove(&id) {
                 Some(error) => self.give_back(handed, error, part.attempt, &mut resolved),
                 None if later.contains(&*id) => again.push(handed),
@@ -341,7 +349,7 @@ impl DeliveryLane {
         suspect: Option<KeyName>,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        self.live.target_failed(self.name, error, suspect);
+        self.live.target_failed(self.answering(&part), error, suspect);
         work.is_proven = false;
         if self.live.lanes.destinations().is_some() {
             let failed = |handed| Failed::unreachable(handed, error.to_owned());

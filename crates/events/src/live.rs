@@ -19,7 +19,7 @@ use crate::parked::{Behind, Entry, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
-use crate::target::{Door, Enlistment};
+use crate::target::{Door, Enlistment, delivery_id};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
 use crate::{Batch, Change, Delivery, HeldSpace, Outcome, Route};
 
@@ -304,11 +304,14 @@ impl Live {
     /// What a change has to wait behind before it may be tried.
     pub(crate) fn behind(&self, handed: &Handed) -> Option<Behind> {
         // What leaves a lane is parked, or about to be: in this order no change is missed.
-        let waits = self.lanes.destinations().zip(handed.lane);
-        let waits =
-            waits.filter(|(lanes, lane)| lanes.is_leaving(*lane) || self.health.hold(*lane).is_some());
-        let parked = self.parked.lock().behind(handed.key, handed.lane);
-        parked.or_else(|| waits.map(|(_, lane)| Behind::Destination(lane)))
+        let leaving = self.lanes.destinations().zip(handed.lane);
+        let leaving = leaving.filter(|(lanes, lane)| lanes.is_leaving(*lane));
+        let on_hold = handed
+            .destination
+            .filter(|lane| self.health.hold(*lane).is_some());
+        let parked = self.parked.lock().behind(handed.key, handed.destination);
+        let waits = parked.or_else(|| leaving.map(|(_, lane)| Behind::Destination(lane)));
+        waits.or_else(|| on_hold.map(Behind::Destination))
     }
 
     /// Hands a batch of a lane over, as soon as few enough are under way.
@@ -446,6 +449,11 @@ impl Live {
         }
     }
 
+    /// The id under which a change is delivered.
+    pub(crate) fn delivery_id(&self, change: &Change) -> String {
+        delivery_id(&self.name, change)
+    }
+
     /// A batch as the target gets it.
     pub(crate) fn batch<'h>(&self, changes: impl Iterator<Item = (&'h Arc<Typed>, u32)>) -> Batch {
         let template = self.template.as_ref();
@@ -473,6 +481,11 @@ impl Live {
             () = alarm.at(time) => Ok(()),
             () = self.stopped() => Err(Stopped),
         }
+    }
+
+    /// Whether the route is to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
     }
 
     /// Ends when the route is to stop.

@@ -41,7 +41,7 @@ impl Failed {
     /// A change whose destination cannot be reached; that costs it no attempt.
     pub(crate) fn unreachable(handed: Handed, error: String) -> Self {
         Self {
-            behind: handed.lane.map_or(Behind::Item, Behind::Destination),
+            behind: handed.destination.map_or(Behind::Item, Behind::Destination),
             handed,
             error,
             attempts: 0,
@@ -90,6 +90,7 @@ impl Live {
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: false,
+                is_tried: false,
                 doubt: None,
             };
             // A change that is parked already was read again after a restart: its row knows more.

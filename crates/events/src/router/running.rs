@@ -246,6 +246,7 @@ async fn load_parked(rows: &RouterTable, route: &str, lanes: &Lanes) -> Result<P
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
+                is_tried: false,
                 doubt: None,
             };
             parked.add(kept.id, entry, behind);
