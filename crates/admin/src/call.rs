@@ -122,6 +122,8 @@ calls! {
     ListRoutes -> RouteList, "list-routes", "How the routes are doing.";
     ReadRoutes -> RouteFileText, "read-routes", "The route file that was applied.";
     ApplyRoutes -> RouteList, "apply-routes", "Lets a route file take the place of the one applied before.";
+    BackfillRoute -> BackfillStatus, "backfill-route", "Gives every row that a route takes to its target, in order with the changes.";
+    CancelBackfill -> BackfillStatus, "cancel-backfill", "Ends a backfill before it is done.";
     ListDeadLetters -> DeadLetterList, "list-dead-letters", "A page of the changes that routes gave up.";
     ReadDeadLetter -> Value, "read-dead-letter", "One dead letter, whole.";
     ReplayDeadLetters -> Replayed, "replay-dead-letters", "Tries dead letters again.";

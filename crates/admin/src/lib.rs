@@ -30,9 +30,11 @@ pub use models::{
     ApplyModel, ListModels, ModelList, ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
 };
 pub use routes::{
-    ApplyRoutes, DeadLetterList, DeadLettersDropped, DeadLettersMoved, DropDeadLetters, LetterSelection,
-    ListDeadLetters, ListRoutes, MoveDeadLetters, ReadDeadLetter, ReadRoutes, ReplayDeadLetters,
-    RouteFileText, RouteList,
+    ApplyRoutes, BackfillRoute, CancelBackfill, DeadLetterList, DeadLettersDropped, DeadLettersMoved,
+    DropDeadLetters, LetterSelection, ListDeadLetters, ListRoutes, MoveDeadLetters, ReadDeadLetter,
+    ReadRoutes, ReplayDeadLetters, RouteFileText, RouteList,
 };
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
-pub use trestle_events::{Gap, OnHold, Replayed, RouteState, RouteStatus, Selection};
+pub use trestle_events::{
+    BackfillState, BackfillStatus, Gap, OnHold, Replayed, RouteState, RouteStatus, Selection,
+};

@@ -40,6 +40,25 @@ pub struct ApplyRoutes {
     pub dry_run: bool,
 }
 
+/// Gives every row that a route takes to its target, then goes on with the changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackfillRoute {
+    /// The route.
+    pub route: String,
+    /// The most rows in a second; no limit unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
+}
+
+/// Ends a backfill before it is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CancelBackfill {
+    /// The route.
+    pub route: String,
+}
+
 /// A page of dead letters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

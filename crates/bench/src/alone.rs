@@ -1,6 +1,7 @@
 //! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model,
 //! a migration, queues, routes.
 
+mod backfill;
 mod embedded;
 mod migrations;
 mod model;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 
-const PREFIX: &str = "model/";
+/// What the names of all versions of models begin with.
+pub const PREFIX: &str = "model/";
 
 /// One version of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

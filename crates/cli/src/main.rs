@@ -4,6 +4,7 @@ mod administration;
 mod answer;
 mod args;
 mod backup;
+mod bar;
 mod bench;
 mod config;
 mod database;

@@ -1,6 +1,5 @@
 //! `trestle migrate`: a new layout of keys takes effect while rows are read and written.
 
-mod bar;
 mod host;
 mod show;
 mod watch;

@@ -2,6 +2,7 @@
 //! was given up.
 
 mod apply;
+mod backfill;
 mod check;
 mod dead_letters;
 pub(crate) mod doors;
@@ -39,6 +40,8 @@ pub(crate) enum RoutesCommand {
     Remove(apply::RemoveFlags),
     /// Run the routes of a file on the streams of any endpoint, DynamoDB's own included, until told to stop
     Run(Box<run::RunFlags>),
+    /// Give every row that a route takes to its target, in order with the changes; shows how far it is
+    Backfill(backfill::BackfillFlags),
     /// Show how the routes of a server are doing
     Status(status::StatusFlags),
     /// Show what a route takes, as it happens; nothing is delivered
@@ -58,6 +61,7 @@ pub(crate) fn routes(command: &RoutesCommand) -> Result<(), Failure> {
         RoutesCommand::List(flags) => list::list(flags),
         RoutesCommand::Remove(flags) => apply::remove(flags),
         RoutesCommand::Run(flags) => run::run(flags),
+        RoutesCommand::Backfill(flags) => backfill::backfill(flags),
         RoutesCommand::Status(flags) => status::status(flags),
         RoutesCommand::Tail(flags) => tail::tail(flags),
         RoutesCommand::DeadLetters(flags) => dead_letters::dead_letters(flags),

@@ -42,8 +42,15 @@ pub(crate) struct TailFlags {
 }
 
 fn event(name: &str) -> Result<ChangeEvent, String> {
-    let known = || ChangeEvent::ALL.map(ChangeEvent::name).join(", ");
-    ChangeEvent::from_name(name).ok_or_else(|| format!("there is {}", known()))
+    // Rows of a backfill are in no stream.
+    let known = || {
+        ChangeEvent::ALL
+            .into_iter()
+            .filter(|event| *event != ChangeEvent::Backfill)
+    };
+    let names = || known().map(ChangeEvent::name).collect::<Vec<_>>().join(", ");
+    let found = known().find(|event| event.name() == name);
+    found.ok_or_else(|| format!("there is {}", names()))
 }
 
 /// Shows changes until told to stop.

@@ -4,7 +4,10 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use trestle_api::{Database, Request, ResponseFuture};
+use trestle_api::{Database, Error, Request, ResponseFuture};
+use trestle_binding::stored;
+use trestle_events::{RowPage, RowSource};
+use trestle_item::Item;
 
 use crate::opened::Opened;
 
@@ -16,5 +19,19 @@ impl Database for Internal {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         // The one place where changes are read that are older than the retention.
         Box::pin(self.0.engine.start_for_routes(request).into_future())
+    }
+}
+
+/// The order of rows is that of the models in force, and each version of one is stored under a name of its own.
+impl RowSource for Internal {
+    fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
+        let page = self.0.engine.row_page(table, after, limit, stored::PREFIX)?;
+        Ok(RowPage {
+            rows: page.rows,
+            key: page.key,
+            next: page.next,
+            mark: page.mark,
+            layout: page.documents,
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use trestle_api::Database;
-use trestle_events::{Doors, HeldSpace, Router, Setup, Typer, WeakRouter};
+use trestle_events::{Doors, HeldSpace, Router, RowSource, Setup, Typer, WeakRouter};
 
 use crate::Embedded;
 use crate::internal::Internal;
@@ -46,6 +46,8 @@ impl Embedded {
             .then(|| Arc::clone(&own) as Arc<dyn HeldSpace>);
         let own: Arc<dyn Database> = own;
         let bell = setup.streams.is_none().then(|| self.changes());
+        let rows = Arc::new(Internal(Arc::clone(self.opened())));
+        let rows = setup.streams.is_none().then_some(rows as Arc<dyn RowSource>);
         let router = Router::start(Setup {
             database: setup.streams.unwrap_or_else(|| Arc::clone(&own)),
             state: own,
@@ -53,6 +55,7 @@ impl Embedded {
             bell,
             typer: setup.typer,
             doors: setup.doors,
+            rows,
             poll: setup.poll,
             runtime: setup.runtime,
             held,

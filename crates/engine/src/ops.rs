@@ -22,7 +22,7 @@ mod list_tables;
 mod list_tags_of_resource;
 mod put_item;
 pub(crate) mod query;
-mod scan;
+pub(crate) mod scan;
 mod tag_resource;
 mod transact_get_items;
 mod transact_write_items;

@@ -51,11 +51,19 @@ pub enum ChangeEvent {
     Remove,
     /// Its time to live ended.
     Expire,
+    /// Nothing: it was there when a backfill came by.
+    Backfill,
 }
 
 impl ChangeEvent {
     /// All of them.
-    pub const ALL: [ChangeEvent; 4] = [Self::Insert, Self::Modify, Self::Remove, Self::Expire];
+    pub const ALL: [ChangeEvent; 5] = [
+        Self::Insert,
+        Self::Modify,
+        Self::Remove,
+        Self::Expire,
+        Self::Backfill,
+    ];
 
     /// The event's name, as in a route file.
     #[must_use]
@@ -65,6 +73,7 @@ impl ChangeEvent {
             Self::Modify => "modify",
             Self::Remove => "remove",
             Self::Expire => "expire",
+            Self::Backfill => "backfill",
         }
     }
 

@@ -33,6 +33,17 @@ pub(crate) async fn store(live: &Live) {
         let stored = live.stored.lock();
         moved.retain(|(shard, checkpoint)| stored.get(shard) != Some(checkpoint));
     }
+    let (rows, moved): (Vec<_>, Vec<_>) = moved.into_iter().partition(|(shard, _)| shard.is_backfill());
+    for (line, checkpoint) in &rows {
+        while let Err(error) = live.store_rows(line, checkpoint).await {
+            if live.pause(&error).await.is_err() {
+                return; // The rows of the page are delivered again after the next start.
+            }
+        }
+    }
+    if !rows.is_empty() && live.rows_are_done().await.is_err() {
+        return;
+    }
     if moved.is_empty() {
         return;
     }

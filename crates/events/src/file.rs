@@ -386,6 +386,7 @@ impl<'r> Reader<'r, '_> {
         let read = match &field.value {
             Value::String(text) if text == "latest" => Some(StartingPosition::Latest),
             Value::String(text) if text == "trim-horizon" => Some(StartingPosition::TrimHorizon),
+            Value::String(text) if text == "all-rows" => Some(StartingPosition::AllRows),
             Value::Object(settings) => settings
                 .get("at")
                 .and_then(|at| parse_iso_8601(at.as_str()?))
@@ -395,7 +396,7 @@ impl<'r> Reader<'r, '_> {
         read.unwrap_or_else(|| {
             self.wrong(
                 field,
-                "`\"latest\"`, `\"trim-horizon\"` or `{ at = \"2026-11-15T07:00:00Z\" }`",
+                "`\"latest\"`, `\"trim-horizon\"`, `\"all-rows\"` or `{ at = \"2026-11-15T07:00:00Z\" }`",
             );
             default
         })

@@ -1,5 +1,5 @@
 //! Records that a route may have missed, because the stream trimmed them before they were read. A gap is stored before the route
-//! reads on, and shown until it is closed.
+//! reads on, and shown until it is closed, as by a backfill.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 
-use crate::live::Live;
+use crate::live::{Live, Stopped};
+use crate::rows::CheckpointRows;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
@@ -43,36 +44,49 @@ impl Gap {
     }
 }
 
-/// The gaps of a route at work, as they are stored.
+/// The gaps of a route, as they are stored.
 #[derive(Debug, Default)]
-pub(crate) struct Gaps(Mutex<Vec<Gap>>);
+pub(crate) struct Gaps {
+    known: Mutex<Vec<Gap>>,
+    /// Held from before a gap is stored or forgotten until it is so here: the reader notes gaps while others are closed.
+    changing: tokio::sync::Mutex<()>,
+}
 
 impl Gaps {
     pub(crate) fn of(stored: Vec<Gap>) -> Self {
-        Self(Mutex::new(stored))
+        Self {
+            known: Mutex::new(stored),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Gap> {
-        self.0.lock().clone()
+        self.known.lock().clone()
     }
 
     pub(crate) fn has(&self, shard: &ShardName) -> bool {
-        self.0.lock().iter().any(|gap| gap.is_of(shard))
+        self.known.lock().iter().any(|gap| gap.is_of(shard))
     }
 
     fn set(&self, gap: Gap) {
-        let mut gaps = self.0.lock();
+        let mut gaps = self.known.lock();
         gaps.retain(|other| (&other.stream, &other.shard) != (&gap.stream, &gap.shard));
         gaps.push(gap);
     }
 
-    pub(crate) fn clear(&self) {
-        self.0.lock().clear();
+    /// Closes the gaps that were noticed up to a time, durably.
+    pub(crate) async fn close(&self, checkpoints: &CheckpointRows, noticed: Timestamp) -> Result<(), Error> {
+        let _changing = self.changing.lock().await;
+        let is_closed = |gap: &Gap| gap.noticed_ms <= noticed.as_millis();
+        let closed: Vec<Gap> = self.all().into_iter().filter(is_closed).collect();
+        checkpoints.forget_gaps(&closed).await?;
+        self.known.lock().retain(|gap| !is_closed(gap));
+        Ok(())
     }
 
     /// The gap of a shard whose end is not known.
     fn open(&self, shard: &ShardName) -> Option<Gap> {
-        let gaps = self.0.lock();
+        let gaps = self.known.lock();
         let is_open = |gap: &&Gap| gap.before.is_none() && gap.is_of(shard);
         gaps.iter().find(is_open).cloned()
     }
@@ -85,6 +99,7 @@ impl Live {
         shard: &Arc<ShardName>,
         after: Option<&SequenceNumber>,
     ) -> Result<(), Error> {
+        let _changing = self.gaps.changing.lock().await;
         let mut gap = Gap::new(shard, after, self.clock.now());
         if let Some(earlier) = self.gaps.all().into_iter().find(|gap| gap.is_of(shard)) {
             gap.after = earlier.after;
@@ -99,10 +114,31 @@ impl Live {
 
     /// Notes where reading went on after a gap.
     pub(crate) async fn end_gap(&self, shard: &Arc<ShardName>, before: &SequenceNumber) -> Result<(), Error> {
+        if !self.gaps.has(shard) {
+            return Ok(());
+        }
+        let _changing = self.gaps.changing.lock().await;
         if let Some(mut gap) = self.gaps.open(shard) {
             gap.before = Some(before.to_string());
             self.checkpoints.set_gap(&gap).await?;
             self.gaps.set(gap);
+        }
+        Ok(())
+    }
+
+    /// Closes the gaps that the last backfill has filled, if it is done: those that were noticed before it began. What was
+    /// missed before then is in the rows that it brought.
+    pub(crate) async fn close_filled_gaps(&self) -> Result<(), Error> {
+        match self.done_backfill_began() {
+            Some(began) => self.gaps.close(&self.checkpoints, began).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same, however often it takes.
+    pub(crate) async fn rows_are_done(&self) -> Result<(), Stopped> {
+        while let Err(error) = self.close_filled_gaps().await {
+            self.pause(&error).await?;
         }
         Ok(())
     }
@@ -116,7 +152,7 @@ fn describe(route: &str, table: &str, gap: &Gap) -> String {
     );
     format!(
         "the stream of the table {table} trimmed records before the route `{route}` had read them: in shard {} of stream {}, changes {after} \
-         may be missing at its target. The table has every present row: read them from there; removing the route forgets the gap",
+         may be missing at its target. `trestle routes backfill {route}` sends every present row there, and closes the gap",
         gap.shard, gap.stream
     )
 }

@@ -19,6 +19,9 @@ use crate::target::{Door, Enlistment};
 /// Why the oldest changes are given up while the database keeps too much for its routes.
 const NO_ROOM: &str =
     "the changes that routes have not delivered took more space than held_changes_gb allows";
+/// Why a row is parked then.
+const MAKES_ROOM: &str =
+    "waits for its target; the changes behind it took more space than held_changes_gb allows";
 
 /// Delivers what comes until the route is stopped, or nothing more will come.
 pub(crate) async fn run(live: Arc<Live>, name: LaneName, inbox: Inbox) {
@@ -173,16 +176,24 @@ impl DeliveryLane {
         self.live.attempt(self.name, &batch).await
     }
 
+    /// The lane that an answer to this part is about: that of its destination, also where it goes through another because an
+    /// earlier change of its item is there.
+    fn answering(&self, part: &Part) -> LaneName {
+        let destination = part.changes.first().and_then(|first| first.destination);
+        destination.unwrap_or(self.name)
+    }
+
     /// While the lane is on hold, waits for the next probe: the first change alone. Once it is not, all of the part may go.
     async fn await_turn(&mut self, part: Part, work: &mut OpenBatch) -> Result<Part, Stopped> {
         let live = Arc::clone(&self.live);
         let Some(key) = part.changes.first().map(|handed| handed.key) else {
             return Ok(part);
         };
+        let lane = self.answering(&part);
         let mut alarm = Alarm::new(Arc::clone(&live.clock));
         loop {
             let rung = live.health.bell.notified();
-            let Some(hold) = live.health.hold(self.name) else {
+            let Some(hold) = live.health.hold(lane) else {
                 return Ok(part);
             };
             work.is_proven = false;
@@ -215,8 +226,8 @@ impl DeliveryLane {
         first
     }
 
-    /// Changes that are too old, or for which there is no room any more, become dead letters; those of an item or a
-    /// destination with a parked change wait behind it.
+    /// Changes that are too old, or for which there is no room any more, become dead letters, but for rows; those of an item or
+    /// a destination with a parked change wait behind it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let mut resolved = Resolved::default();
@@ -225,12 +236,7 @@ impl DeliveryLane {
             if let Some(behind) = live.behind(&handed) {
                 resolved.parked.push(Failed::waiting(handed, behind));
             } else if live.is_given_up(handed.change().at) {
-                resolved.dead.push(Failed {
-                    handed,
-                    error: NO_ROOM.to_owned(),
-                    attempts: part.attempt - 1,
-                    behind: Behind::Item,
-                });
+                without_room(handed, part.attempt - 1, &mut resolved);
             } else if live.is_too_old(handed.change().at) {
                 resolved.dead.push(Failed {
                     handed,
@@ -278,7 +284,7 @@ impl DeliveryLane {
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
         if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
-            self.live.target_answered(self.name);
+            self.live.target_answered(self.answering(&part));
             work.is_proven = true;
         }
         match outcome {
@@ -318,7 +324,7 @@ impl DeliveryLane {
         let mut resolved = Resolved::default();
         let mut again = Vec::new();
         for handed in part.changes {
-            let id = format!("{}:{}", self.live.name, handed.change().event_id);
+            let id = self.live.delivery_id(handed.change());
             match refused.remove(&id) {
                 Some(error) => self.give_back(handed, error, part.attempt, &mut resolved),
                 None if later.contains(&*id) => again.push(handed),
@@ -343,7 +349,7 @@ impl DeliveryLane {
         suspect: Option<KeyName>,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        self.live.target_failed(self.name, error, suspect);
+        self.live.target_failed(self.answering(&part), error, suspect);
         work.is_proven = false;
         if self.live.lanes.destinations().is_some() {
             let failed = |handed| Failed::unreachable(handed, error.to_owned());
@@ -381,5 +387,22 @@ impl DeliveryLane {
         let live = &self.live;
         live.wait_until(live.clock.now().plus(live.route.backoff.after(attempts)))
             .await
+    }
+}
+
+/// There is no room any more to keep a change, nor what is behind it in the lane. A row takes no room in the change log: it is
+/// parked and not given up.
+fn without_room(handed: Handed, attempts: u32, resolved: &mut Resolved) {
+    let is_row = handed.mark.is_some();
+    let failed = Failed {
+        handed,
+        error: if is_row { MAKES_ROOM } else { NO_ROOM }.to_owned(),
+        attempts,
+        behind: Behind::Item,
+    };
+    if is_row {
+        resolved.parked.push(failed);
+    } else {
+        resolved.dead.push(failed);
     }
 }

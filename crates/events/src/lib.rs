@@ -8,6 +8,7 @@
 //! is refused alone is `parked` and tried again (`retry`); what is given up becomes a `dead_letter`.
 
 mod attempt;
+mod backfill;
 mod change;
 mod checkpoints;
 mod dead_letter;
@@ -28,6 +29,7 @@ mod resolve;
 mod retry;
 mod route;
 mod router;
+mod row_source;
 mod rows;
 mod sequence;
 mod status;
@@ -35,6 +37,7 @@ mod target;
 mod tracker;
 mod typer;
 
+pub use backfill::{BackfillState, BackfillStatus};
 pub use change::{Change, ChangeEvent, Maintenance};
 pub use dead_letter::{DeadLetter, DeadLetters, Replayed, Selection};
 pub use duration::parse_duration;
@@ -45,6 +48,7 @@ pub use queue_door::QueueDoor;
 pub use reader::Tail;
 pub use route::{Backoff, Concurrency, DESTINATIONS, Destination, Route, StartingPosition};
 pub use router::{ApplyError, HeldSpace, Router, Setup, WeakRouter};
+pub use row_source::{RowPage, RowSource};
 pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, OnHold, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};

@@ -10,15 +10,16 @@ use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_pattern::Template;
 
 use crate::attempt::attempt;
+use crate::backfill::{LiveBackfill, RowMark};
 use crate::gap::Gaps;
 use crate::health::Health;
 use crate::lanes::{LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
-use crate::parked::{Behind, KeyName, Parked, key_name};
+use crate::parked::{Behind, Entry, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus};
-use crate::target::{Door, Enlistment};
+use crate::target::{Door, Enlistment, delivery_id};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
 use crate::{Batch, Change, Delivery, HeldSpace, Outcome, Route};
 
@@ -53,6 +54,8 @@ pub(crate) struct Handed {
     pub(crate) lane: Option<LaneName>,
     pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
+    /// Of a row, where in the stream it was read.
+    pub(crate) mark: Option<RowMark>,
     pub(crate) bytes: usize,
 }
 
@@ -99,6 +102,8 @@ pub(crate) struct Live {
     /// Streams up to this one are finished.
     finished: Mutex<Option<Arc<str>>>,
     pub(crate) parked: Mutex<Parked>,
+    /// The last backfill.
+    pub(crate) backfill: Mutex<Option<LiveBackfill>>,
     /// Rung when a parked change may have become ready, or was resolved.
     pub(crate) parked_bell: Notify,
     /// Rung when parked changes have been resolved.
@@ -136,6 +141,7 @@ pub(crate) struct Parts {
     pub(crate) finished: Option<Arc<str>>,
     pub(crate) stored: HashMap<Arc<ShardName>, ShardCheckpoint>,
     pub(crate) parked: Parked,
+    pub(crate) backfill: Option<LiveBackfill>,
     pub(crate) lanes: Lanes,
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
     pub(crate) gaps: Gaps,
@@ -195,6 +201,7 @@ impl Live {
             stored: Mutex::new(parts.stored),
             finished: Mutex::new(parts.finished),
             parked: Mutex::new(parts.parked),
+            backfill: Mutex::new(parts.backfill),
             parked_bell: Notify::new(),
             resolved_bell: Notify::new(),
             reader_bell: parts.reader_bell,
@@ -264,18 +271,17 @@ impl Live {
     ) {
         let mut tracker = self.tracker.lock();
         for read in changes {
-            if read.typed.change.at < from || !self.matcher.takes(&read.typed) {
+            if read.typed.change.at < from || !self.takes(read) {
                 continue;
             }
-            self.ahead.fetch_add(1, Ordering::AcqRel);
-            self.ahead_bytes.fetch_add(read.bytes, Ordering::AcqRel);
-            self.lanes.hand(Handed {
+            self.hand(Handed {
                 ticket: tracker.sent(shard, &read.sequence, read.typed.change.at),
                 typed: Arc::clone(&read.typed),
                 key: read.key,
                 destination: self.lanes.destination(&read.typed, read.key),
                 lane: None,
                 sequence: read.sequence.clone(),
+                mark: None,
                 bytes: read.bytes,
             });
         }
@@ -298,11 +304,14 @@ impl Live {
     /// What a change has to wait behind before it may be tried.
     pub(crate) fn behind(&self, handed: &Handed) -> Option<Behind> {
         // What leaves a lane is parked, or about to be: in this order no change is missed.
-        let waits = self.lanes.destinations().zip(handed.lane);
-        let waits =
-            waits.filter(|(lanes, lane)| lanes.is_leaving(*lane) || self.health.hold(*lane).is_some());
-        let parked = self.parked.lock().behind(handed.key, handed.lane);
-        parked.or_else(|| waits.map(|(_, lane)| Behind::Destination(lane)))
+        let leaving = self.lanes.destinations().zip(handed.lane);
+        let leaving = leaving.filter(|(lanes, lane)| lanes.is_leaving(*lane));
+        let on_hold = handed
+            .destination
+            .filter(|lane| self.health.hold(*lane).is_some());
+        let parked = self.parked.lock().behind(handed.key, handed.destination);
+        let waits = parked.or_else(|| leaving.map(|(_, lane)| Behind::Destination(lane)));
+        waits.or_else(|| on_hold.map(Behind::Destination))
     }
 
     /// Hands a batch of a lane over, as soon as few enough are under way.
@@ -328,6 +337,23 @@ impl Live {
             true => self.health.all_answers(),
             false => self.health.answers(lane),
         }
+    }
+
+    /// Whether a change is for this route.
+    pub(crate) fn takes(&self, read: &ReadChange) -> bool {
+        self.matcher.takes(&read.typed)
+    }
+
+    /// Whether rows of a backfill can be for this route.
+    pub(crate) fn takes_rows(&self) -> bool {
+        self.matcher.takes_rows()
+    }
+
+    /// Hands a change to its lane.
+    pub(crate) fn hand(&self, handed: Handed) {
+        self.ahead.fetch_add(1, Ordering::AcqRel);
+        self.ahead_bytes.fetch_add(handed.bytes, Ordering::AcqRel);
+        self.lanes.hand(handed);
     }
 
     /// Changes are done: the checkpoint may pass them, and there is room for others.
@@ -378,6 +404,14 @@ impl Live {
             .is_some_and(|checkpoint| checkpoint.ended || is_behind(checkpoint))
     }
 
+    /// Whether a parked change, or what a parked row contains, will not be read again.
+    pub(crate) fn has_passed_parked(&self, entry: &Entry) -> bool {
+        match &entry.mark {
+            None => self.has_passed(&entry.shard, &entry.sequence),
+            Some(mark) => self.has_passed_mark(mark),
+        }
+    }
+
     /// The route begins or goes on with a shard.
     pub(crate) fn open(&self, shard: &Arc<ShardName>) -> ShardCheckpoint {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
@@ -401,12 +435,23 @@ impl Live {
 
     /// Marks are stored.
     pub(crate) fn stored(&self, checkpoints: Vec<(Arc<ShardName>, ShardCheckpoint)>) {
+        let (rows, checkpoints): (Vec<_>, Vec<_>) = checkpoints
+            .into_iter()
+            .partition(|(shard, _)| shard.is_backfill());
+        for (line, checkpoint) in rows {
+            self.rows_passed(&line, &checkpoint);
+        }
         let has_ended = checkpoints.iter().any(|(_, checkpoint)| checkpoint.ended);
         self.stored.lock().extend(checkpoints);
         self.parked_bell.notify_one();
         if has_ended {
             self.reader_bell.notify_one();
         }
+    }
+
+    /// The id under which a change is delivered.
+    pub(crate) fn delivery_id(&self, change: &Change) -> String {
+        delivery_id(&self.name, change)
     }
 
     /// A batch as the target gets it.
@@ -436,6 +481,11 @@ impl Live {
             () = alarm.at(time) => Ok(()),
             () = self.stopped() => Err(Stopped),
         }
+    }
+
+    /// Whether the route is to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
     }
 
     /// Ends when the route is to stop.
@@ -513,6 +563,11 @@ impl Live {
             held_bytes_max: self.held(|held| held.held_bytes_max()),
             on_hold,
             last_error: self.counters.last_error(),
+            backfill: self
+                .backfill
+                .lock()
+                .as_ref()
+                .map(|backfill| backfill.row.status()),
         }
     }
 

@@ -54,11 +54,25 @@ impl Matcher {
         })
     }
 
+    /// Whether a route that names some events takes this one. A row of a backfill is something that is there, so it is for
+    /// whoever takes what comes to be or changes.
+    fn takes_event(&self, event: ChangeEvent) -> bool {
+        let has = |event: ChangeEvent| self.events.contains(&event);
+        self.events.is_empty()
+            || has(event)
+            || event == ChangeEvent::Backfill && (has(ChangeEvent::Insert) || has(ChangeEvent::Modify))
+    }
+
+    /// Whether it takes rows of a backfill at all.
+    pub(crate) fn takes_rows(&self) -> bool {
+        self.takes_event(ChangeEvent::Backfill)
+    }
+
     pub(crate) fn takes(&self, typed: &Typed) -> bool {
         let change = &typed.change;
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
         (self.includes_maintenance || change.maintenance.is_none())
-            && (self.events.is_empty() || self.events.contains(&change.event))
+            && self.takes_event(change.event)
             && (self.entities.is_empty()
                 || change
                     .entity

@@ -8,6 +8,7 @@ use trestle_env::Timestamp;
 use trestle_item::{codec, key};
 
 use crate::Change;
+use crate::backfill::RowMark;
 use crate::lanes::LaneName;
 use crate::rows::KeptId;
 use crate::sequence::SequenceNumber;
@@ -30,11 +31,15 @@ pub(crate) struct Entry {
     pub(crate) lane: LaneName,
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: SequenceNumber,
+    /// Of a row, where in the stream it was read.
+    pub(crate) mark: Option<RowMark>,
     /// When the change happened.
     pub(crate) at: Timestamp,
     pub(crate) due: Timestamp,
     /// Whether its row is written.
     pub(crate) is_stored: bool,
+    /// Whether it is being tried.
+    pub(crate) is_tried: bool,
     /// It failed without having been to blame before: so many answers of the target were counted then. An answer to another
     /// change since then shows that the target works.
     pub(crate) doubt: Option<u64>,
@@ -56,7 +61,7 @@ pub(crate) struct Parked {
     queues: HashMap<KeyName, ParkedQueue>,
     /// The queue of each item, and how many of its changes are there.
     items: HashMap<KeyName, (KeyName, usize)>,
-    /// When each queue is due, unless its oldest change is being tried.
+    /// When each queue is due, unless its oldest changes are being tried.
     waiting: BTreeSet<(Timestamp, KeyName)>,
     count: usize,
 }
@@ -64,13 +69,37 @@ pub(crate) struct Parked {
 #[derive(Debug, Default)]
 struct ParkedQueue {
     changes: BTreeMap<KeptId, Entry>,
-    /// When it is due; `None` while its oldest change is being tried.
+    /// When it is due; `None` while its oldest changes are being tried.
     due: Option<Timestamp>,
+    /// How many of its changes are being tried.
+    tried: usize,
+}
+
+/// Changes that were taken out of one queue to be tried together, oldest first. They have the same lane.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) lane: LaneName,
+    pub(crate) changes: Vec<(KeyName, KeptId)>,
 }
 
 impl ParkedQueue {
     fn first(&self) -> Option<(&KeptId, &Entry)> {
         self.changes.first_key_value()
+    }
+
+    /// Its oldest changes of one lane, as many as may be tried together.
+    fn take(&mut self, limit: usize, is_ready: &mut impl FnMut(&Entry) -> bool) -> Option<Due> {
+        let lane = self.first()?.1.lane;
+        let mut changes = Vec::new();
+        for (id, entry) in self.changes.iter_mut().take(limit) {
+            if entry.lane != lane || !is_ready(entry) {
+                break;
+            }
+            entry.is_tried = true;
+            changes.push((entry.item, id.clone()));
+        }
+        self.tried = changes.len();
+        (!changes.is_empty()).then_some(Due { lane, changes })
     }
 }
 
@@ -110,13 +139,10 @@ impl Parked {
         if line.changes.contains_key(&id) {
             return false;
         }
-        let is_tried = line.due.is_none() && !line.changes.is_empty();
         line.changes.insert(id, entry);
         self.count += 1;
         self.items.entry(item).or_insert((queue, 0)).1 += 1;
-        if !is_tried {
-            self.wait(queue);
-        }
+        self.wait(queue);
         true
     }
 
@@ -133,27 +159,24 @@ impl Parked {
             debug_assert!(false, "an item's queue is there");
             return;
         };
-        let mut is_tried = true;
         if let Some(due) = line.due.take() {
             self.waiting.remove(&(due, queue));
-            is_tried = false;
         }
-        let is_first = line.first().is_some_and(|(_, first)| first.item == item);
         let own = line.changes.extract_if(.., |_, entry| entry.item == item);
         let own: BTreeMap<KeptId, Entry> = own.collect();
         debug_assert_eq!(own.len(), count, "an item's changes are in one queue");
+        // An attempt goes on with the changes that are being tried, wherever they are.
+        let tried = own.values().filter(|entry| entry.is_tried).count();
+        line.tried -= tried;
         if !line.changes.is_empty() {
             self.queues.insert(queue, line);
         }
-        self.queues.entry(item).or_default().changes.extend(own);
+        let line = self.queues.entry(item).or_default();
+        line.changes.extend(own);
+        line.tried += tried;
         self.items.insert(item, (item, count));
-        // An attempt goes on with the change that is being tried, wherever it is.
-        if !is_tried || is_first {
-            self.wait(queue);
-        }
-        if !is_tried || !is_first {
-            self.wait(item);
-        }
+        self.wait(queue);
+        self.wait(item);
     }
 
     /// The change's row is written.
@@ -163,30 +186,35 @@ impl Parked {
         }
     }
 
-    /// Takes up to `limit` changes that are due and ready. Each stays in its queue until it is resolved.
+    /// Takes changes out of up to `limit` queues that are due and ready, of a destination so many as may be tried `together`.
+    /// Each stays in its queue until it is resolved.
     pub(crate) fn take_due(
         &mut self,
         now: Timestamp,
         limit: usize,
+        together: usize,
         mut is_ready: impl FnMut(&Entry) -> bool,
-    ) -> Vec<(LaneName, KeyName, KeptId)> {
+    ) -> Vec<Due> {
         let mut taken = Vec::new();
         for (due, queue) in &self.waiting {
             if *due > now || taken.len() == limit {
                 break;
             }
-            let first = self.queues.get(queue).and_then(ParkedQueue::first);
-            if let Some((id, entry)) = first.filter(|(_, entry)| is_ready(entry)) {
-                taken.push((*due, *queue, (entry.lane, entry.item, id.clone())));
+            let Some(line) = self.queues.get_mut(queue) else {
+                debug_assert!(false, "a queue that waits is there");
+                continue;
+            };
+            let is_of_item = line.first().is_some_and(|(_, first)| first.item == *queue);
+            let together = if is_of_item { 1 } else { together };
+            if let Some(changes) = line.take(together, &mut is_ready) {
+                line.due = None;
+                taken.push((*due, *queue, changes));
             }
         }
         for (due, queue, _) in &taken {
             self.waiting.remove(&(*due, *queue));
-            if let Some(line) = self.queues.get_mut(queue) {
-                line.due = None;
-            }
         }
-        taken.into_iter().map(|(_, _, change)| change).collect()
+        taken.into_iter().map(|(_, _, changes)| changes).collect()
     }
 
     /// When the next change is due after `now`.
@@ -200,12 +228,7 @@ impl Parked {
 
     /// A change that was taken is to be tried again later.
     pub(crate) fn postpone(&mut self, item: KeyName, id: &KeptId, due: Timestamp) {
-        if let Some(entry) = self.entry(item, id) {
-            entry.due = due;
-        }
-        if let Some((queue, _)) = self.items.get(&item).copied() {
-            self.wait(queue);
-        }
+        self.put_back(item, id, |entry| entry.due = due);
     }
 
     /// The doubt about a change, if there is one.
@@ -216,12 +239,27 @@ impl Parked {
 
     /// A change that was taken stays due: its target does not answer.
     pub(crate) fn hold(&mut self, item: KeyName, id: &KeptId, doubt: Option<u64>) {
-        if let Some(entry) = self.entry(item, id) {
-            entry.doubt = doubt;
+        self.put_back(item, id, |entry| entry.doubt = doubt);
+    }
+
+    /// A change that was taken stays due: it was not tried after all.
+    pub(crate) fn release(&mut self, item: KeyName, id: &KeptId) {
+        self.put_back(item, id, |_| ());
+    }
+
+    /// A change is no longer being tried.
+    fn put_back(&mut self, item: KeyName, id: &KeptId, change: impl FnOnce(&mut Entry)) {
+        let Some((queue, _)) = self.items.get(&item).copied() else {
+            return;
+        };
+        let Some(line) = self.queues.get_mut(&queue) else {
+            return;
+        };
+        if let Some(entry) = line.changes.get_mut(id) {
+            line.tried -= usize::from(std::mem::take(&mut entry.is_tried));
+            change(entry);
         }
-        if let Some((queue, _)) = self.items.get(&item).copied() {
-            self.wait(queue);
-        }
+        self.wait(queue);
     }
 
     /// A change that was taken is done with; the next of its queue has its turn.
@@ -233,7 +271,8 @@ impl Parked {
         let Some(line) = self.queues.get_mut(&queue) else {
             return;
         };
-        if line.changes.remove(id).is_some() {
+        if let Some(entry) = line.changes.remove(id) {
+            line.tried -= usize::from(entry.is_tried);
             self.count -= 1;
             *count -= 1;
             if *count == 0 {
@@ -252,9 +291,9 @@ impl Parked {
         self.queues.get_mut(queue)?.changes.get_mut(id)
     }
 
-    /// Lets the oldest change of a queue wait for its time.
+    /// Lets the oldest change of a queue wait for its time, unless some of the queue are being tried.
     fn wait(&mut self, queue: KeyName) {
-        let Some(line) = self.queues.get_mut(&queue) else {
+        let Some(line) = self.queues.get_mut(&queue).filter(|line| line.tried == 0) else {
             return;
         };
         let due = line.first().map(|(_, first)| first.due);
@@ -279,15 +318,24 @@ mod tests {
                 shard: "1".into(),
             }),
             sequence: SequenceNumber::new("1"),
+            mark: None,
             at: Timestamp::EPOCH,
             due: Timestamp::from_secs(due),
             is_stored: true,
+            is_tried: false,
             doubt: None,
         }
     }
 
     fn id(name: &str) -> KeptId {
         KeptId(name.to_owned())
+    }
+
+    fn alone(item: KeyName, name: &str) -> Due {
+        Due {
+            lane: 0,
+            changes: vec![(item, id(name))],
+        }
     }
 
     const NOW: Timestamp = Timestamp::from_secs(10);
@@ -303,16 +351,16 @@ mod tests {
         );
         assert!(parked.add(id("b1"), entry(8, 20), Behind::Item));
         assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(20)));
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("a1"))]);
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [], "it has been taken");
+        assert_eq!(parked.take_due(NOW, 9, 1, |_| true), [alone(7, "a1")]);
+        assert_eq!(parked.take_due(NOW, 9, 1, |_| true), [], "it has been taken");
         parked.postpone(7, &id("a1"), Timestamp::from_secs(12));
         assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(12)));
         let later = Timestamp::from_secs(13);
-        assert_eq!(parked.take_due(later, 9, |_| false), [], "it is not ready");
-        assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id("a1"))]);
+        assert_eq!(parked.take_due(later, 9, 1, |_| false), [], "it is not ready");
+        assert_eq!(parked.take_due(later, 9, 1, |_| true), [alone(7, "a1")]);
         parked.remove(7, &id("a1"));
         assert!(parked.behind(7, None).is_some() && parked.count() == 2);
-        assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id("a2"))]);
+        assert_eq!(parked.take_due(later, 9, 1, |_| true), [alone(7, "a2")]);
         parked.remove(7, &id("a2"));
         assert!(parked.behind(7, None).is_none() && parked.behind(8, None).is_some());
     }
@@ -332,9 +380,9 @@ mod tests {
             Some(BEHIND),
             "an item stays behind its earlier changes"
         );
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("1"))]);
+        assert_eq!(parked.take_due(NOW, 9, 1, |_| true), [alone(7, "1")]);
         parked.remove(7, &id("1"));
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 8, id("2"))]);
+        assert_eq!(parked.take_due(NOW, 9, 1, |_| true), [alone(8, "2")]);
         parked.remove(8, &id("2"));
         assert_eq!((parked.behind(8, Some(LANE)), parked.count()), (None, 0));
     }
@@ -345,11 +393,11 @@ mod tests {
         for (name, item) in [("1", 7), ("2", 8), ("3", 7)] {
             assert!(parked.add(id(name), entry(item, 0), BEHIND));
         }
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [(0, 7, id("1"))]);
+        assert_eq!(parked.take_due(NOW, 9, 1, |_| true), [alone(7, "1")]);
         parked.single_out(7);
         assert_eq!(
-            parked.take_due(NOW, 9, |_| true),
-            [(0, 8, id("2"))],
+            parked.take_due(NOW, 9, 1, |_| true),
+            [alone(8, "2")],
             "the destination goes on, and the item waits for the attempt"
         );
         parked.postpone(7, &id("1"), Timestamp::from_secs(12));
@@ -357,10 +405,10 @@ mod tests {
         assert!(parked.add(id("4"), entry(7, 0), BEHIND));
         parked.remove(8, &id("2"));
         assert_eq!(parked.behind(8, Some(LANE)), None);
-        assert_eq!(parked.take_due(NOW, 9, |_| true), [], "the item is not due");
+        assert_eq!(parked.take_due(NOW, 9, 1, |_| true), [], "the item is not due");
         let later = Timestamp::from_secs(12);
         for name in ["1", "3", "4"] {
-            assert_eq!(parked.take_due(later, 9, |_| true), [(0, 7, id(name))]);
+            assert_eq!(parked.take_due(later, 9, 1, |_| true), [alone(7, name)]);
             parked.remove(7, &id(name));
         }
         assert_eq!(parked.count(), 0);
@@ -373,7 +421,60 @@ mod tests {
             assert!(parked.add(id(name), entry(item, 0), BEHIND));
         }
         assert!(parked.add(id("1"), entry(7, 0), Behind::Item));
-        let due = parked.take_due(NOW, 9, |_| true);
-        assert_eq!(due, [(0, 7, id("1")), (0, 8, id("2"))]);
+        let due = parked.take_due(NOW, 9, 1, |_| true);
+        assert_eq!(due, [alone(7, "1"), alone(8, "2")]);
+    }
+
+    #[test]
+    fn the_oldest_of_a_destination_are_taken_together_and_the_next_when_all_of_them_are_resolved() {
+        let mut parked = Parked::default();
+        for (name, item) in [("1", 7), ("2", 8), ("3", 7), ("4", 9), ("5", 9)] {
+            assert!(parked.add(id(name), entry(item, 0), BEHIND));
+        }
+        let three = |parked: &mut Parked| parked.take_due(NOW, 9, 3, |_| true);
+        let names = |due: Vec<Due>| -> Vec<String> {
+            let changes = due.into_iter().flat_map(|due| due.changes);
+            changes.map(|(_, id)| id.0).collect()
+        };
+        assert_eq!(names(three(&mut parked)), ["1", "2", "3"]);
+        // A change that is read only now, and is older than those under way, waits for them.
+        assert!(parked.add(id("0"), entry(9, 0), BEHIND));
+        parked.remove(8, &id("2"));
+        assert_eq!(three(&mut parked), []);
+        // The item of the first and third is refused: both stay where the attempt finds them.
+        parked.single_out(7);
+        assert_eq!(names(three(&mut parked)), ["0", "4", "5"], "no longer under way");
+        parked.postpone(7, &id("1"), Timestamp::from_secs(12));
+        assert_eq!(parked.next_due(NOW), None, "the third is still being tried");
+        parked.release(7, &id("3"));
+        assert_eq!(parked.next_due(NOW), Some(Timestamp::from_secs(12)));
+        for name in ["0", "4", "5"] {
+            parked.remove(9, &id(name));
+        }
+        let later = Timestamp::from_secs(12);
+        for name in ["1", "3"] {
+            let due = parked.take_due(later, 9, 3, |_| true);
+            assert_eq!(names(due), [name], "those of an item one by one");
+            parked.remove(7, &id(name));
+        }
+        assert_eq!(parked.count(), 0);
+    }
+
+    #[test]
+    fn what_is_taken_together_is_of_one_lane_and_ready() {
+        let mut parked = Parked::default();
+        for (name, lane) in [("1", 0), ("2", 0), ("3", 5)] {
+            let entry = Entry { lane, ..entry(7, 0) };
+            assert!(parked.add(id(name), entry, BEHIND));
+        }
+        let due = parked.take_due(NOW, 9, 9, |_| true);
+        assert_eq!((due.len(), due[0].lane, due[0].changes.len()), (1, 0, 2));
+        for name in ["1", "2"] {
+            parked.remove(7, &id(name));
+        }
+        let due = parked.take_due(NOW, 9, 9, |entry| entry.lane == 0);
+        assert_eq!(due, [], "it is not ready");
+        let due = parked.take_due(NOW, 9, 9, |_| true);
+        assert_eq!((due.len(), due[0].lane, due[0].changes.len()), (1, 5, 1));
     }
 }

@@ -4,8 +4,10 @@
 //! Each route has its own walk. Routes at the same position share the page that is read there; a route without room stays
 //! where it is and catches up when it has room again. So a slow route costs the others nothing.
 
+mod backfill;
 mod follower;
 mod page_reader;
+mod row_reader;
 mod streams;
 mod survey;
 mod tail;
@@ -22,9 +24,11 @@ use trestle_env::{Alarm, Clock, Signal, Timestamp};
 use crate::Typer;
 use crate::live::{ReadChange, Reading};
 use crate::record;
+use crate::row_source::RowSource;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
+pub(crate) use backfill::BackfillWalk;
 pub(crate) use follower::RouteFollower;
 use page_reader::{PageReader, ShardPage};
 use streams::Streams;
@@ -44,6 +48,8 @@ pub(crate) struct Source {
     /// Rings when there may be something to read.
     pub(crate) bell: Option<Arc<Signal>>,
     pub(crate) typer: Arc<dyn Typer>,
+    /// Where rows can be read, if they can.
+    pub(crate) rows: Option<Arc<dyn RowSource>>,
     /// How long to wait before looking again without having been told.
     pub(crate) poll: Duration,
 }
@@ -54,6 +60,8 @@ pub(crate) enum Command {
     Attach(RouteFollower, oneshot::Sender<()>),
     /// A route goes; it gets nothing more once this is answered.
     Detach(Arc<str>, oneshot::Sender<()>),
+    /// A route begins with a backfill, or ends one.
+    Backfill(Arc<str>, Option<BackfillWalk>, oneshot::Sender<()>),
     /// Asks which routes are not at the end.
     Behind(oneshot::Sender<Vec<Behind>>),
 }
@@ -114,12 +122,15 @@ impl Reader {
                 }
                 Round::None => {
                     let poll = self.source.clock.now().plus(self.source.poll);
+                    let rows = self.rows_due().unwrap_or(poll);
                     tokio::select! {
                         command = commands.recv() => command,
                         () = rung(self.source.bell.as_deref(), rings) => continue,
                         () = self.bell.notified() => continue,
-                        _ = alarm.until(poll) => {
-                            self.streams.look_again();
+                        _ = alarm.until(poll.min(rows)) => {
+                            if self.source.clock.now() >= poll {
+                                self.streams.look_again();
+                            }
                             continue;
                         }
                     }
@@ -130,6 +141,13 @@ impl Reader {
                 Some(Command::Detach(name, gone)) => {
                     self.followers.retain(|follower| follower.live.name != name);
                     let _ = gone.send(());
+                }
+                Some(Command::Backfill(name, walk, begun)) => {
+                    let mut followers = self.followers.iter_mut();
+                    if let Some(follower) = followers.find(|follower| follower.live.name == name) {
+                        follower.backfill = walk;
+                    }
+                    let _ = begun.send(());
                 }
                 Some(Command::Behind(answer)) => {
                     let _ = answer.send(self.behind());
@@ -189,16 +207,16 @@ impl Reader {
     /// Reads a page at every position where a route waits.
     async fn round(&mut self) -> Result<Round, Error> {
         self.advance().await?;
+        let mut round = self.read_rows().await;
         let read_points = read_points(self.followers.iter().map(|follower| &follower.walk));
         self.pages.retain(&read_points);
         self.at_end.retain(|point, _| read_points.contains_key(point));
-        let mut round = Round::None;
         let mut has_read = vec![false; self.followers.len()];
         for (point, mut at) in read_points {
             at.retain(|at| {
                 self.followers
                     .get(*at)
-                    .is_some_and(|follower| follower.live.has_room())
+                    .is_some_and(|follower| follower.may_read(&point.0))
             });
             if !at.is_empty() && self.read(&point, &at).await? == Round::Some {
                 round = Round::Some;
@@ -208,6 +226,9 @@ impl Reader {
                     }
                 }
             }
+        }
+        if self.has_rows_at_mark() {
+            round = Round::Some;
         }
         for (follower, has_read) in self.followers.iter().zip(has_read) {
             follower.live.set_reading(if follower.walk.stream().is_none() {
@@ -242,6 +263,7 @@ impl Reader {
         let database = &*self.source.database;
         match self.pages.read(database, &self.streams, point).await? {
             ShardPage::Read { records, next } if records.is_empty() && next == point.1 => {
+                self.found_nothing(&point.0, at);
                 self.at_end.insert(point.clone(), self.source.clock.now());
                 Ok(Round::None)
             }
@@ -308,11 +330,9 @@ impl Reader {
                 ReadChange::new(record::change(record, &self.table, &shard.shard, typer), bytes)
             })
             .collect();
-        let has_ended = *next == ShardPosition::End;
         for at in at {
             if let Some(follower) = self.followers.get_mut(*at) {
-                follower.live.feed(shard, &changes, follower.from, has_ended);
-                follower.walk.move_to(shard, next.clone());
+                follower.take(shard, &changes, next);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::{MIGRATION_PRINCIPAL, OperationType, Record, TIME_TO_LIVE_PRINCIPAL};
 use trestle_env::Timestamp;
-use trestle_item::{AttributeValue, Item};
+use trestle_item::{AttributeValue, Item, codec, key};
 
 use crate::{Change, ChangeEvent, Maintenance, Typer};
 
@@ -38,12 +38,52 @@ pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn 
     }
 }
 
+/// A row of a backfill.
+pub(crate) struct BackfilledRow<'r> {
+    /// The backfill.
+    pub(crate) id: &'r str,
+    /// The row's number in it.
+    pub(crate) number: u64,
+    /// When it was read.
+    pub(crate) at: Timestamp,
+    /// The names of the table's key attributes.
+    pub(crate) key: &'r [String],
+    pub(crate) row: Item,
+}
+
+/// A row of a backfill as a change. Its id depends on the backfill and the item alone.
+pub(crate) fn row_change(told: BackfilledRow<'_>, table: &Arc<str>, typer: &dyn Typer) -> Change {
+    let row = told.row;
+    let part = |name: &String| Some((name.clone(), row.get(name)?.clone()));
+    let keys: Item = told.key.iter().filter_map(part).collect();
+    let former_keys = typer.former_key(table, &keys);
+    let mut name = codec::encode(former_keys.as_ref().unwrap_or(&keys));
+    let first = key::hash(&name);
+    name.push(0);
+    let second = key::hash(&name);
+    Change {
+        table: Arc::clone(table),
+        entity: typer.entity(table, &row),
+        event: ChangeEvent::Backfill,
+        maintenance: None,
+        changed: changed(ChangeEvent::Backfill, None, Some(&row)),
+        former_keys,
+        keys,
+        old: None,
+        new: Some(row),
+        event_id: format!("backfill-{}-{first:016x}{second:016x}", told.id),
+        sequence: told.number.to_string(),
+        shard: format!("backfill-{}", told.id),
+        at: told.at,
+    }
+}
+
 /// The names of the attributes that differ, sorted. All of a new or removed item do; of a modified one, nothing is
 /// known unless both images are.
 fn changed(event: ChangeEvent, old: Option<&Item>, new: Option<&Item>) -> Vec<String> {
     let names = |item: &Item| item.keys().cloned().collect();
     match (event, old, new) {
-        (ChangeEvent::Insert, _, Some(item)) => names(item),
+        (ChangeEvent::Insert | ChangeEvent::Backfill, _, Some(item)) => names(item),
         (ChangeEvent::Remove | ChangeEvent::Expire, Some(item), _) => names(item),
         (ChangeEvent::Modify, Some(old), Some(new)) => {
             let mut names: Vec<String> = new

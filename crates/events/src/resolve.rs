@@ -41,7 +41,7 @@ impl Failed {
     /// A change whose destination cannot be reached; that costs it no attempt.
     pub(crate) fn unreachable(handed: Handed, error: String) -> Self {
         Self {
-            behind: handed.lane.map_or(Behind::Item, Behind::Destination),
+            behind: handed.destination.map_or(Behind::Item, Behind::Destination),
             handed,
             error,
             attempts: 0,
@@ -86,9 +86,11 @@ impl Live {
                 lane: self.lanes.name(&handed.typed, handed.key),
                 shard: Arc::clone(&handed.ticket.shard),
                 sequence: handed.sequence.clone(),
+                mark: handed.mark.clone(),
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: false,
+                is_tried: false,
                 doubt: None,
             };
             // A change that is parked already was read again after a restart: its row knows more.
@@ -131,8 +133,9 @@ impl Live {
             attempts => self.route.backoff.after(attempts),
         };
         Kept {
-            id: KeptId::new(shard, &failed.handed.sequence),
+            id: self.kept_id(&failed.handed),
             shard: Arc::clone(shard),
+            mark: failed.handed.mark.clone(),
             change: Arc::clone(failed.handed.change()),
             attempts: failed.attempts,
             error: failed.error.clone(),
@@ -140,6 +143,13 @@ impl Live {
             last: now,
             due: now.plus(wait),
             is_behind_destination: failed.behind != Behind::Item,
+        }
+    }
+
+    fn kept_id(&self, handed: &Handed) -> KeptId {
+        match &handed.mark {
+            None => KeptId::new(&handed.ticket.shard, &handed.sequence),
+            Some(mark) => KeptId::of_row(mark, handed.change()),
         }
     }
 
@@ -192,6 +202,10 @@ impl Live {
         let checkpoints = self.tracker.lock().checkpoints_after(&tickets);
         let mut writes: Vec<TransactWriteItem> = rows.into_iter().map(Write::in_transaction).collect();
         for (shard, checkpoint) in &checkpoints {
+            if shard.is_backfill() {
+                writes.extend(self.store_rows_with(shard, checkpoint));
+                continue;
+            }
             let from = self.stored.lock().get(shard).cloned();
             writes.push(self.checkpoints.move_shard(shard, from.as_ref(), checkpoint));
         }
@@ -210,13 +224,23 @@ impl Live {
         if let Some(enlisted) = enlisted {
             (enlisted.committed)();
         }
+        let has_rows = checkpoints.iter().any(|(shard, _)| shard.is_backfill());
         self.stored(checkpoints);
+        if has_rows {
+            self.rows_are_done().await?;
+        }
         Ok(())
     }
 
     /// Whether the stored checkpoints are these.
     async fn has_moved(&self, checkpoints: &[(Arc<ShardName>, ShardCheckpoint)]) -> bool {
         for (shard, checkpoint) in checkpoints {
+            if shard.is_backfill() {
+                if !self.rows_are_stored(shard, checkpoint).await {
+                    return false;
+                }
+                continue;
+            }
             let stored: Result<_, Error> = self.checkpoints.shard(shard).await;
             if !stored.is_ok_and(|stored| stored.as_ref() == Some(checkpoint)) {
                 return false;

@@ -1,5 +1,7 @@
-//! Tries parked changes again when they are due: each alone, the oldest of its item or destination first, several at once.
-//! None waits for the attempt at another.
+//! Tries parked changes again when they are due, the oldest first: of an item one by one, of a destination that answers a
+//! batch at a time. None waits for the attempt at those of another item or destination.
+
+mod trial;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,17 +9,16 @@ use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 use trestle_env::{Alarm, Timestamp};
 
-use crate::Outcome;
-use crate::attempt::attempt;
 use crate::lanes::LaneName;
 use crate::live::{Live, Stopped};
-use crate::matcher::Typed;
-use crate::parked::{Entry, KeyName};
-use crate::rows::{Kept, KeptId, Write};
+use crate::parked::{Due, Entry};
+use crate::rows::{Kept, Write};
 use crate::status::count;
-use crate::target::Enlistment;
+use crate::target::{Door, Enlistment};
 
-/// Changes tried at once.
+use trial::{Fate, Tried, TriedChange};
+
+/// Attempts under way at once.
 const TAKEN_MAX: usize = 25;
 
 /// Tries again whatever is due, until the route is stopped; then what is under way comes to its end.
@@ -28,7 +29,10 @@ pub(crate) async fn run(live: Arc<Live>) {
         let may_begin = !is_stopped && attempts.tasks.len() < TAKEN_MAX;
         let worked = tokio::select! {
             due = next(&live, &attempts.lanes), if may_begin => match due {
-                Ok(due) => attempts.begin(&live, due).await,
+                Ok(due) => {
+                    attempts.begin(&live, due);
+                    Ok(())
+                }
                 Err(stopped) => Err(stopped),
             },
             Some(done) = attempts.tasks.join_next() => {
@@ -49,21 +53,13 @@ struct Attempts {
 }
 
 impl Attempts {
-    async fn begin(
-        &mut self,
-        live: &Arc<Live>,
-        due: Vec<(LaneName, KeyName, KeptId)>,
-    ) -> Result<(), Stopped> {
-        for (lane, key, id) in due {
-            let Some(kept) = load(live, key, &id).await? else {
-                continue;
-            };
+    fn begin(&mut self, live: &Arc<Live>, due: Vec<Due>) {
+        for due in due {
             let live = Arc::clone(live);
-            self.lanes.push(lane);
+            self.lanes.push(due.lane);
             self.tasks
-                .spawn(async move { once_more(&live, lane, key, kept).await });
+                .spawn(async move { trial::once_more(&live, due).await });
         }
-        Ok(())
     }
 
     /// An attempt that is over, with all others that are.
@@ -87,7 +83,7 @@ impl Attempts {
 
 /// Waits for changes that are due. A change that could be read again after a crash is not: it has to be passed first,
 /// or it might be delivered after its successors.
-async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<(LaneName, KeyName, KeptId)>, Stopped> {
+async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<Due>, Stopped> {
     let mut alarm = Alarm::new(Arc::clone(&live.clock));
     loop {
         let rung = live.parked_bell.notified();
@@ -96,8 +92,8 @@ async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<(LaneName, KeyN
             let mut probed: HashSet<LaneName> = under_way.iter().copied().collect();
             let limit = TAKEN_MAX - under_way.len().min(TAKEN_MAX);
             let mut parked = live.parked.lock();
-            let due = parked.take_due(now, limit, |entry| {
-                let is_safe = || live.has_passed(&entry.shard, &entry.sequence);
+            let due = parked.take_due(now, limit, together_max(live), |entry| {
+                let is_safe = || live.has_passed_parked(entry);
                 let mut may_go = || is_safe() && may_try(live, entry, now, &mut probed);
                 entry.is_stored && (live.is_too_old(entry.at) || may_go())
             });
@@ -115,6 +111,15 @@ async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<(LaneName, KeyN
     }
 }
 
+/// How many changes of a destination may be tried together.
+fn together_max(live: &Live) -> usize {
+    match live.door {
+        Door::Target(_) => live.batch_max(),
+        // Each arrives in a transaction with its parked row.
+        Door::Enlist(_) => 1,
+    }
+}
+
 /// Whether a change of this item may be tried: while its lane is on hold, one at a time and when a probe is due.
 fn may_try(live: &Live, entry: &Entry, now: Timestamp, probed: &mut HashSet<LaneName>) -> bool {
     match live.health.hold(entry.lane) {
@@ -123,137 +128,15 @@ fn may_try(live: &Live, entry: &Entry, now: Timestamp, probed: &mut HashSet<Lane
     }
 }
 
-/// A parked change after its attempt.
-struct Tried {
-    lane: LaneName,
-    key: KeyName,
-    kept: Kept,
-    fate: Fate,
-}
-
-enum Fate {
-    /// It was taken; with writes, as soon as they are committed.
-    Taken(Option<Enlistment>),
-    /// It is to be tried again when it is due.
-    Again,
-    /// The target does not answer: it stays due, and nothing is spent. With a doubt, it may be to blame itself.
-    Held(Option<u64>),
-    /// It becomes a dead letter.
-    Dead,
-}
-
-async fn load(live: &Live, key: KeyName, id: &KeptId) -> Result<Option<Kept>, Stopped> {
-    loop {
-        match live.rows.parked(&live.name, id).await {
-            Ok(Some(kept)) => return Ok(Some(kept)),
-            Ok(None) => {
-                live.parked.lock().remove(key, id);
-                return Ok(None);
-            }
-            Err(error) => live.pause(&error).await?,
-        }
-    }
-}
-
-async fn once_more(live: &Live, lane: LaneName, key: KeyName, mut kept: Kept) -> Tried {
-    let fate = fate(live, lane, key, &mut kept).await;
-    Tried {
-        lane,
-        key,
-        kept,
-        fate,
-    }
-}
-
-async fn fate(live: &Live, lane: LaneName, key: KeyName, kept: &mut Kept) -> Fate {
-    let now = live.clock.now();
-    if live.is_too_old(kept.change.at) {
-        kept.error = format!("older than the route's maximum_record_age; last: {}", kept.error);
-        return Fate::Dead;
-    }
-    if kept.attempts > 0 {
-        count(&live.counters.retried, 1);
-    }
-    let answers = live.answers(lane);
-    let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
-    let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
-    let under_way = live.health.attempting(now);
-    let (outcome, enlisted) = attempt(&live.door, &batch).await;
-    drop(under_way);
-    let held = held(live, lane, key, kept, &outcome, answers);
-    let is_away = matches!(held, Some(None));
-    // Whatever may be the change's fault holds up its item, and another change of the destination is tried.
-    if !matches!(outcome, Outcome::Done) && !is_away && kept.is_behind_destination {
-        live.parked.lock().single_out(key);
-    }
-    if let Some(doubt) = held {
-        return Fate::Held(doubt);
-    }
-    if !matches!(outcome, Outcome::Failed(_)) {
-        live.target_answered(lane);
-    }
-    let error = outcome.error_of_one();
-    let Some(error) = error else {
-        return Fate::Taken(enlisted);
-    };
-    let now = live.clock.now();
-    live.counters.failed(now, &error);
-    kept.attempts += 1;
-    kept.is_behind_destination = false;
-    kept.error = error;
-    kept.last = now;
-    kept.due = now.plus(live.route.backoff.after(kept.attempts));
-    match kept.attempts > live.route.maximum_retry_attempts {
-        true => Fate::Dead,
-        false => Fate::Again,
-    }
-}
-
-/// Whether the target is to blame for an outcome, so that its lane is on hold; and the doubt about the change. A change that was to
-/// blame before is so again, unless its lane is on hold. Another one is, once the target has answered to other changes
-/// since it failed.
-fn held(
-    live: &Live,
-    lane: LaneName,
-    key: KeyName,
-    kept: &Kept,
-    outcome: &Outcome,
-    answers: u64,
-) -> Option<Option<u64>> {
-    match outcome {
-        Outcome::Unavailable(error) => {
-            live.target_failed(lane, error, None);
-            Some(None)
-        }
-        Outcome::Interrupted { later, reason, .. } if !later.is_empty() => {
-            live.target_failed(lane, reason, None);
-            Some(None)
-        }
-        Outcome::Failed(error) => {
-            let doubt = live.parked.lock().doubt(key, &kept.id).unwrap_or(answers);
-            let is_proven = kept.attempts > 0 || live.answers(lane) > doubt;
-            // An item that is a destination of its own keeps its lane on hold itself.
-            if is_proven && live.lanes.are_items() {
-                live.target_cleared(lane);
-            }
-            if is_proven && live.health.hold(lane).is_none() {
-                return None;
-            }
-            live.target_failed(lane, error, Some(key));
-            Some(Some(doubt))
-        }
-        Outcome::Done | Outcome::Partly(_) | Outcome::Refused(_) | Outcome::Interrupted { .. } => None,
-    }
-}
-
 /// Makes sure of what became of parked changes, then lets the next of their keys have their turn.
 async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     let name = &live.name;
+    let tried: Vec<TriedChange> = tried.into_iter().flat_map(|tried| tried.changes).collect();
     let (mut puts, mut deletes) = (Vec::new(), Vec::new());
-    for Tried { kept, fate, .. } in &tried {
+    for TriedChange { kept, fate, .. } in &tried {
         match fate {
             Fate::Taken(None) => deletes.push(Kept::unpark(name, &kept.id)),
-            Fate::Taken(Some(_)) | Fate::Held(_) => {}
+            Fate::Taken(Some(_)) | Fate::Held(_) | Fate::Untried => {}
             Fate::Again => puts.push(kept.park(name).row),
             Fate::Dead => {
                 puts.push(kept.bury(name).row);
@@ -264,7 +147,7 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     // The dead letters first: a crash in between leaves both, and the parked ones are tried once more.
     live.write(&puts).await?;
     live.write(&deletes).await?;
-    for Tried { key, kept, fate, .. } in tried {
+    for TriedChange { key, kept, fate } in tried {
         match fate {
             Fate::Again => {
                 live.parked.lock().postpone(key, &kept.id, kept.due);
@@ -272,6 +155,10 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
             }
             Fate::Held(doubt) => {
                 live.parked.lock().hold(key, &kept.id, doubt);
+                continue;
+            }
+            Fate::Untried => {
+                live.parked.lock().release(key, &kept.id);
                 continue;
             }
             Fate::Taken(enlisted) => {

@@ -15,6 +15,10 @@ const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
 /// Deliveries of a route that may be under way at most.
 const CONCURRENCY_MAX: usize = 1_000;
 
+/// Why a route cannot begin with all rows.
+pub(crate) const TAKES_NO_ROWS: &str =
+    "it takes no rows: its `event` has none of `insert`, `modify` and `backfill`";
+
 /// Which changes go where, and how hard to try.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
@@ -150,6 +154,8 @@ pub enum StartingPosition {
     TrimHorizon,
     /// With the first change at or after a time.
     At(Timestamp),
+    /// With every row that is there, then with the next change.
+    AllRows,
 }
 
 impl Route {
@@ -211,7 +217,12 @@ pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
         let name = "maximum_batching_window";
         faults.push((name, format!("`{name}` can be up to 300s")));
     }
-    faults.extend(Matcher::new(route).err().map(|fault| ("pattern", fault)));
+    let matcher = Matcher::new(route);
+    let takes_rows = matcher.as_ref().is_ok_and(Matcher::takes_rows);
+    if route.starting_position == StartingPosition::AllRows && matcher.is_ok() && !takes_rows {
+        faults.push(("starting_position", TAKES_NO_ROWS.to_owned()));
+    }
+    faults.extend(matcher.err().map(|fault| ("pattern", fault)));
     let input = route.input.as_deref().map(Template::parse);
     if let Some(Err(error)) = input {
         faults.push(("input", format!("the input cannot be used: {error}")));

@@ -1,5 +1,6 @@
 //! The router: routes at work over a database.
 
+mod backfills;
 mod letters;
 mod running;
 
@@ -19,7 +20,8 @@ use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
-use crate::{Doors, Route, RouteStatus, Typer};
+use crate::{Doors, Route, RouteStatus, RowSource, StartingPosition, Typer};
+use backfills::NO_ROWS;
 use running::{Running, Work};
 
 /// What a router works with.
@@ -37,6 +39,8 @@ pub struct Setup {
     pub typer: Arc<dyn Typer>,
     /// Opens the destinations that routes name.
     pub doors: Arc<dyn Doors>,
+    /// Where the rows for backfills come from; without it, there are none.
+    pub rows: Option<Arc<dyn RowSource>>,
     /// How long to wait before looking for changes without having been told of any.
     pub poll: Duration,
     /// Where the router's tasks run.
@@ -199,6 +203,9 @@ impl Router {
             if route.table.is_empty() {
                 faults.push(format!("route `{name}`: it has no table"));
             }
+            if self.inner.setup.rows.is_none() && route.starting_position == StartingPosition::AllRows {
+                faults.push(format!("route `{name}`: {NO_ROWS}"));
+            }
             let own = route_faults(route).into_iter();
             faults.extend(own.map(|(_, fault)| format!("route `{name}`: {fault}")));
             doors.push(match self.inner.setup.doors.open(route) {
@@ -249,6 +256,7 @@ impl Router {
             clock: Arc::clone(&setup.clock),
             bell: setup.bell.clone(),
             typer: Arc::clone(&setup.typer),
+            rows: setup.rows.clone(),
             poll: setup.poll,
         };
         let table: Arc<str> = table.into();
@@ -304,11 +312,9 @@ impl Router {
         let Some((known, work)) = view else {
             return Err(Error::validation(format!("There is no route `{route}` here")));
         };
-        CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into())
-            .forget_gaps()
-            .await?;
-        work.gaps().clear();
-        Ok(())
+        let checkpoints =
+            CheckpointRows::new(Arc::clone(&self.inner.rows), route, known.table.as_str().into());
+        work.gaps().close(&checkpoints, Timestamp::MAX).await
     }
 
     fn live(&self, route: &str) -> Option<Arc<Live>> {

@@ -6,12 +6,14 @@
 //! | `routes` | `NAME` | that there is such a route, its table, and whether it is on: then what it has not passed is kept |
 //! | `route#NAME` | `state#TABLE` | where the route began, and which streams it has finished |
 //! | `route#NAME` | `at#TABLE#STREAM#SHARD` | how far it has come in a shard |
+//! | `route#NAME` | `backfill#TABLE` | its last backfill, and how far that has come |
 //! | `route#NAME` | `gap#TABLE#STREAM#SHARD` | records that it may have missed |
-//! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again |
+//! | `parked#NAME` | `STREAM#SEQUENCE` | a change that was refused and will be tried again; of a row, `STREAM#MARK#NUMBER` |
 //! | `dead` | `NAME#STREAM#SEQUENCE` | a dead letter |
 //! | `part#NAME#STREAM#SEQUENCE` | number | a part of a record that is too large for one row |
 
 mod attributes;
+mod backfill;
 mod checkpoint;
 mod kept;
 mod positions;
@@ -28,6 +30,7 @@ use trestle_api::{
 use trestle_item::{AttributeValue, Item, ScalarType};
 
 use attributes::text;
+pub(crate) use backfill::{BackfillRow, RowPlace};
 pub(crate) use checkpoint::{Checkpoint, CheckpointRows};
 pub(crate) use kept::{Kept, KeptId};
 pub use positions::{RoutePosition, ShardPassed, route_positions};
@@ -70,6 +73,10 @@ impl RouterTable {
             database,
             is_made: AtomicBool::new(false),
         }
+    }
+
+    fn database(&self) -> &dyn Database {
+        &*self.database
     }
 
     /// Makes the table if it is not there. A remote database may need a moment until it can be used.

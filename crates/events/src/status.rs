@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use trestle_env::Timestamp;
 
-use crate::Gap;
+use crate::{BackfillStatus, Gap};
 
 /// How a route is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,9 @@ pub struct RouteStatus {
     pub on_hold: Option<OnHold>,
     /// What went wrong last.
     pub last_error: Option<LastError>,
+    /// Its last backfill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<BackfillStatus>,
 }
 
 /// Why a route is on hold: its target cannot be reached or fails, and no change is to blame.

@@ -47,6 +47,11 @@ pub struct Delivery {
     input: OnceLock<Value>,
 }
 
+/// The idempotency key of a change on a route.
+pub(crate) fn delivery_id(route: &str, change: &Change) -> String {
+    format!("{route}:{}", change.event_id)
+}
+
 impl Delivery {
     /// A change and what its target is to get for it.
     #[must_use]
@@ -70,7 +75,7 @@ impl Delivery {
         template: Option<&Arc<Template>>,
     ) -> Self {
         Self {
-            id: format!("{route}:{}", typed.change.event_id),
+            id: delivery_id(route, &typed.change),
             change: Arc::clone(&typed.change),
             attempt,
             typed: Arc::clone(typed),

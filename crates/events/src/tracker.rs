@@ -145,6 +145,13 @@ impl Tracker {
         checkpoints
     }
 
+    /// Whether nothing of a line is on its way.
+    pub(crate) fn is_idle(&self, shard: &ShardName) -> bool {
+        self.shards
+            .get(shard)
+            .is_none_or(|line| line.on_the_way.is_empty())
+    }
+
     /// When the oldest change that is on its way happened.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
         let oldest = self.shards.values();

@@ -111,7 +111,7 @@ pub(crate) const ROUTE: &[Field] = &[
     field(
         "event",
         Shape::TextOrList,
-        "What must have happened: `insert`, `modify`, `remove` or `expire`. Without it, any; with `changed`, `modify`.",
+        "What must have happened: `insert`, `modify`, `remove`, `expire` or `backfill`. Without it, any; with `changed`, `modify`.",
     ),
     field(
         "changed",
@@ -178,7 +178,7 @@ pub(crate) const ROUTE: &[Field] = &[
     field(
         "starting_position",
         Shape::Anything,
-        "Where a new route begins: `latest` unless given, `trim-horizon`, or `{ at = \"2026-11-15T07:00:00Z\" }`.",
+        "Where a new route begins: `latest` unless given, `trim-horizon`, `all-rows`, or `{ at = \"2026-11-15T07:00:00Z\" }`.",
     ),
     field("enabled", Shape::Flag, "Whether it delivers; true unless given."),
     field(

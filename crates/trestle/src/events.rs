@@ -85,9 +85,9 @@ mod named;
 
 pub use changed::Changed;
 pub use trestle_events::{
-    ApplyError, Backoff, Change, ChangeEvent, Concurrency, DeadLetter, DeadLetters, Destination, Door,
-    LastError, Maintenance, OnHold, Replayed, Route, RouteState, RouteStatus, Router, Selection,
-    StartingPosition,
+    ApplyError, BackfillState, BackfillStatus, Backoff, Change, ChangeEvent, Concurrency, DeadLetter,
+    DeadLetters, Destination, Door, LastError, Maintenance, OnHold, Replayed, Route, RouteState, RouteStatus,
+    Router, Selection, StartingPosition,
 };
 
 use std::collections::BTreeMap;

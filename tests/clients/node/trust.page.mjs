@@ -177,6 +177,8 @@ function calls(server) {
     "apply-routes": { text: `[route.run]\ntable = "things"\ntarget = { command = ${command} }\n` },
     "list-routes": {},
     "read-routes": {},
+    "backfill-route": { route: "run" },
+    "cancel-backfill": { route: "run" },
     "list-dead-letters": {},
     "read-dead-letter": { id: "1" },
     "replay-dead-letters": { all: true },

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use trestle_admin::{AdminCall, AdminErrorCode, BACKUP, HEADER, PREFIX, RouteState};
+use trestle_admin::{AdminCall, AdminErrorCode, BACKUP, BackfillState, HEADER, PREFIX, RouteState};
 use trestle_binding::{MigrationState, Outcome};
 
 fn description() -> Value {
@@ -109,6 +109,7 @@ fn words_are_those_that_are_described() {
     assert_eq!(described("Outcome"), variants::<Outcome>());
     assert_eq!(described("MigrationState"), variants::<MigrationState>());
     assert_eq!(described("RouteState"), variants::<RouteState>());
+    assert_eq!(described("BackfillState"), variants::<BackfillState>());
     let mut codes = variants::<AdminErrorCode>();
     // Only a client says that there was no answer.
     assert!(codes.remove("no-answer"));

@@ -1,7 +1,7 @@
 //! What routes cost: from a write to its delivery on an idle system, and writes with one route and with ten, compared with
 //! the same writes without; in the same process, on disk with fsync and in memory.
 
-use super::{Run, model};
+use super::{Run, backfill, model};
 use crate::error::{BenchError, Doing};
 use crate::histogram::Histogram;
 use crate::report::AloneFigure;
@@ -20,7 +20,7 @@ use trestle_embedded::{Embedded, Options, RouteSetup};
 use trestle_events::{Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Target};
 use trestle_item::{AttributeValue, Item, ScalarType};
 
-const TABLE: &str = "changes";
+pub(super) const TABLE: &str = "changes";
 /// How many routes there are, in the order of the figures.
 const ROUTES: [usize; 3] = [0, 1, 10];
 /// Turns that each number of routes gets; the best one counts, for all alike.
@@ -30,7 +30,7 @@ const TIMED: u64 = 500;
 /// Between two of them, so that nothing is at work.
 const IDLE: Duration = Duration::from_millis(2);
 /// How long a delivery may take before something is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
     let mut figures = Vec::new();
@@ -53,6 +53,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
             "µs",
         ));
         figures.extend(throughput(run, on_disk, place, progress)?);
+        figures.extend(backfill::measure(run, on_disk, place, progress)?);
     }
     Ok(figures)
 }
@@ -100,10 +101,10 @@ fn throughput(
 }
 
 /// Where a database is, for as long as it is measured.
-struct DataDirectory(Option<tempfile::TempDir>);
+pub(super) struct DataDirectory(Option<tempfile::TempDir>);
 
 impl DataDirectory {
-    fn new(run: &Run<'_>, on_disk: bool) -> Result<Self, BenchError> {
+    pub(super) fn new(run: &Run<'_>, on_disk: bool) -> Result<Self, BenchError> {
         let directory = on_disk.then(|| tempfile::tempdir_in(run.directory));
         let directory = directory.transpose().doing("cannot make a directory")?;
         Ok(Self(directory))
@@ -115,12 +116,12 @@ impl DataDirectory {
 }
 
 /// A database with routes at work.
-struct Routed {
-    db: Embedded,
-    router: Router,
+pub(super) struct Routed {
+    pub(super) db: Embedded,
+    pub(super) router: Router,
     target: Arc<Taken>,
     arrivals: Receiver<Instant>,
-    runtime: Runtime,
+    pub(super) runtime: Runtime,
 }
 
 /// Takes everything, and says when.
@@ -140,7 +141,7 @@ impl Target for Taken {
 }
 
 impl Routed {
-    fn start(place: &DataDirectory, routes: usize) -> Result<Self, BenchError> {
+    pub(super) fn start(place: &DataDirectory, routes: usize) -> Result<Self, BenchError> {
         let db = match place.path() {
             Some(path) => Embedded::open(path, Options::default()),
             None => Embedded::in_memory(Options::default()),
@@ -176,7 +177,7 @@ impl Routed {
     }
 
     /// Waits until so many changes have been delivered.
-    fn catch_up(&self, changes: u64) -> Result<Duration, BenchError> {
+    pub(super) fn catch_up(&self, changes: u64) -> Result<Duration, BenchError> {
         let began = Instant::now();
         while self.target.count.load(Ordering::Relaxed) < changes {
             if began.elapsed() > PATIENCE {
@@ -232,15 +233,19 @@ fn table() -> CreateTable {
 }
 
 /// A version of a row, of some 240 bytes.
-fn put(row: u64, version: u64) -> Request {
+pub(super) fn item(row: u64, version: u64) -> Item {
     let text = "0123456789".repeat(20);
+    Item::from([
+        ("pk", AttributeValue::from(format!("row-{row:08}"))),
+        ("version", AttributeValue::from(version)),
+        ("text", AttributeValue::from(text)),
+    ])
+}
+
+pub(super) fn put(row: u64, version: u64) -> Request {
     Request::from(PutItem {
         table_name: TABLE.to_owned(),
-        item: Item::from([
-            ("pk", AttributeValue::from(format!("row-{row:08}"))),
-            ("version", AttributeValue::from(version)),
-            ("text", AttributeValue::from(text)),
-        ]),
+        item: item(row, version),
         ..PutItem::default()
     })
 }

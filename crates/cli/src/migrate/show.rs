@@ -1,7 +1,7 @@
 //! Plans and states, printed for people or as JSON.
 
-use super::bar;
 use crate::administration::print_json;
+use crate::bar;
 use crate::exit::{Code, Failure};
 use crate::model::line;
 use std::io::Write;

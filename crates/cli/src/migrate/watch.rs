@@ -1,8 +1,8 @@
 //! Following a migration: on a server, by asking; in a directory, by moving its rows.
 
-use super::bar::Bar;
 use super::host::MigrationHost;
 use super::{StatusFlags, show};
+use crate::bar::{Bar, drawn};
 use crate::exit::{Code, Failure};
 use crate::runtime;
 use std::io::{self, IsTerminal, Write};
@@ -57,7 +57,7 @@ pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool)
 fn swept(models: &Models, model: &str) -> Result<MigrationStatus, Failure> {
     let mut bar = Bar::new();
     let mut watch = |status: &MigrationStatus| {
-        bar.show(status);
+        bar.show(&status.state.to_string(), || line(status));
         true
     };
     let last = models.sweep(Some(model), &mut watch);
@@ -78,9 +78,26 @@ fn followed(place: &MigrationHost, model: &str) -> Result<MigrationStatus, Failu
     let mut last = asked(place, model)?;
     runtime::until_told_or(|| {
         last = asked(place, model)?;
-        bar.show(&last);
+        bar.show(&last.state.to_string(), || line(&last));
         Ok(last.is_at_rest())
     })?;
     bar.clear();
     Ok(last)
+}
+
+fn line(status: &MigrationStatus) -> String {
+    let mut line = format!(
+        "{} {:5.1} %  {}, {} moved",
+        drawn(status.done),
+        status.done * 100.0,
+        status.state,
+        counted(status.rows_moved, "row", "rows")
+    );
+    if let Some(speed) = status.rows_per_second {
+        line += &format!(", {speed:.0} rows/s looked at");
+    }
+    if let Some(left) = status.seconds_left {
+        line += &format!(", {left:.0} s left");
+    }
+    line
 }

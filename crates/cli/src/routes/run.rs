@@ -135,6 +135,7 @@ fn router(
             bell: None,
             typer,
             doors,
+            rows: None,
             poll,
             runtime,
             held: None,

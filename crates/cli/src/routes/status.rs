@@ -1,6 +1,6 @@
 //! `trestle routes status`: how each route is doing.
 
-use super::{ask, line, table};
+use super::{ask, backfill, line, table};
 use crate::administration::print_json;
 use crate::exit::Failure;
 use crate::runtime;
@@ -73,6 +73,13 @@ pub(super) fn print(list: &RouteList) {
         if let Some(hold) = &route.on_hold {
             line(&on_hold(&route.route, hold));
         }
+        if let Some(backfill) = &route.backfill {
+            line(&format!(
+                "backfill of {}: {}",
+                route.route,
+                backfill::told(backfill)
+            ));
+        }
     }
     held(&list.routes).iter().for_each(|text| line(text));
     list.routes.iter().flat_map(gaps).for_each(|text| line(&text));
@@ -83,13 +90,14 @@ fn gaps(route: &RouteStatus) -> Vec<String> {
     let number = |sequence: &Option<String>| sequence.as_deref().unwrap_or("?").to_owned();
     let said = |gap: &Gap| {
         format!(
-            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; the table has every present row",
+            "{}: changes of {} may be missing: shard {} of stream {}, after {} and before {}; `trestle routes backfill {}` sends every present row again",
             route.route,
             route.table,
             gap.shard,
             gap.stream,
             number(&gap.after),
             number(&gap.before),
+            route.route,
         )
     };
     route.gaps.iter().map(said).collect()

@@ -33,6 +33,14 @@ impl Administration for ServerAdministration {
                 }))
             }
             AdminCall::ApplyRoutes(call) => self.apply_routes(call),
+            AdminCall::BackfillRoute(call) => {
+                let begun = routes.wait(routes.router().backfill(&call.route, call.rate))?;
+                Ok(AdminAnswer::BackfillRoute(begun))
+            }
+            AdminCall::CancelBackfill(call) => {
+                let cancelled = routes.wait(routes.router().cancel_backfill(&call.route))?;
+                Ok(AdminAnswer::CancelBackfill(cancelled))
+            }
             AdminCall::ListDeadLetters(call) => self.dead_letters(&call).map(AdminAnswer::ListDeadLetters),
             AdminCall::ReadDeadLetter(call) => {
                 let letter = routes.wait(routes.router().dead_letter(&call.id))?;

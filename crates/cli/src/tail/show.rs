@@ -62,7 +62,7 @@ impl Show {
     fn text(self, change: &Change) -> String {
         let json = change.to_json();
         let colour = match change.event {
-            ChangeEvent::Insert => Colour::Green,
+            ChangeEvent::Insert | ChangeEvent::Backfill => Colour::Green,
             ChangeEvent::Modify => Colour::Yellow,
             ChangeEvent::Remove | ChangeEvent::Expire => Colour::Red,
         };

@@ -305,3 +305,41 @@ fn a_route_is_removed_beside_one_that_only_the_operator_may_write() {
     let refused = said(&server, directory, 7, &["apply", "else.toml"]);
     assert!(refused.contains("--allow-command-routes"), "{refused}");
 }
+
+#[test]
+fn a_backfill_brings_every_row_and_shows_how_far_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    std::fs::write(directory.join("routes.toml"), ROUTES).unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0"];
+    let server = start(directory, &serve);
+    server.call("CreateTable", TABLE);
+    for row in ["one", "two", "quiet"] {
+        put(&server, row);
+    }
+    drop(server);
+    let server = start(directory, &[&serve[..], &["--routes", "routes.toml"]].concat());
+    let said = |code, args: &[&str]| said(&server, directory, code, args);
+    let done = "backfill of saved: done, 3 rows\n";
+    assert!(said(0, &["backfill", "saved"]).contains(done));
+    let lines = saved(directory);
+    for (text, is_there) in [
+        ("\"one\"", true),
+        ("\"two\"", true),
+        ("\"backfill\"", true),
+        ("quiet", false),
+    ] {
+        assert_eq!(lines.contains(text), is_there, "{text}: {lines}");
+    }
+    assert!(said(0, &["status"]).ends_with(done));
+    let begun = said(0, &["backfill", "saved", "--rate", "1", "--detach", "--json"]);
+    let begun: Value = serde_json::from_str(&begun).unwrap();
+    assert_eq!(
+        (&begun["state"], &begun["rate"], &begun["total"]),
+        (&"running".into(), &1.into(), &3.into())
+    );
+    assert!(said(1, &["backfill", "saved"]).contains("is running"));
+    assert!(said(0, &["backfill", "saved", "--cancel"]).contains("cancelled"));
+    assert!(said(1, &["backfill", "saved", "--cancel"]).contains("no backfill"));
+    assert_eq!(status(&server, "dead"), 0);
+}

@@ -514,3 +514,78 @@ fn what_is_held_is_counted_and_beyond_the_bound_the_oldest_become_dead_letters()
     assert_eq!(target.taken.lock()["a"], (first..=100).collect::<Vec<i64>>());
     process.stop();
 }
+
+#[test]
+fn the_marks_of_a_backfill_hold_what_is_needed_and_make_no_gap() {
+    let engine = EngineOptions {
+        stream_shards: 4,
+        ..EngineOptions::default()
+    };
+    let absence = Absence::with(Arc::new(MemoryStore::new()), engine);
+    let target = Taker::away(false);
+    let write = |process: &Process, items: std::ops::Range<usize>, n: i64| {
+        for item in items {
+            process.put("T", &format!("item-{item}"), n);
+        }
+        // The newest sequence number of the database is none of the routed table's.
+        process.put("unrouted", "a", n);
+    };
+    let backfill = |process: &Process| {
+        let router = process.router.as_ref().unwrap();
+        process.runtime.block_on(router.backfill("all", None)).unwrap();
+    };
+    let status = |process: &Process| process.router.as_ref().unwrap().status().remove(0);
+    let is_done =
+        |process: &Process| status(process).backfill.unwrap().state == trestle_events::BackfillState::Done;
+
+    let mut process = absence.open();
+    process.table("T");
+    process.table("unrouted");
+    process.apply(ROUTE, &target);
+    write(&process, 0..20, 1);
+    absence.until("the first round", || target.count() == 20);
+    backfill(&process);
+    absence.until("the backfill", || target.count() == 40 && is_done(&process));
+    process.stop();
+    absence.clock.advance(10 * DAY);
+    let mut process = absence.open();
+    absence.until_trimmed_to(0);
+
+    // Some shards are at the mark, others have changes before it that wait.
+    *target.is_away.lock() = true;
+    process.apply(ROUTE, &target);
+    write(&process, 0..2, 2);
+    backfill(&process);
+    absence.until("rows behind the changes", || status(&process).waiting == 22);
+    write(&process, 2..4, 3);
+    process.kill();
+    absence.clock.advance(10 * DAY);
+    let mut process = absence.open();
+    absence.until_trimmed_to(4);
+
+    *target.is_away.lock() = false;
+    process.apply(ROUTE, &target);
+    absence.until("rows and changes", || {
+        absence.clock.advance(Duration::from_secs(60));
+        target.count() >= 64 && is_done(&process)
+    });
+    let taken = target.taken.lock().clone();
+    for (item, newest) in [
+        ("item-0", 2),
+        ("item-1", 2),
+        ("item-2", 3),
+        ("item-3", 3),
+        ("item-4", 1),
+    ] {
+        let versions = &taken[item];
+        assert!(versions.is_sorted(), "{item}: {versions:?}");
+        assert_eq!(versions.last(), Some(&newest), "{item}: {versions:?}");
+    }
+    let status = status(&process);
+    assert_eq!((status.gaps, status.dead, status.parked), (Vec::new(), 0, 0));
+    process.stop();
+    absence.clock.advance(10 * DAY);
+    let process = absence.open();
+    absence.until_trimmed_to(0);
+    process.stop();
+}

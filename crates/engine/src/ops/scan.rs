@@ -2,7 +2,7 @@
 
 use trestle_api::{Error, Scan, ScanOutput};
 use trestle_expr::{Condition, Kind, Parameters, Placeholders, Projection, legacy};
-use trestle_store::Direction;
+use trestle_store::{Direction, Snapshot};
 
 use crate::catalog::Catalog;
 use crate::range::Range;
@@ -10,10 +10,16 @@ use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
 
 pub(crate) fn run(shared: &Shared, request: &Scan) -> Result<ScanOutput, Error> {
-    shared.in_one_layout(|catalog| read(shared, catalog, request))
+    shared.in_one_layout(|catalog| read(shared, catalog, request, &*shared.store.snapshot()))
 }
 
-fn read(shared: &Shared, catalog: &Catalog, request: &Scan) -> Result<ScanOutput, Error> {
+/// Reads a page in a snapshot that is not older than the catalog.
+pub(crate) fn read(
+    shared: &Shared,
+    catalog: &Catalog,
+    request: &Scan,
+    snapshot: &dyn Snapshot,
+) -> Result<ScanOutput, Error> {
     let (filter, projection) = check(request)?;
     let now = shared.clock.now();
     let table = catalog.table(&request.table_name, now)?;
@@ -51,7 +57,7 @@ fn read(shared: &Shared, catalog: &Catalog, request: &Scan) -> Result<ScanOutput
         consistent: request.consistent_read,
         capacity: request.return_consumed_capacity,
     }
-    .read(&*shared.store.snapshot())?;
+    .read(snapshot)?;
     Ok(ScanOutput {
         items: answer.items,
         count: answer.count,

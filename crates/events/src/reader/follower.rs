@@ -5,9 +5,10 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_env::Timestamp;
 
+use super::backfill::{BackfillWalk, Portion};
 use super::streams::{Stream, Streams};
 use super::walk::{LatestStart, ShardPosition, ShardProgress, ShardWalk, WalkStep};
-use crate::live::Live;
+use crate::live::{Live, ReadChange};
 use crate::rows::Checkpoint;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
@@ -19,6 +20,8 @@ pub(crate) struct RouteFollower {
     /// It is new and begins after the newest record.
     begins_latest: bool,
     pub(super) walk: ShardWalk,
+    /// Its way through the rows, while a backfill is running.
+    pub(super) backfill: Option<BackfillWalk>,
     /// The look at the streams after which shards that are gone were looked for.
     looks: u64,
 }
@@ -41,12 +44,18 @@ impl ShardProgress for Live {
 }
 
 impl RouteFollower {
-    pub(crate) fn new(live: Arc<Live>, checkpoint: Checkpoint, begins_latest: bool) -> Self {
+    pub(crate) fn new(
+        live: Arc<Live>,
+        checkpoint: Checkpoint,
+        begins_latest: bool,
+        backfill: Option<BackfillWalk>,
+    ) -> Self {
         Self {
             live,
             from: checkpoint.from,
             begins_latest,
             walk: ShardWalk::after(checkpoint.finished),
+            backfill,
             looks: 0,
         }
     }
@@ -55,6 +64,72 @@ impl RouteFollower {
     /// before them is done.
     pub(super) fn is_held(&self, streams: &Streams) -> bool {
         !self.live.has_room() || self.walk.has_ended_shard() || self.walk.has_waiting(streams)
+    }
+
+    /// Whether it can be given what is next in a shard.
+    pub(super) fn may_read(&self, shard: &Arc<ShardName>) -> bool {
+        self.live.has_room() && !self.backfill.as_ref().is_some_and(|walk| walk.stops(shard))
+    }
+
+    /// There is nothing more in a shard that is open.
+    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>) {
+        if let Some(backfill) = &mut self.backfill {
+            backfill.found_nothing(shard);
+        }
+    }
+
+    /// Takes what was read in a shard; while a page of rows is held, only what comes before it.
+    pub(super) fn take(&mut self, shard: &Arc<ShardName>, changes: &[ReadChange], next: &ShardPosition) {
+        let portion = match &mut self.backfill {
+            Some(backfill) => backfill.portion(shard, changes, next),
+            None => Portion {
+                changes: changes.len(),
+                next: next.clone(),
+            },
+        };
+        let changes = changes.get(..portion.changes).unwrap_or(changes);
+        let has_ended = portion.next == ShardPosition::End;
+        self.live.feed(shard, changes, self.from, has_ended);
+        self.walk.move_to(shard, portion.next);
+    }
+
+    /// When it is to be given the next page of rows, if it is and has room.
+    pub(super) fn rows_due(&self) -> Option<Timestamp> {
+        let backfill = self.backfill.as_ref().filter(|_| self.live.has_room());
+        backfill?.due()
+    }
+
+    /// It is not to be given a page of rows before this time.
+    pub(super) fn postpone_rows(&mut self, until: Timestamp) {
+        if let Some(backfill) = &mut self.backfill {
+            backfill.postpone(until);
+        }
+    }
+
+    /// Whether a page of rows is held, and everything up to its mark has been handed over.
+    pub(super) fn is_at_mark(&self, streams: &Streams) -> bool {
+        let waits = || self.walk.has_ended_shard() || self.walk.has_waiting(streams);
+        let is_at_mark = |backfill: &BackfillWalk| {
+            let open = self.walk.open();
+            backfill.is_at_mark(open.iter().map(|(shard, _)| shard))
+        };
+        self.backfill.as_ref().is_some_and(is_at_mark) && !waits()
+    }
+
+    /// Hands over a page of rows if everything up to its mark has been.
+    pub(super) fn release_rows(&mut self, streams: &Streams) -> bool {
+        if !self.is_at_mark(streams) {
+            return false;
+        }
+        let Some(backfill) = &mut self.backfill else {
+            return false;
+        };
+        let open = self.walk.open().into_iter().map(|(shard, _)| shard);
+        let page = backfill.release(self.walk.last_stream(), open.collect());
+        if backfill.has_ended() {
+            self.backfill = None;
+        }
+        page.map(|page| self.live.feed_rows(page)).is_some()
     }
 
     /// Goes on to the shards and streams whose turn has come.

@@ -62,10 +62,16 @@ impl Tail {
                 .map(Arc::new),
             from: match route.starting_position {
                 StartingPosition::At(from) => from,
-                StartingPosition::Latest | StartingPosition::TrimHorizon => Timestamp::EPOCH,
+                StartingPosition::Latest | StartingPosition::TrimHorizon | StartingPosition::AllRows => {
+                    Timestamp::EPOCH
+                }
             },
             begun: now,
-            begins_latest: route.starting_position == StartingPosition::Latest,
+            // Rows are no changes: a tail shows what is behind them.
+            begins_latest: matches!(
+                route.starting_position,
+                StartingPosition::Latest | StartingPosition::AllRows
+            ),
             streams,
             walk: ShardWalk::default(),
             pages: PageReader::default(),

@@ -133,6 +133,11 @@ impl ShardWalk {
         self.stream.as_ref()
     }
 
+    /// The stream that is being read, or the last that is finished.
+    pub(super) fn last_stream(&self) -> Option<Arc<str>> {
+        self.stream.clone().or_else(|| self.finished.clone())
+    }
+
     /// Whether a shard has ended since the last step: there may be children, or the stream may be closed.
     pub(super) fn has_ended_shard(&self) -> bool {
         self.has_ended_shard

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use trestle_api::Error;
 use trestle_env::{Clock, Timestamp};
 
+use super::backfills::count_rows;
 use super::{ApplyError, ReaderHandle, Setup};
+use crate::backfill::LiveBackfill;
 use crate::gap::Gaps;
 use crate::lanes::Lanes;
 use crate::live::{Live, Parts};
 use crate::matcher::Typed;
 use crate::parked::{Behind, Entry, Parked, key_name};
-use crate::reader::{Command, RouteFollower};
-use crate::rows::{Checkpoint, CheckpointRows, Kept, RouterTable};
+use crate::reader::{BackfillWalk, Command, RouteFollower};
+use crate::rows::{BackfillRow, Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
 use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
@@ -64,6 +67,7 @@ impl Work {
 pub(super) struct Off {
     parked: u64,
     dead: AtomicU64,
+    pub(super) backfill: Mutex<Option<BackfillRow>>,
     gaps: Gaps,
 }
 
@@ -86,6 +90,7 @@ impl Off {
             held_bytes_max: 0,
             on_hold: None,
             last_error: None,
+            backfill: self.backfill.lock().as_ref().map(BackfillRow::status),
         }
     }
 }
@@ -97,6 +102,7 @@ impl Running {
         let off = Off {
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
+            backfill: Mutex::new(checkpoints.backfill().await?),
             gaps: Gaps::of(checkpoints.gaps().await?),
         };
         Ok(Self {
@@ -149,8 +155,10 @@ pub(super) async fn start(
     rows.add_route(&name, &route.table).await?;
     let (checkpoint, begins_latest) = match checkpoints.get().await? {
         Some(checkpoint) => (checkpoint, false),
-        None => begin(&checkpoints, &route, setup.clock.now()).await?,
+        None => begin(setup, &checkpoints, &route).await?,
     };
+    let backfill = checkpoints.backfill().await?;
+    let walk = backfill.as_ref().and_then(BackfillWalk::of);
     let wrong = |fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]);
     let (lanes, opened) = Lanes::new(&route, &door).map_err(wrong)?;
     let (stop, stopped) = watch::channel(false);
@@ -164,11 +172,14 @@ pub(super) async fn start(
         finished: checkpoint.finished.clone(),
         stored: checkpoints.shards().await?.into_iter().collect(),
         parked: load_parked(rows, &name, &lanes).await?,
+        backfill: backfill.map(LiveBackfill::new),
         lanes,
         held: setup.held.clone(),
         gaps: Gaps::of(checkpoints.gaps().await?),
     };
     let live = Arc::new(Live::new(parts).map_err(wrong)?);
+    // The end of a backfill may have been stored and the gaps not.
+    live.close_filled_gaps().await?;
     live.counters
         .dead
         .store(rows.count_dead(&name).await?, Ordering::Relaxed);
@@ -180,7 +191,7 @@ pub(super) async fn start(
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
     }
-    let follower = RouteFollower::new(Arc::clone(&live), checkpoint, begins_latest);
+    let follower = RouteFollower::new(Arc::clone(&live), checkpoint, begins_latest, walk);
     let running = Running {
         route,
         work: Work::On(live),
@@ -192,14 +203,22 @@ pub(super) async fn start(
 
 /// Where a new route begins, durably; and whether that is after the newest record.
 async fn begin(
+    setup: &Setup,
     checkpoints: &CheckpointRows,
     route: &Route,
-    now: Timestamp,
 ) -> Result<(Checkpoint, bool), Error> {
+    let now = setup.clock.now();
     let (from, is_latest) = match route.starting_position {
         StartingPosition::Latest => (now, true),
         StartingPosition::TrimHorizon => (Timestamp::EPOCH, false),
         StartingPosition::At(time) => (time, false),
+        StartingPosition::AllRows => {
+            // Before the checkpoint: a route with one has begun.
+            let total = count_rows(&*setup.database, &route.table).await?;
+            let backfill = BackfillRow::new(total, None, now);
+            checkpoints.begin_backfill(&backfill).await?;
+            (now, true)
+        }
     };
     let checkpoint = Checkpoint { from, finished: None };
     checkpoints.set(&checkpoint).await?;
@@ -223,9 +242,11 @@ async fn load_parked(rows: &RouterTable, route: &str, lanes: &Lanes) -> Result<P
                 lane,
                 shard: kept.shard,
                 sequence: SequenceNumber::new(&kept.change.sequence),
+                mark: kept.mark,
                 at: kept.change.at,
                 due: kept.due,
                 is_stored: true,
+                is_tried: false,
                 doubt: None,
             };
             parked.add(kept.id, entry, behind);

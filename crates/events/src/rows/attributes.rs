@@ -32,10 +32,17 @@ pub(super) fn optional_text<'r>(row: &'r Item, name: &str) -> Result<Option<&'r 
 }
 
 pub(super) fn number(row: &Item, name: &str) -> Result<u64, Error> {
-    let number = row.get(name).and_then(AttributeValue::as_n);
-    number
-        .and_then(|number| u64::try_from(number.to_i64()?).ok())
-        .ok_or_else(|| damaged(row, name))
+    optional_number(row, name)?.ok_or_else(|| damaged(row, name))
+}
+
+pub(super) fn optional_number(row: &Item, name: &str) -> Result<Option<u64>, Error> {
+    let Some(value) = row.get(name) else {
+        return Ok(None);
+    };
+    let number = value
+        .as_n()
+        .and_then(|number| u64::try_from(number.to_i64()?).ok());
+    number.map(Some).ok_or_else(|| damaged(row, name))
 }
 
 pub(super) fn time(row: &Item, name: &str) -> Result<Timestamp, Error> {

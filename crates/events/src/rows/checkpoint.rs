@@ -36,6 +36,18 @@ impl CheckpointRows {
         }
     }
 
+    pub(super) fn rows(&self) -> &RouterTable {
+        &self.rows
+    }
+
+    pub(super) fn partition(&self) -> String {
+        self.partition.clone()
+    }
+
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
     fn state_key(&self) -> Item {
         key(self.partition.clone(), format!("state#{}", self.table))
     }
@@ -185,10 +197,14 @@ impl CheckpointRows {
         self.gap_rows().await?.iter().map(read).collect()
     }
 
+    fn gap_key(&self, gap: &Gap) -> Item {
+        let sort = format!("{}{}#{}", self.gap_prefix(), gap.stream, gap.shard);
+        key(self.partition.clone(), sort)
+    }
+
     /// Stores a gap.
     pub(crate) async fn set_gap(&self, gap: &Gap) -> Result<(), Error> {
-        let sort = format!("{}{}#{}", self.gap_prefix(), gap.stream, gap.shard);
-        let mut row = key(self.partition.clone(), sort);
+        let mut row = self.gap_key(gap);
         row.insert("stream", gap.stream.as_str());
         row.insert("shard", gap.shard.as_str());
         row.insert("noticed", gap.noticed_ms);
@@ -200,21 +216,18 @@ impl CheckpointRows {
         self.rows.write(&[Write::Put(row)]).await
     }
 
-    /// Forgets all gaps.
-    pub(crate) async fn forget_gaps(&self) -> Result<(), Error> {
-        let mut writes = Vec::new();
-        for row in self.gap_rows().await? {
-            writes.push(Write::Delete(key(text(&row, "pk")?, text(&row, "sk")?)));
-        }
+    /// Forgets gaps.
+    pub(crate) async fn forget_gaps(&self, gaps: &[Gap]) -> Result<(), Error> {
+        let writes: Vec<Write> = gaps.iter().map(|gap| Write::Delete(self.gap_key(gap))).collect();
         self.rows.write(&writes).await
     }
 
     /// Forgets that the route ever was here. It needs no value of the rows: a damaged checkpoint can be forgotten.
     pub(crate) async fn forget(&self) -> Result<(), Error> {
-        self.forget_gaps().await?;
-        let mut writes = vec![Write::Delete(self.state_key())];
-        for row in self.shard_rows().await? {
-            writes.push(Write::Delete(key(text(&row, "pk")?, text(&row, "sk")?)));
+        let mut writes = vec![Write::Delete(self.state_key()), self.forget_backfill()];
+        let (shards, gaps) = (self.shard_rows().await?, self.gap_rows().await?);
+        for row in shards.iter().chain(&gaps) {
+            writes.push(Write::Delete(key(text(row, "pk")?, text(row, "sk")?)));
         }
         self.rows.write(&writes).await
     }

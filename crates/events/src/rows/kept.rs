@@ -9,6 +9,7 @@ use trestle_item::{AttributeValue, Item, NESTING_MAX, codec, size};
 use super::attributes::{damaged, flag, number, text, time};
 use super::{RouterTable, Write, key};
 use crate::Change;
+use crate::backfill::RowMark;
 use crate::record::{from_item, to_item};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
@@ -26,6 +27,16 @@ impl KeptId {
     pub(crate) fn new(shard: &ShardName, sequence: &SequenceNumber) -> Self {
         Self(format!("{}#{}", shard.stream, sequence.padded()))
     }
+
+    /// The id of a row: behind all changes up to its mark, and before later ones.
+    pub(crate) fn of_row(mark: &RowMark, row: &Change) -> Self {
+        Self(format!(
+            "{}#{}#{}",
+            mark.stream,
+            mark.sequence.padded(),
+            row.event_id
+        ))
+    }
 }
 
 /// A change that was refused, with its history.
@@ -33,6 +44,8 @@ impl KeptId {
 pub(crate) struct Kept {
     pub(crate) id: KeptId,
     pub(crate) shard: Arc<ShardName>,
+    /// Of a row, where in the stream it was read.
+    pub(crate) mark: Option<RowMark>,
     pub(crate) change: Arc<Change>,
     /// How often it was tried.
     pub(crate) attempts: u32,
@@ -87,6 +100,9 @@ impl Kept {
         row.insert("stream", &*self.shard.stream);
         row.insert("shard", &*self.shard.shard);
         row.insert("sequence", self.change.sequence.as_str());
+        if let Some(mark) = &self.mark {
+            mark.write(&mut row);
+        }
         row.insert("attempts", u64::from(self.attempts));
         row.insert("error", self.error.as_str());
         row.insert("first", self.first.as_millis());
@@ -145,6 +161,7 @@ impl RouterTable {
                 stream: text(&row, "stream")?.into(),
                 shard: text(&row, "shard")?.into(),
             }),
+            mark: RowMark::read(&row)?,
             change: Arc::new(change),
             attempts: u32::try_from(number(&row, "attempts")?).map_err(|_| damaged(&row, "attempts"))?,
             error: text(&row, "error")?.to_owned(),

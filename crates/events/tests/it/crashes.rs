@@ -7,7 +7,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Put, Request, ResponseFuture, Scan, TransactWriteItem};
 use trestle_engine::Engine;
-use trestle_events::{Backoff, Batch, Door, Enlist, Enlistment, Outcome, Route};
+use trestle_events::{
+    BackfillState, Backoff, Batch, Door, Enlist, Enlistment, Outcome, Route, StartingPosition,
+};
 use trestle_item::{AttributeValue, Item, Number};
 
 use crate::support::{World, pk, route, version};
@@ -35,6 +37,7 @@ impl Enlist for Mailbox {
                         ("pk", AttributeValue::from(id)),
                         ("item", pk(&delivery.change).into()),
                         ("sequence", delivery.change.sequence.as_str().into()),
+                        ("id", delivery.id.as_str().into()),
                         ("n", version(&delivery.change).into()),
                     ]),
                     ..Put::default()
@@ -96,8 +99,12 @@ impl Database for Shaky {
     }
 }
 
-/// Every message in the mailbox: the versions of each item, in the order of the stream.
-fn mail(world: &World) -> HashMap<String, Vec<i64>> {
+fn text(row: &Item, name: &str) -> String {
+    row.get(name).unwrap().as_s().unwrap().to_owned()
+}
+
+/// Every message in the mailbox.
+fn messages(world: &World) -> Vec<Item> {
     let mut rows = Vec::new();
     let mut scan = Scan {
         table_name: "mail".into(),
@@ -108,10 +115,14 @@ fn mail(world: &World) -> HashMap<String, Vec<i64>> {
         rows.extend(page.items.unwrap());
         scan.exclusive_start_key = page.last_evaluated_key;
         if scan.exclusive_start_key.is_none() {
-            break;
+            return rows;
         }
     }
-    let text = |row: &Item, name: &str| row.get(name).unwrap().as_s().unwrap().to_owned();
+}
+
+/// The versions of each item in the mailbox, in the order of the stream.
+fn mail(world: &World) -> HashMap<String, Vec<i64>> {
+    let mut rows = messages(world);
     rows.sort_by_key(|row| text(row, "sequence"));
     let mut mail: HashMap<String, Vec<i64>> = HashMap::new();
     for row in rows {
@@ -174,5 +185,63 @@ fn a_door_in_the_routers_transaction_gets_each_change_exactly_once() {
                 "seed {seed}, {item}"
             );
         }
+    }
+}
+
+#[test]
+fn a_door_in_the_routers_transaction_gets_each_row_of_a_backfill_exactly_once() {
+    for seed in 1..=4 {
+        let world = World::new();
+        world.table("mail");
+        let count = 300;
+        for item in 0..count {
+            world.put(&format!("item-{item}"), 1);
+        }
+        let start = |seed: u64| {
+            let mailbox = Mailbox {
+                refuses: Mutex::new(fastrand::Rng::with_seed(seed)),
+            };
+            let doors = [("r".to_owned(), Door::Enlist(Arc::new(mailbox) as Arc<dyn Enlist>))];
+            let database = Shaky::new(world.engine.clone(), seed, 5);
+            let life = world.life_with(Arc::new(database), doors.into());
+            let patient = Route {
+                maximum_retry_attempts: 10_000,
+                batch_size: 7,
+                starting_position: StartingPosition::AllRows,
+                backoff: Backoff {
+                    first: Duration::from_millis(100),
+                    longest: Duration::from_secs(1),
+                },
+                ..route("r")
+            };
+            while life.block_on(life.router.apply(vec![patient.clone()])).is_err() {}
+            life
+        };
+        let mut life = start(seed);
+        for crash in 1..=4 {
+            let enough = messages(&world).len() + 40;
+            world.put(&format!("item-{crash}"), 2);
+            life.until_after("some rows", Duration::from_millis(100), || {
+                messages(&world).len() >= enough || messages(&world).len() >= count
+            });
+            life.kill();
+            life = start(seed * 1000 + crash);
+        }
+        life.until_after("everything", Duration::from_millis(100), || {
+            let status = life.status("r");
+            let backfill = status.backfill.as_ref().unwrap();
+            backfill.state == BackfillState::Done && status.parked == 0 && status.waiting == 0
+        });
+        let mut seen: HashMap<String, u32> = HashMap::new();
+        let mut rows: HashMap<String, u32> = HashMap::new();
+        for message in messages(&world) {
+            let id = text(&message, "id");
+            if id.contains("backfill") {
+                *rows.entry(text(&message, "item")).or_default() += 1;
+            }
+            *seen.entry(id).or_default() += 1;
+        }
+        assert!(seen.values().all(|times| *times == 1), "seed {seed}: {seen:?}");
+        assert_eq!(rows.len(), count, "seed {seed}");
     }
 }

@@ -103,7 +103,7 @@ fn a_file_of_its_own_needs_only_a_table_and_a_target() {
     let file = read(
         "[route.all]\ntable = \"T\"\ntarget = { queue = \"q\" }\n\
          [route.changed]\ntable = \"things\"\nchanged = [\"a\"]\npattern = '{\"event\": [\"modify\"]}'\n\
-         target = { handler = \"h\" }\nstarting_position = \"trim-horizon\"\n",
+         target = { handler = \"h\" }\nstarting_position = \"all-rows\"\n",
         &models(),
     );
     assert_eq!(problems(&file), [""; 0]);
@@ -122,7 +122,7 @@ fn a_file_of_its_own_needs_only_a_table_and_a_target() {
         changed.table, "shop-things",
         "a model's name for a table is understood"
     );
-    assert_eq!(changed.starting_position, StartingPosition::TrimHorizon);
+    assert_eq!(changed.starting_position, StartingPosition::AllRows);
     assert_eq!(changed.pattern, Some(json!({"event": ["modify"]})));
 }
 

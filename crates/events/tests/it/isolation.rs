@@ -276,6 +276,106 @@ fn a_destination_that_cannot_be_reached_is_parked_and_the_checkpoint_passes_it()
 }
 
 #[test]
+fn a_destination_that_comes_back_gets_what_waits_for_it_in_batches() {
+    let world = World::new();
+    let target = Recorder::with(away);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        batch_size: 50,
+        ..impatient(10)
+    }]);
+    let items = 500;
+    for n in 1..=items {
+        world.put_to("away", &format!("item-{}", n % 20), n);
+    }
+    life.until("all to be parked", || {
+        life.status("r").parked == items.unsigned_abs()
+    });
+    // One of the items is refused each time: the others of its batches are taken, and its changes wait.
+    target.behave(|batch| {
+        let bad = batch
+            .deliveries
+            .iter()
+            .filter(|delivery| pk(&delivery.change) == "item-7");
+        Outcome::Partly(
+            bad.map(|delivery| (delivery.id.clone(), "no".to_owned()))
+                .collect(),
+        )
+    });
+    let before = target.batches().len();
+    life.until_after("the others", Duration::from_millis(50), || {
+        target.versions().len() == 19 && life.status("r").parked <= 25
+    });
+    let batches = target.batches().split_off(before);
+    // Those of the refused item, and the probe, are alone.
+    let count = batches.iter().filter(|changes| **changes > 1).count();
+    assert!((9..=15).contains(&count), "{batches:?}");
+    target.behave(|_| Outcome::Done);
+    life.until_after("all", Duration::from_millis(50), || life.status("r").parked == 0);
+    for (item, versions) in target.versions() {
+        assert!(versions.is_sorted(), "{item}: {versions:?}");
+    }
+}
+
+#[test]
+fn a_batch_that_a_destination_refuses_as_a_whole_is_tried_one_by_one() {
+    let world = World::new();
+    let target = Recorder::with(|_| Outcome::Unavailable("away".into()));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        maximum_retry_attempts: 10_000,
+        ..impatient(10)
+    }]);
+    for n in 1..=3 {
+        for item in 0..20 {
+            world.put_to("one", &format!("item-{item}"), n);
+        }
+    }
+    life.until("all to be parked", || life.status("r").parked == 60);
+    target.behave(|batch| {
+        let is_bad = |item: &str| {
+            batch
+                .deliveries
+                .iter()
+                .any(|delivery| pk(&delivery.change) == item)
+        };
+        match (is_bad("item-3"), is_bad("item-11")) {
+            (true, _) => Outcome::Refused("cannot read it".into()),
+            (_, true) => Outcome::Failed("an exception".into()),
+            _ => Outcome::Done,
+        }
+    });
+    life.until_after("the others", Duration::from_millis(100), || {
+        life.status("r").parked == 6
+    });
+    target.behave(|_| Outcome::Done);
+    life.until_after("all", Duration::from_millis(100), || life.status("r").parked == 0);
+    for (item, versions) in target.versions() {
+        assert_eq!(versions, [1, 2, 3], "{item}");
+    }
+    assert_eq!(life.status("r").dead, 0);
+}
+
+#[test]
+fn a_hold_ends_with_an_answer_of_its_destination_also_where_an_item_came_from_another_lane() {
+    let world = World::new();
+    // Read together, so that the second change goes through the lane of the first.
+    world.put_to("here", "mover", 1);
+    world.put_to("away", "mover", 2);
+    let target = Recorder::with(away);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([impatient(10)]);
+    life.until("the second to be parked", || life.status("r").parked == 1);
+    assert!(life.status("r").on_hold.is_some());
+    target.behave(|_| Outcome::Done);
+    life.until_after("the second", Duration::from_millis(100), || {
+        life.status("r").parked == 0
+    });
+    life.until("the end of the hold", || life.status("r").on_hold.is_none());
+    assert_eq!(target.versions()["mover"], [1, 2]);
+}
+
+#[test]
 fn a_refused_change_holds_up_its_item_and_not_the_rest_of_its_destination() {
     let world = World::new();
     let target = Recorder::with(|_| Outcome::Unavailable("away".into()));

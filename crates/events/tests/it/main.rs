@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod backfill;
 mod crashes;
 mod damaged_rows;
 mod dead_letters;

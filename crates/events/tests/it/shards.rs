@@ -233,7 +233,10 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
     let gap = life.status("r").gaps.pop().unwrap();
     assert!(gap.after < gap.before, "{gap:?}");
     let error = life.status("r").last_error.unwrap().message;
-    assert!(error.contains("The table has every present row"), "{error}");
+    assert!(
+        error.contains("`trestle routes backfill r` sends every present row"),
+        "{error}"
+    );
     life.kill();
     let life = world.life(&[("r", Arc::clone(&target))]);
     life.apply([Route {

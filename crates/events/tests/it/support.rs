@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use trestle_api::{
-    AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeTable, KeySchemaElement,
-    KeyType, PutItem, StreamSpecification, StreamViewType, UpdateTable,
+    AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeStream, DescribeTable,
+    Error, KeySchemaElement, KeyType, PutItem, Shard, StreamSpecification, StreamViewType, UpdateTable,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
-    Batch, Change, Deliver, Destination, Door, Outcome, Route, RouteStatus, Router, Setup, StartingPosition,
-    Target, Typer,
+    Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowPage,
+    RowSource, Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -29,6 +29,10 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     /// Says to routers what an item is: what stands before the `#` of its key, unless a test says otherwise.
     pub(crate) typer: Arc<dyn Typer>,
+    /// Whether routers can read rows with the position of the stream.
+    pub(crate) reads_rows: bool,
+    /// What routers are told about the space that changes take.
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
 }
 
 impl World {
@@ -41,7 +45,13 @@ impl World {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let engine = Engine::on(Arc::new(MemoryStore::new()), clock.clone(), options).unwrap();
         let typer = Arc::new(ByPrefix);
-        let world = Self { clock, engine, typer };
+        let world = Self {
+            clock,
+            engine,
+            typer,
+            reads_rows: true,
+            held: None,
+        };
         world.table("T");
         world.table("fence");
         world
@@ -118,6 +128,18 @@ impl World {
             .unwrap()
     }
 
+    /// The open shards of `T`.
+    pub(crate) fn shards(&self) -> Vec<String> {
+        let request = DescribeStream {
+            stream_arn: self.stream_arn(),
+            ..DescribeStream::default()
+        };
+        let shards = self.engine.run(request).unwrap().stream_description.shards;
+        let is_open = |shard: &Shard| shard.sequence_number_range.ending_sequence_number.is_none();
+        let open = shards.into_iter().filter(is_open);
+        open.map(|shard| shard.shard_id).collect()
+    }
+
     /// A router over the database.
     pub(crate) fn life(&self, targets: &[(&str, Arc<Recorder>)]) -> Life {
         self.life_on(Arc::new(self.engine.clone()), targets)
@@ -158,9 +180,12 @@ impl World {
             bell: Some(self.engine.changes()),
             typer: Arc::clone(&self.typer),
             doors: Arc::new(open),
+            rows: self
+                .reads_rows
+                .then(|| Arc::new(Rows(self.engine.clone())) as Arc<dyn RowSource>),
             poll: Duration::from_secs(1),
             runtime: runtime.handle().clone(),
-            held: None,
+            held: self.held.clone(),
         });
         Life {
             clock: self.clock.clone(),
@@ -175,6 +200,22 @@ fn streaming(is_on: bool) -> StreamSpecification {
     StreamSpecification {
         stream_enabled: is_on,
         stream_view_type: is_on.then_some(StreamViewType::NewAndOldImages),
+    }
+}
+
+/// The rows of a database in this process.
+struct Rows(Engine);
+
+impl RowSource for Rows {
+    fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
+        let page = self.0.row_page(table, after, limit, "layout/")?;
+        Ok(RowPage {
+            rows: page.rows,
+            key: page.key,
+            next: page.next,
+            mark: page.mark,
+            layout: page.documents,
+        })
     }
 }
 

@@ -67,6 +67,7 @@ fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
         bell: None,
         typer: Arc::new(ModelTyper::default()),
         doors: Arc::new(move |_: &Route| Ok(door.clone())),
+        rows: None,
         poll: Duration::from_millis(10),
         runtime: runtime.handle().clone(),
         held: None,

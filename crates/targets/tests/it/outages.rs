@@ -58,6 +58,7 @@ impl World {
             bell: Some(engine.changes()),
             typer: Arc::new(Untyped),
             doors: Arc::new(open),
+            rows: None,
             poll: Duration::from_secs(1),
             runtime: tokio::runtime::Handle::current(),
             held: None,

@@ -9,6 +9,7 @@
 
 mod absences;
 mod abuse;
+mod backfills;
 mod clock_jumps;
 mod crash;
 mod damage;

@@ -7,8 +7,9 @@ use crate::models::klayers::*;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use trestle::api::{DeleteItem, PutItem};
 use trestle::events::{
-    Backoff, ChangeEvent, Changed, Concurrency, Events, Route, Selection, StartingPosition,
+    BackfillState, Backoff, ChangeEvent, Changed, Concurrency, Events, Route, Selection, StartingPosition,
 };
+use trestle::migrate::{Rate, StartOptions};
 use trestle::models::{ApplyOptions, Nobody};
 use trestle::{Embedded, Item, MemoryStore, Options, Timestamp, VirtualClock};
 
@@ -284,4 +285,68 @@ async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_
     );
     assert_eq!(next(&mut of).await, (None, (ChangeEvent::Remove, arn, None)));
     router.stop().await;
+}
+
+/// Rows move to other keys, and with them their order, while a backfill goes by: a row that would move from ahead of it to
+/// behind it comes all the same.
+#[tokio::test]
+async fn a_backfill_misses_no_row_when_a_migration_begins_meanwhile() {
+    let (clock, embedded) = embedded();
+    let newest = include_str!("../../../../models/klayers.toml");
+    let earlier = newest.replace(r#"pk = "lyr#{rgn}:{pckg}:"#, r#"pk = "l/{pckg}:{rgn}:"#);
+    let applied = embedded
+        .models()
+        .apply(&earlier, ApplyOptions::default(), &mut Nobody);
+    assert!(!applied.unwrap().is_refused());
+    let count = 60;
+    for number in 0..count {
+        let name = format!("package-{number}");
+        let mut item = Item::from([("rgn", "eu-west-1"), ("pckg", &name), ("pyVrsn", "p3.12")]);
+        item.insert("lyrVrsn", 1_i64);
+        item.insert("arn", name.as_str());
+        item.insert("pckgVrsn", "2.0");
+        let put = PutItem {
+            table_name: "kl.db-ver2".to_owned(),
+            item,
+            ..PutItem::default()
+        };
+        embedded.run(put).unwrap();
+    }
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let handler = move |change: Changed<Layer>| {
+        told.lock().unwrap().push((change.event, change.new.unwrap().arn));
+        std::future::ready(Ok::<(), String>(()))
+    };
+    let router = Events::of(&embedded)
+        .on("layers", |all| all, handler)
+        .start()
+        .await
+        .unwrap();
+    router.backfill("layers", Some(10)).await.unwrap();
+    let backfill = || router.status().remove(0).backfill.unwrap();
+    let pass = async |until: &dyn Fn() -> bool| {
+        for _ in 0..30_000 {
+            if until() {
+                return;
+            }
+            clock.advance(Duration::from_millis(20));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("{:?}", backfill());
+    };
+    pass(&|| seen.lock().unwrap().len() >= 20).await;
+    let options = StartOptions {
+        rate: Rate::UNLIMITED,
+        ..StartOptions::default()
+    };
+    let plan = embedded.models().start_migration(newest, options, &mut Nobody);
+    assert!(!plan.unwrap().is_refused());
+    pass(&|| backfill().state == BackfillState::Done).await;
+    router.stop().await;
+    let seen = seen.lock().unwrap();
+    assert!(seen.iter().all(|(event, _)| *event == ChangeEvent::Backfill));
+    let names: std::collections::BTreeSet<&String> = seen.iter().map(|(_, arn)| arn).collect();
+    assert_eq!(names.len(), count, "{} rows came", seen.len());
+    assert!(seen.len() > count, "it has begun again");
 }

@@ -1,8 +1,7 @@
-//! How far a sweep is: a bar on a terminal, lines in a log.
+//! How far a long work is: a bar on a terminal, lines in a log.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
-use trestle_binding::{MigrationState, MigrationStatus, counted};
 
 /// Between two drawings of the bar.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -10,14 +9,14 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 const WIDTH: usize = 30;
 
-/// Tells standard error how far a sweep is.
-pub(super) struct Bar {
+/// Tells standard error how far a work is.
+pub(crate) struct Bar {
     is_terminal: bool,
-    shown: Option<(MigrationState, Instant)>,
+    shown: Option<(String, Instant)>,
 }
 
 impl Bar {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Bar {
             is_terminal: io::stderr().is_terminal(),
             shown: None,
@@ -25,16 +24,17 @@ impl Bar {
     }
 
     /// Shows how far it is, if there is something new or it was long ago.
-    pub(super) fn show(&mut self, status: &MigrationStatus) {
+    pub(crate) fn show(&mut self, state: &str, line: impl FnOnce() -> String) {
         let interval = if self.is_terminal { INTERVAL } else { LINE_INTERVAL };
         let is_known = self
             .shown
-            .is_some_and(|(state, at)| state == status.state && at.elapsed() < interval);
+            .as_ref()
+            .is_some_and(|(shown, at)| shown == state && at.elapsed() < interval);
         if is_known {
             return;
         }
-        self.shown = Some((status.state, Instant::now()));
-        let line = line(status);
+        self.shown = Some((state.to_owned(), Instant::now()));
+        let line = line();
         let _ = if self.is_terminal {
             write!(io::stderr(), "\r\x1b[K{line}")
         } else {
@@ -43,32 +43,15 @@ impl Bar {
     }
 
     /// Leaves the line to others.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.is_terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 }
 
-fn line(status: &MigrationStatus) -> String {
-    let mut line = format!(
-        "{} {:5.1} %  {}, {} moved",
-        drawn(status.done),
-        status.done * 100.0,
-        status.state,
-        counted(status.rows_moved, "row", "rows")
-    );
-    if let Some(speed) = status.rows_per_second {
-        line += &format!(", {speed:.0} rows/s looked at");
-    }
-    if let Some(left) = status.seconds_left {
-        line += &format!(", {left:.0} s left");
-    }
-    line
-}
-
 /// A bar of signs.
-pub(super) fn drawn(done: f64) -> String {
+pub(crate) fn drawn(done: f64) -> String {
     let full = (done * WIDTH as f64).round() as usize;
     let full = full.min(WIDTH);
     format!("[{}{}]", "#".repeat(full), "-".repeat(WIDTH - full))

@@ -1,0 +1,97 @@
+//! `trestle routes backfill`: every row that a route takes goes to its target.
+
+use super::{ask, line};
+use crate::administration::print_json;
+use crate::bar::{Bar, drawn};
+use crate::exit::Failure;
+use crate::runtime;
+use crate::server_flags::ServerFlags;
+use clap::Args;
+use trestle_admin::{BackfillRoute, BackfillState, BackfillStatus, CancelBackfill, ListRoutes};
+
+/// Flags of `trestle routes backfill`.
+#[derive(Debug, Args)]
+pub(crate) struct BackfillFlags {
+    /// The route
+    name: String,
+    /// The most rows in a second; no limit unless given
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// Do not wait until it is done; `trestle routes status` shows how far it is
+    #[arg(long)]
+    detach: bool,
+    /// End the backfill that is running
+    #[arg(long, conflicts_with_all = ["rate", "detach"])]
+    cancel: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
+    let route = flags.name.clone();
+    let status = if flags.cancel {
+        ask(&flags.server, CancelBackfill { route })?
+    } else {
+        let rate = flags.rate;
+        let begun = ask(&flags.server, BackfillRoute { route, rate })?;
+        if flags.detach {
+            begun
+        } else {
+            followed(flags, begun)?
+        }
+    };
+    if flags.json {
+        return print_json(&status);
+    }
+    line(&format!("backfill of {}: {}", flags.name, told(&status)));
+    Ok(())
+}
+
+/// Asks until the backfill is over, or the command is told to stop: then it goes on without it.
+fn followed(flags: &BackfillFlags, begun: BackfillStatus) -> Result<BackfillStatus, Failure> {
+    let mut bar = Bar::new();
+    let mut last = begun;
+    runtime::until_told_or(|| {
+        let routes = ask(&flags.server, ListRoutes {})?.routes;
+        let route = routes.into_iter().find(|route| route.route == flags.name);
+        last = route
+            .and_then(|route| route.backfill)
+            .filter(|backfill| backfill.id == last.id)
+            .ok_or_else(|| {
+                Failure::failed("the backfill is gone: its route was removed, or another one began")
+            })?;
+        bar.show(last.state.name(), || {
+            format!(
+                "{} {:5.1} %  {}",
+                drawn(done(&last)),
+                done(&last) * 100.0,
+                told(&last)
+            )
+        });
+        Ok(last.state != BackfillState::Running)
+    })?;
+    bar.clear();
+    Ok(last)
+}
+
+/// How much is done, from 0 to 1. The table may have grown since the rows were counted.
+fn done(status: &BackfillStatus) -> f64 {
+    match status.state {
+        BackfillState::Done => 1.0,
+        _ => (status.rows as f64 / status.total.max(1) as f64).min(1.0),
+    }
+}
+
+/// How it is doing, in words.
+pub(super) fn told(status: &BackfillStatus) -> String {
+    let (state, rows) = (status.state.name(), status.rows);
+    let of = match status.state {
+        BackfillState::Done => String::new(),
+        _ => format!(" of {}", status.total),
+    };
+    let rate = status.rate.map(|rate| format!(", at most {rate} a second"));
+    format!("{state}, {rows}{of} rows{}", rate.unwrap_or_default())
+}

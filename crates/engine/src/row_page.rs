@@ -1,0 +1,103 @@
+//! A page of a table's rows together with the position of the streams at the same moment.
+
+use std::sync::atomic::Ordering;
+
+use trestle_api::{Error, Scan};
+use trestle_item::{Item, key};
+use trestle_store::{Direction, Snapshot, Space};
+
+use crate::catalog::Catalog;
+use crate::ops::scan;
+use crate::range::Range;
+use crate::shared::{Shared, internal};
+use crate::stream_position::sequence_text;
+use crate::{Engine, meta};
+
+/// Looks at whether a commit has been published, which takes a few microseconds.
+const PUBLISHED_LOOKS_MAX: usize = 1_000_000;
+
+/// A page of a table's rows, in the order of a scan, from one snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowPage {
+    /// The rows.
+    pub rows: Vec<Item>,
+    /// The names of the table's key attributes.
+    pub key: Vec<String>,
+    /// Where the next page begins: behind the row with this key. `None` if there is none.
+    pub next: Option<Item>,
+    /// The newest sequence number of that moment: the rows are as all changes up to it have left them, and no later one.
+    pub mark: String,
+    /// Stands for the names of the documents that were asked for, at that moment.
+    pub documents: String,
+}
+
+impl Engine {
+    /// Reads up to `limit` rows behind the row with the key `after`. The page also names the documents whose name begins with
+    /// `prefix`: if they are the same on two pages, the caller's rules for these documents were, too.
+    pub fn row_page(
+        &self,
+        table: &str,
+        after: Option<&Item>,
+        limit: u32,
+        prefix: &str,
+    ) -> Result<RowPage, Error> {
+        let shared = self.shared();
+        let request = Scan {
+            table_name: table.to_owned(),
+            exclusive_start_key: after.cloned(),
+            limit: Some(limit.max(1)),
+            ..Scan::default()
+        };
+        shared.in_one_layout(|catalog| read(shared, catalog, &request, prefix))
+    }
+}
+
+fn read(shared: &Shared, catalog: &Catalog, request: &Scan, prefix: &str) -> Result<RowPage, Error> {
+    let snapshot = shared.store.snapshot();
+    let page = scan::read(shared, catalog, request, &*snapshot)?;
+    let table = catalog.table(&request.table_name, shared.clock.now())?;
+    let newest = newest_sequence(&*snapshot)?;
+    await_published(shared, newest)?;
+    Ok(RowPage {
+        rows: page.items.unwrap_or_default().to_vec(),
+        key: table.key.attributes().map(|part| part.name.clone()).collect(),
+        next: page.last_evaluated_key,
+        mark: sequence_text(newest),
+        documents: document_names(&*snapshot, prefix)?,
+    })
+}
+
+/// A commit can be read a moment before shards that it opened are known. Whoever reads the streams up to the mark has to know
+/// them.
+fn await_published(shared: &Shared, sequence: u64) -> Result<(), Error> {
+    for _ in 0..PUBLISHED_LOOKS_MAX {
+        if shared.last_sequence.load(Ordering::Acquire) >= sequence {
+            return Ok(());
+        }
+        std::thread::yield_now();
+    }
+    Err(internal(
+        "a commit was stored and has not been published; try again",
+    ))
+}
+
+fn newest_sequence(snapshot: &dyn Snapshot) -> Result<u64, Error> {
+    let row = snapshot.get(Space::Meta, meta::COUNTERS_KEY).map_err(internal)?;
+    let counters = match row {
+        Some(row) => meta::Counters::decode(&row),
+        None => Some(meta::Counters::default()),
+    };
+    let counters = counters.ok_or_else(|| internal("the counters cannot be read; run `trestle verify`"))?;
+    Ok(counters.sequence)
+}
+
+fn document_names(snapshot: &dyn Snapshot, prefix: &str) -> Result<String, Error> {
+    let mut names = Vec::new();
+    let range = Range::prefix(meta::document_key(prefix));
+    for row in range.rows(snapshot, Space::Meta, Direction::Forward) {
+        let (key, _) = row.map_err(internal)?;
+        names.extend_from_slice(&key);
+        names.push(0);
+    }
+    Ok(format!("{:016x}", key::hash(&names)))
+}

@@ -1,0 +1,199 @@
+//! A route's walk through the rows of its table, a page at a time, in step with its walk through the stream.
+//!
+//! A page is read together with the position of the stream at that moment, its mark. It is held until the route has been given
+//! every change up to the mark in every shard, and meanwhile no shard is read beyond it. Then the rows are handed over, and the
+//! changes behind the mark follow: for each item, a row comes behind what it contains and before what it does not.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_env::Timestamp;
+use trestle_item::{Item, size};
+
+use super::walk::ShardPosition;
+use crate::Typer;
+use crate::backfill::{RowMark, RowsToHand};
+use crate::live::ReadChange;
+use crate::record::{self, BackfilledRow};
+use crate::row_source::RowPage;
+use crate::rows::{BackfillRow, RowPlace};
+use crate::sequence::SequenceNumber;
+use crate::tracker::ShardName;
+
+/// The most rows on a page.
+const PAGE_ROWS_MAX: u32 = 1_000;
+/// With a rate, this many pages are read in a second, if they are large enough.
+const PAGES_A_SECOND: u32 = 10;
+
+/// Where a route is among the rows of its table.
+pub(crate) struct BackfillWalk {
+    id: String,
+    /// The place behind the last page.
+    place: RowPlace,
+    rate: Option<u32>,
+    /// The next page is not read before.
+    due: Timestamp,
+    held: Option<HeldPage>,
+}
+
+/// A page that waits until the route has been given everything up to its mark.
+struct HeldPage {
+    rows: Vec<(u64, ReadChange)>,
+    mark: SequenceNumber,
+    /// The shards in which the route is at the mark.
+    reached: HashSet<Arc<ShardName>>,
+    end: RowPlace,
+}
+
+/// How much of what was read in a shard a route is given now.
+pub(super) struct Portion {
+    /// So many changes.
+    pub(super) changes: usize,
+    /// Where it points then.
+    pub(super) next: ShardPosition,
+}
+
+impl BackfillWalk {
+    /// The walk of a backfill that is running, from where it was.
+    pub(crate) fn of(row: &BackfillRow) -> Option<Self> {
+        row.is_running().then(|| Self {
+            id: row.id.clone(),
+            place: row.place.clone(),
+            rate: row.rate,
+            due: Timestamp::EPOCH,
+            held: None,
+        })
+    }
+
+    /// How many rows the next page may have, and behind which key it begins.
+    pub(super) fn request(&self) -> (Option<&Item>, u32) {
+        let limit = self.rate.map_or(PAGE_ROWS_MAX, |rate| {
+            (rate / PAGES_A_SECOND).clamp(1, PAGE_ROWS_MAX)
+        });
+        (self.place.after.as_ref(), limit)
+    }
+
+    /// When a page is to be read; `None` while one is held, or when there is none left.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        (self.held.is_none() && !self.place.is_end).then_some(self.due)
+    }
+
+    /// Not before this time.
+    pub(super) fn postpone(&mut self, until: Timestamp) {
+        self.due = until;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.held.is_none() && self.place.is_end
+    }
+
+    /// Whether the page is in the order in which the walk has come so far.
+    pub(super) fn fits(&self, page: &RowPage) -> bool {
+        self.place.layout.as_ref() == Some(&page.layout)
+    }
+
+    /// The order of rows has changed: the walk begins again, and rows may be seen twice.
+    pub(super) fn begin_again(&mut self, layout: &str) {
+        self.place.after = None;
+        self.place.layout = Some(layout.to_owned());
+    }
+
+    /// Holds a page until its mark is reached.
+    pub(super) fn hold(&mut self, page: RowPage, table: &Arc<str>, typer: &dyn Typer, now: Timestamp) {
+        let count = page.rows.len() as u64;
+        let numbers = self.place.rows + 1..;
+        let rows = numbers.zip(page.rows).map(|(number, row)| {
+            let bytes = size::of_item(&row);
+            let row = BackfilledRow {
+                id: &self.id,
+                number,
+                at: now,
+                key: &page.key,
+                row,
+            };
+            (
+                number,
+                ReadChange::new(record::row_change(row, table, typer), bytes),
+            )
+        });
+        let rows = rows.collect();
+        self.place.rows += count;
+        self.place.is_end = page.next.is_none();
+        self.place.after = page.next;
+        if let Some(rate) = self.rate {
+            let takes = Duration::from_secs_f64(count as f64 / f64::from(rate.max(1)));
+            self.due = self.due.max(now).plus(takes);
+        }
+        self.held = Some(HeldPage {
+            rows,
+            mark: SequenceNumber::new(&page.mark),
+            reached: HashSet::new(),
+            end: self.place.clone(),
+        });
+    }
+
+    /// Whether a shard is not to be read now: the route is at the mark.
+    pub(super) fn stops(&self, shard: &Arc<ShardName>) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|page| page.reached.contains(shard))
+    }
+
+    /// Whether a page is held, and the mark is reached in all these shards.
+    pub(super) fn is_at_mark<'s>(&self, mut open: impl Iterator<Item = &'s Arc<ShardName>>) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|page| open.all(|shard| page.reached.contains(shard)))
+    }
+
+    /// There is nothing more in a shard that is open.
+    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>) {
+        if let Some(page) = &mut self.held {
+            page.reached.insert(Arc::clone(shard));
+        }
+    }
+
+    /// How much of the changes that were read the route is given: none behind the mark.
+    pub(super) fn portion(
+        &mut self,
+        shard: &Arc<ShardName>,
+        changes: &[ReadChange],
+        next: &ShardPosition,
+    ) -> Portion {
+        let whole = Portion {
+            changes: changes.len(),
+            next: next.clone(),
+        };
+        let Some(page) = &mut self.held else {
+            return whole;
+        };
+        let up_to = changes.partition_point(|change| change.sequence <= page.mark);
+        if up_to == changes.len() {
+            return whole;
+        }
+        page.reached.insert(Arc::clone(shard));
+        Portion {
+            changes: up_to,
+            next: ShardPosition::After(page.mark.clone()),
+        }
+    }
+
+    /// The page whose mark is reached.
+    pub(super) fn release(
+        &mut self,
+        stream: Option<Arc<str>>,
+        shards: Arc<[Arc<ShardName>]>,
+    ) -> Option<RowsToHand> {
+        let page = self.held.take()?;
+        Some(RowsToHand {
+            rows: page.rows,
+            mark: RowMark {
+                stream: stream.unwrap_or_else(|| "".into()),
+                sequence: page.mark,
+                shards,
+            },
+            end: page.end,
+        })
+    }
+}

@@ -1,0 +1,682 @@
+//! Backfills: every row once, in order with the changes, whatever happens meanwhile.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use trestle_api::ErrorKind;
+use trestle_engine::Options;
+use trestle_env::{Clock, Timestamp};
+use trestle_events::{
+    BackfillState, BackfillStatus, Backoff, ChangeEvent, Concurrency, HeldSpace, Outcome, Route, RouteStatus,
+    StartingPosition,
+};
+use trestle_item::{AttributeValue, Item};
+
+use crate::order::moody;
+use crate::support::{Life, Recorder, World, pk, route, version};
+
+/// A route that begins with the next change.
+fn latest(name: &str) -> Route {
+    Route {
+        starting_position: StartingPosition::Latest,
+        ..route(name)
+    }
+}
+
+fn all_rows(name: &str) -> Route {
+    Route {
+        starting_position: StartingPosition::AllRows,
+        ..route(name)
+    }
+}
+
+fn begin(life: &Life, rate: Option<u32>) -> BackfillStatus {
+    life.block_on(life.router.backfill("r", rate)).unwrap()
+}
+
+fn backfill(life: &Life) -> BackfillStatus {
+    life.status("r").backfill.unwrap()
+}
+
+fn is_done(life: &Life) -> bool {
+    backfill(life).state == BackfillState::Done
+}
+
+fn keys(target: &Recorder) -> Vec<String> {
+    let mut keys: Vec<String> = target.taken().iter().map(|change| pk(change)).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn many(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("row-{number:05}")).collect()
+}
+
+#[test]
+fn every_row_arrives_once_then_the_changes() {
+    let world = World::new();
+    let rows = many(2_300);
+    for row in &rows {
+        world.put(row, 1);
+    }
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    assert_eq!(life.status("r").backfill, None);
+    let begun = begin(&life, None);
+    assert_eq!(
+        (begun.state, begun.total, begun.rate),
+        (BackfillState::Running, 2_300, None)
+    );
+    life.until("the backfill", || is_done(&life));
+    assert_eq!(keys(&target), rows);
+    assert!(
+        target
+            .taken()
+            .iter()
+            .all(|change| change.event == ChangeEvent::Backfill)
+    );
+    let done = backfill(&life);
+    assert_eq!((done.rows, done.id), (2_300, begun.id));
+    assert!(done.ended_ms.is_some());
+    world.put("row-00007", 2);
+    world.delete("row-00008");
+    life.until("the changes", || target.count() == 2_302);
+    let later: Vec<ChangeEvent> = target.taken()[2_300..]
+        .iter()
+        .map(|change| change.event)
+        .collect();
+    assert_eq!(later, [ChangeEvent::Modify, ChangeEvent::Remove]);
+}
+
+#[test]
+fn a_new_route_can_begin_with_all_rows() {
+    let world = World::new();
+    world.put("a", 1);
+    world.put("a", 2);
+    world.put("b", 1);
+    world.put("gone", 1);
+    world.delete("gone");
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([all_rows("r")]);
+    world.put("c", 1);
+    life.until("rows and changes", || {
+        is_done(&life) && target.versions().contains_key("c")
+    });
+    assert_eq!(target.versions()["a"], [2]);
+    assert_eq!(target.versions()["b"], [1]);
+    assert!(!target.versions().contains_key("gone"));
+    // It begins so only once.
+    life.stop();
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([all_rows("r")]);
+    world.put("d", 1);
+    life.until("a change", || target.count() == 1);
+    assert_eq!(keys(&target), ["d"]);
+    assert!(is_done(&life));
+}
+
+#[test]
+fn an_empty_table_and_a_table_without_a_stream_are_backfilled() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([all_rows("r")]);
+    life.until("nothing", || is_done(&life));
+    world.put("a", 1);
+    life.until("a change", || target.count() == 1);
+    world.stream(false);
+    world.put("b", 1);
+    begin(&life, None);
+    life.until_after("rows without a stream", Duration::from_secs(1), || is_done(&life));
+    assert_eq!(keys(&target), ["a", "a", "b"]);
+    world.stream(true);
+    world.put("b", 2);
+    life.until_after("the new stream", Duration::from_secs(1), || target.count() == 4);
+    assert_eq!(target.versions()["b"], [1, 2]);
+}
+
+#[test]
+fn a_row_is_a_change_of_its_own_with_an_id_that_stays() {
+    let world = World::new();
+    let row = [
+        ("pk", AttributeValue::from("layer#1")),
+        ("n", 7_i64.into()),
+        ("rgn", "eu".into()),
+    ];
+    world.put_item("T", Item::from(row));
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    let begun = begin(&life, None);
+    life.until("the row", || is_done(&life));
+    let change = target.taken().pop().unwrap();
+    let mut told = change.to_json();
+    let id = told["id"].take();
+    let id = id.as_str().unwrap();
+    assert!(id.starts_with(&format!("backfill-{}-", begun.id)), "{id}");
+    assert_eq!(
+        told,
+        json!({
+            "id": null, "table": "T", "entity": "layer", "event": "backfill", "changed": ["n", "pk", "rgn"],
+            "keys": {"pk": "layer#1"}, "new": {"n": 7, "pk": "layer#1", "rgn": "eu"}, "at": "2027-01-15T08:00:00.000Z",
+        })
+    );
+    // Another backfill gives it another id.
+    begin(&life, None);
+    life.until("the row again", || target.count() == 2);
+    assert_ne!(target.taken()[1].event_id, id);
+}
+
+#[test]
+fn rows_are_for_routes_that_take_what_is_there() {
+    let events = |events: &[ChangeEvent]| Route {
+        events: events.to_vec(),
+        ..latest("r")
+    };
+    let pattern = |event: &str| Route {
+        pattern: Some(json!({"event": [event], "new": {"n": [{"numeric": [">", 1]}]}})),
+        ..latest("r")
+    };
+    let by_entity = Route {
+        entities: vec!["x".into()],
+        ..latest("r")
+    };
+    let by_attribute = |name: &str| Route {
+        changed: vec![name.into()],
+        events: vec![ChangeEvent::Modify],
+        ..latest("r")
+    };
+    for (route, taken) in [
+        (events(&[ChangeEvent::Insert]), &["x#1", "y#2"][..]),
+        (
+            events(&[ChangeEvent::Modify, ChangeEvent::Remove]),
+            &["x#1", "y#2"],
+        ),
+        (events(&[ChangeEvent::Backfill]), &["x#1", "y#2"]),
+        (pattern("backfill"), &["y#2"]),
+        (pattern("insert"), &[]),
+        (by_entity, &["x#1"]),
+        (by_attribute("n"), &["x#1", "y#2"]),
+        (by_attribute("other"), &[]),
+    ] {
+        let world = World::new();
+        world.put("x#1", 1);
+        world.put("y#2", 2);
+        let target = Recorder::new();
+        let life = world.life(&[("r", Arc::clone(&target))]);
+        life.apply([route.clone()]);
+        begin(&life, None);
+        life.until("the backfill", || is_done(&life));
+        assert_eq!(keys(&target), taken, "{route:?}");
+        assert_eq!(backfill(&life).rows, 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_backfilled_is_refused() {
+    let world = World::new();
+    for row in many(50) {
+        world.put(&row, 1);
+    }
+    let life = world.life(&[("r", Recorder::new())]);
+    let refused = |name: &str, rate: Option<u32>| {
+        let error = life.block_on(life.router.backfill(name, rate)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Validation);
+        error.to_string()
+    };
+    let only_removals = Route {
+        events: vec![ChangeEvent::Remove, ChangeEvent::Expire],
+        ..latest("r")
+    };
+    life.apply([only_removals.clone()]);
+    assert!(
+        refused("r", None).contains("takes no rows"),
+        "{}",
+        refused("r", None)
+    );
+    let all = Route {
+        starting_position: StartingPosition::AllRows,
+        ..only_removals
+    };
+    let error = life.block_on(life.router.apply(vec![all])).unwrap_err();
+    assert!(error.to_string().contains("takes no rows"), "{error}");
+    life.apply([Route {
+        enabled: false,
+        ..latest("r")
+    }]);
+    assert!(refused("r", None).contains("disabled"));
+    life.apply([latest("r")]);
+    assert!(refused("s", None).contains("there is r"));
+    assert!(refused("r", Some(0)).contains("rate"));
+    assert!(life.block_on(life.router.cancel_backfill("r")).is_err());
+    begin(&life, Some(10));
+    assert!(refused("r", None).contains("is running"));
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let world = World::new();
+    for row in many(400) {
+        world.put(&row, 1);
+    }
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    begin(&life, Some(100));
+    let begun = world.clock.now();
+    life.until_after("the backfill", Duration::from_millis(10), || {
+        let seconds = world.clock.now().since(begun).as_secs_f64();
+        // A page of ten rows may be ahead.
+        assert!(
+            target.count() as f64 <= 100.0 * seconds + 10.0,
+            "{} in {seconds}",
+            target.count()
+        );
+        is_done(&life)
+    });
+    assert_eq!(target.count(), 400);
+}
+
+#[test]
+fn a_cancelled_backfill_stays_so_and_another_can_begin() {
+    let world = World::new();
+    let rows = many(300);
+    for row in &rows {
+        world.put(row, 1);
+    }
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    begin(&life, Some(100));
+    life.until_after("some rows", Duration::from_millis(50), || {
+        backfill(&life).rows >= 50
+    });
+    let cancelled = life.block_on(life.router.cancel_backfill("r")).unwrap();
+    assert_eq!(cancelled.state, BackfillState::Cancelled);
+    let count = target.count();
+    assert!(count < 300);
+    life.kill();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    world.clock.advance(Duration::from_secs(10));
+    world.put("row-00000", 2);
+    life.until("a change", || {
+        target.taken().iter().any(|change| version(change) == 2)
+    });
+    assert_eq!(backfill(&life).state, BackfillState::Cancelled);
+    assert_eq!(target.count(), count + 1);
+    begin(&life, None);
+    life.until("all rows", || is_done(&life));
+    assert_eq!(target.count(), count + 1 + 300);
+}
+
+#[test]
+fn a_route_that_is_switched_off_keeps_its_place_and_one_that_is_removed_does_not() {
+    let world = World::new();
+    let rows = many(300);
+    for row in &rows {
+        world.put(row, 1);
+    }
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([all_rows("r")]);
+    life.apply([Route {
+        enabled: false,
+        ..all_rows("r")
+    }]);
+    assert!(matches!(
+        backfill(&life).state,
+        BackfillState::Running | BackfillState::Done
+    ));
+    life.apply([all_rows("r")]);
+    life.until("the backfill", || is_done(&life));
+    assert_eq!(target.versions().len(), 300);
+    life.apply([]);
+    life.apply([latest("r")]);
+    assert_eq!(life.status("r").backfill, None);
+    begin(&life, Some(1));
+    life.apply([Route {
+        enabled: false,
+        ..latest("r")
+    }]);
+    let cancelled = life.block_on(life.router.cancel_backfill("r")).unwrap();
+    assert_eq!(cancelled.state, BackfillState::Cancelled);
+    life.apply([latest("r")]);
+    assert_eq!(backfill(&life).state, BackfillState::Cancelled);
+}
+
+#[test]
+fn after_a_crash_it_goes_on_with_the_page_it_was_at() {
+    let world = World::new();
+    let rows = many(5_500);
+    for row in &rows {
+        world.put(row, 1);
+    }
+    let target = Recorder::new();
+    let mut life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    begin(&life, None);
+    for enough in [1_000, 2_000, 3_000, 4_000, 5_000] {
+        life.until("some pages", || backfill(&life).rows >= enough);
+        life.kill();
+        life = world.life(&[("r", Arc::clone(&target))]);
+        life.apply([latest("r")]);
+    }
+    life.until("the backfill", || is_done(&life));
+    let mut seen = keys(&target);
+    let count = seen.len();
+    seen.dedup();
+    assert_eq!(seen, rows);
+    // At most what was ahead at each crash comes again.
+    assert!(count < 5_500 + 5 * 4_000, "{count}");
+    assert_eq!(backfill(&life).rows, 5_500);
+}
+
+#[test]
+fn where_the_order_of_rows_changes_it_begins_again() {
+    let world = World::new();
+    for row in many(300) {
+        world.put(&row, 1);
+    }
+    let target = Recorder::new();
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    begin(&life, Some(100));
+    life.until_after("some rows", Duration::from_millis(50), || {
+        backfill(&life).rows >= 100
+    });
+    let document = ("layout/2".to_owned(), Some(Vec::new()));
+    world.engine.store_documents(vec![document]).unwrap();
+    life.until_after("the backfill", Duration::from_millis(50), || is_done(&life));
+    assert!(backfill(&life).rows >= 400, "{:?}", backfill(&life));
+    for (row, versions) in target.versions() {
+        assert!((1..=2).contains(&versions.len()), "{row}: {versions:?}");
+    }
+    assert_eq!(target.versions().len(), 300);
+}
+
+#[test]
+fn a_refused_row_holds_up_only_its_item_and_stays_before_later_changes() {
+    let world = World::new();
+    world.put("bad", 1);
+    world.put("good", 1);
+    let target = Recorder::with(crate::support::refuse_bad);
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    begin(&life, None);
+    life.until("the backfill", || is_done(&life));
+    assert_eq!(life.status("r").parked, 1);
+    world.put("bad", 2);
+    world.put("good", 2);
+    life.until("the good one", || {
+        target.versions().get("good") == Some(&vec![1, 2])
+    });
+    life.until("both to be parked", || life.status("r").parked == 2);
+    life.kill();
+    target.behave(|_| Outcome::Done);
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    life.until_after("the bad one", Duration::from_secs(1), || {
+        target.versions().contains_key("bad")
+    });
+    life.until_after("all", Duration::from_secs(1), || life.status("r").parked == 0);
+    assert_eq!(target.versions()["bad"], [1, 2]);
+}
+
+/// What the target saw of each item: one list for each life of the router, of which none may go back.
+fn assert_never_back(lives: &[HashMap<String, Vec<i64>>], newest: &HashMap<String, i64>, what: &str) {
+    for (number, life) in lives.iter().enumerate() {
+        for (item, versions) in life {
+            assert!(
+                versions.is_sorted(),
+                "{what}, life {number}, {item}: {versions:?}"
+            );
+        }
+    }
+    for (item, newest) in newest {
+        let last = lives.iter().rev().find_map(|life| life.get(item));
+        assert_eq!(
+            last.and_then(|versions| versions.last()),
+            Some(newest),
+            "{what}, {item}"
+        );
+    }
+}
+
+fn nothing_is_left(status: &RouteStatus) -> bool {
+    let is_done = |backfill: &BackfillStatus| backfill.state == BackfillState::Done;
+    status.parked == 0 && status.waiting == 0 && status.backfill.as_ref().is_none_or(is_done)
+}
+
+/// Writers put ever newer versions of their items while a backfill goes by, the router is killed again and again, the target
+/// refuses and is away, shards split, and items change their destinations. The target sees the newest version of every item
+/// last, and within each life of the router never an older one after a newer one.
+#[test]
+fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
+    for seed in 1..=6 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = Arc::new(World::with(Options {
+            stream_shards: random.u16(1..=3),
+            ..Options::default()
+        }));
+        let (writers, items) = (4, 400);
+        for writer in 0..writers {
+            for item in 0..items {
+                world.put(&format!("w{writer}-{item}"), 1);
+            }
+        }
+        let target = Recorder::with(moody(seed));
+        let per_destination = |per: Option<&str>| Concurrency {
+            per: per.map(str::to_owned),
+            most: 4,
+        };
+        let patient = Route {
+            parallelization_factor: if seed % 3 == 0 { random.usize(1..=4) } else { 1 },
+            concurrency: match seed % 3 {
+                0 => None,
+                1 => Some(per_destination(None)),
+                _ => Some(per_destination(Some("<new.n>"))),
+            },
+            batch_size: random.usize(5..=60),
+            maximum_retry_attempts: 10_000,
+            backoff: Backoff {
+                first: Duration::from_millis(100),
+                longest: Duration::from_secs(1),
+            },
+            ..all_rows("r")
+        };
+        let ends = Arc::new(AtomicBool::new(false));
+        let newest = Arc::new(AtomicI64::new(1));
+        let writing: Vec<_> = (0..writers)
+            .map(|writer| {
+                let (world, ends) = (Arc::clone(&world), Arc::clone(&ends));
+                let mut random = fastrand::Rng::with_seed(seed * 100 + writer);
+                let newest = Arc::clone(&newest);
+                std::thread::spawn(move || {
+                    let mut written: HashMap<String, i64> = HashMap::new();
+                    while !ends.load(Ordering::Acquire) {
+                        let item = format!("w{writer}-{}", random.usize(..items));
+                        // Greater than every version before, of any item.
+                        let version = newest.fetch_add(1, Ordering::AcqRel) + 1;
+                        world.put(&item, version);
+                        written.insert(item, version);
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    written
+                })
+            })
+            .collect();
+        let mut lives = Vec::new();
+        let mut seen = 0;
+        let mut versions_since = |target: &Recorder| {
+            let mut versions: HashMap<String, Vec<i64>> = HashMap::new();
+            let taken = target.taken();
+            for change in &taken[seen..] {
+                versions.entry(pk(change)).or_default().push(version(change));
+            }
+            seen = taken.len();
+            versions
+        };
+        let mut life = world.life(&[("r", Arc::clone(&target))]);
+        life.apply([patient.clone()]);
+        for crash in 0..5 {
+            let enough = target.count() + random.usize(50..600);
+            life.until_after("something to happen", Duration::from_millis(20), || {
+                target.count() >= enough || nothing_is_left(&life.status("r"))
+            });
+            if crash == 2 {
+                let shards = world.shards();
+                let shard = &shards[random.usize(..shards.len())];
+                world.engine.split_shard(&world.stream_arn(), shard).unwrap();
+            }
+            life.kill();
+            lives.push(versions_since(&target));
+            life = world.life(&[("r", Arc::clone(&target))]);
+            life.apply([patient.clone()]);
+        }
+        life.until_after("the backfill", Duration::from_millis(50), || is_done(&life));
+        ends.store(true, Ordering::Release);
+        let mut newest: HashMap<String, i64> = HashMap::new();
+        for writer in 0..writers {
+            newest.extend((0..items).map(|item| (format!("w{writer}-{item}"), 1)));
+        }
+        for writer in writing {
+            newest.extend(writer.join().unwrap());
+        }
+        life.until_after("nothing to be left", Duration::from_millis(50), || {
+            // Looking at every version takes time in which the clock stands still.
+            if !nothing_is_left(&life.status("r")) {
+                return false;
+            }
+            let seen = target.versions();
+            let is_last =
+                |(item, version): (&String, &i64)| seen.get(item).and_then(|all| all.last()) == Some(version);
+            newest.iter().all(is_last)
+        });
+        assert_eq!(life.status("r").dead, 0);
+        lives.push(versions_since(&target));
+        assert_never_back(&lives, &newest, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn where_rows_cannot_be_read_with_the_position_of_the_stream_there_are_no_backfills() {
+    let world = World {
+        reads_rows: false,
+        ..World::new()
+    };
+    let life = world.life(&[("r", Recorder::new())]);
+    let error = life.block_on(life.router.apply(vec![all_rows("r")])).unwrap_err();
+    assert!(
+        error.to_string().contains("only the server that has the rows"),
+        "{error}"
+    );
+    life.apply([latest("r")]);
+    let error = life.block_on(life.router.backfill("r", None)).unwrap_err();
+    assert!(
+        error.to_string().contains("only the server that has the rows"),
+        "{error}"
+    );
+}
+
+/// A life in which a route finds that its stream trimmed what was written since the last one. The even of ten items are
+/// written again.
+fn after_a_gap(world: &World, target: &Arc<Recorder>, missed: i64) -> Life {
+    for item in 0..10 {
+        world.put(&format!("item-{item}"), missed);
+    }
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let before = target.count();
+    let life = world.life(&[("r", Arc::clone(target))]);
+    life.apply([route("r")]);
+    for item in (0..10).step_by(2) {
+        world.put(&format!("item-{item}"), missed + 1);
+    }
+    life.until("the last round", || target.count() == before + 5);
+    assert_eq!(life.status("r").gaps.len(), 1);
+    life
+}
+
+#[test]
+fn a_backfill_closes_the_gaps_that_were_noticed_before_it_began() {
+    let world = World::new();
+    let target = Recorder::new();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("item-0", 1);
+    life.until("the first", || target.count() == 1);
+    life.stop();
+
+    let life = after_a_gap(&world, &target, 2);
+    begin(&life, None);
+    life.until("the gap to be closed", || life.status("r").gaps.is_empty());
+    assert!(is_done(&life));
+    for item in 0..10 {
+        let newest = 2 + i64::from(item % 2 == 0);
+        let versions = &target.versions()[&format!("item-{item}")];
+        assert_eq!(versions.last(), Some(&newest), "item {item}");
+    }
+    life.stop();
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    assert_eq!(life.status("r").gaps, [], "it is closed durably");
+    life.stop();
+
+    // A gap that is noticed later is none of that backfill's.
+    let life = after_a_gap(&world, &target, 4);
+    life.stop();
+    let life = world.life(&[("r", target)]);
+    life.apply([route("r")]);
+    assert!(is_done(&life));
+    assert_eq!(life.status("r").gaps.len(), 1);
+}
+
+/// No room for anything before a time.
+struct NoRoom(Arc<AtomicI64>);
+
+impl HeldSpace for NoRoom {
+    fn held_bytes(&self, _: &str) -> u64 {
+        0
+    }
+
+    fn held_bytes_max(&self) -> u64 {
+        0
+    }
+
+    fn given_up_before(&self) -> Timestamp {
+        Timestamp::from_secs(self.0.load(Ordering::Relaxed).unsigned_abs())
+    }
+}
+
+#[test]
+fn rows_are_not_given_up_when_there_is_no_room_for_changes() {
+    let given_up_before = Arc::new(AtomicI64::new(0));
+    let world = World {
+        held: Some(Arc::new(NoRoom(Arc::clone(&given_up_before)))),
+        ..World::new()
+    };
+    let rows = many(10);
+    for row in &rows {
+        world.put(row, 1);
+    }
+    let target = Recorder::with(|_| Outcome::Unavailable("away".into()));
+    let life = world.life(&[("r", Arc::clone(&target))]);
+    life.apply([all_rows("r")]);
+    life.until("the rows to be tried", || !target.batches().is_empty());
+    world.put("changed", 1);
+    given_up_before.store(i64::MAX, Ordering::Relaxed);
+    life.until_after("the change to be given up", Duration::from_secs(1), || {
+        life.status("r").dead == 1
+    });
+    assert_eq!(life.status("r").parked, 10);
+    life.until("the backfill", || is_done(&life));
+    target.behave(|_| Outcome::Done);
+    life.until_after("the rows", Duration::from_secs(1), || target.count() == 10);
+    assert_eq!(keys(&target), rows);
+}
