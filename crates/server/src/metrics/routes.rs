@@ -13,7 +13,7 @@ type Figure = (
     fn(&RouteStatus) -> Option<f64>,
 );
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 11] = [
     ("route_delivered_total", "counter", "Changes delivered.", |s| {
         Some(s.delivered as f64)
     }),
@@ -61,6 +61,18 @@ const FIGURES: [Figure; 9] = [
         "gauge",
         "Shards of which records were trimmed before they were read.",
         |s| Some(s.gaps.len() as f64),
+    ),
+    (
+        "route_backfill_rows",
+        "gauge",
+        "Rows that the last backfill is done with.",
+        |s| s.backfill.as_ref().map(|backfill| backfill.rows as f64),
+    ),
+    (
+        "route_backfill_rows_expected",
+        "gauge",
+        "Rows that the table had when the last backfill began.",
+        |s| s.backfill.as_ref().map(|backfill| backfill.total as f64),
     ),
 ];
 
@@ -125,7 +137,32 @@ mod tests {
             held_bytes_max: 100,
             on_hold: None,
             last_error: None,
+            backfill: None,
         }
+    }
+
+    #[test]
+    fn a_backfill_shows_how_far_it_is_and_a_route_without_one_shows_nothing() {
+        let backfill = trestle_admin::BackfillStatus {
+            id: "b".to_owned(),
+            state: trestle_admin::BackfillState::Running,
+            rows: 250,
+            total: 1_000,
+            rate: None,
+            began_ms: 1,
+            ended_ms: None,
+        };
+        let page = render(&[
+            status("mail", RouteState::Running),
+            RouteStatus {
+                backfill: Some(backfill),
+                ..status("new", RouteState::Running)
+            },
+        ]);
+        let has = |figure: &str| page.lines().any(|line| line.ends_with(figure));
+        assert!(has(r#"route_backfill_rows{route="new"} 250"#), "{page}");
+        assert!(has(r#"route_backfill_rows_expected{route="new"} 1000"#), "{page}");
+        assert!(!page.contains(r#"route_backfill_rows{route="mail"}"#), "{page}");
     }
 
     #[test]
