@@ -244,12 +244,12 @@ class Administration(unittest.TestCase):
         self.assertEqual(1, self.call("drop-dead-letters", all=True)["dropped"])
         self.call("read-dead-letter", status=404, id=ids[1])
         self.call("drop-dead-letters", status=400)
-        begun = self.call("backfill-route", route="changes", rate=1)
+        begun = self.call("backfill-route", route="later", rate=1)
         self.assertEqual(("running", 1), (begun["state"], begun["rate"]))
         self.assertEqual(begun["id"], self.call("list-routes")["routes"][0]["backfill"]["id"])
-        self.call("backfill-route", status=400, route="changes")
-        self.assertEqual("cancelled", self.call("cancel-backfill", route="changes")["state"])
-        self.call("cancel-backfill", status=400, route="changes")
+        self.call("backfill-route", status=400, route="later")
+        self.assertEqual("cancelled", self.call("cancel-backfill", route="later")["state"])
+        self.call("cancel-backfill", status=400, route="later")
         self.assertEqual("shop", self.call("remove-model", name="shop")["removed"])
 
     def clock(self):
