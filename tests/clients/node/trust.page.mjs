@@ -161,7 +161,8 @@ function operations(server) {
 
 /** Every call of the administration, in an order that lets each do what it can. */
 function calls(server) {
-  const command = `["sh", "-c", "cat > ${server.ran}"]`;
+  // The file is there only when all of it is.
+  const command = `["sh", "-c", "cat > ${server.ran}.part && mv ${server.ran}.part ${server.ran}"]`;
   const bodies = {
     "list-models": {},
     "read-model": { name: "users" },
