@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use trestle_env::{Alarm, Clock, Timestamp};
+use trestle_env::{Alarm, Clock, SeldomLog, Timestamp};
 use trestle_pattern::Template;
 
 use crate::attempt::attempt;
@@ -18,7 +19,7 @@ use crate::matcher::{Matcher, Typed};
 use crate::parked::{Behind, Entry, KeyName, Parked, key_name};
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
-use crate::status::{Counters, RouteState, RouteStatus};
+use crate::status::{Counters, RouteState, RouteStatus, count};
 use crate::target::{Door, Enlistment, delivery_id};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
 use crate::{Batch, Change, Delivery, HeldSpace, Outcome, Route};
@@ -38,6 +39,9 @@ const ENLISTED_MAX: usize = 40;
 /// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
 /// times as long.
 const ENLISTED_BYTES_MAX: usize = 500_000;
+
+/// Between two lines about dead letters of a route in the log.
+const BETWEEN_DEAD: Duration = Duration::from_secs(60);
 
 /// The route is being stopped; a task that gets this ends.
 #[derive(Debug)]
@@ -112,6 +116,8 @@ pub(crate) struct Live {
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) counters: Counters,
     pub(crate) health: Health,
+    /// Dead letters, one line in a while.
+    dead_log: SeldomLog,
     ahead: AtomicUsize,
     ahead_bytes: AtomicUsize,
     reading: AtomicU8,
@@ -207,6 +213,7 @@ impl Live {
             reader_bell: parts.reader_bell,
             counters: Counters::default(),
             health: Health::default(),
+            dead_log: SeldomLog::every(BETWEEN_DEAD),
             ahead: AtomicUsize::new(0),
             ahead_bytes: AtomicUsize::new(0),
             reading: AtomicU8::new(Reading::Behind as u8),
@@ -371,6 +378,15 @@ impl Live {
         self.moved.notify_one();
         if !had_room && self.has_room() {
             self.reader_bell.notify_one();
+        }
+    }
+
+    /// Changes have become dead letters; the last of them for this reason.
+    pub(crate) fn given_up(&self, number: usize, error: &str) {
+        count(&self.counters.dead, number);
+        if self.dead_log.admit("dead letters").is_some() {
+            let dead = self.counters.dead.load(Ordering::Relaxed);
+            tracing::warn!(route = %self.name, dead, %error, "changes were given up; they are dead letters");
         }
     }
 

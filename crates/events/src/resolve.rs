@@ -120,7 +120,9 @@ impl Live {
             self.parked_bell.notify_one();
         }
         count(&self.counters.delivered, resolved.done.len());
-        count(&self.counters.dead, resolved.dead.len());
+        if let Some(last) = resolved.dead.last() {
+            self.given_up(resolved.dead.len(), &last.error);
+        }
         self.done(resolved.all());
         Ok(())
     }

@@ -168,7 +168,7 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
                 drop_parts(live, &kept).await?;
                 count(&live.counters.delivered, 1);
             }
-            Fate::Dead => count(&live.counters.dead, 1),
+            Fate::Dead => live.given_up(1, &kept.error),
         }
         live.parked.lock().remove(key, &kept.id);
     }
