@@ -102,6 +102,7 @@ impl<'r> Reader<'r, '_> {
             starting_position: self.starting_position(defaults.starting_position),
             enabled: self.flag("enabled", defaults.enabled),
             include_maintenance: self.flag("include_maintenance", defaults.include_maintenance),
+            held_back: None,
             entities,
             ..defaults
         };

@@ -62,6 +62,9 @@ pub struct Route {
     pub enabled: bool,
     /// Whether it also takes what the application did not do: rows that a migration moves.
     pub include_maintenance: bool,
+    /// Why it cannot deliver now, although it is enabled: its target could not be opened. It keeps its place, and what it has not
+    /// delivered is kept for it.
+    pub held_back: Option<String>,
 }
 
 /// The kinds of destination, as a route file names them.
@@ -185,7 +188,14 @@ impl Route {
             starting_position: StartingPosition::Latest,
             enabled: true,
             include_maintenance: false,
+            held_back: None,
         }
+    }
+
+    /// Whether it is enabled and not held back.
+    #[must_use]
+    pub fn may_deliver(&self) -> bool {
+        self.enabled && self.held_back.is_none()
     }
 }
 

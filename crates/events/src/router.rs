@@ -209,9 +209,9 @@ impl Router {
             let own = route_faults(route).into_iter();
             faults.extend(own.map(|(_, fault)| format!("route `{name}`: {fault}")));
             doors.push(match self.inner.setup.doors.open(route) {
-                Ok(door) => route.enabled.then_some(door),
+                Ok(door) => route.may_deliver().then_some(door),
                 // It keeps its place, and delivers nothing.
-                Err(_) if !route.enabled => None,
+                Err(_) if !route.may_deliver() => None,
                 Err(fault) => {
                     faults.push(format!("route `{name}`: {fault}"));
                     None
@@ -233,7 +233,7 @@ impl Router {
     ) -> Result<Running, ApplyError> {
         let inner = &self.inner;
         let Some(door) = door else {
-            return Ok(Running::disabled(&inner.rows, route).await?);
+            return Ok(Running::off(&inner.rows, route, inner.setup.clock.now()).await?);
         };
         let reader = state
             .readers

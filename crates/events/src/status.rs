@@ -84,6 +84,8 @@ pub enum RouteState {
     AwaitingAnswer,
     /// The table has no stream to read.
     NoStream,
+    /// Its target could not be opened; it keeps its place and what it has not delivered.
+    HeldBack,
     /// Switched off.
     Disabled,
 }
@@ -98,8 +100,15 @@ impl RouteState {
             Self::OnHold => "on-hold",
             Self::AwaitingAnswer => "awaiting-answer",
             Self::NoStream => "no-stream",
+            Self::HeldBack => "held-back",
             Self::Disabled => "disabled",
         }
+    }
+
+    /// Whether it neither reads nor delivers.
+    #[must_use]
+    pub fn is_off(self) -> bool {
+        matches!(self, Self::HeldBack | Self::Disabled)
     }
 }
 

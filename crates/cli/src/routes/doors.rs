@@ -57,7 +57,7 @@ impl Openings {
         })
     }
 
-    /// The same of a file that was in effect before. A route whose target cannot be opened any more is switched off, so that it
+    /// The same of a file that was in effect before. A route whose target cannot be opened any more is held back, so that it
     /// keeps its place and the others go on; the second list says which, and why.
     pub(crate) fn read_holding(
         &self,
@@ -70,8 +70,9 @@ impl Openings {
         for route in routes.iter_mut().filter(|route| route.enabled) {
             let trust = self.trust_in(given.contains(route));
             if let Err(faults) = self.open(&route.target, trust) {
-                route.enabled = false;
-                held.push(format!("route {}: {}", route.name, faults.join("; ")));
+                let why = faults.join("; ");
+                held.push(format!("route {}: {why}", route.name));
+                route.held_back = Some(why);
             }
         }
         Ok((routes, held))

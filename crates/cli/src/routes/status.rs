@@ -152,7 +152,7 @@ fn row(route: &RouteStatus) -> [String; 10] {
 
 /// How far a route is behind, in records and in time. Of a route that is switched off, it is not known.
 fn behind(route: &RouteStatus) -> [String; 2] {
-    if route.state == RouteState::Disabled {
+    if route.state.is_off() {
         return ["-", "-"].map(str::to_owned);
     }
     let more = if route.lag_at_least { "+" } else { "" };

@@ -68,7 +68,7 @@ impl Routes {
             None => routes.resume().await,
         }
         let statuses = routes.router.status().into_iter();
-        for status in statuses.filter(|status| status.state != RouteState::Disabled) {
+        for status in statuses.filter(|status| !status.state.is_off()) {
             tracing::info!("route {} is in effect for {}", status.route, status.table);
         }
         Ok(routes)

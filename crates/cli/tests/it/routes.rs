@@ -315,7 +315,9 @@ fn what_a_caller_was_allowed_is_not_trusted_by_a_server_that_does_not_allow_it()
     put(&server, "two");
     until("the other route goes on", || {
         let (_, listed) = admin(&server, "list-routes", json!({}));
-        assert_eq!(listed["routes"][1]["state"], "disabled", "{listed}");
+        assert_eq!(listed["routes"][1]["state"], "held-back", "{listed}");
+        let why = listed["routes"][1]["last_error"]["message"].as_str().unwrap();
+        assert!(why.contains("--allow-command-routes"), "{why}");
         listed["routes"][0]["delivered"].as_u64() >= Some(1)
     });
     let (_, log) = server.stop();

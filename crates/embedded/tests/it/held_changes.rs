@@ -15,7 +15,9 @@ use trestle_api::{
 };
 use trestle_embedded::{Embedded, EngineOptions, Options, RouteSetup, StoreSettings};
 use trestle_env::{Clock, VirtualClock};
-use trestle_events::{Batch, Deliver, Door, ModelTyper, Outcome, Route, Router, Target, read_routes};
+use trestle_events::{
+    Batch, Deliver, Door, ModelTyper, Outcome, Route, RouteState, Router, Target, read_routes,
+};
 use trestle_item::{AttributeValue, Number, ScalarType};
 use trestle_store::{Direction, FjallStore, MemoryStore, Space, Store};
 
@@ -137,6 +139,12 @@ impl Absence {
     }
 }
 
+fn routes(text: &str) -> Vec<Route> {
+    let file = read_routes(text, &[], &|_| Vec::new());
+    assert!(file.problems.is_empty(), "{:?}", file.problems);
+    file.routes
+}
+
 impl Process {
     fn apply(&mut self, text: &str, target: &Arc<Taker>) {
         let router = match self.router.take() {
@@ -153,10 +161,19 @@ impl Process {
                 self.db.start_router(setup).unwrap()
             }
         };
-        let file = read_routes(text, &[], &|_| Vec::new());
-        assert!(file.problems.is_empty(), "{:?}", file.problems);
-        self.runtime.block_on(router.apply(file.routes)).unwrap();
+        self.runtime.block_on(router.apply(routes(text))).unwrap();
         self.router = Some(router);
+    }
+
+    /// The route's target can no longer be opened.
+    fn hold_back(&self, text: &str) {
+        let held_back = |route| Route {
+            held_back: Some("no such file".into()),
+            ..route
+        };
+        let routes = routes(text).into_iter().map(held_back).collect();
+        let router = self.router.as_ref().unwrap();
+        self.runtime.block_on(router.apply(routes)).unwrap();
     }
 
     fn table(&self, name: &str) {
@@ -335,6 +352,31 @@ fn clients_see_24_hours_while_routes_hold_more() {
     *target.is_away.lock() = false;
     absence.clock.advance(Duration::from_secs(3600));
     absence.until("all of it to arrive", || target.count() == 6);
+    process.stop();
+}
+
+#[test]
+fn a_route_that_is_held_back_loses_nothing() {
+    let absence = Absence::new();
+    let mut process = absence.open();
+    process.table("T");
+    let target = Taker::away(true);
+    process.apply(ROUTE, &target);
+    process.put("T", "a", 1);
+    process.hold_back(ROUTE);
+    process.put("T", "b", 1);
+    absence.clock.advance(3 * DAY);
+    process.put("T", "c", 1);
+    let status = process.router.as_ref().unwrap().status().remove(0);
+    assert_eq!(status.state, RouteState::HeldBack);
+    assert_eq!(status.last_error.unwrap().message, "no such file");
+    process.stop();
+    *target.is_away.lock() = false;
+    let mut process = absence.open();
+    absence.clock.advance(2 * DAY);
+    process.apply(ROUTE, &target);
+    absence.until("everything", || target.count() == 3);
+    assert!(process.router.as_ref().unwrap().status()[0].gaps.is_empty());
     process.stop();
 }
 

@@ -27,7 +27,7 @@ impl Router {
         let refused = |why: &str| Error::validation(format!("Route `{route}` cannot be backfilled: {why}"));
         let live = match self.work(&state, route)? {
             Work::On(live) => live,
-            Work::Off(_) => return Err(refused("it is disabled; enable it first")),
+            Work::Off(off) => return Err(refused(&off.way_on())),
         };
         if inner.setup.rows.is_none() {
             return Err(refused(NO_ROWS));

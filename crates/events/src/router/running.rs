@@ -23,7 +23,7 @@ use crate::reader::{BackfillWalk, Command, RouteFollower};
 use crate::rows::{BackfillRow, Checkpoint, CheckpointRows, Kept, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
-use crate::{Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
+use crate::{LastError, Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
 
 /// How long a delivery that is under way may take when its route is stopped; then it is given up, and made again later.
 const GRACE: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ pub(super) struct Running {
 pub(super) enum Work {
     /// It is at work.
     On(Arc<Live>),
-    /// It is switched off.
+    /// It is switched off, or held back.
     Off(Arc<Off>),
 }
 
@@ -63,8 +63,10 @@ impl Work {
     }
 }
 
-/// What a route has left that is switched off.
+/// What a route has left that does not deliver.
 pub(super) struct Off {
+    /// Why it is held back, if it is not disabled.
+    held_back: Option<LastError>,
     parked: u64,
     dead: AtomicU64,
     pub(super) backfill: Mutex<Option<BackfillRow>>,
@@ -72,11 +74,22 @@ pub(super) struct Off {
 }
 
 impl Off {
+    /// What has to be done before it delivers.
+    pub(super) fn way_on(&self) -> String {
+        match &self.held_back {
+            Some(why) => format!("it is held back: {}", why.message),
+            None => "it is disabled; enable it first".to_owned(),
+        }
+    }
+
     pub(super) fn status(&self, route: &Route) -> RouteStatus {
         RouteStatus {
             route: route.name.clone(),
             table: route.table.clone(),
-            state: RouteState::Disabled,
+            state: match route.enabled {
+                true => RouteState::HeldBack,
+                false => RouteState::Disabled,
+            },
             waiting: 0,
             lag_records: 0,
             lag_at_least: true,
@@ -89,17 +102,24 @@ impl Off {
             held_bytes: 0,
             held_bytes_max: 0,
             on_hold: None,
-            last_error: None,
+            last_error: self.held_back.clone(),
             backfill: self.backfill.lock().as_ref().map(BackfillRow::status),
         }
     }
 }
 
 impl Running {
-    pub(super) async fn disabled(rows: &Arc<RouterTable>, route: Route) -> Result<Self, Error> {
-        rows.switch_off_route(&route.name).await?;
+    /// A route that does not deliver. One that is only held back keeps what it has not delivered.
+    pub(super) async fn off(rows: &Arc<RouterTable>, route: Route, now: Timestamp) -> Result<Self, Error> {
+        if !route.enabled {
+            rows.switch_off_route(&route.name).await?;
+        }
         let checkpoints = CheckpointRows::new(Arc::clone(rows), &route.name, route.table.as_str().into());
         let off = Off {
+            held_back: route.held_back.clone().map(|message| LastError {
+                at_ms: now.as_millis(),
+                message,
+            }),
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
             backfill: Mutex::new(checkpoints.backfill().await?),

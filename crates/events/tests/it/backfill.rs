@@ -251,6 +251,11 @@ fn what_cannot_be_backfilled_is_refused() {
         ..latest("r")
     }]);
     assert!(refused("r", None).contains("disabled"));
+    life.apply([Route {
+        held_back: Some("the variable TOKEN is missing".into()),
+        ..latest("r")
+    }]);
+    assert!(refused("r", None).contains("the variable TOKEN is missing"));
     life.apply([latest("r")]);
     assert!(refused("s", None).contains("there is r"));
     assert!(refused("r", Some(0)).contains("rate"));

@@ -101,7 +101,7 @@ fn held(routes: &[RouteStatus], page: &mut Page) {
         "Change records older than the stream's retention, kept because a route has not delivered them.";
     page.head(name, "gauge", help);
     // A route that is switched off knows nothing of its table.
-    let at_work = routes.iter().filter(|route| route.state != RouteState::Disabled);
+    let at_work = routes.iter().filter(|route| !route.state.is_off());
     let by_table: BTreeMap<&str, u64> = at_work.map(|route| (&*route.table, route.held_bytes)).collect();
     for (table, bytes) in by_table {
         page.labelled(name, "table", table, bytes as f64);
@@ -112,7 +112,7 @@ fn held(routes: &[RouteStatus], page: &mut Page) {
 
 /// The lag of a route that is switched off is not known.
 fn at_work(status: &RouteStatus, lag: f64) -> Option<f64> {
-    (status.state != RouteState::Disabled).then_some(lag)
+    (!status.state.is_off()).then_some(lag)
 }
 
 #[cfg(test)]
