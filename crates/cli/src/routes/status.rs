@@ -8,7 +8,7 @@ use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{Gap, ListRoutes, OnHold, RouteList, RouteState, RouteStatus};
+use trestle_admin::{Gap, ListRoutes, OnHold, RouteList, RouteStatus};
 use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.

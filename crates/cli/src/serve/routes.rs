@@ -13,7 +13,7 @@ use trestle_admin::AdminError;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::BindError;
 use trestle_embedded::{Embedded, Models, RouteSetup};
-use trestle_events::{ApplyError, ModelTyper, Route, RouteState, Router, read_routes};
+use trestle_events::{ApplyError, ModelTyper, Route, Router, read_routes};
 use trestle_model::Model;
 use trestle_targets::{Surroundings, Trust};
 
