@@ -2,6 +2,7 @@
 //! reads on, and shown until it is closed, as by a backfill.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,12 @@ impl Gaps {
         self.known.lock().clone()
     }
 
+    /// When the last one was noticed.
+    pub(crate) fn last_noticed(&self) -> Timestamp {
+        let noticed = self.known.lock().iter().map(|gap| gap.noticed_ms).max();
+        noticed.map_or(Timestamp::EPOCH, Timestamp::from_millis)
+    }
+
     pub(crate) fn has(&self, shard: &ShardName) -> bool {
         self.known.lock().iter().any(|gap| gap.is_of(shard))
     }
@@ -100,7 +107,10 @@ impl Live {
         after: Option<&SequenceNumber>,
     ) -> Result<(), Error> {
         let _changing = self.gaps.changing.lock().await;
-        let mut gap = Gap::new(shard, after, self.clock.now());
+        // A clock that was set back must not make a gap one that the last backfill has filled.
+        let began = self.backfill.lock().as_ref().map(|backfill| backfill.row.began);
+        let after_backfill = began.map_or(Timestamp::EPOCH, |began| began.plus(Duration::from_millis(1)));
+        let mut gap = Gap::new(shard, after, self.clock.now().max(after_backfill));
         if let Some(earlier) = self.gaps.all().into_iter().find(|gap| gap.is_of(shard)) {
             gap.after = earlier.after;
         }

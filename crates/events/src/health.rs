@@ -156,7 +156,7 @@ impl Health {
     }
 
     /// The hold of the route: since the first of its lanes is on one, until the last is not.
-    pub(crate) fn status(&self) -> Option<OnHold> {
+    pub(crate) fn status(&self, are_destinations: bool) -> Option<OnHold> {
         let lanes = self.lanes.lock();
         let first = holds(&lanes).min_by_key(|hold| hold.since)?;
         let next_probe = holds(&lanes).map(|hold| hold.next_probe).min()?;
@@ -164,6 +164,7 @@ impl Health {
             since_ms: first.since.as_millis(),
             reason: first.reason.clone(),
             next_probe_ms: next_probe.as_millis(),
+            destinations: are_destinations.then(|| holds(&lanes).count() as u64),
         })
     }
 
@@ -258,7 +259,7 @@ impl Live {
     fn hold_ended(&self, ended: &EndedHold, now: Timestamp) {
         if ended.is_last && self.health.log.lock().ends(now) {
             let seconds = now.since(ended.since).as_secs();
-            tracing::info!(route = %self.name, seconds, "the target answers again; the route is no longer on hold");
+            tracing::info!(route = %self.name, seconds, "the target answers again; nothing of the route is on hold");
         }
         self.parked_bell.notify_one();
     }
@@ -275,7 +276,15 @@ impl Live {
         };
         let since = self.health.failed(lane, now, failure);
         if self.health.log.lock().begins(since, now) {
-            tracing::warn!(route = %self.name, %error, "the route is on hold until its target answers");
+            match self.lanes.destinations() {
+                None => {
+                    tracing::warn!(route = %self.name, %error, "the route is on hold until its target answers")
+                }
+                Some(_) => tracing::warn!(
+                    route = %self.name, %error,
+                    "a destination of the route is on hold until it answers; the others go on"
+                ),
+            }
         }
         self.parked_bell.notify_one();
     }
@@ -312,7 +321,7 @@ mod tests {
         assert!(pauses[0] <= Duration::from_millis(200), "{pauses:?}");
         let longest = pauses.iter().max().copied().unwrap();
         assert_eq!((longest, pauses[11]), (PROBE_PAUSE_MAX, PROBE_PAUSE_MAX));
-        assert_eq!(health.status().unwrap().since_ms, 1_000_000);
+        assert_eq!(health.status(false).unwrap().since_ms, 1_000_000);
     }
 
     #[test]
@@ -335,11 +344,12 @@ mod tests {
         let now = Timestamp::from_secs(1_000);
         health.failed(0, now, failure(None));
         health.failed(1, now, failure(None));
+        assert_eq!(health.status(true).unwrap().destinations, Some(2));
         assert!(!health.answered(0, now).unwrap().is_last);
         assert!(health.hold(0).is_none() && health.hold(1).unwrap().may_probe(now, 9));
         assert!(health.answered(1, now).unwrap().is_last);
         assert_eq!(
-            (health.status(), health.answers(0), health.answers(1)),
+            (health.status(false), health.answers(0), health.answers(1)),
             (None, 1, 2)
         );
     }

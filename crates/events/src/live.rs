@@ -40,8 +40,8 @@ const ENLISTED_MAX: usize = 40;
 /// times as long.
 const ENLISTED_BYTES_MAX: usize = 500_000;
 
-/// Between two lines about dead letters of a route in the log.
-const BETWEEN_DEAD: Duration = Duration::from_secs(60);
+/// Between two lines of a kind in the log, about one route.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
 /// The route is being stopped; a task that gets this ends.
 #[derive(Debug)]
@@ -116,8 +116,8 @@ pub(crate) struct Live {
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) counters: Counters,
     pub(crate) health: Health,
-    /// Dead letters, one line in a while.
-    dead_log: SeldomLog,
+    /// Dead letters, and parked changes for which there is no room, one line in a while.
+    seldom_log: SeldomLog,
     ahead: AtomicUsize,
     ahead_bytes: AtomicUsize,
     reading: AtomicU8,
@@ -213,7 +213,7 @@ impl Live {
             reader_bell: parts.reader_bell,
             counters: Counters::default(),
             health: Health::default(),
-            dead_log: SeldomLog::every(BETWEEN_DEAD),
+            seldom_log: SeldomLog::every(BETWEEN_LINES),
             ahead: AtomicUsize::new(0),
             ahead_bytes: AtomicUsize::new(0),
             reading: AtomicU8::new(Reading::Behind as u8),
@@ -384,9 +384,20 @@ impl Live {
     /// Changes have become dead letters; the last of them for this reason.
     pub(crate) fn given_up(&self, number: usize, error: &str) {
         count(&self.counters.dead, number);
-        if self.dead_log.admit("dead letters").is_some() {
+        if self.seldom_log.admit("dead letters").is_some() {
             let dead = self.counters.dead.load(Ordering::Relaxed);
             tracing::warn!(route = %self.name, dead, %error, "changes were given up; they are dead letters");
+        }
+    }
+
+    /// The route has as many parked changes as it may have.
+    pub(crate) fn log_no_room(&self) {
+        if self.seldom_log.admit("parked").is_some() {
+            tracing::error!(
+                route = %self.name,
+                parked = PARKED_MAX,
+                "the route has as many parked changes as it may have; it stands still until some are taken"
+            );
         }
     }
 
@@ -499,6 +510,11 @@ impl Live {
         }
     }
 
+    /// Whether nothing is on its way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ahead.load(Ordering::Acquire) == 0
+    }
+
     /// Whether the route is to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stop.borrow()
@@ -546,7 +562,7 @@ impl Live {
 
     pub(crate) fn status(&self) -> RouteStatus {
         let reading = self.reading();
-        let on_hold = self.health.status();
+        let on_hold = self.health.status(self.lanes.destinations().is_some());
         let state = match reading {
             _ if on_hold.is_some() => RouteState::OnHold,
             _ if self.health.is_slow(self.clock.now()) => RouteState::AwaitingAnswer,
@@ -590,7 +606,8 @@ impl Live {
     /// When the oldest change happened that is not done; of what has not been read, that is not known exactly.
     fn oldest(&self, unread: u64) -> Option<Timestamp> {
         let on_its_way = self.tracker.lock().oldest();
-        on_its_way.or_else(|| {
+        let parked = self.parked.lock().oldest();
+        on_its_way.into_iter().chain(parked).min().or_else(|| {
             let read_up_to = self.read_up_to.load(Ordering::Relaxed);
             (unread > 0).then(|| Timestamp::from_millis(read_up_to))
         })

@@ -108,6 +108,12 @@ impl Parked {
         self.count
     }
 
+    /// When the oldest of them happened.
+    pub(crate) fn oldest(&self) -> Option<Timestamp> {
+        let entries = self.queues.values().flat_map(|queue| queue.changes.values());
+        entries.map(|entry| entry.at).min()
+    }
+
     /// What a change has to wait behind, if its item or its destination has parked changes.
     pub(crate) fn behind(&self, item: KeyName, lane: Option<LaneName>) -> Option<Behind> {
         match self.items.get(&item) {

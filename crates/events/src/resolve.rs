@@ -72,7 +72,6 @@ impl Resolved {
 impl Live {
     /// Stores what became of changes, then lets the checkpoint pass them.
     pub(crate) async fn resolve(&self, mut resolved: Resolved) -> Result<(), Stopped> {
-        self.give_up_without_room(&mut resolved);
         self.await_room_to_park(resolved.parked.len()).await?;
         let now = self.clock.now();
         let mut rows: Vec<Write> = Vec::new();
@@ -155,34 +154,13 @@ impl Live {
         }
     }
 
-    /// What waits for a destination becomes a dead letter when there is no room to park it: the other destinations must not
-    /// wait for this one.
-    fn give_up_without_room(&self, resolved: &mut Resolved) {
-        let room = PARKED_MAX.saturating_sub(self.parked.lock().count());
-        if resolved.parked.len() <= room {
-            return;
-        }
-        let is_kept = |failed: &Failed| failed.behind == Behind::Item;
-        let (kept, without_room): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut resolved.parked)
-            .into_iter()
-            .partition(is_kept);
-        resolved.parked = kept;
-        let dead = without_room.into_iter().map(|failed| Failed {
-            error: format!(
-                "the route has {PARKED_MAX} parked changes already; {}",
-                failed.error
-            ),
-            ..failed
-        });
-        resolved.dead.extend(dead);
-    }
-
     async fn await_room_to_park(&self, more: usize) -> Result<(), Stopped> {
         loop {
             let resolved = self.resolved_bell.notified();
             if more == 0 || self.parked.lock().count() < PARKED_MAX {
                 return Ok(());
             }
+            self.log_no_room();
             tokio::select! {
                 () = resolved => {}
                 () = self.stopped() => return Err(Stopped),

@@ -2,6 +2,7 @@
 
 mod backfills;
 mod letters;
+mod removal;
 mod running;
 
 use std::collections::{BTreeMap, HashMap};
@@ -138,7 +139,8 @@ impl Router {
     }
 
     /// Lets exactly these routes work. Those that were there before and are the same go on undisturbed; a changed one
-    /// goes on from its checkpoint; of one that is gone, the checkpoints are removed and what was parked becomes dead letters.
+    /// goes on from its checkpoint; of one that is gone, the checkpoints are removed and what it has not delivered becomes dead
+    /// letters.
     ///
     /// When this returns, every new route has found its beginning: later changes are delivered. If a route cannot start,
     /// the others do, and the first error is returned.
@@ -162,10 +164,13 @@ impl Router {
                 running.stop(&state.readers).await;
             }
         }
-        for (name, table) in inner.rows.routes().await? {
-            match routes.iter().find(|route| route.name == name) {
-                None => running::forget(&inner.rows, &*inner.setup.clock, &name, &table).await?,
-                Some(route) if route.table != table => running::move_away(&inner.rows, &name, &table).await?,
+        let mut gone = Vec::new();
+        for stored in inner.rows.routes().await? {
+            match routes.iter().find(|route| route.name == stored.name) {
+                None => gone.push(stored),
+                Some(route) if route.table != stored.table => {
+                    running::move_away(&inner.rows, &stored.name, &stored.table).await?
+                }
                 Some(_) => {}
             }
         }
@@ -186,6 +191,12 @@ impl Router {
                     tracing::error!(route = %route.name, %error, "the route cannot start");
                     failed = failed.or(Some(error));
                 }
+            }
+        }
+        // After the new ones have begun: a change that comes now is for one of the two.
+        for stored in gone {
+            if let Err(error) = self.remove(&mut state, stored).await {
+                failed = failed.or(Some(error));
             }
         }
         failed.map_or(Ok(()), Err)

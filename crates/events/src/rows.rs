@@ -17,6 +17,7 @@ mod backfill;
 mod checkpoint;
 mod kept;
 mod positions;
+mod stored_route;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +35,7 @@ pub(crate) use backfill::{BackfillRow, RowPlace};
 pub(crate) use checkpoint::{Checkpoint, CheckpointRows};
 pub(crate) use kept::{Kept, KeptId};
 pub use positions::{RoutePosition, ShardPassed, route_positions};
+pub(crate) use stored_route::StoredRoute;
 
 /// The table.
 pub(crate) const TABLE: &str = "_trestle.routes";
@@ -249,30 +251,6 @@ impl Write {
 }
 
 impl RouterTable {
-    /// The routes that have rows here, each with its table.
-    pub(crate) async fn routes(&self) -> Result<Vec<(String, String)>, Error> {
-        let rows = self.all(ROUTES, "").await?;
-        let read = |row: &Item| Ok((text(row, "sk")?.to_owned(), text(row, "table")?.to_owned()));
-        rows.iter().map(read).collect()
-    }
-
-    /// Remembers that a route has rows here, and that it is on.
-    pub(crate) async fn add_route(&self, name: &str, table: &str) -> Result<(), Error> {
-        let mut row = key(ROUTES, name);
-        row.insert("table", table);
-        row.insert("enabled", true);
-        self.write(&[Write::Put(row)]).await
-    }
-
-    /// Remembers that a route is off, if it has rows here: what it has not passed is not kept for it any more.
-    pub(crate) async fn switch_off_route(&self, name: &str) -> Result<(), Error> {
-        let Some(mut row) = self.get(key(ROUTES, name)).await? else {
-            return Ok(());
-        };
-        row.insert("enabled", false);
-        self.write(&[Write::Put(row)]).await
-    }
-
     /// The route file that was applied last, if any was.
     pub(crate) async fn file(&self) -> Result<Option<String>, Error> {
         let row = self.get(key(FILES, FILE)).await?;
@@ -284,11 +262,6 @@ impl RouterTable {
         let mut row = key(FILES, FILE);
         row.insert("text", text);
         self.write(&[Write::Put(row)]).await
-    }
-
-    /// Forgets that a route had rows here.
-    pub(crate) async fn remove_route(&self, name: &str) -> Result<(), Error> {
-        self.write(&[Write::Delete(key(ROUTES, name))]).await
     }
 }
 

@@ -59,6 +59,9 @@ pub struct OnHold {
     pub reason: String,
     /// When the target is tried next, in milliseconds since 1970; in the past while that attempt is under way.
     pub next_probe_ms: u64,
+    /// How many destinations are on hold, of a route that tells them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destinations: Option<u64>,
 }
 
 /// What went wrong last.

@@ -30,10 +30,23 @@ pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response
     let response = Response::deserialize(operation, &mut deserializer);
     match response.and_then(|response| deserializer.end().map(|()| response)) {
         Ok(response) => Ok(response),
-        Err(error) => Err(Error::internal(format!(
-            "The answer to {operation} is not understood: {error}"
-        ))),
+        Err(error) => Err(Error::internal(not_understood(operation, body, &error))),
     }
+}
+
+/// Says what came instead of an answer. A server of many services may take a request without a signature for one to another
+/// service, and answer that.
+fn not_understood(operation: OperationName, body: &[u8], error: &serde_json::Error) -> String {
+    if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() {
+        return format!("The answer to {operation} is not understood: {error}");
+    }
+    let text = String::from_utf8_lossy(body);
+    let begins: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+    format!(
+        "The answer to {operation} is not JSON; it begins with `{begins}`. Either the endpoint does not speak DynamoDB's protocol, or \
+         it tells its services apart by the signature: give it credentials (--access-key and --secret-key, or AWS_ACCESS_KEY_ID and \
+         AWS_SECRET_ACCESS_KEY)"
+    )
 }
 
 /// Reads an error. What is no error of DynamoDB's (a proxy's page, say) becomes `InternalServerError`.
@@ -67,4 +80,19 @@ struct Body {
     reasons: Vec<CancellationReason>,
     #[serde(default, rename = "Taken")]
     taken: Option<Taken>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_no_json_shows_its_beginning_and_names_credentials() {
+        let error = decode_response(OperationName::DescribeTable, b"<!DOCTYPE html>\n<html>").unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("begins with `<!DOCTYPE html><html>`"), "{said}");
+        assert!(said.contains("--access-key"), "{said}");
+        let error = decode_response(OperationName::DescribeTable, b"7").unwrap_err();
+        assert!(error.to_string().contains("is not understood: "), "{error}");
+    }
 }

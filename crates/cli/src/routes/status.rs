@@ -125,8 +125,13 @@ fn held(routes: &[RouteStatus]) -> Vec<String> {
 /// Why a route is on hold, since when, and when its target is tried next.
 fn on_hold(route: &str, hold: &OnHold) -> String {
     let at = |ms| iso_8601_millis(Timestamp::from_millis(ms));
+    let what = match hold.destinations {
+        None => format!("{route} is"),
+        Some(1) => format!("1 destination of {route} is"),
+        Some(destinations) => format!("{destinations} destinations of {route} are"),
+    };
     format!(
-        "{route} is on hold since {}Z, next probe at {}Z: {}",
+        "{what} on hold since {}Z, next probe at {}Z: {}",
         at(hold.since_ms),
         at(hold.next_probe_ms),
         hold.reason.lines().next().unwrap_or_default()

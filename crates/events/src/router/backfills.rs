@@ -41,7 +41,9 @@ impl Router {
             return Err(refused(TAKES_NO_ROWS));
         }
         let total = count_rows(&*inner.setup.database, &live.route.table).await?;
-        let row = BackfillRow::new(total, rate, inner.setup.clock.now());
+        // A clock that was set back must not leave a gap open that it fills.
+        let began = inner.setup.clock.now().max(live.gaps.last_noticed());
+        let row = BackfillRow::new(total, rate, began);
         live.begin_backfill(row.clone()).map_err(|why| refused(&why))?;
         if let Err(error) = live.checkpoints.begin_backfill(&row).await {
             // It may be stored all the same; then it begins at the next start.

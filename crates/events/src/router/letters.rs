@@ -118,7 +118,7 @@ impl Router {
     /// Refuses the name of a route that is neither here nor among those that are remembered.
     async fn check_known(&self, route: &str) -> Result<(), Error> {
         let remembered = self.inner.rows.routes().await?.into_iter();
-        let mut known: BTreeSet<String> = remembered.map(|(name, _)| name).collect();
+        let mut known: BTreeSet<String> = remembered.map(|stored| stored.name).collect();
         known.extend(self.inner.view.read().keys().cloned());
         if known.contains(route) {
             return Ok(());

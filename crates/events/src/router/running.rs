@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use trestle_api::Error;
-use trestle_env::{Clock, Timestamp};
+use trestle_env::Timestamp;
 
 use super::backfills::count_rows;
 use super::{ApplyError, ReaderHandle, Setup};
@@ -20,7 +20,7 @@ use crate::live::{Live, Parts};
 use crate::matcher::Typed;
 use crate::parked::{Behind, Entry, Parked, key_name};
 use crate::reader::{BackfillWalk, Command, RouteFollower};
-use crate::rows::{BackfillRow, Checkpoint, CheckpointRows, Kept, RouterTable};
+use crate::rows::{BackfillRow, Checkpoint, CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::target::Door;
 use crate::{LastError, Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
@@ -172,7 +172,7 @@ pub(super) async fn start(
 ) -> Result<(Running, RouteFollower), ApplyError> {
     let name = route.name.clone();
     let checkpoints = CheckpointRows::new(Arc::clone(rows), &name, route.table.as_str().into());
-    rows.add_route(&name, &route.table).await?;
+    rows.add_route(&route).await?;
     let (checkpoint, begins_latest) = match checkpoints.get().await? {
         Some(checkpoint) => (checkpoint, false),
         None => begin(setup, &checkpoints, &route).await?,
@@ -276,29 +276,6 @@ async fn load_parked(rows: &RouterTable, route: &str, lanes: &Lanes) -> Result<P
             return Ok(parked);
         }
     }
-}
-
-/// Forgets a route that is gone. What was parked becomes dead letters, because no route will try it again.
-pub(super) async fn forget(
-    rows: &Arc<RouterTable>,
-    clock: &dyn Clock,
-    name: &str,
-    table: &str,
-) -> Result<(), Error> {
-    loop {
-        let (page, _) = rows.parked_page(name, None).await?;
-        if page.is_empty() {
-            break;
-        }
-        for mut kept in page {
-            kept.error = format!("the route was removed; last: {}", kept.error);
-            kept.last = clock.now();
-            rows.write(&[kept.bury(name).row]).await?;
-            rows.write(&[Kept::unpark(name, &kept.id)]).await?;
-        }
-    }
-    move_away(rows, name, table).await?;
-    rows.remove_route(name).await
 }
 
 /// Removes a route's checkpoints in a table.

@@ -105,6 +105,11 @@ impl CheckpointRows {
         self.update_backfill(change).await
     }
 
+    /// The route has no backfill any more.
+    pub(crate) async fn drop_backfill(&self) -> Result<(), Error> {
+        self.rows().write(&[self.forget_backfill()]).await
+    }
+
     /// Forgets the backfill.
     pub(super) fn forget_backfill(&self) -> Write {
         Write::Delete(self.backfill_key())

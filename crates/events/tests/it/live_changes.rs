@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use trestle_events::{ApplyError, Destination, Outcome, Route, RouteState, Selection, StartingPosition};
+use serde_json::json;
+use trestle_events::{
+    ApplyError, ChangeEvent, Destination, Outcome, Route, RouteState, Selection, StartingPosition,
+};
 
-use crate::support::{Recorder, World, refuse_bad, route};
+use crate::support::{Life, Recorder, World, pk, refuse_bad, route};
 
 #[test]
 fn routes_come_and_go_without_a_restart_and_the_others_do_not_notice() {
@@ -114,6 +117,80 @@ fn what_a_removed_route_had_parked_becomes_dead_letters_and_it_begins_anew() {
     life.apply([route("r")]);
     life.until("everything from the beginning", || target.count() == 2);
     assert_eq!(life.status("r").dead, 1);
+}
+
+/// The items and errors of all dead letters.
+fn letters(life: &Life) -> Vec<(String, String)> {
+    let page = life
+        .block_on(life.router.dead_letters(None, None, 1_000))
+        .unwrap();
+    let letters = page.letters.into_iter();
+    letters.map(|letter| (pk(&letter.change), letter.error)).collect()
+}
+
+#[test]
+fn what_a_removed_route_has_not_delivered_becomes_dead_letters() {
+    let world = World::new();
+    let away = Recorder::with(|_| Outcome::Unavailable("nothing listens".into()));
+    let life = world.life(&[("r", away.clone()), ("new", Recorder::new())]);
+    let changed = Route {
+        events: vec![ChangeEvent::Insert],
+        ..route("r")
+    };
+    life.apply([changed]);
+    for n in 1..=300 {
+        world.put(&format!("item-{n}"), 1);
+        world.put(&format!("item-{n}"), 2); // The route takes no modification.
+    }
+    life.until("the hold", || life.status("r").on_hold.is_some());
+    // As with a new name in the file.
+    life.apply([route("new")]);
+    let dead = letters(&life);
+    assert_eq!(dead.len(), 300);
+    assert!(
+        dead.iter()
+            .all(|(_, error)| error.contains("the route was removed")),
+        "{dead:?}"
+    );
+    assert_eq!(life.router.status().len(), 1);
+    // It is forgotten: one of the same name begins anew.
+    world.put("later", 1);
+    life.apply([]);
+    assert_eq!(letters(&life).len(), 300);
+}
+
+#[test]
+fn what_a_route_has_not_delivered_that_is_gone_from_the_file_at_the_next_start_becomes_dead_letters() {
+    let world = World::new();
+    let away = Recorder::with(|_| Outcome::Unavailable("nothing listens".into()));
+    let life = world.life(&[("r", away.clone())]);
+    let only_some = Route {
+        pattern: Some(json!({"new": {"n": [2]}})),
+        ..route("r")
+    };
+    life.apply([only_some]);
+    life.kill();
+    for n in 1..=3 {
+        world.put(&format!("item-{n}"), n);
+    }
+    let life = world.life(&[]);
+    life.apply([]);
+    let names: Vec<String> = letters(&life).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["item-2"]);
+    // One that was switched off holds nothing, and so leaves nothing.
+    let off = Route {
+        enabled: false,
+        ..route("off")
+    };
+    let life = {
+        life.stop();
+        world.life(&[("off", away.clone())])
+    };
+    life.apply([route("off")]);
+    life.apply([off]);
+    world.put("item-4", 4);
+    life.apply([]);
+    assert_eq!(letters(&life).len(), 1);
 }
 
 #[test]

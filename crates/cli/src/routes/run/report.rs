@@ -36,7 +36,11 @@ fn line(status: &RouteStatus) -> String {
     if let Some(hold) = &status.on_hold {
         let since = iso_8601_millis(Timestamp::from_millis(hold.since_ms));
         let (route, state) = (&status.route, status.state.name());
-        return format!("{route}: {state} since {since}Z, until its target answers");
+        let until = match hold.destinations {
+            None => "until its target answers",
+            Some(_) => "until all destinations answer; the others go on",
+        };
+        return format!("{route}: {state} since {since}Z, {until}");
     }
     let mut line = format!(
         "{}: {}, {} delivered",
