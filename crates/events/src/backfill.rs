@@ -107,6 +107,15 @@ impl BackfillRow {
     }
 }
 
+impl RowPlace {
+    /// The walk goes on at the beginning of the table, in another order of rows.
+    pub(crate) fn begin_again(&mut self, layout: &str) {
+        self.after = None;
+        self.is_end = false;
+        self.layout = Some(layout.to_owned());
+    }
+}
+
 impl ShardName {
     /// Whether this is the line of rows of a backfill.
     pub(crate) fn is_backfill(&self) -> bool {
@@ -175,6 +184,13 @@ impl LiveBackfill {
             self.row.ended = Some(now);
         }
         self.row.place = place;
+    }
+
+    /// The walk begins again: no place that was handed over is one any more.
+    fn forget_places(&mut self, layout: &str) {
+        for place in &mut self.places {
+            place.begin_again(layout);
+        }
     }
 
     /// Nothing more comes of it than what is under way.
@@ -281,6 +297,13 @@ impl Live {
         let stored = self.checkpoints.backfill().await;
         let is_at = |row: &BackfillRow| (row.place.rows, row.place.is_end) == (place.rows, place.is_end);
         stored.is_ok_and(|row| row.as_ref().is_some_and(is_at))
+    }
+
+    /// The walk through the rows begins again.
+    pub(crate) fn forget_row_places(&self, layout: &str) {
+        if let Some(backfill) = self.backfill.lock().as_mut() {
+            backfill.forget_places(layout);
+        }
     }
 
     /// The rows up to a checkpoint are stored.

@@ -16,7 +16,7 @@ use super::scanned_rows::ScannedRows;
 use super::walk::ShardPosition;
 use crate::Typer;
 use crate::backfill::{RowMark, RowsToHand, StreamPosition};
-use crate::live::ReadChange;
+use crate::live::{Live, ReadChange};
 use crate::record::{self, BackfilledRow};
 use crate::row_source::{RowPage, Rows};
 use crate::rows::{BackfillRow, RowPlace};
@@ -142,18 +142,17 @@ impl BackfillWalk {
 
     /// The order of rows has changed: the walk begins again, and rows may be seen twice.
     pub(super) fn begin_again(&mut self, layout: &str) {
-        self.place.after = None;
-        self.place.layout = Some(layout.to_owned());
+        self.place.begin_again(layout);
     }
 
     /// The order of the rows of an endpoint has changed, as records of rows that move tell; or a key is no place any more.
     /// That it is so is noted with the next place: the walk begins again once.
-    pub(super) fn begin_scan_again(&mut self) {
-        self.place.is_end = false;
+    pub(super) fn begin_scan_again(&mut self, live: &Live) {
         self.begin_again(MOVED);
         if let Held::Scanned(rows) = &mut self.held {
             rows.forget_places(MOVED);
         }
+        live.forget_row_places(MOVED);
     }
 
     /// Whether the walk has begun again because rows move.

@@ -118,7 +118,7 @@ impl RouteFollower {
         let is_move = |read: &ReadChange| read.typed.change.maintenance == Some(Maintenance::Move);
         if !has_begun_again && changes.iter().any(is_move) {
             tracing::info!(route = %live.name, "a migration moves rows: the backfill begins again");
-            backfill.begin_scan_again();
+            backfill.begin_scan_again(live);
         }
     }
 

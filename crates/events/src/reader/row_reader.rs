@@ -66,10 +66,7 @@ impl Reader {
 async fn read_page(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -> Result<(), Error> {
     match &source.rows {
         Rows::AtOneMoment(rows) => read_at_one_moment(&**rows, source, table, follower).await,
-        Rows::Scanned(_) => match &mut follower.backfill {
-            Some(walk) => scan(source, table, walk).await,
-            None => Ok(()),
-        },
+        Rows::Scanned(_) => scan(source, table, follower).await,
     }
 }
 
@@ -106,7 +103,10 @@ async fn read_at_one_moment(
 }
 
 /// Reads a page of an endpoint's rows.
-async fn scan(source: &Source, table: &Arc<str>, walk: &mut BackfillWalk) -> Result<(), Error> {
+async fn scan(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -> Result<(), Error> {
+    let Some(walk) = &mut follower.backfill else {
+        return Ok(());
+    };
     let key = key_names(source, table, walk).await?;
     let (after, limit) = walk.request();
     let is_first = after.is_none();
@@ -121,7 +121,7 @@ async fn scan(source: &Source, table: &Arc<str>, walk: &mut BackfillWalk) -> Res
         // On a server where a migration moves rows, the key may be no place any more.
         Err(error) if error.kind() == ErrorKind::Validation && !is_first && !walk.has_begun_again() => {
             tracing::warn!(%table, %error, "the backfill cannot go on where it was, and begins again");
-            walk.begin_scan_again();
+            walk.begin_scan_again(&follower.live);
             return Ok(());
         }
         page => page?,

@@ -139,9 +139,7 @@ impl ScannedRows {
     /// The walk begins again: no place that is held is one any more.
     pub(super) fn forget_places(&mut self, layout: &str) {
         for page in &mut self.pages {
-            page.end.after = None;
-            page.end.is_end = false;
-            page.end.layout = Some(layout.to_owned());
+            page.end.begin_again(layout);
         }
     }
 

@@ -147,8 +147,16 @@ impl Change {
         if to.is_end {
             change.set("state", BackfillState::Done.name().into());
             change.set("ended", now.as_millis().into());
+        } else if to.after.is_none() {
+            change.remove_last("after");
         }
         change
+    }
+
+    /// Removes an attribute; nothing can be set after this.
+    fn remove_last(&mut self, name: &str) {
+        self.expression.push_str(&format!(" REMOVE #{name}"));
+        self.names.insert(format!("#{name}"), name.to_owned());
     }
 
     fn set(&mut self, name: &str, value: AttributeValue) {

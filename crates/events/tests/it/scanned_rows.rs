@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use trestle_api::{
-    Database, DatabaseExt, EpochSeconds, Error, GetRecords, GetRecordsOutput, GetShardIterator, Record,
-    Request, Response, ResponseFuture, Scan, ShardIteratorType,
+    Database, DatabaseExt, EpochSeconds, Error, GetRecords, GetRecordsOutput, GetShardIterator, Identity,
+    MIGRATION_PRINCIPAL, Record, Request, Response, ResponseFuture, Scan, ShardIteratorType,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
@@ -38,6 +38,8 @@ struct Distant {
     scans: AtomicU64,
     /// Records cannot be read at all.
     is_away: AtomicBool,
+    /// The next key that a walk goes on behind is none in the table's order any more.
+    refuses_keys: AtomicBool,
     /// How often records were asked for.
     reads: AtomicU64,
 }
@@ -70,6 +72,7 @@ impl Distant {
             skew_seconds,
             scans: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
+            refuses_keys: AtomicBool::new(false),
             reads: AtomicU64::new(0),
         })
     }
@@ -117,6 +120,20 @@ impl Distant {
             });
         }
         for record in &mut answer.records {
+            if record
+                .dynamodb
+                .keys
+                .get("pk")
+                .unwrap()
+                .as_s()
+                .unwrap()
+                .starts_with("moved")
+            {
+                record.user_identity = Some(Identity {
+                    principal_id: Some(MIGRATION_PRINCIPAL.to_owned()),
+                    ..Identity::default()
+                });
+            }
             let at = &mut record.dynamodb.approximate_creation_date_time;
             let told = shifted(Timestamp::from_millis(at.unwrap().to_millis()), self.skew_seconds);
             let told = told.as_secs() / self.unit_seconds * self.unit_seconds;
@@ -145,6 +162,9 @@ impl Distant {
     async fn scan(&self, mut request: Scan) -> Result<Response, Error> {
         assert_eq!(request.consistent_read, Some(true));
         self.scans.fetch_add(1, Ordering::Relaxed);
+        if request.exclusive_start_key.is_some() && self.refuses_keys.swap(false, Ordering::Relaxed) {
+            return Err(Error::validation("The rows move"));
+        }
         request.limit = Some(request.limit.unwrap_or(PAGE_ROWS).min(PAGE_ROWS));
         let answer = self.engine.scan(request).await?;
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -438,4 +458,55 @@ fn what_is_written_while_a_new_route_cannot_read_is_not_skipped() {
         target.versions().get("a").is_some_and(|all| all.contains(&2))
     });
     assert_eq!(target.versions()["a"], [1, 2]);
+}
+
+/// A backfill of 300 rows that has come through a third, with the endpoint on which its order changes then.
+fn a_third(target: &Arc<Recorder>) -> (World, Arc<Distant>, Life) {
+    let (world, database, life) = small(&[("r", Arc::clone(target))]);
+    for row in many(300) {
+        world.put(&row, 1);
+    }
+    world.clock.advance(DELAY_MAX);
+    life.apply([latest("r")]);
+    begin(&life, Some(200));
+    life.until_after("a third of the rows", STEP, || backfill(&life).rows >= 100);
+    assert!(!is_done(&life));
+    (world, database, life)
+}
+
+/// The rows were walked again from the beginning: none is missed, and none came more often than so many times.
+fn assert_walked_again(target: &Recorder, life: &Life, most: usize) {
+    let walked = backfill(life).rows;
+    assert!((401..=300 * most as u64).contains(&walked), "{walked}");
+    let mut rows = target.versions();
+    rows.retain(|row, _| row.starts_with("row-"));
+    assert_eq!(rows.len(), 300);
+    let often = rows.values().map(Vec::len).max().unwrap();
+    assert!((2..=most).contains(&often), "{often}");
+}
+
+#[test]
+fn when_rows_begin_to_move_the_walk_begins_again_also_after_a_crash() {
+    let target = Recorder::new();
+    let (world, database, life) = a_third(&target);
+    world.put("moved-1", 1);
+    let walked = backfill(&life).rows;
+    // What is held and on its way is done, and its place is stored, before the walk comes so far again.
+    life.until_after("the next rows", STEP, || backfill(&life).rows > walked + 20);
+    life.kill();
+    let life = world.life_on(database, &[("r", Arc::clone(&target))]);
+    life.apply([latest("r")]);
+    world.put("moved-2", 1);
+    life.until_after("the backfill", STEP, || is_done(&life));
+    // Once more after the crash.
+    assert_walked_again(&target, &life, 3);
+}
+
+#[test]
+fn where_a_key_is_no_place_any_more_the_walk_begins_again() {
+    let target = Recorder::new();
+    let (_world, database, life) = a_third(&target);
+    database.refuses_keys.store(true, Ordering::Relaxed);
+    life.until_after("the backfill", STEP, || is_done(&life));
+    assert_walked_again(&target, &life, 2);
 }
