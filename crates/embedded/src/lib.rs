@@ -45,7 +45,7 @@ pub use models::{
 };
 pub use open::OpenError;
 pub use options::{Background, Options};
-pub use routes::{RouteSetup, RoutesAtWork};
+pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,
     Options as EngineOptions, StoreSettings, Watcher as StorageWatcher,

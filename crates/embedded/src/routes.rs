@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use trestle_api::Database;
-use trestle_events::{Doors, HeldSpace, Router, RowSource, Setup, Typer, WeakRouter};
+use trestle_events::{Doors, HeldSpace, Router, Rows, ScanSettings, Setup, Typer, WeakRouter};
 
 use crate::Embedded;
 use crate::internal::Internal;
@@ -20,8 +20,16 @@ pub struct RouteSetup {
     pub poll: Duration,
     /// Where the router's tasks run.
     pub runtime: Handle,
-    /// Where the streams are, if they are in another database. The router keeps its own rows here in any case.
-    pub streams: Option<Arc<dyn Database>>,
+    /// Where the tables and their streams are, if they are at an endpoint. The router keeps its own rows here in any case.
+    pub streams: Option<RemoteStreams>,
+}
+
+/// Tables and streams at an endpoint.
+pub struct RemoteStreams {
+    /// The endpoint.
+    pub database: Arc<dyn Database>,
+    /// How its rows are read for backfills.
+    pub scan: ScanSettings,
 }
 
 /// The routes of a database are at work already: two routers would forget each other's routes.
@@ -46,10 +54,15 @@ impl Embedded {
             .then(|| Arc::clone(&own) as Arc<dyn HeldSpace>);
         let own: Arc<dyn Database> = own;
         let bell = setup.streams.is_none().then(|| self.changes());
-        let rows = Arc::new(Internal(Arc::clone(self.opened())));
-        let rows = setup.streams.is_none().then_some(rows as Arc<dyn RowSource>);
+        let (database, rows) = match setup.streams {
+            Some(streams) => (streams.database, Rows::Scanned(streams.scan)),
+            None => {
+                let rows = Arc::new(Internal(Arc::clone(self.opened())));
+                (Arc::clone(&own), Rows::AtOneMoment(rows))
+            }
+        };
         let router = Router::start(Setup {
-            database: setup.streams.unwrap_or_else(|| Arc::clone(&own)),
+            database,
             state: own,
             clock: Arc::clone(self.clock()),
             bell,

@@ -107,6 +107,15 @@ impl BackfillRow {
     }
 }
 
+impl RowPlace {
+    /// The walk goes on at the beginning of the table, in another order of rows.
+    pub(crate) fn begin_again(&mut self, layout: &str) {
+        self.after = None;
+        self.is_end = false;
+        self.layout = Some(layout.to_owned());
+    }
+}
+
 impl ShardName {
     /// Whether this is the line of rows of a backfill.
     pub(crate) fn is_backfill(&self) -> bool {
@@ -119,9 +128,18 @@ fn numbered(number: u64) -> SequenceNumber {
     SequenceNumber::new(&number.to_string())
 }
 
-/// Where in the stream a row was read: it comes behind all changes up to there.
+/// Which changes a row comes behind.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RowMark {
+pub(crate) enum RowMark {
+    /// All up to the position at which it was read.
+    At(StreamPosition),
+    /// All that were handed over before it, of which none can be read again: they were done, durably.
+    Settled,
+}
+
+/// Where in a stream rows were read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StreamPosition {
     /// The label of the stream; empty without one.
     pub(crate) stream: Arc<str>,
     pub(crate) sequence: SequenceNumber,
@@ -157,12 +175,22 @@ impl LiveBackfill {
 
     /// A place is stored.
     fn stored(&mut self, place: RowPlace, now: Timestamp) {
-        self.places.retain(|other| other.rows > place.rows);
+        // The last page may have no rows: then its end has the number of the one before.
+        if let Some(at) = self.places.iter().position(|other| *other == place) {
+            self.places.drain(..=at);
+        }
         if place.is_end && self.row.is_running() {
             self.row.state = BackfillState::Done;
             self.row.ended = Some(now);
         }
         self.row.place = place;
+    }
+
+    /// The walk begins again: no place that was handed over is one any more.
+    fn forget_places(&mut self, layout: &str) {
+        for place in &mut self.places {
+            place.begin_again(layout);
+        }
     }
 
     /// Nothing more comes of it than what is under way.
@@ -185,7 +213,8 @@ pub(crate) struct RowsToHand {
 }
 
 impl Live {
-    /// Takes the rows of a page that are for this route. All changes up to their mark have been handed over, and no later one.
+    /// Takes the rows of a page that are for this route. All changes that they come behind have been handed over, and no later
+    /// one of their items.
     pub(crate) fn feed_rows(&self, page: RowsToHand) {
         let mut backfill = self.backfill.lock();
         let Some(backfill) = backfill.as_mut().filter(|backfill| backfill.row.is_running()) else {
@@ -194,8 +223,10 @@ impl Live {
         // What is handed over in a transaction is stored row by row.
         let is_by_row = matches!(self.door, Door::Enlist(_));
         let mut tracker = self.tracker.lock();
-        for shard in &*page.mark.shards {
-            tracker.passed(shard, &page.mark.sequence);
+        if let RowMark::At(position) = &page.mark {
+            for shard in &*position.shards {
+                tracker.passed(shard, &position.sequence);
+            }
         }
         for (number, read) in page.rows {
             if !self.takes(&read) {
@@ -264,7 +295,15 @@ impl Live {
             return false;
         };
         let stored = self.checkpoints.backfill().await;
-        stored.is_ok_and(|row| row.is_some_and(|row| row.place.rows == place.rows))
+        let is_at = |row: &BackfillRow| (row.place.rows, row.place.is_end) == (place.rows, place.is_end);
+        stored.is_ok_and(|row| row.as_ref().is_some_and(is_at))
+    }
+
+    /// The walk through the rows begins again.
+    pub(crate) fn forget_row_places(&self, layout: &str) {
+        if let Some(backfill) = self.backfill.lock().as_mut() {
+            backfill.forget_places(layout);
+        }
     }
 
     /// The rows up to a checkpoint are stored.
@@ -297,10 +336,15 @@ impl Live {
         self.parked_bell.notify_one();
     }
 
-    /// Whether the stored checkpoints have passed the mark of a row: the changes that it contains will not be read again.
+    /// Whether the changes that a row contains will not be read again.
     pub(crate) fn has_passed_mark(&self, mark: &RowMark) -> bool {
-        let mut shards = mark.shards.iter();
-        shards.all(|shard| self.has_passed(shard, &mark.sequence))
+        match mark {
+            RowMark::At(position) => {
+                let mut shards = position.shards.iter();
+                shards.all(|shard| self.has_passed(shard, &position.sequence))
+            }
+            RowMark::Settled => true,
+        }
     }
 
     /// Begins a backfill; or says why it cannot begin now.

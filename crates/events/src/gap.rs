@@ -115,7 +115,7 @@ impl Live {
             gap.after = earlier.after;
         }
         self.checkpoints.set_gap(&gap).await?;
-        let said = describe(&self.route.name, &self.route.table, &gap);
+        let said = describe(&self.route.name, &self.route.table, &gap, self.is_remote);
         tracing::error!(route = %self.name, table = %self.route.table, "{said}");
         self.counters.failed(self.clock.now(), &said);
         self.gaps.set(gap);
@@ -155,14 +155,18 @@ impl Live {
 }
 
 /// What happened, and what to do.
-fn describe(route: &str, table: &str, gap: &Gap) -> String {
+fn describe(route: &str, table: &str, gap: &Gap, is_remote: bool) -> String {
+    let command = match is_remote {
+        true => format!("trestle routes run FILE --backfill {route}"),
+        false => format!("trestle routes backfill {route}"),
+    };
     let after = gap.after.as_deref().map_or_else(
         || "from its beginning on".to_owned(),
         |after| format!("after {after}"),
     );
     format!(
         "the stream of the table {table} trimmed records before the route `{route}` had read them: in shard {} of stream {}, changes {after} \
-         may be missing at its target. `trestle routes backfill {route}` sends every present row there, and closes the gap",
+         may be missing at its target. `{command}` sends every present row there, and closes the gap",
         gap.shard, gap.stream
     )
 }

@@ -58,7 +58,7 @@ pub(crate) struct Handed {
     pub(crate) lane: Option<LaneName>,
     pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
-    /// Of a row, where in the stream it was read.
+    /// Of a row, which changes it comes behind.
     pub(crate) mark: Option<RowMark>,
     pub(crate) bytes: usize,
 }
@@ -134,6 +134,8 @@ pub(crate) struct Live {
     held: Option<Arc<dyn HeldSpace>>,
     /// What the route may have missed.
     pub(crate) gaps: Gaps,
+    /// Whether the table is at an endpoint, which another process may serve.
+    pub(crate) is_remote: bool,
 }
 
 /// What a route is made of.
@@ -151,6 +153,7 @@ pub(crate) struct Parts {
     pub(crate) lanes: Lanes,
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
     pub(crate) gaps: Gaps,
+    pub(crate) is_remote: bool,
 }
 
 /// How far the reader is with a route.
@@ -225,6 +228,7 @@ impl Live {
             stop: parts.stop,
             held: parts.held,
             gaps: parts.gaps,
+            is_remote: parts.is_remote,
             route,
         })
     }

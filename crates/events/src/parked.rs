@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) lane: LaneName,
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: SequenceNumber,
-    /// Of a row, where in the stream it was read.
+    /// Of a row, which changes it comes behind.
     pub(crate) mark: Option<RowMark>,
     /// When the change happened.
     pub(crate) at: Timestamp,
@@ -123,6 +123,15 @@ impl Parked {
                 .filter(|lane| self.queues.contains_key(lane))
                 .map(Behind::Destination),
         }
+    }
+
+    /// The last parked change of an item.
+    pub(crate) fn last(&self, item: KeyName) -> Option<KeptId> {
+        let (queue, _) = self.items.get(&item)?;
+        let mut changes = self.queues.get(queue)?.changes.iter().rev();
+        changes
+            .find(|(_, entry)| entry.item == item)
+            .map(|(id, _)| id.clone())
     }
 
     /// Whether changes of this item have to wait behind a parked one.

@@ -8,6 +8,7 @@ mod backfill;
 mod follower;
 mod page_reader;
 mod row_reader;
+mod scanned_rows;
 mod streams;
 mod survey;
 mod tail;
@@ -24,7 +25,7 @@ use trestle_env::{Alarm, Clock, Signal, Timestamp};
 use crate::Typer;
 use crate::live::{ReadChange, Reading};
 use crate::record;
-use crate::row_source::RowSource;
+use crate::row_source::Rows;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
@@ -48,8 +49,8 @@ pub(crate) struct Source {
     /// Rings when there may be something to read.
     pub(crate) bell: Option<Arc<Signal>>,
     pub(crate) typer: Arc<dyn Typer>,
-    /// Where rows can be read, if they can.
-    pub(crate) rows: Option<Arc<dyn RowSource>>,
+    /// Where rows are read.
+    pub(crate) rows: Rows,
     /// How long to wait before looking again without having been told.
     pub(crate) poll: Duration,
 }
@@ -72,6 +73,8 @@ pub(crate) struct Reader {
     table: Arc<str>,
     followers: Vec<RouteFollower>,
     streams: Streams,
+    /// When the streams were last looked at.
+    looked: Timestamp,
     pages: PageReader,
     /// When nothing was found after a position: then nothing that was written before is missing.
     at_end: HashMap<ReadPoint, Timestamp>,
@@ -96,6 +99,7 @@ impl Reader {
             table,
             followers: Vec::new(),
             streams: Streams::default(),
+            looked: Timestamp::EPOCH,
             pages: PageReader::default(),
             at_end: HashMap::new(),
             bell,
@@ -199,6 +203,10 @@ impl Reader {
             let database = &*self.source.database;
             if let Err(error) = self.pages.find(database, &self.streams, &point).await {
                 self.failed(&error);
+                // What is older than the route is there, too, and is not for it.
+                if let Some(follower) = self.followers.last_mut() {
+                    follower.jump(&point.0, ShardPosition::TrimHorizon);
+                }
             }
         }
         let _ = found.send(());
@@ -213,6 +221,9 @@ impl Reader {
         self.at_end.retain(|point, _| read_points.contains_key(point));
         let mut has_read = vec![false; self.followers.len()];
         for (point, mut at) in read_points {
+            if self.is_resting(&point) {
+                continue;
+            }
             at.retain(|at| {
                 self.followers
                     .get(*at)
@@ -227,7 +238,7 @@ impl Reader {
                 }
             }
         }
-        if self.has_rows_at_mark() {
+        if self.has_rows_to_hand() {
             round = Round::Some;
         }
         for (follower, has_read) in self.followers.iter().zip(has_read) {
@@ -245,13 +256,24 @@ impl Reader {
         Ok(round)
     }
 
+    /// Whether nothing was found after a position a moment ago, and an endpoint is not asked again so soon.
+    fn is_resting(&self, point: &ReadPoint) -> bool {
+        let now = self.source.clock.now();
+        let is_recent = |at: &Timestamp| now.since(*at) < self.source.poll;
+        self.source.bell.is_none() && self.at_end.get(point).is_some_and(is_recent)
+    }
+
     /// Lets every route go on to the shards and streams whose turn has come.
     async fn advance(&mut self) -> Result<(), Error> {
         let is_needed =
             |follower: &RouteFollower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
         let is_needed = self.followers.iter().any(is_needed);
         let (database, table) = (&*self.source.database, &*self.table);
+        let (now, looks) = (self.source.clock.now(), self.streams.looks());
         self.streams.refresh(database, table, is_needed).await?;
+        if self.streams.looks() != looks {
+            self.looked = now;
+        }
         for follower in &mut self.followers {
             follower.advance(&self.streams).await?;
         }
@@ -261,9 +283,10 @@ impl Reader {
     /// Reads a page and hands it to the routes that wait there.
     async fn read(&mut self, point: &ReadPoint, at: &[usize]) -> Result<Round, Error> {
         let database = &*self.source.database;
+        let asked = self.source.clock.now();
         match self.pages.read(database, &self.streams, point).await? {
             ShardPage::Read { records, next } if records.is_empty() && next == point.1 => {
-                self.found_nothing(&point.0, at);
+                self.found_nothing(&point.0, asked, at);
                 self.at_end.insert(point.clone(), self.source.clock.now());
                 Ok(Round::None)
             }
@@ -340,7 +363,7 @@ impl Reader {
     fn move_all(&mut self, (shard, from): &ReadPoint, to: &ShardPosition) {
         for follower in &mut self.followers {
             if follower.walk.is_at(shard, from) {
-                follower.walk.move_to(shard, to.clone());
+                follower.jump(shard, to.clone());
             }
         }
     }

@@ -78,6 +78,19 @@ pub(crate) fn row_change(told: BackfilledRow<'_>, table: &Arc<str>, typer: &dyn 
     }
 }
 
+/// A row of a backfill as a later change of it has left it; `None` if the change does not tell.
+pub(crate) fn row_after(row: &Change, later: &Change) -> Option<Change> {
+    let new = later.new.clone()?;
+    Some(Change {
+        entity: later.entity.clone(),
+        changed: changed(ChangeEvent::Backfill, None, Some(&new)),
+        keys: later.keys.clone(),
+        former_keys: later.former_keys.clone(),
+        new: Some(new),
+        ..row.clone()
+    })
+}
+
 /// The names of the attributes that differ, sorted. All of a new or removed item do; of a modified one, nothing is
 /// known unless both images are.
 fn changed(event: ChangeEvent, old: Option<&Item>, new: Option<&Item>) -> Vec<String> {

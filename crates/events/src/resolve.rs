@@ -6,6 +6,7 @@ use std::time::Duration;
 use trestle_api::{Error, ErrorKind, TransactWriteItem};
 use trestle_env::Timestamp;
 
+use crate::backfill::RowMark;
 use crate::live::{Handed, Live, PARKED_MAX, Stopped};
 use crate::parked::{Behind, Entry};
 use crate::rows::{Kept, KeptId, Write};
@@ -150,7 +151,12 @@ impl Live {
     fn kept_id(&self, handed: &Handed) -> KeptId {
         match &handed.mark {
             None => KeptId::new(&handed.ticket.shard, &handed.sequence),
-            Some(mark) => KeptId::of_row(mark, handed.change()),
+            Some(RowMark::At(position)) => KeptId::of_row(position, handed.change()),
+            // Earlier changes of the item are parked or done, and later ones are behind the row in its lane.
+            Some(RowMark::Settled) => {
+                let last = self.parked.lock().last(handed.key);
+                KeptId::of_row_behind(last, handed.change())
+            }
         }
     }
 

@@ -4,6 +4,7 @@ mod backfills;
 mod letters;
 mod removal;
 mod running;
+mod stored;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +22,9 @@ use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
-use crate::{Doors, Route, RouteStatus, RowSource, StartingPosition, Typer};
-use backfills::NO_ROWS;
+use crate::{Doors, Route, RouteStatus, Rows, Typer};
 use running::{Running, Work};
+pub use stored::StoredRoute;
 
 /// What a router works with.
 #[derive(Clone)]
@@ -40,8 +41,8 @@ pub struct Setup {
     pub typer: Arc<dyn Typer>,
     /// Opens the destinations that routes name.
     pub doors: Arc<dyn Doors>,
-    /// Where the rows for backfills come from; without it, there are none.
-    pub rows: Option<Arc<dyn RowSource>>,
+    /// Where the rows for backfills come from.
+    pub rows: Rows,
     /// How long to wait before looking for changes without having been told of any.
     pub poll: Duration,
     /// Where the router's tasks run.
@@ -213,9 +214,6 @@ impl Router {
             }
             if route.table.is_empty() {
                 faults.push(format!("route `{name}`: it has no table"));
-            }
-            if self.inner.setup.rows.is_none() && route.starting_position == StartingPosition::AllRows {
-                faults.push(format!("route `{name}`: {NO_ROWS}"));
             }
             let own = route_faults(route).into_iter();
             faults.extend(own.map(|(_, fault)| format!("route `{name}`: {fault}")));

@@ -7,6 +7,7 @@
 //! had too much to do, or if a second time is the same as once. *Invariant*: a write of which that cannot be said is
 //! sent once; if its answer is lost, the error says that nobody knows whether it was made.
 
+mod endpoint_clock;
 mod lost;
 mod own_thread;
 mod remote;

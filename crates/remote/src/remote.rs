@@ -1,5 +1,6 @@
 //! Requests there and answers back.
 
+use crate::endpoint_clock::EndpointClock;
 use crate::lost::{NoAnswer, unknown};
 use crate::own_thread::OwnThread;
 use crate::repeat::{recognisable, repeat};
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use trestle_api::{Database, Error, Family, OperationName, Request, Response};
+use trestle_env::Timestamp;
 use trestle_http_client::{Client, Failure, HttpResponse, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
 
@@ -30,6 +32,7 @@ struct Inner {
     /// Where the streams are, if elsewhere.
     streams: Option<Client>,
     signer: Option<Signer>,
+    clock: EndpointClock,
 }
 
 /// A request, ready to be sent as often as it takes.
@@ -60,6 +63,7 @@ impl Remote {
                 client: settings.client()?,
                 streams: settings.streams_client()?,
                 signer: settings.signer(),
+                clock: EndpointClock::default(),
                 settings,
             }),
         })
@@ -69,6 +73,13 @@ impl Remote {
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.inner.settings.endpoint
+    }
+
+    /// The earliest and the latest time that the endpoint's clock may have shown when that of this process showed `at`, as the
+    /// date of its last answer tells; `None` before an answer with a date.
+    #[must_use]
+    pub fn clock_span(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        self.inner.clock.span(at)
     }
 
     /// Sends a request: the outer error is of the way there, the inner one of the database. In a Tokio runtime only.
@@ -149,7 +160,13 @@ impl Inner {
             Err(why) => return answered(Err(Error::validation(why))),
         };
         match call.client.call(request, call.repeat).await {
-            Ok(answer) => read(call.operation, &answer),
+            Ok(answer) => {
+                let date = answer.headers.get("date").and_then(|date| date.to_str().ok());
+                if let Some(date) = date {
+                    self.clock.told(date, now, self.settings.clock.now());
+                }
+                read(call.operation, &answer)
+            }
             Err(failure) => Tried::Lost(failure),
         }
     }

@@ -1,13 +1,16 @@
 //! `trestle routes backfill`: every row that a route takes goes to its target.
 
 use super::{ask, line};
-use crate::administration::print_json;
+use crate::administration::{RunningServer, START_ONE, print_json};
 use crate::bar::{Bar, drawn};
 use crate::exit::Failure;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
 use clap::Args;
-use trestle_admin::{BackfillRoute, BackfillState, BackfillStatus, CancelBackfill, ListRoutes};
+use trestle_admin::{
+    AdminErrorCode, AdministrationExt, BackfillRoute, BackfillState, BackfillStatus, Call, CancelBackfill,
+    ListRoutes,
+};
 
 /// Flags of `trestle routes backfill`.
 #[derive(Debug, Args)]
@@ -33,10 +36,10 @@ pub(crate) struct BackfillFlags {
 pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
     let route = flags.name.clone();
     let status = if flags.cancel {
-        ask(&flags.server, CancelBackfill { route })?
+        call(flags, CancelBackfill { route })?
     } else {
         let rate = flags.rate;
-        let begun = ask(&flags.server, BackfillRoute { route, rate })?;
+        let begun = call(flags, BackfillRoute { route, rate })?;
         if flags.detach {
             begun
         } else {
@@ -48,6 +51,24 @@ pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
     }
     line(&format!("backfill of {}: {}", flags.name, told(&status)));
     Ok(())
+}
+
+/// Asks the server. At an endpoint that is none of ours, the process that runs the routes is told at its start.
+fn call<C: Call>(flags: &BackfillFlags, call: C) -> Result<C::Answer, Failure> {
+    let answer = RunningServer::new(&flags.server, START_ONE)?.ask(call);
+    answer.map_err(|mut error| {
+        if error.code == AdminErrorCode::Failed {
+            let name = &flags.name;
+            let flag = if flags.cancel {
+                "cancel-backfill"
+            } else {
+                "backfill"
+            };
+            error.message +=
+                &format!("; if `trestle routes run` runs {name} there, start it again with --{flag} {name}");
+        }
+        error.into()
+    })
 }
 
 /// Asks until the backfill is over, or the command is told to stop: then it goes on without it.

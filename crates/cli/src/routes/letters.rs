@@ -19,16 +19,16 @@ use trestle_admin::{
 use trestle_api::{Database, Error};
 use trestle_embedded::{Embedded, RouteSetup};
 use trestle_env::SystemClock;
-use trestle_events::{ModelTyper, Route, Router, Setup};
+use trestle_events::{ModelTyper, Route, Router, Rows, ScanSettings, Setup};
 
 /// Flags that say where.
 #[derive(Debug, Args)]
 pub(super) struct LettersFlags {
     /// The directory of a `trestle routes run --state`; then no server is asked. What is changed there needs it stopped
     #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    pub(super) state: Option<PathBuf>,
     #[command(flatten)]
-    server: ServerFlags,
+    pub(super) server: ServerFlags,
 }
 
 /// Opens a directory.
@@ -123,7 +123,7 @@ impl<'f> Letters<'f> {
 }
 
 /// A router without routes, where `trestle routes run` keeps its places.
-fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router, Failure> {
+pub(super) fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router, Failure> {
     let typer = Arc::new(ModelTyper::default());
     let doors = Arc::new(|_: &Route| Err("nothing is delivered from here".to_owned()));
     let (poll, runtime) = (Duration::MAX, runtime.handle().clone());
@@ -146,7 +146,7 @@ fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router,
         bell: None,
         typer,
         doors,
-        rows: None,
+        rows: Rows::Scanned(ScanSettings::default()),
         poll,
         runtime,
         held: None,

@@ -1,5 +1,6 @@
 //! `trestle routes run`: runs the routes of a file on the streams of an endpoint that does not run routes itself.
 
+mod backfills;
 mod report;
 
 use super::check::is_model;
@@ -12,6 +13,7 @@ use crate::exit::{Code, Failure};
 use crate::known;
 use crate::open;
 use crate::server_flags::ServerFlags;
+use backfills::BackfillFlags;
 use clap::Args;
 use report::{Report, say};
 use std::collections::BTreeSet;
@@ -20,9 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use trestle_api::Database;
-use trestle_embedded::{Embedded, Options, RouteSetup};
+use trestle_embedded::{Embedded, Options, RemoteStreams, RouteSetup};
 use trestle_env::SystemClock;
-use trestle_events::{ModelTyper, Route, Router, Selection, Setup, parse_duration, read_routes};
+use trestle_events::{ModelTyper, Route, Router, Rows, Selection, Setup, parse_duration, read_routes};
 use trestle_model::Model;
 use trestle_server::termination;
 use trestle_targets::Surroundings;
@@ -46,7 +48,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Look for changes this often
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = poll)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     poll: Duration,
     /// First try again what was given up
     #[arg(long)]
@@ -55,10 +57,12 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
+    backfills: BackfillFlags,
+    #[command(flatten)]
     server: ServerFlags,
 }
 
-fn poll(text: &str) -> Result<Duration, String> {
+fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
         .filter(|duration| !duration.is_zero())
         .ok_or_else(|| "write a time such as 500ms, 1s or 1m".to_owned())
@@ -97,6 +101,7 @@ fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
     if routes.is_empty() {
         return Err(Failure::usage(format!("{file} has no routes")));
     }
+    flags.backfills.check(routes)?;
     if flags.state.is_none() && runs_routes(&flags.server)? {
         return Err(Failure::usage(format!(
             "the server at {} runs routes itself: `trestle routes apply {file}`; to run them here all the same, keep their \
@@ -124,7 +129,9 @@ fn router(
     doors: Openings,
     runtime: &Runtime,
 ) -> Result<Router, Failure> {
-    let database: Arc<dyn Database> = Arc::new(flags.server.remote()?);
+    let remote = flags.server.remote()?;
+    let scan = flags.backfills.scan(&remote);
+    let database: Arc<dyn Database> = Arc::new(remote);
     let typer = Arc::new(ModelTyper::new(models));
     let (doors, poll, runtime) = (Arc::new(doors), flags.poll, runtime.handle().clone());
     let Some(directory) = &flags.state else {
@@ -135,7 +142,7 @@ fn router(
             bell: None,
             typer,
             doors,
-            rows: None,
+            rows: Rows::Scanned(scan),
             poll,
             runtime,
             held: None,
@@ -149,7 +156,7 @@ fn router(
         doors,
         poll,
         runtime,
-        streams: Some(database),
+        streams: Some(RemoteStreams { database, scan }),
     };
     state.start_router(setup).map_err(Failure::failed)
 }
@@ -167,6 +174,7 @@ async fn at_work(flags: &RunFlags, text: &str, routes: Vec<Route>, router: Route
     let mut report = Report::default();
     let work = async {
         begin(flags, text, routes, &router).await?;
+        backfills::begin(flags, &router).await?;
         if flags.replay {
             replay(&router).await?;
         }

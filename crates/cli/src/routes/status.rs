@@ -1,10 +1,11 @@
 //! `trestle routes status`: how each route is doing.
 
-use super::{ask, backfill, line, table};
+use super::letters::{self, LettersFlags};
+use super::{ask, backfill, line, runs_routes, stored, table};
 use crate::administration::print_json;
 use crate::exit::Failure;
+use crate::open;
 use crate::runtime;
-use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -21,7 +22,7 @@ pub(crate) struct StatusFlags {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: ServerFlags,
+    place: LettersFlags,
 }
 
 pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
@@ -38,11 +39,28 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
 }
 
 fn look(flags: &StatusFlags) -> Result<(), Failure> {
-    let list = ask(&flags.server, ListRoutes {})?;
+    let server = &flags.place.server;
+    if flags.place.state.is_some() || !runs_routes(server)? {
+        return look_at_rows(flags);
+    }
+    let list = ask(server, ListRoutes {})?;
     if flags.json {
         return print_json(&list);
     }
     print(&list);
+    Ok(())
+}
+
+/// Shows what is stored where `trestle routes run` keeps its places.
+fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
+    let runtime = runtime::on_this_thread()?;
+    let router = letters::router(&flags.place, &runtime, open::to_look)?;
+    let routes = runtime.block_on(router.stored_routes());
+    let routes = routes.map_err(|error| Failure::failed(format!("the routes cannot be read: {error}")))?;
+    if flags.json {
+        return print_json(&routes);
+    }
+    stored::print(&routes);
     Ok(())
 }
 

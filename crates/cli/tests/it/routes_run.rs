@@ -160,3 +160,90 @@ fn what_cannot_run_here_is_said_with_the_way_out() {
         "{gone}"
     );
 }
+
+/// Rows in the file that the target writes, by their keys, in the order in which they came.
+fn rows(directory: &Path) -> Vec<String> {
+    let saved = saved(directory);
+    let changes = saved
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let row = |record: serde_json::Value| {
+        let change = &record["input"];
+        let key = change["keys"]["pk"].as_str().unwrap();
+        format!("{} {key}", change["event"].as_str().unwrap())
+    };
+    changes.map(row).collect()
+}
+
+const SOON: [&str; 2] = ["--stream-delay", "50ms"];
+
+#[test]
+fn a_backfill_brings_the_rows_of_an_endpoint_then_the_changes() {
+    let (home, server) = home();
+    let directory = home.path();
+    let all: Vec<String> = (0..30).map(|n| format!("backfill row-{n:02}")).collect();
+    for n in 0..30 {
+        put(&server, &format!("row-{n:02}"));
+    }
+    // A route that begins with everything.
+    let first = ROUTES.replace("target =", "starting_position = \"all-rows\"\ntarget =");
+    std::fs::write(directory.join("routes.toml"), first).unwrap();
+    let mut router = Router::start(&server, directory, &SOON);
+    router.says("backfill done, 30 rows");
+    put(&server, "later");
+    until("the change", || saved(directory).contains("later"));
+    let mut came = rows(directory);
+    assert_eq!(came.pop().unwrap(), "insert later");
+    came.sort_unstable();
+    assert_eq!(came, all);
+    router.stop();
+
+    // Another one, which a second start with the same flags does not begin again.
+    std::fs::remove_file(directory.join("saved")).unwrap();
+    let again = [&SOON[..], &["--backfill", "saved", "--backfill-rate", "10"]].concat();
+    let mut router = Router::start(&server, directory, &again);
+    router.says("backfill of saved: running, 0 of 31 rows, at most 10 a second");
+    until("some rows", || saved(directory).lines().count() > 3);
+    let stored = letters(directory, &["status"]);
+    assert!(stored.contains("backfill of saved: running"), "{stored}");
+    router.stop();
+    let mut router = Router::start(&server, directory, &again);
+    router.says("backfill of saved: running, ");
+    router.says("backfill done, 31 rows");
+    let mut came = rows(directory);
+    came.sort_unstable();
+    came.dedup();
+    assert_eq!(came.len(), 31, "{came:?}");
+    router.stop();
+    let stored = letters(directory, &["status", "--json"]);
+    let stored: serde_json::Value = serde_json::from_str(&stored).unwrap();
+    assert_eq!(stored[0]["backfill"]["rows"], 31, "{stored}");
+}
+
+#[test]
+fn a_backfill_of_an_endpoint_can_be_ended_and_unknown_routes_are_said() {
+    let (home, server) = home();
+    let directory = home.path();
+    for n in 0..30 {
+        put(&server, &format!("row-{n:02}"));
+    }
+    let endpoint = format!("http://{}", server.address);
+    let place = ["--endpoint", &endpoint, "--backfill", "nothing"];
+    let output = run(directory, &[&RUN[..], &place].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("there is no route nothing in the file; there is saved"),
+        "{said}"
+    );
+
+    let slow = [&SOON[..], &["--backfill", "saved", "--backfill-rate", "1"]].concat();
+    let mut router = Router::start(&server, directory, &slow);
+    router.says("backfill of saved: running");
+    router.stop();
+    let mut router = Router::start(&server, directory, &["--cancel-backfill", "saved"]);
+    router.says("backfill of saved: cancelled");
+    router.stop();
+    let stored = letters(directory, &["status"]);
+    assert!(stored.contains("backfill of saved: cancelled"), "{stored}");
+}

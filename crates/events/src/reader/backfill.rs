@@ -1,8 +1,9 @@
 //! A route's walk through the rows of its table, a page at a time, in step with its walk through the stream.
 //!
-//! A page is read together with the position of the stream at that moment, its mark. It is held until the route has been given
-//! every change up to the mark in every shard, and meanwhile no shard is read beyond it. Then the rows are handed over, and the
-//! changes behind the mark follow: for each item, a row comes behind what it contains and before what it does not.
+//! Where that can be done, a page is read together with the position of the stream at that moment, its mark. It is held until
+//! the route has been given every change up to the mark in every shard, and meanwhile no shard is read beyond it. Then the rows
+//! are handed over, and the changes behind the mark follow: for each item, a row comes behind what it contains and before what
+//! it does not. Rows of an endpoint, which are read without a mark, are held otherwise (`scanned_rows.rs`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,18 +12,21 @@ use std::time::Duration;
 use trestle_env::Timestamp;
 use trestle_item::{Item, size};
 
+use super::scanned_rows::ScannedRows;
 use super::walk::ShardPosition;
 use crate::Typer;
-use crate::backfill::{RowMark, RowsToHand};
-use crate::live::ReadChange;
+use crate::backfill::{RowMark, RowsToHand, StreamPosition};
+use crate::live::{Live, ReadChange};
 use crate::record::{self, BackfilledRow};
-use crate::row_source::RowPage;
+use crate::row_source::{RowPage, Rows};
 use crate::rows::{BackfillRow, RowPlace};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
 /// The most rows on a page.
 const PAGE_ROWS_MAX: u32 = 1_000;
+/// Stands for the order of rows after a walk over an endpoint has begun again.
+const MOVED: &str = "moved";
 /// With a rate, this many pages are read in a second, if they are large enough.
 const PAGES_A_SECOND: u32 = 10;
 
@@ -34,7 +38,15 @@ pub(crate) struct BackfillWalk {
     rate: Option<u32>,
     /// The next page is not read before.
     due: Timestamp,
-    held: Option<HeldPage>,
+    held: Held,
+}
+
+/// What was read and cannot be handed over yet.
+enum Held {
+    /// A page with a mark.
+    AtMark(Option<HeldPage>),
+    /// Pages without one.
+    Scanned(Box<ScannedRows>),
 }
 
 /// A page that waits until the route has been given everything up to its mark.
@@ -44,6 +56,15 @@ struct HeldPage {
     /// The shards in which the route is at the mark.
     reached: HashSet<Arc<ShardName>>,
     end: RowPlace,
+}
+
+/// Rows that the walk comes to.
+pub(super) struct WalkedPage<'p> {
+    pub(super) rows: Vec<Item>,
+    /// The names of the table's key attributes.
+    pub(super) key: &'p [String],
+    /// The key behind which the next page begins; `None` if this is the last.
+    pub(super) next: Option<Item>,
 }
 
 /// How much of what was read in a shard a route is given now.
@@ -56,14 +77,32 @@ pub(super) struct Portion {
 
 impl BackfillWalk {
     /// The walk of a backfill that is running, from where it was.
-    pub(crate) fn of(row: &BackfillRow) -> Option<Self> {
+    pub(crate) fn of(row: &BackfillRow, rows: &Rows) -> Option<Self> {
         row.is_running().then(|| Self {
             id: row.id.clone(),
             place: row.place.clone(),
             rate: row.rate,
             due: Timestamp::EPOCH,
-            held: None,
+            held: match rows {
+                Rows::AtOneMoment(_) => Held::AtMark(None),
+                Rows::Scanned(settings) => Held::Scanned(Box::new(ScannedRows::new(settings.clone()))),
+            },
         })
+    }
+
+    /// The rows that are held without a mark.
+    pub(super) fn scanned(&mut self) -> Option<&mut ScannedRows> {
+        match &mut self.held {
+            Held::AtMark(_) => None,
+            Held::Scanned(rows) => Some(rows),
+        }
+    }
+
+    fn held_at_mark(&mut self) -> Option<&mut HeldPage> {
+        match &mut self.held {
+            Held::AtMark(page) => page.as_mut(),
+            Held::Scanned(_) => None,
+        }
     }
 
     /// How many rows the next page may have, and behind which key it begins.
@@ -74,9 +113,13 @@ impl BackfillWalk {
         (self.place.after.as_ref(), limit)
     }
 
-    /// When a page is to be read; `None` while one is held, or when there is none left.
+    /// When a page is to be read; `None` while enough is held, or when there is none left.
     pub(super) fn due(&self) -> Option<Timestamp> {
-        (self.held.is_none() && !self.place.is_end).then_some(self.due)
+        let has_room = match &self.held {
+            Held::AtMark(page) => page.is_none(),
+            Held::Scanned(rows) => rows.has_room(),
+        };
+        (has_room && !self.place.is_end).then_some(self.due)
     }
 
     /// Not before this time.
@@ -85,7 +128,11 @@ impl BackfillWalk {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.held.is_none() && self.place.is_end
+        let is_empty = match &self.held {
+            Held::AtMark(page) => page.is_none(),
+            Held::Scanned(rows) => rows.is_empty(),
+        };
+        is_empty && self.place.is_end
     }
 
     /// Whether the page is in the order in which the walk has come so far.
@@ -95,12 +142,63 @@ impl BackfillWalk {
 
     /// The order of rows has changed: the walk begins again, and rows may be seen twice.
     pub(super) fn begin_again(&mut self, layout: &str) {
-        self.place.after = None;
-        self.place.layout = Some(layout.to_owned());
+        self.place.begin_again(layout);
+    }
+
+    /// The order of the rows of an endpoint has changed, as records of rows that move tell; or a key is no place any more.
+    /// That it is so is noted with the next place: the walk begins again once.
+    pub(super) fn begin_scan_again(&mut self, live: &Live) {
+        self.begin_again(MOVED);
+        if let Held::Scanned(rows) = &mut self.held {
+            rows.forget_places(MOVED);
+        }
+        live.forget_row_places(MOVED);
+    }
+
+    /// Whether the walk has begun again because rows move.
+    pub(super) fn has_begun_again(&self) -> bool {
+        self.place.layout.as_deref() == Some(MOVED)
     }
 
     /// Holds a page until its mark is reached.
     pub(super) fn hold(&mut self, page: RowPage, table: &Arc<str>, typer: &dyn Typer, now: Timestamp) {
+        let read = WalkedPage {
+            rows: page.rows,
+            key: &page.key,
+            next: page.next,
+        };
+        let rows = self.walked(read, table, typer, now);
+        self.held = Held::AtMark(Some(HeldPage {
+            rows,
+            mark: SequenceNumber::new(&page.mark),
+            reached: HashSet::new(),
+            end: self.place.clone(),
+        }));
+    }
+
+    /// Holds a page that was read without a mark.
+    pub(super) fn hold_scanned(
+        &mut self,
+        page: WalkedPage<'_>,
+        table: &Arc<str>,
+        typer: &dyn Typer,
+        now: Timestamp,
+    ) {
+        let rows = self.walked(page, table, typer, now);
+        let end = self.place.clone();
+        if let Held::Scanned(held) = &mut self.held {
+            held.hold(rows, end, now);
+        }
+    }
+
+    /// Goes behind a page, and numbers its rows.
+    fn walked(
+        &mut self,
+        page: WalkedPage<'_>,
+        table: &Arc<str>,
+        typer: &dyn Typer,
+        now: Timestamp,
+    ) -> Vec<(u64, ReadChange)> {
         let count = page.rows.len() as u64;
         let numbers = self.place.rows + 1..;
         let rows = numbers.zip(page.rows).map(|(number, row)| {
@@ -109,7 +207,7 @@ impl BackfillWalk {
                 id: &self.id,
                 number,
                 at: now,
-                key: &page.key,
+                key: page.key,
                 row,
             };
             (
@@ -125,32 +223,33 @@ impl BackfillWalk {
             let takes = Duration::from_secs_f64(count as f64 / f64::from(rate.max(1)));
             self.due = self.due.max(now).plus(takes);
         }
-        self.held = Some(HeldPage {
-            rows,
-            mark: SequenceNumber::new(&page.mark),
-            reached: HashSet::new(),
-            end: self.place.clone(),
-        });
+        rows
     }
 
     /// Whether a shard is not to be read now: the route is at the mark.
     pub(super) fn stops(&self, shard: &Arc<ShardName>) -> bool {
-        self.held
-            .as_ref()
-            .is_some_and(|page| page.reached.contains(shard))
+        match &self.held {
+            Held::AtMark(Some(page)) => page.reached.contains(shard),
+            Held::AtMark(None) | Held::Scanned(_) => false,
+        }
     }
 
     /// Whether a page is held, and the mark is reached in all these shards.
     pub(super) fn is_at_mark<'s>(&self, mut open: impl Iterator<Item = &'s Arc<ShardName>>) -> bool {
-        self.held
-            .as_ref()
-            .is_some_and(|page| open.all(|shard| page.reached.contains(shard)))
+        match &self.held {
+            Held::AtMark(Some(page)) => open.all(|shard| page.reached.contains(shard)),
+            Held::AtMark(None) | Held::Scanned(_) => false,
+        }
     }
 
-    /// There is nothing more in a shard that is open.
-    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>) {
-        if let Some(page) = &mut self.held {
-            page.reached.insert(Arc::clone(shard));
+    /// There was nothing more in a shard that is open, in an answer that was asked for then.
+    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp) {
+        match &mut self.held {
+            Held::AtMark(Some(page)) => {
+                page.reached.insert(Arc::clone(shard));
+            }
+            Held::AtMark(None) => {}
+            Held::Scanned(rows) => rows.found_nothing(shard, asked),
         }
     }
 
@@ -165,7 +264,7 @@ impl BackfillWalk {
             changes: changes.len(),
             next: next.clone(),
         };
-        let Some(page) = &mut self.held else {
+        let Some(page) = self.held_at_mark() else {
             return whole;
         };
         let up_to = changes.partition_point(|change| change.sequence <= page.mark);
@@ -179,20 +278,23 @@ impl BackfillWalk {
         }
     }
 
-    /// The page whose mark is reached.
+    /// The first page that is held.
     pub(super) fn release(
         &mut self,
         stream: Option<Arc<str>>,
         shards: Arc<[Arc<ShardName>]>,
     ) -> Option<RowsToHand> {
-        let page = self.held.take()?;
+        let page = match &mut self.held {
+            Held::AtMark(page) => page.take()?,
+            Held::Scanned(rows) => return rows.release(),
+        };
         Some(RowsToHand {
             rows: page.rows,
-            mark: RowMark {
+            mark: RowMark::At(StreamPosition {
                 stream: stream.unwrap_or_else(|| "".into()),
                 sequence: page.mark,
                 shards,
-            },
+            }),
             end: page.end,
         })
     }

@@ -6,8 +6,10 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 
 use super::backfill::{BackfillWalk, Portion};
+use super::page_reader::PageReader;
 use super::streams::{Stream, Streams};
 use super::walk::{LatestStart, ShardPosition, ShardProgress, ShardWalk, WalkStep};
+use crate::Maintenance;
 use crate::live::{Live, ReadChange};
 use crate::rows::Checkpoint;
 use crate::tracker::{ShardCheckpoint, ShardName};
@@ -71,11 +73,19 @@ impl RouteFollower {
         self.live.has_room() && !self.backfill.as_ref().is_some_and(|walk| walk.stops(shard))
     }
 
-    /// There is nothing more in a shard that is open.
-    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>) {
+    /// There was nothing more in a shard that is open, in an answer that was asked for then.
+    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp) {
         if let Some(backfill) = &mut self.backfill {
-            backfill.found_nothing(shard);
+            backfill.found_nothing(shard, asked);
         }
+    }
+
+    /// Goes on in a shard somewhere else than where it was.
+    pub(super) fn jump(&mut self, shard: &Arc<ShardName>, to: ShardPosition) {
+        if let Some(rows) = self.backfill.as_mut().and_then(BackfillWalk::scanned) {
+            rows.lost_place(shard);
+        }
+        self.walk.move_to(shard, to);
     }
 
     /// Takes what was read in a shard; while a page of rows is held, only what comes before it.
@@ -88,15 +98,42 @@ impl RouteFollower {
             },
         };
         let changes = changes.get(..portion.changes).unwrap_or(changes);
+        self.tell_rows(shard, changes);
         let has_ended = portion.next == ShardPosition::End;
         self.live.feed(shard, changes, self.from, has_ended);
         self.walk.move_to(shard, portion.next);
+    }
+
+    /// Lets the rows that are held without a mark know what the route is given.
+    fn tell_rows(&mut self, shard: &Arc<ShardName>, changes: &[ReadChange]) {
+        let Some(backfill) = &mut self.backfill else {
+            return;
+        };
+        let has_begun_again = backfill.has_begun_again();
+        let Some(rows) = backfill.scanned() else { return };
+        let (live, from) = (&self.live, self.from);
+        rows.given(shard, changes, |read| {
+            read.typed.change.at >= from && live.takes(read)
+        });
+        let is_move = |read: &ReadChange| read.typed.change.maintenance == Some(Maintenance::Move);
+        if !has_begun_again && changes.iter().any(is_move) {
+            tracing::info!(route = %live.name, "a migration moves rows: the backfill begins again");
+            backfill.begin_scan_again(live);
+        }
     }
 
     /// When it is to be given the next page of rows, if it is and has room.
     pub(super) fn rows_due(&self) -> Option<Timestamp> {
         let backfill = self.backfill.as_ref().filter(|_| self.live.has_room());
         backfill?.due()
+    }
+
+    /// Whether the positions after the newest record have been found, where it begins with them: what is written since rows
+    /// were read must be found behind them.
+    pub(super) fn has_found_latest(&self, pages: &PageReader) -> bool {
+        let open = self.walk.open();
+        let mut latest = open.iter().filter(|(_, at)| *at == ShardPosition::Latest);
+        latest.all(|point| pages.has(point))
     }
 
     /// It is not to be given a page of rows before this time.
@@ -106,19 +143,28 @@ impl RouteFollower {
         }
     }
 
-    /// Whether a page of rows is held, and everything up to its mark has been handed over.
-    pub(super) fn is_at_mark(&self, streams: &Streams) -> bool {
-        let waits = || self.walk.has_ended_shard() || self.walk.has_waiting(streams);
-        let is_at_mark = |backfill: &BackfillWalk| {
-            let open = self.walk.open();
-            backfill.is_at_mark(open.iter().map(|(shard, _)| shard))
+    /// Whether a page of rows is held, and everything that has to come before it has been handed over. `looked` is when the
+    /// streams were last looked at.
+    pub(super) fn has_rows_to_hand(&mut self, streams: &Streams, looked: Timestamp) -> bool {
+        let Some(backfill) = &mut self.backfill else {
+            return false;
         };
-        self.backfill.as_ref().is_some_and(is_at_mark) && !waits()
+        if self.walk.has_ended_shard() || self.walk.has_waiting(streams) {
+            return false;
+        }
+        let open = self.walk.open();
+        let Some(rows) = backfill.scanned() else {
+            return backfill.is_at_mark(open.iter().map(|(shard, _)| shard));
+        };
+        rows.note_beyond(&open);
+        let live = &self.live;
+        let is_settled = rows.is_settled(&open, looked, |shard, sequence| live.has_passed(shard, sequence));
+        is_settled && live.has_room()
     }
 
-    /// Hands over a page of rows if everything up to its mark has been.
-    pub(super) fn release_rows(&mut self, streams: &Streams) -> bool {
-        if !self.is_at_mark(streams) {
+    /// Hands over a page of rows if its turn has come.
+    pub(super) fn hand_rows(&mut self, streams: &Streams, looked: Timestamp) -> bool {
+        if !self.has_rows_to_hand(streams, looked) {
             return false;
         }
         let Some(backfill) = &mut self.backfill else {
@@ -130,6 +176,12 @@ impl RouteFollower {
             self.backfill = None;
         }
         page.map(|page| self.live.feed_rows(page)).is_some()
+    }
+
+    /// Whether the streams have to be looked at before a page of rows can be handed over.
+    pub(super) fn needs_look(&mut self, looked: Timestamp, now: Timestamp) -> bool {
+        let rows = self.backfill.as_mut().and_then(BackfillWalk::scanned);
+        rows.is_some_and(|rows| rows.needs_look(looked, now))
     }
 
     /// Goes on to the shards and streams whose turn has come.

@@ -84,29 +84,39 @@ impl PageReader {
         Ok(iterator)
     }
 
-    /// Reads a page. After an error, the next read of the position asks for a new iterator.
+    /// Whether a position has been found.
+    pub(super) fn has(&self, point: &ReadPoint) -> bool {
+        self.iterators.contains_key(point)
+    }
+
+    /// Reads a page. After an error, the next read of the position asks for a new iterator; but for one after the newest
+    /// record, which would skip what was written meanwhile.
     pub(super) async fn read(
         &mut self,
         database: &dyn Database,
         streams: &Streams,
         point: &ReadPoint,
     ) -> Result<ShardPage, Error> {
+        let (shard, position) = point;
         let found = self.find(database, streams, point).await;
         self.iterators.remove(point);
-        let answer = match found {
-            Ok(shard_iterator) => {
-                let request = GetRecords {
-                    shard_iterator,
-                    limit: None,
-                };
-                database.get_records(request).await
-            }
-            Err(error) => Err(error),
-        };
-        let (shard, position) = point;
-        let page = match answer {
-            Ok(page) => page,
+        let shard_iterator = match found {
+            Ok(shard_iterator) => shard_iterator,
             Err(error) => return failed(error, position),
+        };
+        let request = GetRecords {
+            shard_iterator: shard_iterator.clone(),
+            limit: None,
+        };
+        let page = match database.get_records(request).await {
+            Ok(page) => page,
+            Err(error) => {
+                let failed = failed(error, position);
+                if failed.is_err() && *position == ShardPosition::Latest {
+                    self.iterators.insert(point.clone(), shard_iterator);
+                }
+                return failed;
+            }
         };
         let last = page.records.last();
         let next = match (&page.next_shard_iterator, last) {
@@ -128,14 +138,15 @@ impl PageReader {
 
 /// What a failed read means for a reader at `position`.
 fn failed(error: Error, position: &ShardPosition) -> Result<ShardPage, Error> {
-    match error.kind() {
-        ErrorKind::ExpiredIterator => Ok(ShardPage::Expired(match position {
-            // Nothing was read since the first look: what was written since then is found from the trim horizon.
-            ShardPosition::Latest => ShardPosition::TrimHorizon,
-            position => position.clone(),
-        })),
-        ErrorKind::TrimmedDataAccess => Ok(ShardPage::Trimmed(error)),
-        ErrorKind::ResourceNotFound => Ok(ShardPage::Gone(error)),
+    match (error.kind(), position) {
+        // Nothing was read since the first look: what was written since then is found from the trim horizon. An endpoint that
+        // was started again may not know its iterators any more.
+        (ErrorKind::ExpiredIterator | ErrorKind::Validation, ShardPosition::Latest) => {
+            Ok(ShardPage::Expired(ShardPosition::TrimHorizon))
+        }
+        (ErrorKind::ExpiredIterator, position) => Ok(ShardPage::Expired(position.clone())),
+        (ErrorKind::TrimmedDataAccess, _) => Ok(ShardPage::Trimmed(error)),
+        (ErrorKind::ResourceNotFound, _) => Ok(ShardPage::Gone(error)),
         _ => Err(error),
     }
 }

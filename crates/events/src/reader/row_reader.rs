@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Error, ErrorKind};
+use trestle_api::{DatabaseExt, DescribeTable, Error, ErrorKind, Scan};
 use trestle_env::Timestamp;
 
+use super::backfill::{BackfillWalk, WalkedPage};
 use super::follower::RouteFollower;
 use super::{Reader, Round, Source};
+use crate::row_source::{RowSource, Rows};
 use crate::tracker::ShardName;
 
 impl Reader {
@@ -14,11 +16,18 @@ impl Reader {
     pub(super) async fn read_rows(&mut self) -> Round {
         let mut round = Round::None;
         for follower in &mut self.followers {
-            if follower.release_rows(&self.streams) {
+            let now = self.source.clock.now();
+            if follower.hand_rows(&self.streams, self.looked) {
                 round = Round::Some;
             }
-            let now = self.source.clock.now();
+            if follower.needs_look(self.looked, now) && now.since(self.looked) >= self.source.poll {
+                self.streams.look_again();
+            }
             if follower.rows_due().is_none_or(|due| due > now) {
+                continue;
+            }
+            if self.source.rows.are_scanned() && !follower.has_found_latest(&self.pages) {
+                follower.postpone_rows(now.plus(self.source.poll));
                 continue;
             }
             match read_page(&self.source, &self.table, follower).await {
@@ -39,25 +48,37 @@ impl Reader {
     }
 
     /// Whether a page of rows can be handed over.
-    pub(super) fn has_rows_at_mark(&self) -> bool {
-        let mut followers = self.followers.iter();
-        followers.any(|follower| follower.is_at_mark(&self.streams))
+    pub(super) fn has_rows_to_hand(&mut self) -> bool {
+        let mut followers = self.followers.iter_mut();
+        followers.any(|follower| follower.has_rows_to_hand(&self.streams, self.looked))
     }
 
-    /// The routes numbered `at` have read everything in a shard that is open.
-    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, at: &[usize]) {
+    /// The routes numbered `at` have read everything in a shard that is open, as an answer says that was asked for then.
+    pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp, at: &[usize]) {
         for at in at {
             if let Some(follower) = self.followers.get_mut(*at) {
-                follower.found_nothing(shard);
+                follower.found_nothing(shard, asked);
             }
         }
     }
 }
 
+async fn read_page(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -> Result<(), Error> {
+    match &source.rows {
+        Rows::AtOneMoment(rows) => read_at_one_moment(&**rows, source, table, follower).await,
+        Rows::Scanned(_) => scan(source, table, follower).await,
+    }
+}
+
 /// Reads a page, or finds that the order of rows has changed and begins again. The page is read only when that is noted:
 /// before, the database might still read in the order before.
-async fn read_page(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -> Result<(), Error> {
-    let (Some(rows), Some(walk)) = (&source.rows, &mut follower.backfill) else {
+async fn read_at_one_moment(
+    rows: &dyn RowSource,
+    source: &Source,
+    table: &Arc<str>,
+    follower: &mut RouteFollower,
+) -> Result<(), Error> {
+    let Some(walk) = &mut follower.backfill else {
         return Ok(());
     };
     let (after, limit) = walk.request();
@@ -79,4 +100,56 @@ async fn read_page(source: &Source, table: &Arc<str>, follower: &mut RouteFollow
     follower.live.checkpoints.note_layout(&page.layout).await?;
     walk.begin_again(&page.layout);
     Ok(())
+}
+
+/// Reads a page of an endpoint's rows.
+async fn scan(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -> Result<(), Error> {
+    let Some(walk) = &mut follower.backfill else {
+        return Ok(());
+    };
+    let key = key_names(source, table, walk).await?;
+    let (after, limit) = walk.request();
+    let is_first = after.is_none();
+    let request = Scan {
+        table_name: table.to_string(),
+        exclusive_start_key: after.cloned(),
+        limit: Some(limit),
+        consistent_read: Some(true),
+        ..Scan::default()
+    };
+    let page = match source.database.scan(request).await {
+        // On a server where a migration moves rows, the key may be no place any more.
+        Err(error) if error.kind() == ErrorKind::Validation && !is_first && !walk.has_begun_again() => {
+            tracing::warn!(%table, %error, "the backfill cannot go on where it was, and begins again");
+            walk.begin_scan_again(&follower.live);
+            return Ok(());
+        }
+        page => page?,
+    };
+    let page = WalkedPage {
+        rows: page.items.unwrap_or_default().to_vec(),
+        key: &key,
+        next: page.last_evaluated_key,
+    };
+    // Not before the answer: what is in it was written by now.
+    walk.hold_scanned(page, table, &*source.typer, source.clock.now());
+    Ok(())
+}
+
+/// The names of the table's key attributes.
+async fn key_names(source: &Source, table: &Arc<str>, walk: &mut BackfillWalk) -> Result<Vec<String>, Error> {
+    if let Some(key) = walk.scanned().and_then(|rows| rows.key.clone()) {
+        return Ok(key);
+    }
+    let table_name = table.to_string();
+    let described = source
+        .database
+        .describe_table(DescribeTable { table_name })
+        .await?;
+    let key = described.table.key_schema.into_iter();
+    let key: Vec<String> = key.map(|part| part.attribute_name).collect();
+    if let Some(rows) = walk.scanned() {
+        rows.key = Some(key.clone());
+    }
+    Ok(key)
 }

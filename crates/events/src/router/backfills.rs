@@ -13,11 +13,6 @@ use crate::route::TAKES_NO_ROWS;
 use crate::rows::{BackfillRow, CheckpointRows};
 use crate::{BackfillState, BackfillStatus};
 
-/// Why there are no backfills.
-pub(super) const NO_ROWS: &str = "a backfill has to read rows and the position of the stream at one moment, which \
-    only the server that has the rows can do: let its own router run the route (`trestle routes apply`), or begin with \
-    `latest` or `trim-horizon`";
-
 impl Router {
     /// Gives every row that a route takes to its target, once, in order with the changes. When this returns, the backfill is
     /// stored: it goes on after a crash. `rate` is the most rows in a second.
@@ -29,9 +24,6 @@ impl Router {
             Work::On(live) => live,
             Work::Off(off) => return Err(refused(&off.way_on())),
         };
-        if inner.setup.rows.is_none() {
-            return Err(refused(NO_ROWS));
-        }
         if rate == Some(0) {
             return Err(refused(
                 "its rate is 0 rows a second; give at least 1, or none for no limit",
@@ -50,7 +42,8 @@ impl Router {
             live.cancel_backfill(inner.setup.clock.now());
             return Err(error);
         }
-        self.walk_rows(&state, &live, BackfillWalk::of(&row)).await;
+        self.walk_rows(&state, &live, BackfillWalk::of(&row, &inner.setup.rows))
+            .await;
         Ok(row.status())
     }
 

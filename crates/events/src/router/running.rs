@@ -178,7 +178,9 @@ pub(super) async fn start(
         None => begin(setup, &checkpoints, &route).await?,
     };
     let backfill = checkpoints.backfill().await?;
-    let walk = backfill.as_ref().and_then(BackfillWalk::of);
+    let walk = backfill
+        .as_ref()
+        .and_then(|row| BackfillWalk::of(row, &setup.rows));
     let wrong = |fault| ApplyError::Routes(vec![format!("route `{name}`: {fault}")]);
     let (lanes, opened) = Lanes::new(&route, &door).map_err(wrong)?;
     let (stop, stopped) = watch::channel(false);
@@ -196,6 +198,7 @@ pub(super) async fn start(
         lanes,
         held: setup.held.clone(),
         gaps: Gaps::of(checkpoints.gaps().await?),
+        is_remote: setup.rows.are_scanned(),
     };
     let live = Arc::new(Live::new(parts).map_err(wrong)?);
     // The end of a backfill may have been stored and the gaps not.
@@ -228,16 +231,18 @@ async fn begin(
     route: &Route,
 ) -> Result<(Checkpoint, bool), Error> {
     let now = setup.clock.now();
+    // An endpoint is asked first, so that something is known of its clock.
+    let total = count_rows(&*setup.database, &route.table).await?;
+    let latest = (setup.rows.records_from(now), true);
     let (from, is_latest) = match route.starting_position {
-        StartingPosition::Latest => (now, true),
+        StartingPosition::Latest => latest,
         StartingPosition::TrimHorizon => (Timestamp::EPOCH, false),
         StartingPosition::At(time) => (time, false),
         StartingPosition::AllRows => {
             // Before the checkpoint: a route with one has begun.
-            let total = count_rows(&*setup.database, &route.table).await?;
             let backfill = BackfillRow::new(total, None, now);
             checkpoints.begin_backfill(&backfill).await?;
-            (now, true)
+            latest
         }
     };
     let checkpoint = Checkpoint { from, finished: None };

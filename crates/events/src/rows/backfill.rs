@@ -6,11 +6,14 @@ use trestle_api::{DatabaseExt, Error, TransactWriteItem, Update, UpdateItem};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 
-use super::attributes::{damaged, number, optional_number, optional_text, sequence, text, time};
+use super::attributes::{damaged, flag, number, optional_number, optional_text, sequence, text, time};
 use super::checkpoint::CheckpointRows;
 use super::{TABLE, Write, key};
-use crate::backfill::{BackfillState, RowMark};
+use crate::backfill::{BackfillState, RowMark, StreamPosition};
 use crate::tracker::ShardName;
+
+/// The attribute that says of a row that it comes behind everything that was handed over before it.
+const SETTLED: &str = "settled";
 
 /// A backfill of a route, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,8 +152,16 @@ impl Change {
         if to.is_end {
             change.set("state", BackfillState::Done.name().into());
             change.set("ended", now.as_millis().into());
+        } else if to.after.is_none() {
+            change.remove_last("after");
         }
         change
+    }
+
+    /// Removes an attribute; nothing can be set after this.
+    fn remove_last(&mut self, name: &str) {
+        self.expression.push_str(&format!(" REMOVE #{name}"));
+        self.names.insert(format!("#{name}"), name.to_owned());
     }
 
     fn set(&mut self, name: &str, value: AttributeValue) {
@@ -164,17 +175,27 @@ impl Change {
 /// The mark of a row that is kept, among the attributes of what keeps it.
 impl RowMark {
     pub(super) fn write(&self, kept: &mut Item) {
+        let position = match self {
+            Self::At(position) => position,
+            Self::Settled => {
+                kept.insert(SETTLED, true);
+                return;
+            }
+        };
         let shard =
             |shard: &Arc<ShardName>| AttributeValue::from(format!("{}#{}", shard.stream, shard.shard));
-        kept.insert("mark", self.sequence.as_str());
-        kept.insert("mark_stream", &*self.stream);
+        kept.insert("mark", position.sequence.as_str());
+        kept.insert("mark_stream", &*position.stream);
         kept.insert(
             "mark_shards",
-            AttributeValue::L(self.shards.iter().map(shard).collect()),
+            AttributeValue::L(position.shards.iter().map(shard).collect()),
         );
     }
 
     pub(super) fn read(kept: &Item) -> Result<Option<Self>, Error> {
+        if kept.contains_key(SETTLED) && flag(kept, SETTLED)? {
+            return Ok(Some(Self::Settled));
+        }
         let Some(sequence) = sequence(kept, "mark")? else {
             return Ok(None);
         };
@@ -187,11 +208,11 @@ impl RowMark {
         };
         let shards = kept.get("mark_shards").and_then(AttributeValue::as_l);
         let shards = shards.and_then(|shards| shards.iter().map(shard).collect::<Option<_>>());
-        Ok(Some(Self {
+        Ok(Some(Self::At(StreamPosition {
             stream: text(kept, "mark_stream")?.into(),
             sequence,
             shards: shards.ok_or_else(|| damaged(kept, "mark_shards"))?,
-        }))
+        })))
     }
 }
 

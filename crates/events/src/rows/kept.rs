@@ -9,7 +9,7 @@ use trestle_item::{AttributeValue, Item, NESTING_MAX, codec, size};
 use super::attributes::{damaged, flag, number, text, time};
 use super::{RouterTable, Write, key};
 use crate::Change;
-use crate::backfill::RowMark;
+use crate::backfill::{RowMark, StreamPosition};
 use crate::record::{from_item, to_item};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
@@ -28,14 +28,22 @@ impl KeptId {
         Self(format!("{}#{}", shard.stream, sequence.padded()))
     }
 
-    /// The id of a row: behind all changes up to its mark, and before later ones.
-    pub(crate) fn of_row(mark: &RowMark, row: &Change) -> Self {
-        Self(format!(
-            "{}#{}#{}",
-            mark.stream,
-            mark.sequence.padded(),
-            row.event_id
-        ))
+    /// The id of a row: behind all changes up to the position at which it was read, and before later ones.
+    pub(crate) fn of_row(position: &StreamPosition, row: &Change) -> Self {
+        let (stream, sequence) = (&position.stream, position.sequence.padded());
+        Self(format!("{stream}#{sequence}#{}", row.event_id))
+    }
+
+    /// The id of a row behind the last kept change of its item, or before all changes. A row that is the last itself was read
+    /// again, and keeps its id.
+    pub(crate) fn of_row_behind(last: Option<Self>, row: &Change) -> Self {
+        let own = format!("#{}", row.event_id);
+        match last {
+            Some(last) if last.0.ends_with(&own) => last,
+            Some(last) => Self(last.0 + &own),
+            // Sorts before every label of a stream.
+            None => Self(own),
+        }
     }
 }
 
@@ -44,7 +52,7 @@ impl KeptId {
 pub(crate) struct Kept {
     pub(crate) id: KeptId,
     pub(crate) shard: Arc<ShardName>,
-    /// Of a row, where in the stream it was read.
+    /// Of a row, which changes it comes behind.
     pub(crate) mark: Option<RowMark>,
     pub(crate) change: Arc<Change>,
     /// How often it was tried.

@@ -21,6 +21,8 @@ mod moves;
 mod order;
 mod outages;
 mod queues;
+mod scanned_rows;
 mod shards;
+mod storm;
 mod support;
 mod tail;

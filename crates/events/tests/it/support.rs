@@ -13,7 +13,7 @@ use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
     Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowPage,
-    RowSource, Setup, StartingPosition, Target, Typer,
+    RowSource, Rows, ScanSettings, Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -29,8 +29,8 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     /// Says to routers what an item is: what stands before the `#` of its key, unless a test says otherwise.
     pub(crate) typer: Arc<dyn Typer>,
-    /// Whether routers can read rows with the position of the stream.
-    pub(crate) reads_rows: bool,
+    /// How routers read rows, unless they read them with the position of the stream.
+    pub(crate) scan: Option<ScanSettings>,
     /// What routers are told about the space that changes take.
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
 }
@@ -49,7 +49,7 @@ impl World {
             clock,
             engine,
             typer,
-            reads_rows: true,
+            scan: None,
             held: None,
         };
         world.table("T");
@@ -177,13 +177,18 @@ impl World {
             state: Arc::clone(&database),
             database,
             clock: self.clock.clone(),
-            bell: Some(self.engine.changes()),
+            bell: self.scan.is_none().then(|| self.engine.changes()),
             typer: Arc::clone(&self.typer),
             doors: Arc::new(open),
-            rows: self
-                .reads_rows
-                .then(|| Arc::new(Rows(self.engine.clone())) as Arc<dyn RowSource>),
-            poll: Duration::from_secs(1),
+            rows: match &self.scan {
+                None => Rows::AtOneMoment(Arc::new(EngineRows(self.engine.clone()))),
+                Some(settings) => Rows::Scanned(settings.clone()),
+            },
+            poll: match &self.scan {
+                None => Duration::from_secs(1),
+                // Without a bell, a look is all that tells.
+                Some(_) => Duration::from_millis(100),
+            },
             runtime: runtime.handle().clone(),
             held: self.held.clone(),
         });
@@ -204,9 +209,9 @@ fn streaming(is_on: bool) -> StreamSpecification {
 }
 
 /// The rows of a database in this process.
-struct Rows(Engine);
+struct EngineRows(Engine);
 
-impl RowSource for Rows {
+impl RowSource for EngineRows {
     fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
         let page = self.0.row_page(table, after, limit, "layout/")?;
         Ok(RowPage {

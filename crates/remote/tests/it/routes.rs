@@ -11,7 +11,8 @@ use trestle_api::{DatabaseExt, PutItem};
 use trestle_engine::Engine;
 use trestle_env::SystemClock;
 use trestle_events::{
-    Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Setup, StartingPosition, Target,
+    Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Rows, ScanSettings, Setup,
+    StartingPosition, Target,
 };
 use trestle_item::{AttributeValue, Item};
 
@@ -67,7 +68,7 @@ fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
         bell: None,
         typer: Arc::new(ModelTyper::default()),
         doors: Arc::new(move |_: &Route| Ok(door.clone())),
-        rows: None,
+        rows: Rows::Scanned(ScanSettings::default()),
         poll: Duration::from_millis(10),
         runtime: runtime.handle().clone(),
         held: None,

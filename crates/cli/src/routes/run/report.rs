@@ -1,5 +1,6 @@
 //! Lines on standard error: how routes are doing, when that changes.
 
+use crate::routes::backfill::told;
 use std::collections::HashMap;
 use std::io::Write;
 use trestle_env::{Timestamp, iso_8601_millis};
@@ -57,6 +58,15 @@ fn line(status: &RouteStatus) -> String {
         if count > 0 {
             line += &format!(", {count} {name}");
         }
+    }
+    if let Some(backfill) = &status.backfill {
+        line += &format!("; backfill {}", told(backfill));
+    }
+    if !status.gaps.is_empty() {
+        let (gaps, route) = (status.gaps.len(), &status.route);
+        line += &format!(
+            "; {gaps} gaps in which changes may be missing: --backfill {route} sends every present row"
+        );
     }
     if let Some(error) = &status.last_error {
         let first = error.message.lines().next().unwrap_or_default();

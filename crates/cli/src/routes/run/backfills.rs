@@ -1,0 +1,96 @@
+//! Backfills of routes that run here: begun and ended at the start.
+
+use super::RunFlags;
+use super::report::say;
+use crate::exit::Failure;
+use crate::routes::backfill::told;
+use clap::Args;
+use std::time::Duration;
+use trestle_env::Timestamp;
+use trestle_events::{
+    BackfillState, BackfillStatus, EndpointClock, Route, Router, ScanSettings, UnknownClock,
+};
+use trestle_remote::Remote;
+
+/// Flags about the rows that are there.
+#[derive(Debug, Args)]
+pub(super) struct BackfillFlags {
+    /// Give every row that this route takes to its target, in order with the changes; one that is running goes on. May be
+    /// given more than once
+    #[arg(long = "backfill", value_name = "ROUTE")]
+    begun: Vec<String>,
+    /// The most rows in a second of a backfill that begins; no limit unless given
+    #[arg(long = "backfill-rate", value_name = "ROWS", requires = "begun",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// End the backfill of this route that is running; may be given more than once
+    #[arg(long = "cancel-backfill", value_name = "ROUTE", conflicts_with = "begun")]
+    cancelled: Vec<String>,
+    /// How long after a write its record may appear in the stream; rows of a backfill wait so long
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = super::duration)]
+    stream_delay: Duration,
+}
+
+impl BackfillFlags {
+    /// Names that are not in the file.
+    pub(super) fn check(&self, routes: &[Route]) -> Result<(), Failure> {
+        let is_known = |name: &&String| routes.iter().any(|route| route.name == **name);
+        match self
+            .begun
+            .iter()
+            .chain(&self.cancelled)
+            .find(|name| !is_known(name))
+        {
+            None => Ok(()),
+            Some(unknown) => {
+                let known: Vec<&str> = routes.iter().map(|route| &*route.name).collect();
+                let known = known.join(", ");
+                Err(Failure::usage(format!(
+                    "there is no route {unknown} in the file; there is {known}"
+                )))
+            }
+        }
+    }
+
+    /// How rows of the endpoint are read.
+    pub(super) fn scan(&self, remote: &Remote) -> ScanSettings {
+        ScanSettings {
+            clock: std::sync::Arc::new(RemoteClock(remote.clone())),
+            stream_delay: self.stream_delay,
+        }
+    }
+}
+
+/// The endpoint's clock, as its answers tell it.
+struct RemoteClock(Remote);
+
+impl EndpointClock for RemoteClock {
+    fn span(&self, at: Timestamp) -> (Timestamp, Timestamp) {
+        self.0.clock_span(at).unwrap_or_else(|| UnknownClock.span(at))
+    }
+}
+
+/// Begins and ends what the flags say.
+pub(super) async fn begin(flags: &RunFlags, router: &Router) -> Result<(), Failure> {
+    let flags = &flags.backfills;
+    for name in &flags.begun {
+        let backfill = match running(router, name) {
+            Some(backfill) => backfill,
+            None => router.backfill(name, flags.rate).await.map_err(Failure::failed)?,
+        };
+        say(&format!("backfill of {name}: {}", told(&backfill)));
+    }
+    for name in &flags.cancelled {
+        let backfill = router.cancel_backfill(name).await.map_err(Failure::failed)?;
+        say(&format!("backfill of {name}: {}", told(&backfill)));
+    }
+    Ok(())
+}
+
+/// The backfill of a route, if it is running.
+fn running(router: &Router, name: &str) -> Option<BackfillStatus> {
+    let status = router.status().into_iter().find(|status| status.route == name);
+    status?
+        .backfill
+        .filter(|backfill| backfill.state == BackfillState::Running)
+}

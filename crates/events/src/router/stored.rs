@@ -1,0 +1,47 @@
+//! Routes as their rows tell, also while another process has them at work.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use trestle_api::Error;
+
+use super::Router;
+use crate::rows::{BackfillRow, CheckpointRows};
+use crate::{BackfillStatus, Gap};
+
+/// What is stored of a route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoredRoute {
+    /// The route's name.
+    pub route: String,
+    /// Its table.
+    pub table: String,
+    /// Changes that wait for their next attempt.
+    pub parked: u64,
+    /// Changes that were given up.
+    pub dead: u64,
+    /// What it may have missed.
+    pub gaps: Vec<Gap>,
+    /// Its last backfill, if there was one.
+    pub backfill: Option<BackfillStatus>,
+}
+
+impl Router {
+    /// What is stored of each route, in the order of their names, whether it is at work or not.
+    pub async fn stored_routes(&self) -> Result<Vec<StoredRoute>, Error> {
+        let rows = &self.inner.rows;
+        let mut stored = Vec::new();
+        for (route, table) in rows.routes().await? {
+            let checkpoints = CheckpointRows::new(Arc::clone(rows), &route, table.as_str().into());
+            stored.push(StoredRoute {
+                parked: rows.count_parked(&route).await?,
+                dead: rows.count_dead(&route).await?,
+                gaps: checkpoints.gaps().await?,
+                backfill: checkpoints.backfill().await?.as_ref().map(BackfillRow::status),
+                route,
+                table,
+            });
+        }
+        Ok(stored)
+    }
+}
