@@ -17,7 +17,7 @@ mod backfill;
 mod checkpoint;
 mod kept;
 mod positions;
-mod stored_route;
+mod route_row;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ pub(crate) use backfill::{BackfillRow, RowPlace};
 pub(crate) use checkpoint::{Checkpoint, CheckpointRows};
 pub(crate) use kept::{Kept, KeptId};
 pub use positions::{RoutePosition, ShardPassed, route_positions};
-pub(crate) use stored_route::StoredRoute;
+pub(crate) use route_row::RouteRow;
 
 /// The table.
 pub(crate) const TABLE: &str = "_trestle.routes";

@@ -8,7 +8,7 @@ use trestle_api::Error;
 use super::running::{self, Work};
 use super::{ApplyError, Router, State};
 use crate::live::{Live, Reading};
-use crate::rows::{CheckpointRows, Kept, StoredRoute};
+use crate::rows::{CheckpointRows, Kept, RouteRow};
 use crate::target::{Deliver, Door, Target};
 use crate::{Batch, Outcome, Route, StartingPosition};
 
@@ -37,9 +37,9 @@ impl Target for Gone {
 
 impl Router {
     /// Removes a route that is not at work any more. Until all of it is done, its rows are there: it can be done again.
-    pub(super) async fn remove(&self, state: &mut State, stored: StoredRoute) -> Result<(), ApplyError> {
+    pub(super) async fn remove(&self, state: &mut State, stored: RouteRow) -> Result<(), ApplyError> {
         let rows = &self.inner.rows;
-        let StoredRoute { name, table, .. } = &stored;
+        let RouteRow { name, table, .. } = &stored;
         self.bury_parked(name).await?;
         let checkpoints = CheckpointRows::new(Arc::clone(rows), name, table.as_str().into());
         checkpoints.drop_backfill().await?;
@@ -71,7 +71,7 @@ impl Router {
     }
 
     /// What the route has not read becomes dead letters, up to the end of the stream.
-    async fn bury_waiting(&self, state: &mut State, stored: &StoredRoute) -> Result<(), ApplyError> {
+    async fn bury_waiting(&self, state: &mut State, stored: &RouteRow) -> Result<(), ApplyError> {
         let Some(takes) = &stored.takes else {
             tracing::warn!(
                 route = %stored.name,

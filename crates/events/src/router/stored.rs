@@ -31,7 +31,8 @@ impl Router {
     pub async fn stored_routes(&self) -> Result<Vec<StoredRoute>, Error> {
         let rows = &self.inner.rows;
         let mut stored = Vec::new();
-        for (route, table) in rows.routes().await? {
+        for row in rows.routes().await? {
+            let (route, table) = (row.name, row.table);
             let checkpoints = CheckpointRows::new(Arc::clone(rows), &route, table.as_str().into());
             stored.push(StoredRoute {
                 parked: rows.count_parked(&route).await?,

@@ -11,7 +11,7 @@ use crate::{ChangeEvent, Destination, Route};
 
 /// A route as its row says it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StoredRoute {
+pub(crate) struct RouteRow {
     pub(crate) name: String,
     pub(crate) table: String,
     pub(crate) enabled: bool,
@@ -21,7 +21,7 @@ pub(crate) struct StoredRoute {
 
 impl RouterTable {
     /// The routes that have rows here.
-    pub(crate) async fn routes(&self) -> Result<Vec<StoredRoute>, Error> {
+    pub(crate) async fn routes(&self) -> Result<Vec<RouteRow>, Error> {
         let rows = self.all(ROUTES, "").await?;
         rows.iter().map(read).collect()
     }
@@ -50,13 +50,13 @@ impl RouterTable {
     }
 }
 
-fn read(row: &Item) -> Result<StoredRoute, Error> {
+fn read(row: &Item) -> Result<RouteRow, Error> {
     let (name, table) = (text(row, "sk")?, text(row, "table")?);
     let takes = match optional_text(row, "takes")? {
         Some(takes) => Some(taken(name, table, takes).ok_or_else(|| damaged(row, "takes"))?),
         None => None,
     };
-    Ok(StoredRoute {
+    Ok(RouteRow {
         name: name.to_owned(),
         table: table.to_owned(),
         enabled: flag(row, "enabled")?,
