@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use trestle_api::Error;
 use trestle_env::{Timestamp, iso_8601_millis};
 
-use crate::Change;
 use crate::attempt::attempt;
 use crate::live::Live;
 use crate::matcher::Typed;
 use crate::rows::{Kept, KeptId, RouterTable};
+use crate::{Change, Outcome};
 
 /// Dead letters read at once.
 const PAGE: u32 = 25;
@@ -85,7 +85,7 @@ pub struct Replayed {
     pub delivered: u64,
     /// Refused again; they stay.
     pub failed: u64,
-    /// Not tried, because their route is gone or off; they stay.
+    /// Not tried, because their route is gone or off, or its target does not answer; they stay.
     #[serde(default)]
     pub left: u64,
 }
@@ -171,17 +171,33 @@ impl<'r> DeadLetterPages<'r> {
     }
 }
 
-/// Tries a dead letter once more; says whether it was taken.
-pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<bool, Error> {
+/// What became of a dead letter that was tried once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retried {
+    Taken,
+    Refused,
+    /// The target failed with it, or did not answer in time.
+    Failed,
+    /// The target cannot be reached; no attempt is spent.
+    Away,
+}
+
+/// Tries a dead letter once more.
+pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<Retried, Error> {
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
+    let without = match &outcome {
+        Outcome::Unavailable(_) => return Ok(Retried::Away),
+        Outcome::Failed(_) => Retried::Failed,
+        _ => Retried::Refused,
+    };
     if let Some(error) = outcome.error_of_one() {
         kept.attempts += 1;
         kept.error = error;
         kept.last = live.clock.now();
         live.rows.write(&[kept.bury(&live.name).row]).await?;
-        return Ok(false);
+        return Ok(without);
     }
     let unbury = Kept::unbury(&live.name, &kept.id);
     match enlisted {
@@ -194,7 +210,7 @@ pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<bool, Error> {
         }
     }
     live.rows.drop_parts(&live.name, &kept).await?;
-    Ok(true)
+    Ok(Retried::Taken)
 }
 
 /// Gives a dead letter to another route; says whether that had none of the same change.

@@ -194,8 +194,8 @@ pub(super) fn told(replayed: &Replayed) -> String {
     match replayed.left {
         0 => tried,
         left => format!(
-            "{tried}, {left} left because their route is gone or off: `trestle routes dead-letters move` gives them to \
-             another route"
+            "{tried}, {left} left because their route is gone or off (`trestle routes dead-letters move` gives them to another \
+             one), or its target does not answer"
         ),
     }
 }

@@ -1,16 +1,19 @@
 //! What a router does with dead letters, also with those of routes that are gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use trestle_api::Error;
 
 use super::Router;
-use crate::dead_letter::{self, DeadLetterPages};
+use crate::dead_letter::{self, DeadLetterPages, Retried};
 use crate::live::Live;
 use crate::rows::Kept;
 use crate::{DeadLetter, DeadLetters, Replayed, Selection};
+
+/// After so many failures one after the other, a target is not tried again in the same replay.
+const SILENT_MAX: u32 = 3;
 
 impl Router {
     /// A page of dead letters, of one route or of all, after the one with the id `after`.
@@ -33,10 +36,11 @@ impl Router {
     }
 
     /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more. Of all dead letters,
-    /// those are left alone whose route is not at work.
+    /// those are left alone whose route is not at work; and the rest of a route whose target does not answer.
     pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
         let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut replayed = Replayed::default();
+        let mut silent: HashMap<String, u32> = HashMap::new();
         loop {
             let letters = pages.next().await?;
             if letters.is_empty() {
@@ -44,8 +48,10 @@ impl Router {
                 return Ok(replayed);
             }
             for (route, kept) in letters {
+                let silent = silent.entry(route.clone()).or_default();
                 match self.live(&route) {
-                    Some(live) => self.replay_one(&live, kept, &mut replayed).await?,
+                    Some(_) if *silent >= SILENT_MAX => replayed.left += 1,
+                    Some(live) => self.replay_one(&live, kept, &mut replayed, silent).await?,
                     None if selection == Selection::All => replayed.left += 1,
                     None => return Err(not_at_work(&route)),
                 }
@@ -53,7 +59,13 @@ impl Router {
         }
     }
 
-    async fn replay_one(&self, live: &Arc<Live>, kept: Kept, replayed: &mut Replayed) -> Result<(), Error> {
+    async fn replay_one(
+        &self,
+        live: &Arc<Live>,
+        kept: Kept,
+        replayed: &mut Replayed,
+        silent: &mut u32,
+    ) -> Result<(), Error> {
         let work = Arc::clone(live);
         // On the router's own threads, as all deliveries are.
         let replay = self
@@ -61,15 +73,22 @@ impl Router {
             .setup
             .runtime
             .spawn(async move { dead_letter::replay(&work, kept).await });
-        let is_taken = replay
+        let retried = replay
             .await
             .map_err(|_| Error::internal("the router was stopped"))??;
-        if is_taken {
-            replayed.delivered += 1;
-            live.counters.delivered.fetch_add(1, Ordering::Relaxed);
-            self.lost_dead(&live.name);
-        } else {
-            replayed.failed += 1;
+        *silent = match retried {
+            Retried::Taken | Retried::Refused => 0,
+            Retried::Failed => *silent + 1,
+            Retried::Away => SILENT_MAX,
+        };
+        match retried {
+            Retried::Taken => {
+                replayed.delivered += 1;
+                live.counters.delivered.fetch_add(1, Ordering::Relaxed);
+                self.lost_dead(&live.name);
+            }
+            Retried::Refused | Retried::Failed => replayed.failed += 1,
+            Retried::Away => replayed.left += 1,
         }
         Ok(())
     }

@@ -211,3 +211,38 @@ fn a_record_larger_than_a_row_and_one_nested_to_the_limit_are_kept_whole() {
         .filter(|row| row.get("pk").unwrap().as_s().unwrap().starts_with("part#"));
     assert_eq!(parts.count(), 0, "the parts of large records go with them");
 }
+
+#[test]
+fn a_replay_ends_where_the_target_does_not_answer_and_spends_no_attempt_of_the_rest() {
+    let world = World::new();
+    let target = Recorder::with(|_| Outcome::Refused("no".into()));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([hasty("r")]);
+    for n in 1..=20 {
+        world.put(&format!("item-{n}"), 1);
+    }
+    life.until("all to be dead", || life.status("r").dead == 20);
+    let replay = || life.block_on(life.router.replay(Selection::All)).unwrap();
+    let tried = || target.batches().len();
+    target.behave(|_| Outcome::Unavailable("connection refused".into()));
+    let before = tried();
+    assert_eq!(
+        replay(),
+        Replayed {
+            left: 20,
+            ..replayed(0, 0)
+        }
+    );
+    assert_eq!(tried(), before + 1, "one attempt tells");
+    target.behave(|_| Outcome::Failed("no answer in time".into()));
+    assert_eq!(
+        replay(),
+        Replayed {
+            left: 17,
+            ..replayed(0, 3)
+        }
+    );
+    assert_eq!(tried(), before + 4, "three failures one after the other do");
+    target.behave(|_| Outcome::Done);
+    assert_eq!(replay(), replayed(20, 0));
+}
