@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use trestle_api::Database;
-use trestle_events::{Doors, HeldSpace, Router, Rows, ScanSettings, Setup, Typer, WeakRouter};
+use trestle_events::{Doors, HeldSpace, Router, RowReading, ScanSettings, Setup, Typer, WeakRouter};
 
 use crate::Embedded;
 use crate::internal::Internal;
@@ -55,10 +55,10 @@ impl Embedded {
         let own: Arc<dyn Database> = own;
         let bell = setup.streams.is_none().then(|| self.changes());
         let (database, rows) = match setup.streams {
-            Some(streams) => (streams.database, Rows::Scanned(streams.scan)),
+            Some(streams) => (streams.database, RowReading::Scanned(streams.scan)),
             None => {
                 let rows = Arc::new(Internal(Arc::clone(self.opened())));
-                (Arc::clone(&own), Rows::AtOneMoment(rows))
+                (Arc::clone(&own), RowReading::AtOneMoment(rows))
             }
         };
         let router = Router::start(Setup {

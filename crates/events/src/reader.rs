@@ -25,7 +25,7 @@ use trestle_env::{Alarm, Clock, Signal, Timestamp};
 use crate::Typer;
 use crate::live::{ReadChange, Reading};
 use crate::record;
-use crate::row_source::Rows;
+use crate::row_source::RowReading;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
@@ -50,7 +50,7 @@ pub(crate) struct Source {
     pub(crate) bell: Option<Arc<Signal>>,
     pub(crate) typer: Arc<dyn Typer>,
     /// Where rows are read.
-    pub(crate) rows: Rows,
+    pub(crate) rows: RowReading,
     /// How long to wait before looking again without having been told.
     pub(crate) poll: Duration,
 }

@@ -22,7 +22,7 @@ use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
-use crate::{Doors, Route, RouteStatus, Rows, Typer};
+use crate::{Doors, Route, RouteStatus, RowReading, Typer};
 use running::{Running, Work};
 pub use stored::StoredRoute;
 
@@ -42,7 +42,7 @@ pub struct Setup {
     /// Opens the destinations that routes name.
     pub doors: Arc<dyn Doors>,
     /// Where the rows for backfills come from.
-    pub rows: Rows,
+    pub rows: RowReading,
     /// How long to wait before looking for changes without having been told of any.
     pub poll: Duration,
     /// Where the router's tasks run.

@@ -9,7 +9,7 @@ use trestle_item::Item;
 
 /// Where the rows of backfills come from.
 #[derive(Clone)]
-pub enum Rows {
+pub enum RowReading {
     /// A database in the same process, which reads them together with the position of the streams.
     AtOneMoment(Arc<dyn RowSource>),
     /// An endpoint, which is asked with `Scan`.
@@ -90,7 +90,7 @@ impl Default for ScanSettings {
     }
 }
 
-impl Rows {
+impl RowReading {
     /// What is written from now on has records that are not dated before this.
     pub(crate) fn records_from(&self, now: Timestamp) -> Timestamp {
         match self {

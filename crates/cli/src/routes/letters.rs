@@ -19,7 +19,7 @@ use trestle_admin::{
 use trestle_api::{Database, Error};
 use trestle_embedded::{Embedded, RouteSetup};
 use trestle_env::SystemClock;
-use trestle_events::{ModelTyper, Route, Router, Rows, ScanSettings, Setup};
+use trestle_events::{ModelTyper, Route, Router, RowReading, ScanSettings, Setup};
 
 /// Flags that say where.
 #[derive(Debug, Args)]
@@ -146,7 +146,7 @@ pub(super) fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Res
         bell: None,
         typer,
         doors,
-        rows: Rows::Scanned(ScanSettings::default()),
+        rows: RowReading::Scanned(ScanSettings::default()),
         poll,
         runtime,
         held: None,

@@ -24,7 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use trestle_api::Database;
 use trestle_embedded::{Embedded, Options, RemoteStreams, RouteSetup};
 use trestle_env::SystemClock;
-use trestle_events::{ModelTyper, Route, Router, Rows, Selection, Setup, parse_duration, read_routes};
+use trestle_events::{ModelTyper, Route, Router, RowReading, Selection, Setup, parse_duration, read_routes};
 use trestle_model::Model;
 use trestle_server::termination;
 use trestle_targets::Surroundings;
@@ -142,7 +142,7 @@ fn router(
             bell: None,
             typer,
             doors,
-            rows: Rows::Scanned(scan),
+            rows: RowReading::Scanned(scan),
             poll,
             runtime,
             held: None,

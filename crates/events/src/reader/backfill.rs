@@ -18,7 +18,7 @@ use crate::Typer;
 use crate::backfill::{RowMark, RowsToHand, StreamPosition};
 use crate::live::{Live, ReadChange};
 use crate::record::{self, BackfilledRow};
-use crate::row_source::{RowPage, Rows};
+use crate::row_source::{RowPage, RowReading};
 use crate::rows::{BackfillRow, RowPlace};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
@@ -77,15 +77,15 @@ pub(super) struct Portion {
 
 impl BackfillWalk {
     /// The walk of a backfill that is running, from where it was.
-    pub(crate) fn of(row: &BackfillRow, rows: &Rows) -> Option<Self> {
+    pub(crate) fn of(row: &BackfillRow, rows: &RowReading) -> Option<Self> {
         row.is_running().then(|| Self {
             id: row.id.clone(),
             place: row.place.clone(),
             rate: row.rate,
             due: Timestamp::EPOCH,
             held: match rows {
-                Rows::AtOneMoment(_) => Held::AtMark(None),
-                Rows::Scanned(settings) => Held::Scanned(Box::new(ScannedRows::new(settings.clone()))),
+                RowReading::AtOneMoment(_) => Held::AtMark(None),
+                RowReading::Scanned(settings) => Held::Scanned(Box::new(ScannedRows::new(settings.clone()))),
             },
         })
     }

@@ -8,7 +8,7 @@ use trestle_env::Timestamp;
 use super::backfill::{BackfillWalk, WalkedPage};
 use super::follower::RouteFollower;
 use super::{Reader, Round, Source};
-use crate::row_source::{RowSource, Rows};
+use crate::row_source::{RowReading, RowSource};
 use crate::tracker::ShardName;
 
 impl Reader {
@@ -65,8 +65,8 @@ impl Reader {
 
 async fn read_page(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -> Result<(), Error> {
     match &source.rows {
-        Rows::AtOneMoment(rows) => read_at_one_moment(&**rows, source, table, follower).await,
-        Rows::Scanned(_) => scan(source, table, follower).await,
+        RowReading::AtOneMoment(rows) => read_at_one_moment(&**rows, source, table, follower).await,
+        RowReading::Scanned(_) => scan(source, table, follower).await,
     }
 }
 

@@ -67,6 +67,12 @@ fn a_route_takes_only_its_entities_events_attributes_and_pattern() {
     life.until("the last change of the route that takes all of them", || {
         took(0).len() == 6
     });
+    life.until("the last changes of the others", || {
+        [1, 1, 5, 1]
+            .into_iter()
+            .enumerate()
+            .all(|(at, count)| took(at + 1).len() >= count)
+    });
     life.until("all to be idle", || {
         life.router
             .status()

@@ -13,7 +13,7 @@ use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
     Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowPage,
-    RowSource, Rows, ScanSettings, Setup, StartingPosition, Target, Typer,
+    RowReading, RowSource, ScanSettings, Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -181,8 +181,8 @@ impl World {
             typer: Arc::clone(&self.typer),
             doors: Arc::new(open),
             rows: match &self.scan {
-                None => Rows::AtOneMoment(Arc::new(EngineRows(self.engine.clone()))),
-                Some(settings) => Rows::Scanned(settings.clone()),
+                None => RowReading::AtOneMoment(Arc::new(EngineRows(self.engine.clone()))),
+                Some(settings) => RowReading::Scanned(settings.clone()),
             },
             poll: match &self.scan {
                 None => Duration::from_secs(1),

@@ -160,7 +160,12 @@ async fn an_answer_of_somebody_else_is_an_error() {
     assert!(error.message().contains("status 404"), "{error}");
     let server = Scripted::start(&[Act::Answer(200, "<html>welcome</html>")]).await;
     let error = server.remote().scan(Scan::default()).await.unwrap_err();
-    assert!(error.message().contains("not understood"), "{error}");
+    assert!(
+        error
+            .message()
+            .contains("is not JSON; it begins with `<html>welcome</html>`"),
+        "{error}"
+    );
 }
 
 /// A connection belongs to the runtime that opened it, which may be asleep when another one asks.

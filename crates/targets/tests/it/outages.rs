@@ -14,8 +14,8 @@ use trestle_api::{
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
-    Destination, Door, Route, RouteState, RouteStatus, Router, Rows, ScanSettings, Setup, StartingPosition,
-    Typer,
+    Destination, Door, Route, RouteState, RouteStatus, Router, RowReading, ScanSettings, Setup,
+    StartingPosition, Typer,
 };
 use trestle_item::{Item, ScalarType};
 use trestle_store::MemoryStore;
@@ -59,7 +59,7 @@ impl World {
             bell: Some(engine.changes()),
             typer: Arc::new(Untyped),
             doors: Arc::new(open),
-            rows: Rows::Scanned(ScanSettings::default()),
+            rows: RowReading::Scanned(ScanSettings::default()),
             poll: Duration::from_secs(1),
             runtime: tokio::runtime::Handle::current(),
             held: None,
