@@ -11,7 +11,7 @@ use trestle_api::{DatabaseExt, PutItem};
 use trestle_engine::Engine;
 use trestle_env::SystemClock;
 use trestle_events::{
-    Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, Rows, ScanSettings, Setup,
+    Batch, Deliver, Destination, Door, ModelTyper, Outcome, Route, Router, RowReading, ScanSettings, Setup,
     StartingPosition, Target,
 };
 use trestle_item::{AttributeValue, Item};
@@ -68,7 +68,7 @@ fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
         bell: None,
         typer: Arc::new(ModelTyper::default()),
         doors: Arc::new(move |_: &Route| Ok(door.clone())),
-        rows: Rows::Scanned(ScanSettings::default()),
+        rows: RowReading::Scanned(ScanSettings::default()),
         poll: Duration::from_millis(10),
         runtime: runtime.handle().clone(),
         held: None,
