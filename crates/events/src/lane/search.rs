@@ -78,9 +78,12 @@ impl DeliveryLane {
             }
             answer => {
                 let witness = Part::new(self.take_witness(place, work), attempt);
+                // The target works now; it may have come back since the part failed. If it fails once more, it is to blame.
                 self.conclude(witness, answer, enlisted, work).await?;
-                work.is_proven = false;
-                self.blame(part, error, work).await?;
+                work.parts.push(Part {
+                    is_repeated: true,
+                    ..part
+                });
             }
         }
         Ok(())

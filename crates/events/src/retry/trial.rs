@@ -203,13 +203,16 @@ async fn fate(live: &Live, lane: LaneName, key: KeyName, kept: &mut Kept) -> Fat
     if kept.attempts > 0 {
         count(&live.counters.retried, 1);
     }
-    let answers = live.answers(lane);
+    let before = Before {
+        answers: live.answers(lane),
+        is_on_hold: live.health.hold(lane).is_some(),
+    };
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
     let under_way = live.health.attempting(now);
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
     drop(under_way);
-    let held = held(live, lane, key, kept, &outcome, answers);
+    let held = held(live, lane, key, kept, &outcome, before);
     let is_away = matches!(held, Some(None));
     // Whatever may be the change's fault holds up its item, and another change of the destination is tried.
     if !matches!(outcome, Outcome::Done) && !is_away && kept.is_behind_destination {
@@ -243,6 +246,14 @@ fn spend_attempt(live: &Live, kept: &mut Kept, error: String) -> Fate {
     }
 }
 
+/// What was known of a lane before an attempt.
+#[derive(Clone, Copy)]
+struct Before {
+    /// How often the target had answered.
+    answers: u64,
+    is_on_hold: bool,
+}
+
 /// Whether the target is to blame for an outcome, so that its lane is on hold; and the doubt about the change. A change that was to
 /// blame before is so again, unless its lane is on hold. Another one is, once the target has answered to other changes
 /// since it failed.
@@ -252,7 +263,7 @@ fn held(
     key: KeyName,
     kept: &Kept,
     outcome: &Outcome,
-    answers: u64,
+    before: Before,
 ) -> Option<Option<u64>> {
     match outcome {
         Outcome::Unavailable(error) => {
@@ -264,14 +275,16 @@ fn held(
             Some(None)
         }
         Outcome::Failed(error) => {
-            let doubt = live.parked.lock().doubt(key, &kept.id).unwrap_or(answers);
+            let doubt = live.parked.lock().doubt(key, &kept.id).unwrap_or(before.answers);
             let is_proven = kept.attempts > 0 || live.answers(lane) > doubt;
             // An item that is a destination of its own keeps its lane on hold itself.
             if is_proven && live.lanes.are_items() {
                 live.target_cleared(lane);
             }
             if is_proven && live.health.hold(lane).is_none() {
-                return None;
+                // The target came back while this was tried: what it answered before says nothing.
+                let has_returned = before.is_on_hold && !live.lanes.are_items();
+                return has_returned.then_some(None);
             }
             live.target_failed(lane, error, Some(key));
             Some(Some(doubt))
