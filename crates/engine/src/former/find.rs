@@ -7,7 +7,6 @@ use trestle_hook::Former;
 use trestle_item::{Item, codec};
 use trestle_store::{Bytes, Snapshot, Space};
 
-use super::count_look;
 use crate::catalog::Table;
 use crate::image::Image;
 use crate::layout::ItemKey;
@@ -85,7 +84,7 @@ fn look<R>(
     let Some(place) = place.and_then(|place| ItemKey::of(&table.key, &place)) else {
         return Ok(None);
     };
-    count_look(&**former);
+    super::count_look(&**former);
     let Some(row) = lying(&place)? else {
         return Ok(None);
     };
