@@ -119,6 +119,7 @@ calls! {
     ResumeMigration -> MigrationStatus, "resume-migration", "Lets the sweep of a migration go on.";
     FinishMigration -> MigrationStatus, "finish-migration", "Ends a migration that is verified.";
     RollBackMigration -> RolledBack, "roll-back-migration", "Goes back to the version before.";
+    DeleteCollection -> DeletedRows, "delete-collection", "Deletes rows of a partition, of a key prefix or of an access pattern, in one bounded step.";
     ListRoutes -> RouteList, "list-routes", "How the routes are doing.";
     ReadRoutes -> RouteFileText, "read-routes", "The route file that was applied.";
     ApplyRoutes -> RouteList, "apply-routes", "Lets a route file take the place of the one applied before.";

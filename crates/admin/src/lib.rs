@@ -1,5 +1,5 @@
-//! The administration of a database: models, migrations, routes, dead letters and the clock of tests, as plain requests and
-//! answers.
+//! The administration of a database: models, migrations, collections of rows, routes, dead letters and the clock of tests, as
+//! plain requests and answers.
 //!
 //! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is
 //! `POST /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and so is an
@@ -10,6 +10,7 @@ mod administration;
 mod call;
 mod client;
 mod clock;
+mod collections;
 mod error;
 mod http;
 mod migrations;
@@ -20,6 +21,7 @@ pub use administration::{Administration, AdministrationExt};
 pub use call::{AdminAnswer, AdminCall, Call, CallInfo};
 pub use client::AdminClient;
 pub use clock::{ClockTime, MoveClock, ReadClock, move_clock, read_clock};
+pub use collections::{DeleteCollection, DeletedRows, StayingRow};
 pub use error::{AdminError, AdminErrorCode};
 pub use http::{BACKUP, HEADER, PREFIX};
 pub use migrations::{

@@ -1,5 +1,6 @@
 //! The administration as commands use it: of a running server, or of a directory that no server has open.
 
+pub(crate) mod collections;
 mod directory;
 pub(crate) mod models;
 mod place;

@@ -1,6 +1,7 @@
 //! What can be typed. Every flag is optional: what is not typed comes from the environment or the file.
 
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
+use crate::delete_collection::DeleteCollectionFlags;
 use crate::exit::EXIT_CODES;
 use crate::migrate::MigrateCommand;
 use crate::model::ModelCommand;
@@ -42,6 +43,12 @@ pub(crate) enum Command {
     /// A new layout of keys while rows are read and written: plan it, start it, watch it, finish it or go back.
     #[command(subcommand)]
     Migrate(Box<MigrateCommand>),
+    /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
+    ///
+    /// Each row is deleted as a client would delete it: what a model derives from it goes with it, and streams tell of it. A
+    /// command that is stopped has deleted a part; the same command again goes on. Works with any server that speaks DynamoDB's
+    /// protocol.
+    DeleteCollection(Box<DeleteCollectionFlags>),
     /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
     #[command(subcommand)]
     Routes(RoutesCommand),

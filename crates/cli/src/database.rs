@@ -1,4 +1,4 @@
-//! A database to read from: a running server, or a directory that no server has open.
+//! A database to ask: a running server, or a directory that no server has open.
 
 use crate::administration::no_answer;
 use crate::exit::Failure;
@@ -6,8 +6,9 @@ use crate::open;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
 use std::path::Path;
+use std::pin::Pin;
 use tokio::runtime::Runtime;
-use trestle_api::{DescribeTable, Error, ErrorKind, ListTables, Operation, TableDescription};
+use trestle_api::{DescribeTable, Error, ErrorKind, ListTables, Operation, TableDescription, Wait};
 use trestle_embedded::Embedded;
 use trestle_remote::Remote;
 
@@ -36,6 +37,17 @@ impl Database {
 
     pub(crate) fn in_directory(directory: &Path) -> Result<Self, Failure> {
         open::to_read(directory).map(Database::Directory)
+    }
+
+    /// Waits for work of several operations.
+    pub(crate) fn wait<'a, T>(
+        &'a self,
+        work: impl FnOnce(&'a dyn trestle_api::Database) -> Pin<Box<dyn Future<Output = T> + 'a>>,
+    ) -> T {
+        match self {
+            Database::Directory(db) => work(db).wait(),
+            Database::Server(server) => server.runtime.block_on(work(&server.remote)),
+        }
     }
 
     /// Carries out an operation.

@@ -8,6 +8,7 @@ mod bar;
 mod bench;
 mod config;
 mod database;
+mod delete_collection;
 mod exit;
 mod file_sizes;
 mod healthcheck;
@@ -59,6 +60,7 @@ fn run() -> Result<(), Failure> {
         Command::Restore(flags) => restore::restore(&flags),
         Command::Model(command) => model::model(&command),
         Command::Migrate(command) => migrate::migrate(&command),
+        Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
         Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),

@@ -112,6 +112,18 @@ fn bad_model(files: &str) -> Failure {
     )
 }
 
+/// The model in a file; its problems are printed if it is not sound.
+pub(crate) fn load_sound(file: &Path) -> Result<trestle_model::Model, Failure> {
+    let loaded = load(file)?;
+    match loaded.model {
+        Some(model) => Ok(model),
+        None => {
+            print_text(file, &loaded);
+            Err(bad_model(&file.display().to_string()))
+        }
+    }
+}
+
 fn load(file: &Path) -> Result<Loaded, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))?;

@@ -25,8 +25,8 @@ pub(crate) fn for_models(directory: &Path) -> Result<Embedded, Failure> {
     opened.map_err(|error| failure(directory, &error))
 }
 
-/// For commands on migrations: rows move when the command moves them.
-pub(crate) fn for_migrations(directory: &Path) -> Result<Embedded, Failure> {
+/// For commands that write or move rows: models are in force, and nothing happens by itself.
+pub(crate) fn to_write(directory: &Path) -> Result<Embedded, Failure> {
     let opened = Embedded::open(directory, existing(Background::Tables));
     opened.map_err(|error| failure(directory, &error))
 }

@@ -25,6 +25,8 @@ mod path;
 mod placeholders;
 mod printing;
 mod projection;
+
+mod request_expressions;
 mod reserved_words;
 mod resolution;
 mod update;
@@ -38,5 +40,6 @@ pub use path::{Path, Step};
 pub use placeholders::Placeholders;
 pub use printing::Printed;
 pub use projection::Projection;
+pub use request_expressions::RequestExpressions;
 pub use reserved_words::is_reserved;
 pub use update::{Action, SetOperand, SetValue, Update};

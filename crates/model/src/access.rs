@@ -5,6 +5,7 @@ mod cost;
 mod explain;
 mod expression;
 mod filter;
+mod request;
 
 use trestle_item::ScalarType;
 

@@ -141,6 +141,11 @@
 //! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
 //! lost, the error says that nobody knows whether it was made.
 //!
+//! # Deleting a collection
+//!
+//! `db.customer_with_orders("ada").delete().all()` deletes what an access pattern finds, in bounded steps that can be resumed,
+//! with everything that follows from the rows; [`collection`] does the same for a partition or a key prefix of any table.
+//!
 //! # What does not compile
 //!
 //! A setter of what may not change is no setter:
@@ -163,9 +168,10 @@ pub mod queue;
 pub use apply::{ApplyError, apply};
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
+pub use trestle_collection as collection;
 pub use trestle_embedded::{
-    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, Options,
-    StoreSettings,
+    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, OperationReads,
+    Options, StorageReads, StoreSettings,
 };
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};

@@ -2,13 +2,12 @@
 
 use std::marker::PhantomData;
 
-use trestle_api::{Query, Request, Scan};
+use trestle_api::Request;
 use trestle_item::Item;
 use trestle_model::Bound;
 
 use crate::get::{access, bind};
 use crate::handle::Handle;
-use crate::request::Placeholders;
 use crate::{Bookmark, Error, FromRow, Page, RowStream};
 
 /// How many rows a page has unless the caller or the model says.
@@ -49,6 +48,10 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
             segment: None,
             types: PhantomData,
         }
+    }
+
+    pub(crate) fn into_parts(self) -> (Handle<'d>, &'static str, Item) {
+        (self.handle, self.access, self.parameters)
     }
 
     /// How many rows a page has, and a request reads; without it, as the model says.
@@ -148,61 +151,27 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
             Some(bookmark) => Some(bookmark.key(self.access)?),
             None => None,
         };
-        let mut placeholders = Placeholders::default();
-        match bind(self.handle, self.access, &self.parameters)? {
-            Bound::Query {
-                table_name,
-                index,
-                key_condition,
-                filter,
-                forward,
-                limit,
-                consistent,
-            } => {
-                let key_condition = placeholders.take(key_condition.print(), 'k');
-                let filter = filter.map(|filter| placeholders.take(filter.print(), 'f'));
-                let (expression_attribute_names, expression_attribute_values) = placeholders.split();
-                Ok(Request::Query(Query {
-                    table_name,
-                    index_name: index,
-                    key_condition_expression: Some(key_condition),
-                    filter_expression: filter,
-                    scan_index_forward: Some(forward),
-                    limit: page_size.or(limit),
-                    consistent_read: Some(consistent || self.consistent),
-                    exclusive_start_key,
-                    expression_attribute_names,
-                    expression_attribute_values,
-                    ..Query::default()
-                }))
+        let mut request = bind(self.handle, self.access, &self.parameters)?.into_request();
+        match &mut request {
+            Request::Query(query) => {
+                query.limit = page_size.or(query.limit);
+                query.consistent_read = Some(query.consistent_read == Some(true) || self.consistent);
+                query.exclusive_start_key = exclusive_start_key;
             }
-            Bound::Scan {
-                table_name,
-                index,
-                filter,
-                limit,
-                consistent,
-            } => {
-                let filter = filter.map(|filter| placeholders.take(filter.print(), 'f'));
-                let (expression_attribute_names, expression_attribute_values) = placeholders.split();
-                Ok(Request::Scan(Scan {
-                    table_name,
-                    index_name: index,
-                    filter_expression: filter,
-                    limit: page_size.or(limit),
-                    consistent_read: Some(consistent || self.consistent),
-                    exclusive_start_key,
-                    segment: self.segment.map(|(segment, _)| segment),
-                    total_segments: self.segment.map(|(_, of)| of),
-                    expression_attribute_names,
-                    expression_attribute_values,
-                    ..Scan::default()
-                }))
+            Request::Scan(scan) => {
+                scan.limit = page_size.or(scan.limit);
+                scan.consistent_read = Some(scan.consistent_read == Some(true) || self.consistent);
+                scan.exclusive_start_key = exclusive_start_key;
+                scan.segment = self.segment.map(|(segment, _)| segment);
+                scan.total_segments = self.segment.map(|(_, of)| of);
             }
-            Bound::Get { .. } => Err(Error::Definition {
-                model: self.handle.definition.name(),
-            }),
+            _ => {
+                return Err(Error::Definition {
+                    model: self.handle.definition.name(),
+                });
+            }
         }
+        Ok(request)
     }
 }
 

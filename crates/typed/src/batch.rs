@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use trestle_api::{
     BatchGetItem, BatchWriteItem, DatabaseExt, DeleteRequest, KeysAndAttributes, PutRequest, WriteRequest,
+    pause_after,
 };
 use trestle_item::{Item, codec};
 
 use crate::draft::{Draft, PreparedWrite, key};
 use crate::handle::Handle;
 use crate::row::{key_of, read_in};
-use crate::{Entity, Error, pause};
+use crate::{Entity, Error};
 
 /// DynamoDB's bound for reads.
 const READS_MAX: usize = 100;
@@ -42,7 +43,7 @@ pub(crate) async fn get_many<E: Entity>(
         }
         idle = rounds(idle, asked, undone.len(), undone.len() + rest.len())?;
         if idle > 0 {
-            pause::after(idle - 1).await;
+            pause_after(idle - 1).await;
         }
         left = undone;
         left.extend(rest);
@@ -97,7 +98,7 @@ pub(crate) async fn write_many(handle: Handle<'_>, drafts: Vec<Draft>) -> Result
         let undone = write_batch(handle, left).await?;
         idle = rounds(idle, asked, undone.len(), undone.len() + rest.len())?;
         if idle > 0 {
-            pause::after(idle - 1).await;
+            pause_after(idle - 1).await;
         }
         left = undone;
         left.extend(rest);

@@ -209,7 +209,7 @@ fn leave_out(entity: &Entity, item: &mut Item) {
 }
 
 /// Whether other rows follow from those of the entity: by its own effects, or as copies that are kept in step.
-fn has_effects(model: &Model, entity: &Entity) -> bool {
+pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
     let copied = |effect: &Effect| matches!(effect, Effect::Copy(copy) if copy.from == entity.name() && copy.in_step.is_some());
     !entity.effects().is_empty()
         || model

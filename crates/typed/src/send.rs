@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use trestle_api::{
     ConditionCheck, DatabaseExt, DeleteItem, ErrorKind, GetItem, PutItem, ReturnValue,
-    ReturnValuesOnConditionCheckFailure, TransactWriteItem, UpdateItem,
+    ReturnValuesOnConditionCheckFailure, TransactWriteItem, UpdateItem, pause_after,
 };
-use trestle_expr::Condition;
+use trestle_expr::{Condition, RequestExpressions};
 use trestle_item::{Item, Map};
 
 use crate::draft::{Draft, Prepared, PreparedWrite, Presence};
 use crate::handle::Handle;
-use crate::request::Placeholders;
-use crate::{Error, Failed, pause};
+use crate::{Error, Failed};
 
 /// How often a write is tried that others overtake. Each time, one of them got further.
 pub(crate) const ATTEMPTS_MAX: usize = 32;
@@ -35,7 +34,7 @@ pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item
                 }
                 row = found;
             }
-            Err(error) if error.kind() == ErrorKind::TransactionConflict => pause::after(attempt).await,
+            Err(error) if error.kind() == ErrorKind::TransactionConflict => pause_after(attempt).await,
             Err(error) => return Err(error.into()),
         }
     }
@@ -89,15 +88,15 @@ struct Words {
 
 impl Words {
     fn new(write: &PreparedWrite, condition: Option<Condition>) -> Self {
-        let mut placeholders = Placeholders::default();
-        let condition_expression = condition.map(|condition| placeholders.take(condition.print(), 'c'));
+        let mut expressions = RequestExpressions::default();
+        let condition_expression = condition.map(|condition| expressions.take(condition.print(), 'c'));
         let update_expression = match write {
             PreparedWrite::Update(update) if !update.is_empty() => {
-                Some(placeholders.take(update.print(), 'u'))
+                Some(expressions.take(update.print(), 'u'))
             }
             _ => None,
         };
-        let (expression_attribute_names, expression_attribute_values) = placeholders.split();
+        let (expression_attribute_names, expression_attribute_values) = expressions.split();
         Words {
             update_expression,
             condition_expression,

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use trestle_api::{
     CancellationCode, CancellationReason, Database, DatabaseExt, ErrorKind, TransactWriteItem,
-    TransactWriteItems,
+    TransactWriteItems, pause_after,
 };
 use trestle_item::Item;
 
@@ -12,7 +12,7 @@ use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::send::{ATTEMPTS_MAX, failed, look, part};
 use crate::write::{Check, Delete, Put};
-use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write, pause};
+use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write};
 
 /// Something that can be a part of a transaction of the model `M`.
 #[diagnostic::on_unimplemented(
@@ -170,7 +170,7 @@ async fn commit(
         }
         let met = |reason: &CancellationReason| reason.code == CancellationCode::TransactionConflict;
         if error.reasons().iter().any(met) {
-            pause::after(attempt).await;
+            pause_after(attempt).await;
         }
     }
     last.map_or(Ok(()), Err)

@@ -175,6 +175,7 @@ function calls(server) {
     "resume-migration": {},
     "finish-migration": {},
     "roll-back-migration": {},
+    "delete-collection": { table: "things", partition: "none" },
     "apply-routes": { text: `[route.run]\ntable = "things"\ntarget = { command = ${command} }\n` },
     "list-routes": {},
     "read-routes": {},

@@ -164,6 +164,7 @@ class Administration(unittest.TestCase):
 
     def test_every_call_answers_as_described(self):
         self.models()
+        self.collections()
         self.migrations()
         self.routes()
         self.clock()
@@ -189,6 +190,18 @@ class Administration(unittest.TestCase):
         self.assertEqual("unsound", unsound["code"])
         self.assertTrue(unsound["problems"])
         self.call("read-model", status=404, name="none")
+
+    def collections(self):
+        self.put("joan")
+        joan = {"table": "shop", "partition": "customer#joan"}
+        counted = self.call("delete-collection", **joan, prefix="profile", dry_run=True)
+        self.assertEqual((1, True, True), (counted["deleted"], counted["dry_run"], counted["done"]))
+        first = self.call("delete-collection", **joan, rows=1)
+        self.assertEqual((1, False), (first["deleted"], first["done"]))
+        last = self.call("delete-collection", **joan, rows=1, after=first["next"])
+        self.assertEqual((0, None, []), (last["deleted"], last["next"], last["left"]))
+        self.call("delete-collection", status=400, table="shop")
+        self.call("delete-collection", status=404, table="none", partition="a")
 
     def migrations(self):
         self.assertEqual([], self.call("list-migrations")["migrations"])

@@ -28,6 +28,14 @@ impl PlaceFlags {
         })
     }
 
+    /// The database there, for writing rows.
+    pub(crate) fn database_to_write(&self) -> Result<Database, Failure> {
+        match &self.data {
+            Some(directory) => open::to_write(directory).map(Database::Directory),
+            None => Database::of_server(&self.server, USE_DATA),
+        }
+    }
+
     /// The database there, for reading.
     pub(crate) fn database(&self) -> Result<Database, Failure> {
         match &self.data {

@@ -16,7 +16,7 @@ impl MigrationHost {
     pub(super) fn open(flags: &PlaceFlags) -> Result<Self, Failure> {
         match &flags.data {
             Some(directory) => {
-                let db = open::for_migrations(directory)?;
+                let db = open::to_write(directory)?;
                 Ok(MigrationHost::Directory(DirectoryAdministration::new(db)))
             }
             None => {

@@ -1,6 +1,7 @@
-//! The administration of a server: models that take their routes along, migrations, routes and the clock.
+//! The administration of a server: models that take their routes along, migrations, collections, routes and the clock.
 
 use super::routes::{Routes, RoutesError};
+use crate::administration::collections;
 use crate::administration::models::{self, Log};
 use std::sync::Arc;
 use trestle_admin::{
@@ -59,6 +60,9 @@ impl Administration for ServerAdministration {
             AdminCall::DropDeadLetters(call) => {
                 let dropped = routes.wait(routes.router().drop_dead_letters(call.0.try_into()?))?;
                 Ok(AdminAnswer::DropDeadLetters(DeadLettersDropped { dropped }))
+            }
+            AdminCall::DeleteCollection(call) => {
+                collections::answer(routes.database(), call).map(AdminAnswer::DeleteCollection)
             }
             AdminCall::ReadClock(_) => read_clock(self.clock.as_deref()).map(AdminAnswer::ReadClock),
             AdminCall::MoveClock(call) => move_clock(self.clock.as_deref(), call).map(AdminAnswer::MoveClock),

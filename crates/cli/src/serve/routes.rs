@@ -190,6 +190,11 @@ impl Routes {
         self.db.models()
     }
 
+    /// The database.
+    pub(super) fn database(&self) -> &Embedded {
+        &self.db
+    }
+
     /// The router.
     pub(super) fn router(&self) -> &Router {
         &self.router

@@ -5,6 +5,7 @@
 mod backup;
 mod bench;
 mod configuration;
+mod delete_collection;
 #[cfg(unix)]
 mod file_sizes;
 mod log_lines;

@@ -84,7 +84,7 @@ fn look<R>(
     let Some(place) = place.and_then(|place| ItemKey::of(&table.key, &place)) else {
         return Ok(None);
     };
-    former.looked();
+    super::count_look(&**former);
     let Some(row) = lying(&place)? else {
         return Ok(None);
     };

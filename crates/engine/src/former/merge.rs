@@ -85,7 +85,7 @@ impl Gathering<'_> {
         if sources == Sources::default() {
             return Ok(());
         }
-        self.former.looked();
+        super::count_look(self.former);
         if sources.everywhere {
             return match self.direction {
                 Direction::Forward => self.through_windows(),

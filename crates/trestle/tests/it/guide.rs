@@ -148,6 +148,17 @@ async fn batches(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     Ok(())
 }
 
+async fn delete_collection(db: &Shop<impl Database>) -> Result<(), typed::Error> {
+    let deletion = db.customer_with_orders("ada").delete().rows_per_step(500);
+    let mut step = deletion.step().await?;
+    while let Some(bookmark) = step.next {
+        println!("{} rows deleted", step.rows);
+        step = deletion.clone().continued(Some(bookmark)).step().await?;
+    }
+    assert!(step.left.is_empty());
+    Ok(())
+}
+
 fn on_a_thread(db: &Shop<Embedded>) -> Result<(), typed::Error> {
     let ada = db.get(CustomerKey::new("ada")).wait()?;
     assert!(ada.is_some());
@@ -196,6 +207,8 @@ fn the_guide_does_what_it_says() -> Result<(), Box<dyn std::error::Error>> {
     on_a_thread(&db)?;
     failures(&db).wait()?;
     batches(&db).wait()?;
+    delete_collection(&db).wait()?;
+    assert_eq!(db.get(CustomerKey::new("ada")).wait()?, None);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use trestle::{Embedded, Remote, Wait};
 use trestle_server::{Hooks, Server};
 
 /// Runs a test beside a server of this embedded.
-fn beside_a_server(embedded: Embedded, test: impl FnOnce(Remote)) {
+pub(crate) fn beside_a_server(embedded: Embedded, test: impl FnOnce(Remote)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

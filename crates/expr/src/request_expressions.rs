@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use trestle_expr::Printed;
 use trestle_item::Map;
 
-/// Names and values of all expressions of one request.
+use crate::Printed;
+
+/// The printed expressions of one request: names and values of all of them.
 #[derive(Debug, Default)]
-pub(crate) struct Placeholders {
+pub struct RequestExpressions {
     names: BTreeMap<String, String>,
     values: Map,
 }
 
-impl Placeholders {
+impl RequestExpressions {
     /// Takes an expression in. Its placeholders get the letter, so that they do not meet those of another.
-    pub(crate) fn take(&mut self, printed: Printed, letter: char) -> String {
+    pub fn take(&mut self, printed: Printed, letter: char) -> String {
         // A printed expression has no literals, so that every `#n` and `:v` is a placeholder.
         let renamed = |text: &str| {
             text.replace("#n", &format!("#{letter}"))
@@ -30,7 +31,8 @@ impl Placeholders {
     }
 
     /// `ExpressionAttributeNames` and `ExpressionAttributeValues`; what is empty must not be sent.
-    pub(crate) fn split(self) -> (Option<BTreeMap<String, String>>, Option<Map>) {
+    #[must_use]
+    pub fn split(self) -> (Option<BTreeMap<String, String>>, Option<Map>) {
         let names = Some(self.names).filter(|names| !names.is_empty());
         let values = Some(self.values).filter(|values| !values.is_empty());
         (names, values)
@@ -40,7 +42,7 @@ impl Placeholders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trestle_expr::{Comparator, Condition, Operand, Path};
+    use crate::{Comparator, Condition, Operand, Path};
 
     #[test]
     fn two_expressions_of_a_request_keep_their_own_names_and_values() {
@@ -49,11 +51,11 @@ mod tests {
             comparator: Comparator::Equal,
             right: Operand::Value(value.into()),
         };
-        let mut placeholders = Placeholders::default();
-        let one = placeholders.take(equal("a", 1).print(), 'k');
-        let two = placeholders.take(equal("b", 2).print(), 'f');
+        let mut expressions = RequestExpressions::default();
+        let one = expressions.take(equal("a", 1).print(), 'k');
+        let two = expressions.take(equal("b", 2).print(), 'f');
         assert_eq!((one.as_str(), two.as_str()), ("#k0 = :k0", "#f0 = :f0"));
-        let (names, values) = placeholders.split();
+        let (names, values) = expressions.split();
         assert_eq!(names.unwrap().len(), 2);
         assert_eq!(values.unwrap().len(), 2);
     }

@@ -12,8 +12,10 @@ const FIRST: Duration = Duration::from_millis(1);
 /// The longest.
 const LONGEST: Duration = Duration::from_millis(64);
 
-/// Waits after so many attempts that met another transaction, which takes as long as a commit does.
-pub(crate) fn after(attempts: usize) -> Pause {
+/// Waits after so many attempts that met another transaction, which takes as long as a commit does. The more attempts, the
+/// longer.
+#[must_use = "nothing waits until it is awaited"]
+pub fn pause_after(attempts: usize) -> Pause {
     let doublings = u32::try_from(attempts).unwrap_or(u32::MAX).min(6);
     Pause {
         length: FIRST.saturating_mul(1 << doublings).min(LONGEST),
@@ -22,12 +24,13 @@ pub(crate) fn after(attempts: usize) -> Pause {
 }
 
 /// A wait. The thread that ends it costs little next to what is waited for, and needs no runtime.
-pub(crate) struct Pause {
+#[derive(Debug)]
+pub struct Pause {
     length: Duration,
     alarm: Option<Arc<Mutex<Alarm>>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Alarm {
     has_rung: bool,
     waker: Option<Waker>,

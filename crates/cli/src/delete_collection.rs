@@ -1,0 +1,253 @@
+//! `trestle delete-collection`: all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
+
+use crate::administration::{PlaceFlags, collections, print_json};
+use crate::bar::Bar;
+use crate::database::Database;
+use crate::exit::Failure;
+use crate::model::{line, load_sound};
+use clap::Args;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use trestle_admin::DeletedRows;
+use trestle_api::{Error, is_own_table, own_table_refusal};
+use trestle_collection::{CollectionBookmark, CollectionRows, CollectionStep, StepBounds, parameters};
+use trestle_model::Model;
+
+/// Flags of `trestle delete-collection`.
+#[derive(Debug, Args)]
+pub(crate) struct DeleteCollectionFlags {
+    /// The table
+    #[arg(
+        value_name = "TABLE",
+        required_unless_present = "access",
+        conflicts_with = "access"
+    )]
+    table: Option<String>,
+    /// The value of its partition key; bytes in base64
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_name = "VALUE",
+        required_unless_present = "access",
+        conflicts_with = "access"
+    )]
+    partition: Option<String>,
+    /// Only rows whose sort key begins with this. End it with the separator: `wf` also begins `wf-2`, and `wf/` does not
+    #[arg(long, value_name = "TEXT", requires = "partition", allow_hyphen_values = true)]
+    prefix: Option<String>,
+    /// Rows that this access pattern of --model finds, of the entities that it returns
+    #[arg(long, value_name = "NAME", requires = "model")]
+    access: Option<String>,
+    /// The model file
+    #[arg(long, value_name = "FILE", requires = "access")]
+    model: Option<PathBuf>,
+    /// A parameter of the access pattern; may be given more than once
+    #[arg(long = "where", value_name = "NAME=VALUE", requires = "access", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
+    /// Count the rows and delete none
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask before deleting
+    #[arg(long)]
+    yes: bool,
+    /// The most rows in a second; no limit unless given
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// The most rows in a step
+    #[arg(long, value_name = "ROWS", default_value_t = StepBounds::default().rows, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rows_per_step: u32,
+    /// End after so many steps and say where to go on; all of them unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    steps: Option<u32>,
+    /// Go on where a former run ended, as it said
+    #[arg(long, value_name = "BOOKMARK")]
+    after: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub(crate) fn delete_collection(flags: &DeleteCollectionFlags) -> Result<(), Failure> {
+    let model = match &flags.model {
+        Some(file) => Some(load_sound(file)?),
+        None => None,
+    };
+    let database = flags.place.database_to_write()?;
+    let rows = rows(flags, model.as_ref(), &database)?;
+    if !flags.dry_run && !flags.yes {
+        ask(&format!(
+            "Delete all rows of table {}{}?",
+            rows.table_name(),
+            told(flags)
+        ))?;
+    }
+    let all = Run::new(flags).all(&database, &rows)?;
+    let deleted = collections::deleted(all, flags.dry_run)?;
+    if flags.json {
+        print_json(&deleted)?;
+    } else {
+        print(&deleted);
+    }
+    match deleted.left.len() {
+        0 => Ok(()),
+        left => Err(Failure::failed(format!("{left} rows stay"))),
+    }
+}
+
+fn rows<'m>(
+    flags: &DeleteCollectionFlags,
+    model: Option<&'m Model>,
+    database: &Database,
+) -> Result<CollectionRows<'m>, Failure> {
+    let refused = |error: Error| Failure::usage(error.message());
+    if let (Some(model), Some(access)) = (model, &flags.access) {
+        let given = parameters(model, access, flags.parameters.clone()).map_err(refused)?;
+        return CollectionRows::of_access(model, access, &given).map_err(refused);
+    }
+    let table = flags.table.as_deref().unwrap_or_default();
+    if is_own_table(table) {
+        return Err(refused(own_table_refusal(table)));
+    }
+    let partition = flags.partition.as_deref().unwrap_or_default();
+    let rows = CollectionRows::of_described(&database.describe(table)?, partition.into()).map_err(refused)?;
+    match &flags.prefix {
+        Some(prefix) => rows.beginning_with(prefix.as_str().into()).map_err(refused),
+        None => Ok(rows),
+    }
+}
+
+/// Which rows, for the question.
+fn told(flags: &DeleteCollectionFlags) -> String {
+    let mut told = String::new();
+    if let Some(partition) = &flags.partition {
+        told += &format!(", partition {partition:?}");
+    }
+    if let Some(prefix) = &flags.prefix {
+        told += &format!(", whose sort key begins with {prefix:?}");
+    }
+    if let Some(access) = &flags.access {
+        told += &format!(" that {access} finds");
+        for (name, value) in &flags.parameters {
+            told += &format!(", {name} = {value:?}");
+        }
+    }
+    told
+}
+
+/// Asks on a terminal. Without one, the command line must say that it is meant.
+fn ask(question: &str) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "this deletes rows: say --yes, or --dry-run to count them first",
+        ));
+    }
+    let _ = write!(io::stderr(), "{question} [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    match (read, answer.trim()) {
+        (Ok(_), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Failure::failed("nothing was deleted")),
+    }
+}
+
+/// Steps on their way.
+struct Run<'f> {
+    flags: &'f DeleteCollectionFlags,
+    bar: Bar,
+}
+
+impl<'f> Run<'f> {
+    fn new(flags: &'f DeleteCollectionFlags) -> Self {
+        Run {
+            flags,
+            bar: Bar::new(),
+        }
+    }
+
+    /// Makes steps until it is done, or as many as were asked for.
+    fn all(&mut self, database: &Database, rows: &CollectionRows<'_>) -> Result<CollectionStep, Failure> {
+        let mut all = CollectionStep {
+            next: self.flags.after.clone().map(Into::into),
+            ..CollectionStep::default()
+        };
+        for _ in 0..self.flags.steps.unwrap_or(u32::MAX) {
+            let after = all.next.take();
+            let begun = Instant::now();
+            let step = self.step(database, rows, after.as_ref());
+            let step = step.map_err(|error| stopped(&error, after.as_ref()))?;
+            let made = step.rows;
+            all.rows += step.rows;
+            all.bytes += step.bytes;
+            all.left.extend(step.left);
+            all.next = step.next;
+            if all.next.is_none() {
+                break;
+            }
+            let deleted = if self.flags.dry_run { "counted" } else { "deleted" };
+            self.bar.show(deleted, || format!("{} rows {deleted}", all.rows));
+            self.slow_down(begun, made);
+        }
+        self.bar.clear();
+        Ok(all)
+    }
+
+    fn step(
+        &self,
+        database: &Database,
+        rows: &CollectionRows<'_>,
+        after: Option<&CollectionBookmark>,
+    ) -> Result<CollectionStep, Error> {
+        let bounds = StepBounds {
+            // A second's worth at most, so that the rate holds within the second, too.
+            rows: self.flags.rows_per_step.min(self.flags.rate.unwrap_or(u32::MAX)),
+            ..StepBounds::default()
+        };
+        match self.flags.dry_run {
+            true => database.wait(|db| Box::pin(rows.count(db, after, bounds))),
+            false => database.wait(|db| Box::pin(rows.delete(db, after, bounds))),
+        }
+    }
+
+    fn slow_down(&self, begun: Instant, rows: u64) {
+        if let Some(rate) = self.flags.rate {
+            let due = Duration::from_secs_f64(rows as f64 / f64::from(rate));
+            std::thread::sleep(due.saturating_sub(begun.elapsed()));
+        }
+    }
+}
+
+/// What was deleted stays deleted.
+fn stopped(error: &Error, after: Option<&CollectionBookmark>) -> Failure {
+    let again = match after {
+        Some(after) => format!("; the same command again goes on, or with --after {after}"),
+        None => String::new(),
+    };
+    Failure::failed(format!("{error}{again}"))
+}
+
+fn print(deleted: &DeletedRows) {
+    let count = match deleted.deleted {
+        1 => "1 row".to_owned(),
+        many => format!("{many} rows"),
+    };
+    let verb = if deleted.dry_run {
+        "would be deleted"
+    } else {
+        "deleted"
+    };
+    line(&format!("{count} {verb}"));
+    for row in &deleted.left {
+        line(&format!("  stays: {}: {}", row.key, row.reason));
+    }
+    if let Some(next) = &deleted.next {
+        line(&format!("there are more: go on with --after {next}"));
+    }
+}

@@ -1,0 +1,188 @@
+//! One bounded step: rows are read, then deleted.
+
+use trestle_api::{Database, DatabaseExt, Error, Query, QueryOutput};
+use trestle_item::{Item, size};
+
+use crate::bookmark::Position;
+use crate::delete::delete;
+use crate::{CollectionBookmark, CollectionRows};
+
+/// What a step may take at most. It ends with the page of rows that reaches one of them; a page has at most 1 MB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepBounds {
+    /// Rows that it looks at: 1,000 unless told otherwise.
+    pub rows: u32,
+    /// Bytes of those rows: 4 MiB unless told otherwise.
+    pub bytes: u64,
+}
+
+impl Default for StepBounds {
+    fn default() -> Self {
+        StepBounds {
+            rows: 1_000,
+            bytes: 4 << 20,
+        }
+    }
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectionStep {
+    /// Rows that are gone; of a step that only counts, rows that are there.
+    pub rows: u64,
+    /// Bytes that were read to find them, about.
+    pub bytes: u64,
+    /// Rows that the database refuses to delete, because it keeps them for rows elsewhere or because they do not fit the
+    /// model. Those that go along with other rows of the collection are not among them.
+    pub left: Vec<LeftRow>,
+    /// Where to go on; `None` if it is done.
+    pub next: Option<CollectionBookmark>,
+}
+
+/// A row that stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftRow {
+    /// Its key.
+    pub key: Item,
+    /// Why, in the words of the database.
+    pub reason: String,
+}
+
+/// Bytes behind a unit of a strongly consistent read; a unit of another read is for twice as many.
+const UNIT_BYTES: f64 = 4096.0;
+
+/// Rows that a step has found.
+#[derive(Default)]
+struct Found {
+    keys: Vec<Item>,
+    /// Rows that nothing can be told about.
+    misfits: Vec<LeftRow>,
+    /// Rows that were looked at.
+    looked_at: u32,
+    bytes: u64,
+    is_end: bool,
+}
+
+impl CollectionRows<'_> {
+    /// Deletes the next rows, from the beginning or behind a bookmark. Repeating a step does no harm.
+    ///
+    /// An error means that some of the rows of this step may be gone: go on from the same bookmark, or from the beginning.
+    pub async fn delete(
+        &self,
+        database: &dyn Database,
+        after: Option<&CollectionBookmark>,
+        bounds: StepBounds,
+    ) -> Result<CollectionStep, Error> {
+        let mut position = position(after)?;
+        let mut step = CollectionStep::default();
+        let mut left_to_look = bounds.rows.max(1);
+        loop {
+            let found = self
+                .find(database, &mut position, left_to_look, bounds.bytes)
+                .await?;
+            left_to_look = left_to_look.saturating_sub(found.looked_at);
+            let is_end = found.is_end;
+            self.delete_found(database, found, &mut position, &mut step)
+                .await?;
+            let Some(next) = position.next(is_end) else {
+                return Ok(step);
+            };
+            position = next;
+            if !is_end || left_to_look == 0 || step.bytes >= bounds.bytes {
+                step.next = Some(CollectionBookmark::of(position));
+                return Ok(step);
+            }
+        }
+    }
+
+    async fn delete_found(
+        &self,
+        database: &dyn Database,
+        found: Found,
+        position: &mut Position,
+        step: &mut CollectionStep,
+    ) -> Result<(), Error> {
+        let mut refused = delete(database, self.table_name(), &found.keys).await?;
+        step.rows += (found.keys.len() - refused.len()) as u64;
+        step.bytes += found.bytes;
+        refused.extend(found.misfits);
+        position.refused += refused.len() as u64;
+        if position.is_second {
+            step.left.append(&mut refused);
+        }
+        Ok(())
+    }
+
+    /// Counts the next rows and deletes none.
+    pub async fn count(
+        &self,
+        database: &dyn Database,
+        after: Option<&CollectionBookmark>,
+        bounds: StepBounds,
+    ) -> Result<CollectionStep, Error> {
+        let mut position = position(after)?;
+        let found = self
+            .find(database, &mut position, bounds.rows.max(1), bounds.bytes)
+            .await?;
+        let next = (!found.is_end).then(|| CollectionBookmark::of(position));
+        Ok(CollectionStep {
+            rows: found.keys.len() as u64,
+            bytes: found.bytes,
+            left: Vec::new(),
+            next,
+        })
+    }
+
+    async fn find(
+        &self,
+        database: &dyn Database,
+        position: &mut Position,
+        rows: u32,
+        bytes: u64,
+    ) -> Result<Found, Error> {
+        let mut found = Found::default();
+        while found.looked_at < rows && (found.bytes < bytes || found.looked_at == 0) {
+            let query = Query {
+                limit: Some(rows - found.looked_at),
+                exclusive_start_key: position.after.take(),
+                ..self.query.clone()
+            };
+            let page = database.query(query).await?;
+            found.looked_at += page.scanned_count;
+            position.after = page.last_evaluated_key.clone();
+            self.take(page, &mut found)?;
+            if position.after.is_none() {
+                found.is_end = true;
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn take(&self, page: QueryOutput, found: &mut Found) -> Result<(), Error> {
+        let units = page
+            .consumed_capacity
+            .and_then(|consumed| consumed.capacity_units);
+        let mut shown = 0;
+        for row in page.items.into_iter().flatten() {
+            shown += size::of_item(&row) as u64;
+            let key = self.key_of(&row)?;
+            match self.wants(&row) {
+                Ok(true) => found.keys.push(key),
+                Ok(false) => {}
+                Err(reason) => found.misfits.push(LeftRow { key, reason }),
+            }
+        }
+        let unit_bytes = match self.query.consistent_read {
+            Some(true) => UNIT_BYTES,
+            _ => 2.0 * UNIT_BYTES,
+        };
+        // A database that does not tell its costs is taken at what it showed.
+        found.bytes += units.map_or(shown, |units| (units * unit_bytes) as u64);
+        Ok(())
+    }
+}
+
+fn position(after: Option<&CollectionBookmark>) -> Result<Position, Error> {
+    after.map_or(Ok(Position::default()), CollectionBookmark::position)
+}
