@@ -203,7 +203,7 @@ pub struct Entries {
     pub of: String,
     /// What an entry has of its member.
     pub member: Member,
-    /// Further attributes of the row that its entries carry.
+    /// Further attributes of the row that its entries carry, sorted: what is projected, and what keys of indexes are made of.
     pub project: Vec<String>,
 }
 

@@ -39,8 +39,8 @@ impl Builder<'_, '_, '_> {
                 name: entries.name.value.clone(),
                 entity: name,
                 of: entries.of.as_ref()?.value.clone(),
+                project: projected(entries, made, &member),
                 member,
-                project: entries.project.iter().map(|name| name.value.clone()).collect(),
             })
         };
         draft.entries.iter().filter_map(made).collect()
@@ -291,6 +291,23 @@ impl Builder<'_, '_, '_> {
         );
         None
     }
+}
+
+/// The attributes of the row that an entry carries besides those of its table key: what is projected, and what keys of
+/// indexes are made of.
+fn projected(draft: &DraftEntries, made: &Entity, member: &Member) -> Vec<String> {
+    let in_key =
+        |name: &String| made.identity.contains(name) || member.parts().any(|part| part.attribute == *name);
+    let carried = made.attributes.iter().map(|attribute| &attribute.name);
+    let declared = draft.project.iter().map(|name| &name.value);
+    let mut all: Vec<String> = carried
+        .filter(|name| !in_key(name))
+        .chain(declared)
+        .cloned()
+        .collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn entity_name(entity: &Entity, draft: &DraftEntries) -> String {

@@ -1,16 +1,18 @@
 //! `entries`: a row for each member of a list, set or map, so that rows are found by their members.
 
+mod member;
+
 use std::collections::BTreeMap;
 
 use trestle_item::key::{self, HASH_BYTES_MAX, RANGE_BYTES_MAX};
 use trestle_item::{AttributeValue, Item, size};
 
+use self::member::{Held, RawMember, shown};
 use super::Stopped;
 use super::ledger::{At, Ledger};
 use super::plan::Parts;
 use super::settle::{Row, identified};
-use crate::attribute::{AttributeKind, plain};
-use crate::effect::{Entries, Member, MemberPart};
+use crate::effect::Entries;
 use crate::entity::Entity;
 use crate::refusal::Refusal;
 use crate::template::RenderError;
@@ -82,17 +84,11 @@ impl Step {
     }
 
     /// The members of a row by their texts: one that is there twice is one entry.
-    fn members(
-        &self,
-        of: &Entity,
-        entry: &Entity,
-        row: &Item,
-    ) -> Result<BTreeMap<String, Vec<(String, AttributeValue)>>, Refusal> {
+    fn members(&self, of: &Entity, entry: &Entity, row: &Item) -> Result<BTreeMap<String, Held>, Refusal> {
         let mut members = BTreeMap::new();
-        for raw in raw_members(row.get(&self.entries.of)) {
-            let held = self.held(entry, &raw);
-            let held = held.map_err(|reason| self.unfit(of, &raw.shown(), &reason))?;
-            let text = held.first().map(|(_, value)| plain(value)).unwrap_or_default();
+        for raw in RawMember::all(row.get(&self.entries.of)) {
+            let held = raw.hold(&self.entries.member, entry);
+            let (text, held) = held.map_err(|reason| self.unfit(of, &raw.shown(), &reason))?;
             members.insert(text, held);
         }
         if members.len() > ENTRIES_MAX {
@@ -109,36 +105,7 @@ impl Step {
         Ok(members)
     }
 
-    /// The attributes of an entry that hold a member. The error is the rest of a sentence about the member.
-    fn held(&self, entry: &Entity, raw: &RawMember<'_>) -> Result<Vec<(String, AttributeValue)>, String> {
-        let hold = |part: &MemberPart, value: &AttributeValue| -> Result<_, String> {
-            let value = as_kind(value, part.kind)?;
-            match entry.attribute(&part.attribute) {
-                Some(attribute) => attribute.check(&value)?,
-                None => debug_assert!(false, "an entry lacks the attribute of its member"),
-            }
-            Ok((part.attribute.clone(), value))
-        };
-        match (&self.entries.member, raw) {
-            (Member::Element(part), RawMember::Element(value)) => Ok(vec![hold(part, value)?]),
-            (Member::Pair { name, value }, RawMember::Pair(own_name, own_value)) => {
-                let mut held = vec![hold(name, &(*own_name).into())?];
-                if let Some(part) = value {
-                    held.push(hold(part, own_value)?);
-                }
-                Ok(held)
-            }
-            // The attribute is of another type than the model says, which is refused for that reason.
-            _ => Err("is of another type than the model says".to_owned()),
-        }
-    }
-
-    fn entry(
-        &self,
-        entry: &Entity,
-        row: &Item,
-        member: &[(String, AttributeValue)],
-    ) -> Result<Entry, RenderError> {
+    fn entry(&self, entry: &Entity, row: &Item, member: &Held) -> Result<Entry, RenderError> {
         let carried = self.carried.iter();
         let carried = carried.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
         let content: Item = carried.chain(member.iter().cloned()).collect();
@@ -170,7 +137,7 @@ impl Step {
     }
 
     /// Why there can be no entry, said about the row that was written.
-    fn refused(&self, of: &Entity, member: &[(String, AttributeValue)], error: RenderError) -> Refusal {
+    fn refused(&self, of: &Entity, member: &Held, error: RenderError) -> Refusal {
         match error {
             RenderError::Unfit { attribute, reason } => {
                 match member.iter().find(|(name, _)| *name == attribute) {
@@ -207,66 +174,6 @@ impl Step {
                 self.entries.name
             ),
         }
-    }
-}
-
-/// A member as the row has it.
-enum RawMember<'i> {
-    Element(std::borrow::Cow<'i, AttributeValue>),
-    Pair(&'i str, &'i AttributeValue),
-}
-
-impl RawMember<'_> {
-    /// Its name in a message.
-    fn shown(&self) -> String {
-        match self {
-            Self::Element(value) => shown(value),
-            Self::Pair(name, value) => format!("{name:?} with {}", shown(value)),
-        }
-    }
-}
-
-fn raw_members(value: Option<&AttributeValue>) -> Vec<RawMember<'_>> {
-    use std::borrow::Cow::{Borrowed, Owned};
-    match value {
-        Some(AttributeValue::L(list)) => list
-            .iter()
-            .map(|value| RawMember::Element(Borrowed(value)))
-            .collect(),
-        Some(AttributeValue::Ss(set)) => set
-            .iter()
-            .map(|text| RawMember::Element(Owned(text.as_str().into())))
-            .collect(),
-        Some(AttributeValue::Ns(set)) => set
-            .iter()
-            .map(|number| RawMember::Element(Owned(AttributeValue::N(*number))))
-            .collect(),
-        Some(AttributeValue::M(map)) => map
-            .iter()
-            .map(|(name, value)| RawMember::Pair(name, value))
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// A member as an attribute of this type. A string holds the text of any scalar.
-fn as_kind(value: &AttributeValue, kind: AttributeKind) -> Result<AttributeValue, String> {
-    match (value, kind) {
-        (AttributeValue::N(_) | AttributeValue::Bool(_), AttributeKind::String) => {
-            Ok(AttributeValue::S(plain(value)))
-        }
-        (AttributeValue::S(_) | AttributeValue::N(_) | AttributeValue::Bool(_), _) => Ok(value.clone()),
-        _ => Err("is neither a string nor a number nor a boolean".to_owned()),
-    }
-}
-
-/// A member in a message.
-fn shown(value: &AttributeValue) -> String {
-    match value {
-        AttributeValue::S(_) | AttributeValue::N(_) | AttributeValue::Bool(_) => {
-            crate::attribute::shown(value)
-        }
-        other => format!("a value of type {}", other.type_name()),
     }
 }
 

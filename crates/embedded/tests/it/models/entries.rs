@@ -434,3 +434,32 @@ fn another_projection_and_a_key_that_cannot_move_are_filled_in() {
         clean(&models);
     }
 }
+
+#[test]
+fn another_index_over_entries_is_filled_in() {
+    let models = database();
+    let mut row = run("a", 1, &["x"]);
+    row["phase"] = json!("open");
+    models.put("runs", row).unwrap();
+    let indexed = |entries: &str| {
+        let text = model(entries).replace(
+            "ttl = \"until\"",
+            "ttl = \"until\"\n[table.runs.index.by_phase]\nkey = [\"phaseKey\", \"sk\"]",
+        );
+        text.replace(
+            "\"{started:06}#{id}\"",
+            "\"{started:06}#{id}\", phaseKey = \"{tag}#{phase}\"",
+        )
+    };
+    let without = BY_TAG.replace("project = [\"phase\"]", "");
+    assert_eq!(models.try_apply(&model(&without), FILL).outcome, Outcome::Applied);
+    let refused = models.try_apply(&indexed(&without), PLAIN);
+    assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+    let filled = models.try_apply(&indexed(&without), FILL);
+    assert_eq!(filled.outcome, Outcome::Applied, "{filled}");
+    assert_eq!(
+        models.partition("runs", "by_phase", "phaseKey", "x#open").len(),
+        1
+    );
+    clean(&models);
+}

@@ -150,6 +150,8 @@ pub(super) enum Cure {
     },
     /// The entry becomes what its row says, or goes.
     Entry { entity: usize, step: usize, key: Item },
+    /// All entries of a row are made.
+    Entries { entity: usize, step: usize, row: Item },
     /// Both sides of a relation are held against each other.
     Member {
         entity: usize,

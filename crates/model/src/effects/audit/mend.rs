@@ -76,6 +76,14 @@ fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
             Some((of, step)) => mend_entry(ledger, of, step, key),
             None => Ok(()),
         },
+        Cure::Entries {
+            entity: of,
+            step,
+            row,
+        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.entries.get(*step)?))) {
+            Some((of, step)) => make_entries(ledger, of, step, row),
+            None => Ok(()),
+        },
         Cure::Member {
             entity: of,
             step,
@@ -285,6 +293,26 @@ fn mend_entry(
         None => ledger.remove(at),
     }
     Ok(())
+}
+
+fn make_entries(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &entries::Step,
+    key: &Item,
+) -> Result<(), Stopped> {
+    let at = ledger.find(of, key.clone())?;
+    match whole(ledger, of, at) {
+        Some(row) => {
+            let first = Row {
+                entity: of,
+                key,
+                old: None,
+            };
+            entries::run(ledger, step, &first, Some(&row))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The side that declares a relation is right. Where rows are filled in, both sides are.

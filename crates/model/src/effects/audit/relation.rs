@@ -39,16 +39,19 @@ pub(super) struct Relations<'m> {
     having: Vec<Vec<usize>>,
     /// For each relation, the first that counts in the same attribute: their sums are one.
     first: Vec<usize>,
+    /// Whether entries are looked up one by one. Where most of them are missing, sums would tell nothing.
+    looks_up_entries: bool,
 }
 
 impl<'m> Relations<'m> {
-    pub(super) fn of(model: &'m Model) -> Self {
+    pub(super) fn of(model: &'m Model, looks_up_entries: bool) -> Self {
         let none = || vec![Vec::new(); model.entities.len()];
         let mut relations = Relations {
             all: Vec::new(),
             wanting: none(),
             having: none(),
             first: Vec::new(),
+            looks_up_entries,
         };
         for of in &model.entities {
             for (at, position, step) in steps(model, of) {
@@ -106,6 +109,11 @@ impl<'m> Relations<'m> {
         })
     }
 
+    /// Whether what a relation wants and has is added up.
+    fn is_summed(&self, relation: &Relation<'_>) -> bool {
+        !(self.looks_up_entries && matches!(relation.step, Step::Entries(_)))
+    }
+
     /// Hands over what a row wants and has. What it wants of heads is not known from the row alone.
     pub(super) fn facts(
         &self,
@@ -113,11 +121,13 @@ impl<'m> Relations<'m> {
         bytes: &mut Vec<u8>,
         take: &mut dyn FnMut(&mut Fact<'_>),
     ) {
-        for (at, relation) in self.wanting(looked.entity) {
+        let wanting = self.wanting(looked.entity);
+        for (at, relation) in wanting.filter(|(_, relation)| self.is_summed(relation)) {
             let first = self.first.get(at).copied().unwrap_or(at);
             relation.wanted(first, looked, bytes, take);
         }
-        for (at, relation) in self.having(looked.entity) {
+        let having = self.having(looked.entity);
+        for (at, relation) in having.filter(|(_, relation)| self.is_summed(relation)) {
             // What several relations count in one attribute is there once.
             if self.first.get(at) == Some(&at) {
                 relation.had(at, looked, bytes, take);

@@ -1,5 +1,7 @@
 //! `entries`: a row for each member of a list, set or map.
 
+use trestle_model::audit::AuditOptions;
+
 use crate::database::{Database, Write, line};
 
 const MODEL: &str = r##"
@@ -278,20 +280,22 @@ fn members_of_which_no_entry_can_be_made_are_refused() {
     }
 }
 
-#[test]
-fn audits_find_and_mend_entries_that_disagree() {
+/// A database with a missing, a wrong and a stray entry, and what it should be.
+fn damaged() -> (Database, Database) {
     let mut database = Database::new(MODEL);
     database.put("rows", &format!("{RUN} labels@=x,y,z")).unwrap();
-    let whole = database.rows.clone();
     assert_eq!(database.wrong(), Vec::<String>::new());
-    let place = |sk: &str, label: &str| {
-        let key = format!("S(\"t#label#{label}\") S(\"{sk}\")");
-        ("rows".to_owned(), key)
-    };
-    assert!(database.rows.remove(&place("1", "x")).is_some());
-    let wrong = database.rows.get_mut(&place("1", "y")).unwrap();
-    wrong.insert("id", "2");
+    let whole = database.clone();
+    let place = |label: &str| ("rows".to_owned(), format!("S(\"t#label#{label}\") S(\"1\")"));
+    assert!(database.rows.remove(&place("x")).is_some());
+    database.rows.get_mut(&place("y")).unwrap().insert("id", "2");
     database.put_raw("rows", "kind=run.entries.by_label tenant=t id=9 label=x");
+    (database, whole)
+}
+
+#[test]
+fn audits_find_and_mend_entries_that_disagree() {
+    let (mut database, whole) = damaged();
     let mut found = database.wrong();
     found.sort();
     assert_eq!(
@@ -302,8 +306,35 @@ fn audits_find_and_mend_entries_that_disagree() {
             "wrong-entry run.entries.by_label: other attributes than those of its row",
         ]
     );
-    assert!(database.repair(&Default::default()).is_empty());
-    assert_eq!(database.rows, whole);
+    assert!(database.repair(&AuditOptions::default()).is_empty());
+    assert_eq!(database.rows, whole.rows);
+}
+
+#[test]
+fn a_fill_makes_all_entries_of_a_row_at_once() {
+    let (mut database, whole) = damaged();
+    let options = AuditOptions {
+        fill: true,
+        ..AuditOptions::default()
+    };
+    let mut found: Vec<&str> = Vec::new();
+    for finding in database.audit(options.clone()) {
+        found.push(finding.kind.name());
+        let companions = database
+            .model()
+            .mend(&finding, &database, database.now())
+            .unwrap();
+        let rows = match finding.kind.name() {
+            "missing-entry" => 2,
+            _ => 1,
+        };
+        assert_eq!(companions.len(), rows, "{finding:?}");
+        database.store(companions);
+    }
+    found.sort_unstable();
+    assert_eq!(found, ["missing-entry", "stray-entry"]);
+    assert_eq!(database.rows, whole.rows);
+    assert!(database.audit(options).is_empty());
 }
 
 #[test]
@@ -311,9 +342,9 @@ fn a_row_from_before_with_members_that_do_not_fit_is_named_and_can_be_corrected(
     let mut database = Database::new(MODEL);
     database.put_raw("rows", &format!("{RUN} labels@=X"));
     database.put_raw("rows", "kind=run tenant=t id=2 labels@=x");
-    let left = database.repair(&trestle_model::audit::AuditOptions {
+    let left = database.repair(&AuditOptions {
         fill: true,
-        ..Default::default()
+        ..AuditOptions::default()
     });
     let [finding] = left.as_slice() else {
         panic!("{left:?}")
