@@ -9,6 +9,7 @@
 //! A [`Finding`] is mended by [`Model::mend`] over the rows of the commit that writes it: what was found is looked at
 //! again, so that a finding that is no longer true changes nothing.
 
+mod entries;
 mod finding;
 mod head;
 mod inquiry;
@@ -63,7 +64,7 @@ impl<'m> Audit<'m> {
     pub fn new(model: &'m Model, now: Timestamp, options: AuditOptions) -> Self {
         Audit {
             model,
-            relations: Relations::of(model),
+            relations: Relations::of(model, options.fill),
             now,
             options,
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::pair::Pair;
 use super::plan::Both;
 use crate::attribute::AttributeKind;
-use crate::entity::Entity;
+use crate::entity::{Entity, Role};
 use crate::problem::listed;
 use crate::template::{KeyTemplate, Slot};
 
@@ -78,14 +78,7 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
             shown_templates(both.own),
             listed(lost.iter().copied())
         );
-        let help = format!(
-            "use {} in the present key, too; or `[entity.{}.migrate] set = {{ {} = … }}` in the newer version, if all \
-             rows have the same there",
-            listed(lost.iter().copied()),
-            declared_name(both.own),
-            lost.first().copied().unwrap_or_default()
-        );
-        hindrances.push(Hindrance::new(both.own, message, help));
+        hindrances.push(Hindrance::new(both.own, message, way_out(both.own, &lost)));
     }
     for (name, before, now) in retyped(both) {
         let message = format!(
@@ -108,6 +101,64 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
         }
     }
     hindrances
+}
+
+/// What a row gets when it moves, its entries get when they move, and not otherwise.
+pub(super) fn of_entries(both: Both<'_>, pair: &Pair, all: &[Both<'_>]) -> Vec<Hindrance> {
+    let is_of_row = |other: &&Both<'_>| matches!(&other.own.role, Role::Entry { of } if *of == both.own.name);
+    let mut hindrances = Vec::new();
+    for entries in all.iter().filter(is_of_row) {
+        let carried = entries
+            .own
+            .attributes
+            .iter()
+            .map(|attribute| attribute.name.as_str());
+        for name in carried.filter(|name| is_given(both, pair, name)) {
+            let why = if !entries.is_changed() {
+                "and its own key stays as it is: entries would lack it"
+            } else if entries.former.identity.iter().any(|field| field == name) {
+                "and of which its key was made before: rows that lacked it have no entries"
+            } else {
+                continue;
+            };
+            let message = format!(
+                "carries `{name}`, which rows of `{}` get when they move, {why}",
+                both.own.name
+            );
+            let help = format!(
+                "fill in `{name}` before rows move: `trestle model apply FILE --fill` of a version that has all that is new \
+                 but the keys of the version in effect"
+            );
+            hindrances.push(Hindrance::new(entries.own, message, help));
+        }
+    }
+    hindrances
+}
+
+/// Whether a row that moves may get an attribute that it lacked.
+fn is_given(both: Both<'_>, pair: &Pair, name: &str) -> bool {
+    let has_default = |entity: &Entity| {
+        let attribute = entity.attribute(name);
+        attribute.is_some_and(|attribute| attribute.default.is_some())
+    };
+    pair.given.contains_key(name) || (has_default(both.own) && !has_default(both.former))
+}
+
+/// How rows could move although their present key does not say all that the former one does.
+fn way_out(own: &Entity, lost: &[&str]) -> String {
+    let names = listed(lost.iter().copied());
+    if let Role::Entry { .. } = own.role {
+        return format!(
+            "use {names} in the present key, too; or give the entries another name, so that they are made anew, in a \
+             version of its own before this one: `trestle model apply FILE --fill`"
+        );
+    }
+    format!(
+        "use {names} in the present key, too; or `[entity.{}.migrate] set = {{ {} = … }}` in the newer version, if all \
+         rows have the same there",
+        declared_name(own),
+        lost.first().copied().unwrap_or_default()
+    )
 }
 
 /// Fields of the former key that the present key does not tell.

@@ -6,6 +6,7 @@ mod batches;
 mod collections;
 mod compile_fail;
 mod conditions;
+mod entries;
 mod errors;
 mod events;
 mod guide;

@@ -28,6 +28,7 @@ impl Single<'_, '_> {
         if self.copies(looked, rows)? {
             self.derived(looked, stored);
         }
+        self.entries(looked, rows)?;
         for (_, relation) in self.audit.relations.wanting(looked.entity) {
             if let Step::Counter(step) = relation.step
                 && let Once::Event { attributes, seen } = &step.counter.once
@@ -47,7 +48,7 @@ impl Single<'_, '_> {
         Ok(())
     }
 
-    fn about(&self, kind: Kind, looked: &Looked<'_>) -> Finding {
+    pub(super) fn about(&self, kind: Kind, looked: &Looked<'_>) -> Finding {
         about(self.audit.model, kind, looked.entity, looked.key())
     }
 

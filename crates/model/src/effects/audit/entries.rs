@@ -1,0 +1,105 @@
+//! Entries that are looked up one by one: members of which none can be made, and, where rows are filled in, what is missing
+//! or left over.
+
+use trestle_api::Error;
+use trestle_hook::Rows;
+use trestle_item::Item;
+
+use super::Looked;
+use super::finding::{Cure, FindingKind as Kind, about};
+use super::relation::{Relation, Step};
+use super::single::{Single, said};
+use crate::effects::entries::{self, Entry, EntryRows};
+use crate::effects::settle::identified;
+
+impl Single<'_, '_> {
+    pub(super) fn entries(&mut self, looked: &Looked<'_>, rows: &dyn Rows) -> Result<(), Error> {
+        let (audit, fills) = (self.audit, self.audit.options.fill);
+        for (_, relation) in audit.relations.wanting(looked.entity) {
+            if let Step::Entries(step) = relation.step {
+                match step.rows(relation.of, relation.other, &looked.row) {
+                    Ok(wanted) if fills => self.made(relation, &wanted, looked, rows)?,
+                    Ok(_) => {}
+                    Err(refusal) => {
+                        let finding = self.about(Kind::Unfit, looked).of(relation.effect());
+                        let wanted = format!("members of {} of which entries can be made", step.entries.of);
+                        self.findings.add(finding.saying(refusal.to_string(), wanted));
+                    }
+                }
+            }
+        }
+        let having = audit.relations.having(looked.entity);
+        for (_, relation) in having.filter(|_| fills) {
+            if let Step::Entries(step) = relation.step {
+                self.owned(relation, step, looked, rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All entries of a row are there and as they should be; otherwise all of them are made.
+    fn made(
+        &mut self,
+        relation: &Relation<'_>,
+        wanted: &EntryRows,
+        looked: &Looked<'_>,
+        rows: &dyn Rows,
+    ) -> Result<(), Error> {
+        let model = self.audit.model;
+        let Some(table) = model.tables.get(relation.other.table) else {
+            return Ok(());
+        };
+        for entry in wanted.values() {
+            let (kind, there) = match rows.get(&table.table_name, &entry.key)? {
+                Some(stored) if is_as_wanted(relation, entry, &stored) => continue,
+                Some(_) => (Kind::WrongEntry, "other attributes than those of its row"),
+                None => (Kind::MissingEntry, "nothing"),
+            };
+            let finding = about(model, kind, relation.other, entry.key.clone()).of(relation.effect());
+            let finding = finding.saying(there, format!("an entry of the row {}", said(&looked.key())));
+            self.findings.add(finding.cured_by(Cure::Entries {
+                entity: relation.of.position,
+                step: relation.at,
+                row: looked.key(),
+            }));
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// The row of an entry has its member.
+    fn owned(
+        &mut self,
+        relation: &Relation<'_>,
+        step: &entries::Step,
+        looked: &Looked<'_>,
+        rows: &dyn Rows,
+    ) -> Result<(), Error> {
+        let (of, entry, key) = (relation.of, relation.other, looked.key());
+        let told = entry.identify(&key).unwrap_or_default();
+        let row = self
+            .memo
+            .find(self.audit.model, of, |name| told.get(name), rows)?;
+        let wanted = row.and_then(|row| step.rows(of, entry, &identified(of, row)).ok());
+        let bytes = entries::bytes(entry, &key).ok();
+        if wanted
+            .zip(bytes)
+            .is_some_and(|(wanted, bytes)| wanted.contains_key(&bytes))
+        {
+            return Ok(());
+        }
+        let finding = self.about(Kind::StrayEntry, looked).of(relation.effect());
+        let finding = finding.saying("an entry of a member that no row has", "nothing");
+        self.findings.add(finding.cured_by(Cure::Entry {
+            entity: of.position,
+            step: relation.at,
+            key,
+        }));
+        Ok(())
+    }
+}
+
+fn is_as_wanted(relation: &Relation<'_>, entry: &Entry, stored: &Item) -> bool {
+    let mut attributes = relation.other.attributes.iter().map(|attribute| &attribute.name);
+    attributes.all(|name| stored.get(name) == entry.content.get(name))
+}
