@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -45,6 +45,8 @@ struct Job {
 #[derive(Debug)]
 pub(crate) struct Committer {
     jobs: parking_lot::Mutex<Option<Sender<Job>>>,
+    /// How many were handed in.
+    handed_in: AtomicU64,
 }
 
 impl Committer {
@@ -57,6 +59,7 @@ impl Committer {
         Ok((
             Self {
                 jobs: parking_lot::Mutex::new(Some(jobs)),
+                handed_in: AtomicU64::new(0),
             },
             thread,
         ))
@@ -65,6 +68,7 @@ impl Committer {
     /// Queues `work`; the answer comes when the outcome is durable.
     pub(crate) fn submit(&self, work: Work, hold: Option<crate::conflicts::Hold>, fresh: bool) -> Completion {
         let (reply, answer) = oneshot::channel();
+        self.handed_in.fetch_add(1, Ordering::Relaxed);
         if let Some(jobs) = &*self.jobs.lock() {
             // A closed queue drops the reply, which the receiver reports as an engine that has stopped.
             let _ = jobs.send(Job {
@@ -75,6 +79,11 @@ impl Committer {
             });
         }
         Completion::Waiting(answer)
+    }
+
+    /// How many writes were handed in, whether or not they are done.
+    pub(crate) fn handed_in(&self) -> u64 {
+        self.handed_in.load(Ordering::Relaxed)
     }
 
     /// Takes no more requests; those that were accepted are still answered.

@@ -9,10 +9,13 @@ mod find;
 mod merge;
 mod moving;
 mod neighbours;
+mod renewed;
 mod sweep;
+mod swept;
 mod windows;
 
 pub(crate) use find::{find, find_in};
 pub(crate) use merge::rows;
 pub use sweep::{Lying, MovedPage, Remaining, Stuck, walked};
+pub(crate) use swept::Swept;
 pub(crate) use windows::Windows;
