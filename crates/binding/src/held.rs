@@ -53,8 +53,10 @@ pub struct Migration {
     pub document: Document,
     /// The two layouts, while both are understood; or why they cannot be.
     pub moving: Option<Result<Arc<DualLayout>, String>>,
-    /// When the next page is due.
+    /// How much is done at once, and when the next page is due.
     pub pace: Pace,
+    /// How many writes were handed in to the database when the last page was done.
+    pub writes_seen: u64,
     /// How fast this pass is.
     pub meter: Option<Meter>,
     /// When the document was stored last, and how many pages ago that was.
@@ -136,6 +138,7 @@ impl Migration {
             document,
             moving,
             pace: Pace::default(),
+            writes_seen: 0,
             meter: None,
             stored: (Timestamp::EPOCH, 0),
         }
@@ -223,7 +226,7 @@ pub fn together(held: &[Held]) -> Result<ModelHook, BindError> {
         if let Some(migration) = &held.migration
             && let Some(moving) = migration.moving()?
         {
-            models.move_rows(moving, migration.document.state.may_hold_rows());
+            models.move_rows(moving, &migration.document);
         }
     }
     Ok(models)

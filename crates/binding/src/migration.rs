@@ -18,7 +18,7 @@ pub use dual_layout::DualLayout;
 pub(crate) use dual_layout::TableFormer;
 pub use figures::Meter;
 pub use guard::Guard;
-pub use pace::Pace;
+pub use pace::{Pace, SweptPage};
 pub use plan::{MigrationPlan, PlannedKey, PlannedMove};
 pub use progress::{StuckRow, StuckRows, TableProgress};
 pub use rate::{Rate, RateError};

@@ -9,14 +9,24 @@ use trestle_hook::{Becomes, Change, Edits, Former, Hook, Refused, Rows, Verdict}
 use trestle_item::Item;
 use trestle_model::{COPIES_TABLE, Model, Refusal, Stopped};
 
-use crate::migration::{DualLayout, TableFormer};
+use crate::migration::{Document, DualLayout, TableFormer};
 
 /// ModelHook that are enforced together. *Invariant*: no table is in two of them.
 #[derive(Clone, Debug, Default)]
 pub struct ModelHook {
     by_table: HashMap<String, Arc<Model>>,
-    /// Tables whose rows move to other keys, and whether any may still have to.
-    moving: HashMap<String, (Arc<DualLayout>, bool)>,
+    /// Tables whose rows move to other keys.
+    moving: HashMap<String, MovingTable>,
+}
+
+/// A table whose rows move to other keys.
+#[derive(Clone, Debug)]
+struct MovingTable {
+    layouts: Arc<DualLayout>,
+    /// Whether any row may still have to.
+    may_hold_rows: bool,
+    /// The position before which none has to.
+    swept: Option<Vec<u8>>,
 }
 
 /// A table that two models claim.
@@ -46,10 +56,14 @@ impl ModelHook {
     }
 
     /// Rows of a model that was taken in move: keys of two layouts are understood in its tables.
-    pub fn move_rows(&mut self, moving: &Arc<DualLayout>, may_hold_rows: bool) {
-        for table in moving.layout_change().tables() {
-            self.moving
-                .insert(table.to_owned(), (Arc::clone(moving), may_hold_rows));
+    pub fn move_rows(&mut self, layouts: &Arc<DualLayout>, document: &Document) {
+        for table in layouts.layout_change().tables() {
+            let moving = MovingTable {
+                layouts: Arc::clone(layouts),
+                may_hold_rows: document.state.may_hold_rows(),
+                swept: document.swept(table),
+            };
+            self.moving.insert(table.to_owned(), moving);
         }
     }
 
@@ -66,11 +80,12 @@ impl Hook for ModelHook {
     }
 
     fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
-        let (moving, may_hold_rows) = self.moving.get(table)?;
+        let moving = self.moving.get(table)?.clone();
         Some(Arc::new(TableFormer {
-            moving: Arc::clone(moving),
+            moving: moving.layouts,
             table: table.to_owned(),
-            may_hold_rows: *may_hold_rows,
+            may_hold_rows: moving.may_hold_rows,
+            swept: moving.swept,
         }))
     }
 
@@ -80,7 +95,7 @@ impl Hook for ModelHook {
 
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
         match (self.of_table(table), self.moving.get(table)) {
-            (Some(model), Some((moving, _))) => moving.key(model, table, given),
+            (Some(model), Some(moving)) => moving.layouts.key(model, table, given),
             (Some(model), None) => model.key_of(table, given).map_err(|refusal| refused(&refusal)),
             (None, _) => Ok(given.clone()),
         }
@@ -88,7 +103,7 @@ impl Hook for ModelHook {
 
     fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         match (self.of_table(table), self.moving.get(table)) {
-            (Some(model), Some((moving, _))) => moving.place(model, table, item, now),
+            (Some(model), Some(moving)) => moving.layouts.place(model, table, item, now),
             (Some(model), None) => {
                 let edits = model.place_edits(table, item, now.as_millis());
                 edits.map_err(|refusal| refused(&refusal))

@@ -12,7 +12,7 @@ use trestle_env::Timestamp;
 use trestle_hook::{Former, Hook};
 use trestle_item::{AttributeValue, Item};
 
-use crate::former::Windows;
+use crate::former::{Swept, Windows};
 use crate::image::Image;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
 use crate::schema::{KeySchema, empty_kind};
@@ -125,6 +125,9 @@ pub(crate) struct Table {
     /// Where they lie in the order of their own places, as far as somebody had to find out.
     #[serde(skip)]
     pub(crate) windows: Arc<Windows>,
+    /// How much of the table has none of them any more.
+    #[serde(skip)]
+    pub(crate) swept: Arc<Swept>,
     #[serde(skip)]
     pub(crate) stats: Arc<Stats>,
 }
@@ -195,6 +198,8 @@ impl Table {
     pub(crate) fn link(&mut self, hook: Option<Arc<dyn Hook>>) {
         self.former = hook.as_ref().and_then(|hook| hook.former(&self.name));
         self.windows = Arc::default();
+        let swept = self.former.as_ref().and_then(|former| former.swept());
+        self.swept = Arc::new(Swept::up_to(swept.as_deref()));
         self.hook = hook;
     }
 

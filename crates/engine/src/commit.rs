@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -47,6 +47,8 @@ struct Job {
 #[derive(Debug)]
 pub(crate) struct Committer {
     jobs: parking_lot::Mutex<Option<Sender<Job>>>,
+    /// How many were handed in.
+    handed_in: AtomicU64,
 }
 
 impl Committer {
@@ -59,6 +61,7 @@ impl Committer {
         Ok((
             Self {
                 jobs: parking_lot::Mutex::new(Some(jobs)),
+                handed_in: AtomicU64::new(0),
             },
             thread,
         ))
@@ -67,6 +70,7 @@ impl Committer {
     /// Queues `work`; the answer comes when the outcome is durable. Its reads are for what this thread reads for now.
     pub(crate) fn submit(&self, work: Work, hold: Option<crate::conflicts::Hold>, fresh: bool) -> Completion {
         let (reply, answer) = oneshot::channel();
+        self.handed_in.fetch_add(1, Ordering::Relaxed);
         if let Some(jobs) = &*self.jobs.lock() {
             // A closed queue drops the reply, which the receiver reports as an engine that has stopped.
             let _ = jobs.send(Job {
@@ -78,6 +82,11 @@ impl Committer {
             });
         }
         Completion::Waiting(answer)
+    }
+
+    /// How many writes were handed in, whether or not they are done.
+    pub(crate) fn handed_in(&self) -> u64 {
+        self.handed_in.load(Ordering::Relaxed)
     }
 
     /// Takes no more requests; those that were accepted are still answered.

@@ -176,6 +176,12 @@ impl Engine {
         Arc::clone(&self.shared().changes)
     }
 
+    /// How many writes were handed in since the database was opened, those of background work included. Work that can wait
+    /// tells by it whether others write.
+    pub fn writes_handed_in(&self) -> u64 {
+        self.inner.committer.handed_in()
+    }
+
     /// The clock that expiry, retention and everything else here follows.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared().clock

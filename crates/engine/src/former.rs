@@ -9,7 +9,9 @@ mod find;
 mod merge;
 mod moving;
 mod neighbours;
+mod renewed;
 mod sweep;
+mod swept;
 mod windows;
 
 use trestle_hook::Former;
@@ -19,6 +21,7 @@ use crate::storage_reads::count_double_read;
 pub(crate) use find::{find, find_in};
 pub(crate) use merge::rows;
 pub use sweep::{Lying, MovedPage, Remaining, Stuck, walked};
+pub(crate) use swept::Swept;
 pub(crate) use windows::Windows;
 
 /// Counts a look into former places.

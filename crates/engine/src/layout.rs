@@ -64,10 +64,7 @@ impl ItemKey {
 
 /// The key attributes that the bytes of an [`ItemKey`] stand for.
 pub(crate) fn key_attributes(schema: &KeySchema, key: &[u8]) -> Option<Item> {
-    let length = key.get(8..10)?.try_into().ok()?;
-    let (hash, range) = key
-        .get(10..)?
-        .split_at_checked(usize::from(u16::from_be_bytes(length)))?;
+    let (hash, range) = key_parts(key)?;
     let mut key = Item::with_capacity(2);
     let part = schema.hash.first()?;
     key.insert(part.name.clone(), key::decode(part.kind, hash)?);
@@ -75,6 +72,13 @@ pub(crate) fn key_attributes(schema: &KeySchema, key: &[u8]) -> Option<Item> {
         key.insert(part.name.clone(), key::decode(part.kind, range)?);
     }
     Some(key)
+}
+
+/// The bytes of the partition key and of the sort key in those of an [`ItemKey`].
+pub(crate) fn key_parts(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = key.get(8..10)?.try_into().ok()?;
+    key.get(10..)?
+        .split_at_checked(usize::from(u16::from_be_bytes(length)))
 }
 
 /// Appends what all rows of one partition begin with: `hash(8) length(2) partition-key`.
@@ -149,7 +153,7 @@ pub(crate) fn index_row(
 pub(crate) fn index_group<'r>(schema: &KeySchema, row: &'r [u8]) -> Option<&'r [u8]> {
     let mut rest = row.get(12..)?;
     for part in schema.attributes() {
-        (_, rest) = key::decode_component(part.kind, rest)?;
+        rest = key::behind_component(part.kind, rest)?;
     }
     row.get(..row.len() - rest.len())
 }

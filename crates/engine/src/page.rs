@@ -36,13 +36,18 @@ impl Source<'_> {
         self.index.map_or(self.table.id.0, |index| index.id.0)
     }
 
-    /// The table key of the row at a place here.
-    pub(crate) fn table_key_at(&self, place: &[u8]) -> Option<Item> {
+    /// The bytes of the table key of the row at a place here.
+    pub(crate) fn table_key_bytes<'p>(&self, place: &'p [u8]) -> Option<&'p [u8]> {
         let before = match self.index {
             Some(index) => layout::index_group(&index.key, place)?.len(),
-            None => 4,
+            None => layout::TABLE_BYTES,
         };
-        layout::key_attributes(&self.table.key, place.get(before..)?)
+        place.get(before..)
+    }
+
+    /// The table key of the row at a place here.
+    pub(crate) fn table_key_at(&self, place: &[u8]) -> Option<Item> {
+        layout::key_attributes(&self.table.key, self.table_key_bytes(place)?)
     }
 
     /// The attributes that place a row of `item` here: those of the index, then those of the table.

@@ -13,6 +13,12 @@ pub trait Former: Send + Sync {
     /// Whether rows may still be in former places. If not, reads look at one place only.
     fn may_hold_rows(&self) -> bool;
 
+    /// The position up to which a sweep has moved the table's rows before, all of them: what
+    /// `MovedPage::next` of the engine said, or eight bytes `FF` at the end of the table. Asked when it takes effect.
+    fn swept(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Where the row at a table key belongs, as far as the key says it. Attributes besides the key are ignored.
     fn belongs(&self, key: &Item) -> Belongs;
 
@@ -21,11 +27,22 @@ pub trait Former: Send + Sync {
         self.belongs(key) != Belongs::Here
     }
 
+    /// Whether [`Former::is_former`] might hold for a table key whose parts have these bytes, in the form of
+    /// [`trestle_item::key::encode`]. Cheaper, and never wrongly false. The sort key is empty where the table has none.
+    fn may_be_former(&self, _hash: &[u8], _range: &[u8]) -> bool {
+        true
+    }
+
     /// The former place of the row that belongs at `key`; `None` if it never was anywhere else.
     fn place(&self, key: &Item) -> Option<Item>;
 
     /// A row in a former place, as it will be in its own; one that is in its own stays as it is.
     fn renew(&self, row: Item) -> Result<Item, Error>;
+
+    /// The same for a row in its stored form, if it can be told without making values of all of it.
+    fn renew_stored(&self, _row: &[u8]) -> Renewal {
+        Renewal::Untold
+    }
 
     /// What a key condition on the table means in the present layout; `None` if it speaks of that already.
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error>;
@@ -53,6 +70,17 @@ pub enum Belongs {
     At(Item),
     /// Elsewhere: it lies in a former place, and more of the row must be known to tell where it belongs.
     Elsewhere,
+}
+
+/// A row in its stored form, as it will be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// It lies where it belongs.
+    Here,
+    /// It lies in a former place; this is its stored form in its own.
+    Renewed(Vec<u8>),
+    /// The stored form alone does not tell: [`Former::renew`] does.
+    Untold,
 }
 
 /// Where rows in former places lie that a read might want.

@@ -12,7 +12,7 @@ mod rows;
 mod verdict;
 
 pub use change::{By, Change};
-pub use former::{Belongs, Former, FormerRange, Sources};
+pub use former::{Belongs, Former, FormerRange, Renewal, Sources};
 pub use hook::Hook;
 pub use rows::{RowQuery, Rows};
 pub use verdict::{Becomes, Companion, Edits, Refused, Verdict};

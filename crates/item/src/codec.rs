@@ -11,9 +11,11 @@
 use crate::{AttributeValue, Map};
 
 mod read;
+mod view;
 mod walk;
 mod write;
 
+pub use view::{StoredValue, StoredView};
 pub(crate) use walk::{Container, Visitor, walk};
 
 /// How deep a value may be nested in stored bytes. Requests are held to [`crate::NESTING_MAX`] long before.

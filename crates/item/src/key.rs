@@ -84,6 +84,24 @@ pub fn decode_component(kind: ScalarType, bytes: &[u8]) -> Option<(AttributeValu
     }
 }
 
+/// What follows one component; `None` if the bytes are not what [`encode_component`] writes. Its value is not looked at.
+#[must_use]
+pub fn behind_component(kind: ScalarType, bytes: &[u8]) -> Option<&[u8]> {
+    if kind == ScalarType::N {
+        return decode_number(bytes).map(|(_, rest)| rest);
+    }
+    let mut rest = bytes;
+    loop {
+        let zero = rest.iter().position(|byte| *byte == 0)?;
+        let (mark, behind) = rest.get(zero..)?.split_at_checked(2)?;
+        match mark {
+            end if end == END => return Some(behind),
+            escaped if escaped == ESCAPED_ZERO => rest = behind,
+            _ => return None,
+        }
+    }
+}
+
 /// The first bytes after everything that starts with `prefix`; `None` if nothing comes after.
 #[must_use]
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {

@@ -16,6 +16,9 @@ pub fn of_item(item: &Map) -> usize {
         .sum()
 }
 
+/// No item is larger than so many times its stored form. An element of a list may take one byte there, and two here.
+pub const PER_STORED_BYTE_MAX: usize = 4;
+
 /// The size of one value.
 #[must_use]
 pub fn of_value(value: &AttributeValue) -> usize {

@@ -266,13 +266,7 @@ impl<'m> Work<'m, '_> {
         if !self.entity.closed {
             return Ok(());
         }
-        let known = |name: &str| {
-            self.entity.attribute(name).is_some()
-                || self.entity.key_template(name).is_some()
-                || table.entity_attribute.as_deref() == Some(name)
-                || table.ttl.as_deref() == Some(name)
-        };
-        match self.new.keys().find(|name| !known(name)) {
+        match self.new.keys().find(|name| !declares(table, self.entity, name)) {
             Some(name) => Err(Refusal::Undeclared {
                 entity: self.entity.name.clone(),
                 attribute: name.clone(),
@@ -350,7 +344,16 @@ impl<'m> Work<'m, '_> {
     }
 }
 
-fn is_time(entity: &Entity, name: &str) -> bool {
+/// Whether rows of a closed entity may have an attribute.
+pub(crate) fn declares(table: &Table, entity: &Entity, name: &str) -> bool {
+    entity.attribute(name).is_some()
+        || entity.key_template(name).is_some()
+        || table.entity_attribute.as_deref() == Some(name)
+        || table.ttl.as_deref() == Some(name)
+}
+
+/// Whether an attribute is the time of the first or the last write.
+pub(crate) fn is_time(entity: &Entity, name: &str) -> bool {
     [&entity.created, &entity.updated]
         .into_iter()
         .any(|time| time.as_deref() == Some(name))

@@ -14,13 +14,15 @@ mod moves;
 mod pair;
 mod part;
 mod plan;
+mod recipe;
 mod renew;
 mod sources;
+mod stored;
 
 use std::sync::Arc;
 
 use trestle_expr::KeySelection;
-use trestle_hook::{Belongs, Sources};
+use trestle_hook::{Belongs, Renewal, Sources};
 use trestle_item::Item;
 
 use self::pair::{MovedEntity, holds};
@@ -91,6 +93,18 @@ impl LayoutChange {
         self.moving(moved).any(|moving| moving.said(key).is_some())
     }
 
+    /// Whether [`LayoutChange::is_former`] might hold for a key whose parts, hash and range, have these bytes: those of a
+    /// text, or those of a key that is no text. Cheaper, and never wrongly false.
+    #[must_use]
+    pub fn may_be_former(&self, table: &str, key: [&[u8]; 2]) -> bool {
+        let begins = |moving: MovedEntity<'_>| {
+            let mut templates = moving.former.table_key.iter().zip(key);
+            templates.all(|(template, text)| template.begins_with(Some(text)))
+        };
+        self.moved(table)
+            .is_some_and(|moved| self.moving(moved).any(begins))
+    }
+
     /// Where the row at a table key belongs, as far as the key says it. Attributes besides the key are ignored.
     #[must_use]
     pub fn belongs(&self, table: &str, key: &Item) -> Belongs {
@@ -126,6 +140,15 @@ impl LayoutChange {
         match self.moved(table) {
             Some(moved) => self.renewed(moved, row),
             None => Ok(row),
+        }
+    }
+
+    /// The same for a row in its stored form, as far as that can be told without making values of all of it.
+    #[must_use]
+    pub fn renew_stored(&self, table: &str, row: &[u8]) -> Renewal {
+        match self.moved(table) {
+            Some(moved) => self.renewed_stored(moved, row),
+            None => Renewal::Here,
         }
     }
 

@@ -87,6 +87,7 @@ impl Course<'_> {
         self.stage("both places read", Layout::Present)?;
         self.swept("swept at the usual rate", Rate::default())?;
         self.sweep_alone()?;
+        self.stage("half of the rows moved", Layout::Present)?;
         let half = self.scan()?;
         self.swept("swept, no limit", Rate::UNLIMITED)?;
         self.finish_sweep()?;

@@ -10,6 +10,8 @@ use super::{MigrationState, Rate, StuckRows, TableProgress};
 use crate::stored;
 
 const PREFIX: &str = "migration/";
+/// Behind all rows of a table: rows lie in the order of a hash of eight bytes.
+const END_OF_TABLE: [u8; 8] = [u8::MAX; 8];
 
 /// Everything that has to be known after a restart. The texts of versions that took effect are documents of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +94,18 @@ impl Document {
         self.tables.iter().all(|table| table.finished)
     }
 
+    /// The position in a table up to which all rows have moved; `None` if that is not known of any.
+    pub fn swept(&self, table: &str) -> Option<Vec<u8>> {
+        if self.stuck.rows > 0 || self.found > 0 {
+            return None;
+        }
+        let progress = self.tables.iter().find(|progress| progress.table == table)?;
+        if self.looks_only || progress.finished {
+            return Some(END_OF_TABLE.to_vec());
+        }
+        progress.position.clone()
+    }
+
     /// Enters another state.
     pub fn enter(&mut self, state: MigrationState, now: Timestamp) {
         (self.state, self.changed) = (state, now);
@@ -134,4 +148,36 @@ pub fn read(documents: Vec<(String, Vec<u8>)>) -> Result<BTreeMap<String, Docume
     migrations
         .map(|(model, bytes)| Ok((model.clone(), stored::parse(&Document::name(&model), &bytes)?)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_swept_is_what_lies_before_the_position_and_all_of_it_when_rows_are_looked_at_again() {
+        let now = Timestamp::EPOCH;
+        let mut document = Document::planned("m", (1, 2), "", now);
+        document.tables = vec![TableProgress::new("a", 9, 9), TableProgress::new("b", 9, 9)];
+        let swept = |document: &Document| ["a", "b", "c"].map(|table| document.swept(table));
+        document.enter(MigrationState::Dual, now);
+        assert_eq!(swept(&document), [None, None, None]);
+        document.begin_pass(false, now);
+        document.tables[0].page(4, 4, Some((vec![7], 0.1)));
+        assert_eq!(swept(&document), [Some(vec![7]), None, None]);
+        document.stuck.rows = 1;
+        assert_eq!(swept(&document), [None, None, None], "a row was left behind");
+        document.begin_pass(false, now);
+        document.tables[0].page(4, 4, None);
+        let all = Some(END_OF_TABLE.to_vec());
+        assert_eq!(swept(&document), [all.clone(), None, None]);
+        document.begin_pass(true, now);
+        assert_eq!(swept(&document), [all.clone(), all, None]);
+        document.found = 1;
+        assert_eq!(
+            swept(&document),
+            [None, None, None],
+            "a row was found all the same"
+        );
+    }
 }

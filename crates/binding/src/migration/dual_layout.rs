@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::KeySelection;
-use trestle_hook::{Belongs, Edits, Former, Sources};
+use trestle_hook::{Belongs, Edits, Former, Renewal, Sources};
 use trestle_item::Item;
 use trestle_model::{LayoutChange, Model};
 
@@ -84,11 +84,16 @@ pub(crate) struct TableFormer {
     pub(crate) moving: Arc<DualLayout>,
     pub(crate) table: String,
     pub(crate) may_hold_rows: bool,
+    pub(crate) swept: Option<Vec<u8>>,
 }
 
 impl Former for TableFormer {
     fn may_hold_rows(&self) -> bool {
         self.may_hold_rows
+    }
+
+    fn swept(&self) -> Option<Vec<u8>> {
+        self.swept.clone()
     }
 
     fn belongs(&self, key: &Item) -> Belongs {
@@ -99,6 +104,12 @@ impl Former for TableFormer {
         self.moving.layout_change.is_former(&self.table, key)
     }
 
+    fn may_be_former(&self, hash: &[u8], range: &[u8]) -> bool {
+        self.moving
+            .layout_change
+            .may_be_former(&self.table, [hash, range])
+    }
+
     fn place(&self, key: &Item) -> Option<Item> {
         self.moving.layout_change.former_place(&self.table, key)
     }
@@ -106,6 +117,10 @@ impl Former for TableFormer {
     fn renew(&self, row: Item) -> Result<Item, Error> {
         let renewed = self.moving.layout_change.renew_owned(&self.table, row);
         renewed.map_err(|refusal| refused(&refusal))
+    }
+
+    fn renew_stored(&self, row: &[u8]) -> Renewal {
+        self.moving.layout_change.renew_stored(&self.table, row)
     }
 
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {

@@ -1,4 +1,4 @@
-//! No faster than the rate: how much to do at once, and when to go on.
+//! No faster than the rate, and out of the way of others: how much to do at once, and when to go on.
 
 use std::time::Duration;
 
@@ -6,17 +6,48 @@ use trestle_env::Timestamp;
 
 use super::Rate;
 
-/// Rows in one commit at most: others get their turn after so many.
+/// Rows in one commit at most.
 const ROWS_AT_ONCE: u32 = 128;
+/// Rows in one commit while clients write: they wait for it.
+const ROWS_BESIDE_OTHERS: u32 = 16;
 /// Rows that are looked at cost this part of what rows cost that move.
 const LOOKS_PER_MOVE: f64 = 10.0;
 /// A rate is kept in each such part of a second.
 const PARTS_PER_SECOND: u32 = 40;
+/// While clients write, the sweep rests so many times as long as a page took.
+const RESTS_PER_PAGE: u32 = 2;
+const SHORTEST_REST: Duration = Duration::from_millis(2);
+const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// When the next page is due.
-#[derive(Clone, Copy, Debug, Default)]
+/// How much to do at once, and when to go on.
+#[derive(Clone, Copy, Debug)]
 pub struct Pace {
     due: Timestamp,
+    rows: u32,
+    rest: Duration,
+}
+
+/// A page that was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweptPage {
+    /// Rows looked at.
+    pub looked_at: u64,
+    /// Those of them that were moved.
+    pub moved: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// What others wrote since the page before.
+    pub other_writes: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            due: Timestamp::default(),
+            rows: ROWS_BESIDE_OTHERS,
+            rest: Duration::ZERO,
+        }
+    }
 }
 
 impl Pace {
@@ -25,21 +56,34 @@ impl Pace {
         self.due
     }
 
-    /// How many rows the next page may have.
-    pub fn rows(rate: Rate) -> usize {
-        let rows = rate
-            .limit()
-            .map_or(ROWS_AT_ONCE, |rows| rows.get() / PARTS_PER_SECOND);
-        rows.clamp(1, ROWS_AT_ONCE) as usize
+    /// How long to leave the database to others before the next page, in real time.
+    pub fn rest(self) -> Duration {
+        self.rest
     }
 
-    /// A page was done: the next one is due when this one's share of the rate has passed.
-    pub fn page(&mut self, rate: Rate, looked_at: u64, moved: u64, now: Timestamp) {
+    /// How many rows the next page may have. One that only looks makes nobody wait.
+    pub fn rows(self, rate: Rate, looks_only: bool) -> usize {
+        let at_once = if looks_only { ROWS_AT_ONCE } else { self.rows };
+        let rows = rate.limit().map_or(at_once, |rows| rows.get() / PARTS_PER_SECOND);
+        rows.clamp(1, at_once) as usize
+    }
+
+    /// A page was done: the next one is due when this one's share of the rate has passed. While others write, pages are
+    /// small, and far between; when they no longer do, pages grow again.
+    pub fn page(&mut self, rate: Rate, page: SweptPage, now: Timestamp) {
+        if page.other_writes > 0 {
+            self.rows = ROWS_BESIDE_OTHERS;
+            self.rest = (page.took * RESTS_PER_PAGE).clamp(SHORTEST_REST, LONGEST_REST);
+        } else {
+            self.rows = (self.rows * 2).min(ROWS_AT_ONCE);
+            self.rest = Duration::ZERO;
+        }
         let Some(limit) = rate.limit() else {
             self.due = now;
             return;
         };
-        let cost = moved as f64 + looked_at.saturating_sub(moved) as f64 / LOOKS_PER_MOVE;
+        let looked_at = page.looked_at.saturating_sub(page.moved);
+        let cost = page.moved as f64 + looked_at as f64 / LOOKS_PER_MOVE;
         // In fractions of a millisecond it would be lost: what a page took less than its share is not saved up either.
         let share = Duration::from_secs_f64(cost / f64::from(limit.get()));
         self.due = self.due.max(now).plus(share.max(Duration::from_millis(1)));
@@ -60,26 +104,55 @@ impl Pace {
 mod tests {
     use super::*;
 
+    fn page(looked_at: u64, moved: u64) -> SweptPage {
+        SweptPage {
+            looked_at,
+            moved,
+            ..SweptPage::default()
+        }
+    }
+
     #[test]
     fn rows_that_move_take_their_share_of_a_second_and_others_a_tenth_of_it() {
         let (mut pace, now) = (Pace::default(), Timestamp::from_secs(1));
         let rate = Rate::default();
-        assert_eq!(Pace::rows(rate), 50);
-        pace.page(rate, 50, 50, now);
+        pace.page(rate, page(50, 50), now);
         assert_eq!(pace.due(), now.plus(Duration::from_millis(25)));
-        pace.page(rate, 80, 0, pace.due());
+        pace.page(rate, page(80, 0), pace.due());
         assert_eq!(pace.due(), now.plus(Duration::from_millis(29)));
+        assert_eq!((pace.rows(rate, false), pace.rows(rate, true)), (50, 50));
     }
 
     #[test]
     fn a_slow_rate_is_kept_by_small_pages_and_no_rate_by_none() {
         let (mut pace, now) = (Pace::default(), Timestamp::from_secs(1));
         let slow = "2".parse().unwrap();
-        assert_eq!(Pace::rows(slow), 1);
-        pace.page(slow, 1, 1, now);
+        assert_eq!(pace.rows(slow, false), 1);
+        pace.page(slow, page(1, 1), now);
         assert_eq!(pace.due(), now.plus(Duration::from_millis(500)));
-        assert_eq!(Pace::rows(Rate::UNLIMITED), 128);
-        pace.page(Rate::UNLIMITED, 128, 128, now);
+        pace.page(Rate::UNLIMITED, page(128, 128), now);
         assert_eq!(pace.due(), now);
+    }
+
+    #[test]
+    fn while_others_write_pages_are_small_and_far_between_and_afterwards_they_grow_again() {
+        let (mut pace, now) = (Pace::default(), Timestamp::from_secs(1));
+        let rows = |pace: Pace| pace.rows(Rate::UNLIMITED, false);
+        for expected in [16, 32, 64, 128, 128] {
+            assert_eq!((rows(pace), pace.rest()), (expected, Duration::ZERO));
+            pace.page(Rate::UNLIMITED, page(16, 16), now);
+        }
+        let took = |millis| SweptPage {
+            took: Duration::from_millis(millis),
+            other_writes: 1,
+            ..page(128, 128)
+        };
+        for (millis, rest) in [(0, 2), (7, 14), (9_000, 100)] {
+            pace.page(Rate::UNLIMITED, took(millis), now);
+            assert_eq!((rows(pace), pace.rest()), (16, Duration::from_millis(rest)));
+            assert_eq!(pace.rows(Rate::UNLIMITED, true), 128);
+        }
+        pace.page(Rate::UNLIMITED, page(16, 16), now);
+        assert_eq!((rows(pace), pace.rest()), (32, Duration::ZERO));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::held::Migration;
-use trestle_binding::migration::{Document, Meter, MigrationState, Pace};
+use trestle_binding::migration::{Document, Meter, MigrationState, SweptPage};
 use trestle_engine::{MovedPage, walked};
 use trestle_env::Timestamp;
 
@@ -26,8 +26,8 @@ pub(crate) enum Swept {
     Nothing,
     /// There is, but not before this time.
     Later(Timestamp),
-    /// A page was looked at.
-    Page,
+    /// A page was looked at; others have the database for this long, in real time.
+    Page(Duration),
     /// The state changed, or the rows that are left cannot move.
     Changed,
 }
@@ -66,15 +66,17 @@ impl Models {
         let is_changed = before != (migration.document.state, migration.document.is_held_up());
         let (stored_at, pages) = migration.stored;
         migration.stored.1 = pages.saturating_add(1);
-        if is_changed {
-            self.store_migration(migration)?;
-        } else {
+        if !is_changed {
             if pages >= PAGES_BETWEEN || now.since(stored_at) >= TIME_BETWEEN {
                 self.store_progress(&mut migration)?;
             }
+            migration.writes_seen = self.engine.writes_handed_in();
+            let rest = migration.pace.rest();
             self.keep(migration)?;
+            return Ok(Swept::Page(rest));
         }
-        Ok(if is_changed { Swept::Changed } else { Swept::Page })
+        self.store_migration(migration)?;
+        Ok(Swept::Changed)
     }
 
     /// One page, or the end of a pass.
@@ -94,7 +96,7 @@ impl Models {
             self.end_pass(migration, now);
             return Ok(());
         };
-        let rows = Pace::rows(rate);
+        let rows = migration.pace.rows(rate, looks_only);
         let name = table.table.clone();
         let from = table.position.as_deref();
         let (page, found) = if looks_only {
@@ -107,7 +109,15 @@ impl Models {
         let stuck = page.stuck.iter().map(|stuck| (&stuck.key, stuck.reason.as_str()));
         document.stuck.add(&name, stuck)?;
         document.found += found;
-        migration.pace.page(rate, page.looked_at, page.moved, now);
+        let handed_in = self.engine.writes_handed_in();
+        let swept = SweptPage {
+            looked_at: page.looked_at,
+            moved: page.moved,
+            took: self.clock.now().since(now),
+            // Rows that move are one write.
+            other_writes: (handed_in - migration.writes_seen).saturating_sub(u64::from(page.moved > 0)),
+        };
+        migration.pace.page(rate, swept, now);
         if migration.document.is_through() {
             self.end_pass(migration, now);
         }

@@ -92,13 +92,17 @@ fn round(models: &Models, copies: &mut CopyRound, on_change: &dyn Fn(&MigrationS
 /// One migration's turn, and when it wants the next one.
 fn turn(models: &Models, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
     let swept = models.sweep_page(model);
-    if !matches!(swept, Ok(Swept::Page | Swept::Nothing | Swept::Later(_)))
+    if !matches!(swept, Ok(Swept::Page(_) | Swept::Nothing | Swept::Later(_)))
         && let Ok(status) = models.migration_status(Some(model))
     {
         on_change(&status);
     }
     match swept {
-        Ok(Swept::Page | Swept::Changed) => Nap::NONE,
+        Ok(Swept::Page(rest)) => Nap {
+            longest: rest,
+            ..Nap::UNTIL_THE_BELL
+        },
+        Ok(Swept::Changed) => Nap::NONE,
         Ok(Swept::Later(due)) => Nap {
             until: due,
             ..Nap::UNTIL_THE_BELL
@@ -156,8 +160,10 @@ impl Models {
             if !watch(&status) || status.is_at_rest() {
                 return Ok(status);
             }
-            if let Swept::Later(due) = self.sweep_page(&model)? {
-                sleeper.sleep_until(due, WATCH);
+            match self.sweep_page(&model)? {
+                Swept::Later(due) => drop(sleeper.sleep_until(due, WATCH)),
+                Swept::Page(rest) => std::thread::sleep(rest),
+                Swept::Changed | Swept::Nothing => {}
             }
         }
     }

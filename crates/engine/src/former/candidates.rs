@@ -2,12 +2,44 @@
 
 use std::collections::BTreeMap;
 
+use trestle_item::codec::CodecError;
+use trestle_item::{StoredItem, size};
 use trestle_store::{Bytes, Direction};
 
-/// A row under its own place: its stored form, and its size as DynamoDB counts it.
+/// A row under its own place: its stored form, and how large it is at most.
 struct Candidate {
     bytes: Bytes,
-    size: usize,
+    size: Size,
+}
+
+/// The size of a row as DynamoDB counts it. To find it out takes a walk through the row, and matters only when a page
+/// could be full.
+#[derive(Clone, Copy)]
+enum Size {
+    AtMost(usize),
+    Exactly(usize),
+}
+
+impl Size {
+    fn bytes(self) -> usize {
+        match self {
+            Size::AtMost(bytes) | Size::Exactly(bytes) => bytes,
+        }
+    }
+}
+
+impl Candidate {
+    fn new(bytes: Bytes) -> Self {
+        let size = Size::AtMost(bytes.len().saturating_mul(size::PER_STORED_BYTE_MAX));
+        Self { bytes, size }
+    }
+
+    fn measure(&mut self) -> Result<(), CodecError> {
+        if matches!(self.size, Size::AtMost(_)) {
+            self.size = Size::Exactly(StoredItem::check(&self.bytes)?.size());
+        }
+        Ok(())
+    }
 }
 
 /// Rows by their own places, as many as one page can take.
@@ -17,7 +49,10 @@ pub(super) struct Candidates {
     limit: usize,
     /// A page ends with the row that takes it past this.
     page_bytes: usize,
+    /// How large the rows are together, or at most.
     size: usize,
+    /// Whether the rows are measured from now on: they could fill a page.
+    measures: bool,
 }
 
 impl Candidates {
@@ -28,6 +63,7 @@ impl Candidates {
             limit: limit.unwrap_or(usize::MAX),
             page_bytes,
             size: 0,
+            measures: false,
         }
     }
 
@@ -43,18 +79,37 @@ impl Candidates {
     }
 
     /// Takes a row in; those that no longer fit behind it go.
-    pub(super) fn add(&mut self, place: Vec<u8>, bytes: Bytes, size: usize) {
-        if let Some(before) = self.rows.insert(place, Candidate { bytes, size }) {
-            self.size -= before.size;
+    pub(super) fn add(&mut self, place: Vec<u8>, bytes: Bytes) -> Result<(), CodecError> {
+        let mut row = Candidate::new(bytes);
+        if self.measures {
+            row.measure()?;
         }
-        self.size += size;
+        self.size += row.size.bytes();
+        if let Some(before) = self.rows.insert(place, row) {
+            self.size -= before.size.bytes();
+        }
+        if !self.measures && self.size > self.page_bytes {
+            self.measure()?;
+        }
         while self.is_beyond_full() {
             let gone = match self.direction {
                 Direction::Forward => self.rows.pop_last(),
                 Direction::Reverse => self.rows.pop_first(),
             };
-            self.size -= gone.map_or(0, |(_, row)| row.size);
+            self.size -= gone.map_or(0, |(_, row)| row.size.bytes());
         }
+        Ok(())
+    }
+
+    /// Finds out how large the rows are.
+    fn measure(&mut self) -> Result<(), CodecError> {
+        self.measures = true;
+        self.size = 0;
+        for row in self.rows.values_mut() {
+            row.measure()?;
+            self.size += row.size.bytes();
+        }
+        Ok(())
     }
 
     /// Whether a page could not take more than these.
@@ -78,7 +133,7 @@ impl Candidates {
             Direction::Reverse => self.rows.first_key_value(),
         };
         let Some((_, last)) = last else { return false };
-        self.rows.len() > self.limit || self.size - last.size > self.page_bytes
+        self.rows.len() > self.limit || self.size - last.size.bytes() > self.page_bytes
     }
 
     /// The rows and their places, in the page's direction.
@@ -94,7 +149,16 @@ impl Candidates {
 
 #[cfg(test)]
 mod tests {
+    use trestle_item::{Item, codec};
+
     use super::*;
+
+    /// A row of this size.
+    fn row(size: usize) -> Bytes {
+        let item = Item::from([("a", "x".repeat(size - 1).as_str())]);
+        assert_eq!(trestle_item::size::of_item(&item), size);
+        codec::encode(&item).into()
+    }
 
     fn places(candidates: Candidates) -> String {
         let rows = candidates.into_rows().into_iter();
@@ -111,7 +175,7 @@ mod tests {
         let mut candidates = Candidates::new(direction, limit, page_bytes);
         for (place, size) in rows {
             if candidates.wants(place.as_bytes()) {
-                candidates.add(place.as_bytes().to_vec(), Bytes::default(), *size);
+                candidates.add(place.as_bytes().to_vec(), row(*size)).unwrap();
             }
         }
         candidates

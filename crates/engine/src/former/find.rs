@@ -10,6 +10,7 @@ use trestle_store::{Bytes, Snapshot, Space};
 use crate::catalog::Table;
 use crate::image::Image;
 use crate::layout::ItemKey;
+use crate::overlay::STAGED;
 use crate::shared::internal;
 
 /// A row, and where it lies.
@@ -27,7 +28,7 @@ pub(crate) fn find(
     lying: impl Fn(&ItemKey) -> Result<Option<Arc<Image>>, Error>,
 ) -> Result<Option<Found>, Error> {
     let into_item = |image| Ok(Image::into_item(Arc::unwrap_or_clone(image)));
-    let found = look(table, key, lying, into_item)?;
+    let found = look(table, key, STAGED, lying, into_item)?;
     Ok(found.map(|found| match found {
         Looked::InPlace(image) => Found { image, former: None },
         Looked::Renewed { row, place } => Found {
@@ -45,7 +46,7 @@ pub(crate) fn find_in(snapshot: &dyn Snapshot, table: &Table, key: &ItemKey) -> 
             .get(Space::Items, &key.in_table(table.id))
             .map_err(internal)
     };
-    match look(table, key, lying, decoded)? {
+    match look(table, key, snapshot.version(), lying, decoded)? {
         Some(Looked::InPlace(bytes)) => decoded(bytes).map(Some),
         Some(Looked::Renewed { row, .. }) => Ok(Some(row)),
         None => Ok(None),
@@ -58,11 +59,12 @@ enum Looked<R> {
     Renewed { row: Item, place: ItemKey },
 }
 
-/// Looks for the row that belongs at `key`: there, then in its former place. A row is made into an item only to be
-/// renewed.
+/// Looks for the row that belongs at `key`: there, then in its former place, in what a snapshot of this version shows. A row
+/// is made into an item only to be renewed.
 fn look<R>(
     table: &Table,
     key: &ItemKey,
+    version: u64,
     lying: impl Fn(&ItemKey) -> Result<Option<R>, Error>,
     into_item: impl Fn(R) -> Result<Item, Error>,
 ) -> Result<Option<Looked<R>>, Error> {
@@ -84,6 +86,9 @@ fn look<R>(
     let Some(place) = place.and_then(|place| ItemKey::of(&table.key, &place)) else {
         return Ok(None);
     };
+    if place.hash() < table.swept.before(version) {
+        return Ok(None);
+    }
     super::count_look(&**former);
     let Some(row) = lying(&place)? else {
         return Ok(None);

@@ -5,18 +5,23 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use trestle_api::Error;
-use trestle_hook::{Belongs, Former, FormerRange, Sources};
-use trestle_item::{Item, codec, key, size};
+use trestle_hook::{Belongs, Former, FormerRange};
+use trestle_item::{Item, key};
 use trestle_store::{Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
-use super::find::{former_place, own_key};
+use super::find::former_place;
 use super::neighbours::Neighbours;
+use super::renewed::{Lies, Renewed, lies};
 use crate::catalog::{Index, Table};
 use crate::layout::{self, ItemKey};
 use crate::page::{PAGE_BYTES_MAX, PageRequest, Source};
 use crate::range::{self, Range};
 use crate::shared::internal;
+
+/// Rows in their own places that are kept when they are come across; if there are more, they are read again. Few while
+/// testing, so that it happens.
+const OWN_ROWS_MAX: usize = if cfg!(debug_assertions) { 8 } else { 256 };
 
 /// The rows of a page of a table that may have some in former places.
 pub(crate) fn rows<'s>(
@@ -25,6 +30,9 @@ pub(crate) fn rows<'s>(
     source: Source<'s>,
     request: &PageRequest<'_>,
 ) -> Result<RowIterator<'s>, Error> {
+    if source.table.swept.is_all(snapshot.version()) {
+        return Ok(request.range.rows(snapshot, source.space(), request.direction));
+    }
     let mut gathering = Gathering {
         snapshot,
         former,
@@ -32,14 +40,20 @@ pub(crate) fn rows<'s>(
         wanted: &request.range,
         direction: request.direction,
         candidates: Candidates::new(request.direction, request.limit, PAGE_BYTES_MAX),
+        own: None,
     };
     gathering.gather(request)?;
-    let own = request
-        .range
-        .rows(snapshot, source.space(), request.direction)
-        .filter(move |row| !is_elsewhere(former, source, row));
+    let own: RowIterator<'s> = match gathering.own.take() {
+        Some(rows) => Box::new(rows.into_iter().map(Ok)),
+        None => Box::new(
+            request
+                .range
+                .rows(snapshot, source.space(), request.direction)
+                .filter(move |row| !is_elsewhere(former, source, row)),
+        ),
+    };
     Ok(Box::new(Merged {
-        own: (Box::new(own) as RowIterator<'s>).peekable(),
+        own: own.peekable(),
         renewed: gathering.candidates.into_rows().into_iter().peekable(),
         direction: request.direction,
     }))
@@ -55,6 +69,7 @@ pub(super) fn look_ahead(snapshot: &dyn Snapshot, former: &dyn Former, table: &T
         wanted: &all,
         direction: Direction::Forward,
         candidates: Candidates::new(Direction::Forward, Some(0), PAGE_BYTES_MAX),
+        own: None,
     };
     table.windows.from(&gathering, &all.start).map(drop)
 }
@@ -62,9 +77,12 @@ pub(super) fn look_ahead(snapshot: &dyn Snapshot, former: &dyn Former, table: &T
 /// Whether a row lies in a former place: it is listed where it belongs. What cannot be read is left to whoever shows it.
 fn is_elsewhere(former: &dyn Former, source: Source<'_>, row: &Result<(Bytes, Bytes), StoreError>) -> bool {
     let Ok((place, _)) = row else { return false };
-    source
-        .table_key_at(place)
-        .is_some_and(|key| former.is_former(&key))
+    let Some(key) = source.table_key_bytes(place) else {
+        return false;
+    };
+    // Most keys are seen to be no former ones without making values of them.
+    layout::key_parts(key).is_some_and(|(hash, range)| former.may_be_former(hash, range))
+        && layout::key_attributes(&source.table.key, key).is_some_and(|key| former.is_former(&key))
 }
 
 /// Looking for rows in former places that belong into a page.
@@ -76,13 +94,20 @@ pub(super) struct Gathering<'a> {
     wanted: &'a Range,
     direction: Direction,
     candidates: Candidates,
+    /// The page's rows in their own places, if they were come across, and all of them.
+    own: Option<Vec<(Bytes, Bytes)>>,
 }
 
 impl Gathering<'_> {
     fn gather(&mut self, request: &PageRequest<'_>) -> Result<(), Error> {
         let name = self.source.index.map(|index| index.name.as_str());
         let sources = self.former.sources(name, request.selection);
-        if sources == Sources::default() {
+        let parts: Vec<(Range, bool)> = sources
+            .ranges
+            .iter()
+            .filter_map(|part| self.unswept(part))
+            .collect();
+        if !sources.same && !sources.everywhere && parts.is_empty() {
             return Ok(());
         }
         super::count_look(self.former);
@@ -93,9 +118,51 @@ impl Gathering<'_> {
             };
         }
         if let Some(index) = self.source.index.filter(|_| sources.same) {
+            self.own = Some(Vec::new());
             self.same(index)?;
         }
-        sources.ranges.iter().try_for_each(|part| self.part(part))
+        // What lies in other parts of the index was come across already, if it belongs into the page.
+        let own = self.own.take();
+        for (range, ordered) in parts {
+            self.part(range, ordered)?;
+        }
+        self.own = own;
+        Ok(())
+    }
+
+    /// A part of the table or index in the former layout, and whether it is in the order of own places; `None` if no row
+    /// can lie there any more.
+    fn unswept(&self, part: &FormerRange) -> Option<(Range, bool)> {
+        let Source { table, index } = self.source;
+        let range = match index {
+            Some(index) => range::in_index(index.id, &part.selection),
+            None => range::in_table(table.id, &part.selection).filter(|range| !self.is_swept(range)),
+        };
+        Some((range?, part.ordered))
+    }
+
+    /// Whether the sweep has left a partition of the table behind.
+    fn is_swept(&self, partition: &Range) -> bool {
+        let (Bound::Included(start) | Bound::Excluded(start)) = &partition.start else {
+            return false;
+        };
+        let hash = start
+            .get(layout::TABLE_BYTES..)
+            .map(|place| ItemKey(place.to_vec()).hash());
+        hash.is_some_and(|hash| hash < self.swept_before())
+    }
+
+    /// No row before this hash lies in a former place.
+    fn swept_before(&self) -> u64 {
+        self.source.table.swept.before(self.snapshot.version())
+    }
+
+    /// The part of the table where rows may lie in former places.
+    pub(super) fn unswept_rows(&self) -> Range {
+        let table = self.source.table.id.0.to_be_bytes();
+        let mut rows = Range::prefix(table.to_vec());
+        rows.start = Bound::Included([&table[..], &self.swept_before().to_be_bytes()].concat());
+        rows
     }
 
     /// Goes through the rows in the order of their own places, which somebody has found out, or finds it out.
@@ -110,7 +177,7 @@ impl Gathering<'_> {
                 }
                 // Gone if it has been moved or removed since.
                 if let Some(bytes) = table.get(former).map_err(internal)? {
-                    self.take(&bytes)?;
+                    self.take(Renewed::of(self.former, &bytes)?)?;
                 }
             }
             match window.next() {
@@ -135,30 +202,20 @@ impl Gathering<'_> {
         };
         match key {
             Some(key) => Ok(Some(key.in_table(table.id))),
-            None => Ok(self.renewed(row)?.0),
+            None => Renewed::of(self.former, row)?.place(self.source),
         }
     }
 
-    /// A row of the table as it will be, and its place in what is read.
-    fn renewed(&self, row: &[u8]) -> Result<(Option<Vec<u8>>, Item), Error> {
-        let row = self.former.renew(codec::decode(row).map_err(internal)?)?;
-        let Source { table, index } = self.source;
-        let own = own_key(table, &row)?;
-        Ok(match index {
-            None => (Some(own.in_table(table.id)), row),
-            Some(index) => (layout::index_row(index.id, &index.key, &row, &own), row),
-        })
-    }
-
-    /// Looks at every row of the table.
+    /// Looks at every row of the table that may lie in a former place.
     fn everywhere(&mut self) -> Result<(), Error> {
-        let table = self.source.table;
-        let all = Range::prefix(table.id.0.to_be_bytes().to_vec());
-        for row in all.rows(self.snapshot, Space::Items, Direction::Forward) {
+        for row in self
+            .unswept_rows()
+            .rows(self.snapshot, Space::Items, Direction::Forward)
+        {
             let (place, bytes) = row.map_err(internal)?;
             let own = self.own_place(&place, &bytes)?;
             if own.is_some_and(|own| self.wanted.contains(&own) && self.candidates.wants(&own)) {
-                self.take(&bytes)?;
+                self.take(Renewed::of(self.former, &bytes)?)?;
             }
         }
         Ok(())
@@ -176,6 +233,8 @@ impl Gathering<'_> {
                 .farthest()
                 .is_some_and(|far| !far.starts_with(group));
             if past && self.candidates.is_full() {
+                // Rows in their own places may follow.
+                self.own = None;
                 break;
             }
             self.consider(&place, bytes, Some(group))?;
@@ -184,17 +243,12 @@ impl Gathering<'_> {
     }
 
     /// Looks at a part of the table or index in the former layout.
-    fn part(&mut self, part: &FormerRange) -> Result<(), Error> {
-        let range = match self.source.index {
-            Some(index) => range::in_index(index.id, &part.selection),
-            None => range::in_table(self.source.table.id, &part.selection),
-        };
-        let Some(range) = range else { return Ok(()) };
-        let range = if part.ordered { self.resumed(range) } else { range };
+    fn part(&mut self, range: Range, ordered: bool) -> Result<(), Error> {
+        let range = if ordered { self.resumed(range) } else { range };
         for row in range.rows(self.snapshot, self.source.space(), self.direction) {
             let (place, bytes) = row.map_err(internal)?;
             let goes_on = self.consider(&place, bytes, None)?;
-            if part.ordered && !goes_on {
+            if ordered && !goes_on {
                 break;
             }
         }
@@ -223,13 +277,20 @@ impl Gathering<'_> {
 
     /// Takes in a row of what is read, if it lies in a former place and belongs into the page. Tells whether rows behind
     /// it might. `group` is what its place in the index begins with, if that stays.
-    fn consider(&mut self, place: &[u8], row: Bytes, group: Option<&[u8]>) -> Result<bool, Error> {
+    fn consider(&mut self, place: &Bytes, row: Bytes, group: Option<&[u8]>) -> Result<bool, Error> {
         let Source { table, index } = self.source;
+        if index.is_none_or(Index::projects_all) {
+            match lies(self.former, &row) {
+                Lies::Here => return Ok(self.come_across(place, row)),
+                Lies::Elsewhere(renewed) => return self.take(renewed),
+                Lies::Untold => {}
+            }
+        }
         let key = self.source.table_key_at(place);
         let key =
             key.ok_or_else(|| internal("a row has no key; run `trestle verify` on the data directory"))?;
         let own = match self.former.belongs(&key) {
-            Belongs::Here => return Ok(true),
+            Belongs::Here => return Ok(self.come_across(place, row)),
             Belongs::At(own) => ItemKey::of(&table.key, &own),
             Belongs::Elsewhere => None,
         };
@@ -247,10 +308,23 @@ impl Gathering<'_> {
                 return Ok(false);
             }
         }
-        match index.filter(|index| !index.projects_all()) {
-            Some(_) => self.take(&self.row_behind(&key)?),
-            None => self.take(&row),
+        let renewed = match index.filter(|index| !index.projects_all()) {
+            Some(_) => Renewed::of(self.former, &self.row_behind(&key)?),
+            None => Renewed::of(self.former, &row),
+        };
+        self.take(renewed?)
+    }
+
+    /// Keeps a row that lies in its own place, unless they become too many. Rows behind it might belong into the page.
+    fn come_across(&mut self, place: &Bytes, row: Bytes) -> bool {
+        let is_wanted = self.wanted.contains(place);
+        if let Some(own) = &mut self.own
+            && is_wanted
+        {
+            own.push((place.clone(), row));
         }
+        self.own = self.own.take().filter(|own| own.len() <= OWN_ROWS_MAX);
+        true
     }
 
     /// The whole row behind an index row.
@@ -265,19 +339,18 @@ impl Gathering<'_> {
     }
 
     /// Takes in a row from a former place, if it belongs into the page. Tells whether rows behind it might.
-    fn take(&mut self, row: &[u8]) -> Result<bool, Error> {
-        let (place, row) = self.renewed(row)?;
+    fn take(&mut self, renewed: Renewed) -> Result<bool, Error> {
+        let place = renewed.place(self.source)?;
         let Some(place) = place.filter(|place| self.wanted.contains(place)) else {
             return Ok(true);
         };
         let is_wanted = self.candidates.wants(&place);
         if is_wanted {
             let row = match self.source.index.filter(|index| !index.projects_all()) {
-                Some(index) => index.project(self.source.table, &row),
-                None => row,
+                Some(index) => renewed.projected(self.source.table, index)?,
+                None => renewed.stored,
             };
-            let bytes = Bytes::from(codec::encode(&row));
-            self.candidates.add(place, bytes, size::of_item(&row));
+            self.candidates.add(place, Bytes::from(row)).map_err(internal)?;
         }
         Ok(is_wanted)
     }

@@ -11,6 +11,7 @@ use trestle_store::{Direction, Space};
 use super::find::lies_at;
 use super::merge::look_ahead;
 use super::moving::Relocation;
+use super::swept::Swept;
 use super::windows::ROWS_MAX;
 use crate::Engine;
 use crate::catalog::Table;
@@ -82,14 +83,25 @@ impl Engine {
         loop {
             let table = self.table(table)?;
             let page = self.rows_as_they_lie(&table, from, at_most)?;
-            if let Some(moved) = self.move_page(table, page)? {
+            if let Some(moved) = self.move_page(&table, page)? {
+                self.note_swept(&table, from, &moved);
                 return Ok(moved);
             }
         }
     }
 
+    /// Lets reads know that a page has no rows in former places any more, if all of them could move.
+    fn note_swept(&self, table: &Table, from: Option<&[u8]>, page: &MovedPage) {
+        if page.stuck.is_empty() {
+            let next = page.next.clone().unwrap_or_else(|| Swept::END.to_vec());
+            // Snapshots from now on show the page as it was left.
+            let version = self.shared().store.snapshot().version();
+            table.swept.page(from, next, version);
+        }
+    }
+
     /// Moves what is to be moved of a page; `None` if the table has changed meanwhile.
-    fn move_page(&self, table: Arc<Table>, page: Page) -> Result<Option<MovedPage>, Error> {
+    fn move_page(&self, table: &Arc<Table>, page: Page) -> Result<Option<MovedPage>, Error> {
         let mut moved = MovedPage {
             looked_at: page.rows.len() as u64,
             next: page.next,
@@ -97,7 +109,7 @@ impl Engine {
         };
         let mut relocations = Vec::new();
         for (key, image) in page.rows {
-            match Relocation::of(&table, key, Arc::clone(&image)) {
+            match Relocation::of(table, key, Arc::clone(&image)) {
                 Ok(relocation) => relocations.extend(relocation),
                 Err(error) => moved.stuck.push(Stuck {
                     key: table.key.key_of(&image),
@@ -108,7 +120,7 @@ impl Engine {
         if relocations.is_empty() {
             return Ok(Some(moved));
         }
-        let relocated = self.relocate(table, relocations)?;
+        let relocated = self.relocate(Arc::clone(table), relocations)?;
         Ok(relocated.map(|rows| MovedPage { moved: rows, ..moved }))
     }
 

@@ -18,7 +18,6 @@ use trestle_store::{Direction, Space};
 use self::places::Places;
 use super::merge::Gathering;
 use crate::overlay::STAGED;
-use crate::range::Range;
 use crate::shared::internal;
 
 /// Rows in one window: some thirty megabytes. Few while testing, so that windows end where they seldom would.
@@ -80,7 +79,7 @@ impl Windows {
 }
 
 impl Window {
-    /// Walks through the table. The window begins at `start` only if not all rows fit into it.
+    /// Walks through what is not swept of the table. The window begins at `start` only if not all rows fit into it.
     fn look(gathering: &Gathering<'_>, start: &Bound<Vec<u8>>) -> Result<Self, Error> {
         let mut window = Self {
             owner: gathering.source.owner(),
@@ -89,8 +88,8 @@ impl Window {
             places: Places::default(),
             has_more: false,
         };
-        let all = Range::prefix(gathering.source.table.id.0.to_be_bytes().to_vec());
-        for row in all.rows(gathering.snapshot, Space::Items, Direction::Forward) {
+        let unswept = gathering.unswept_rows();
+        for row in unswept.rows(gathering.snapshot, Space::Items, Direction::Forward) {
             let (former, bytes) = row.map_err(internal)?;
             if let Some(own) = gathering.own_place(&former, &bytes)? {
                 window.places.add(&own, &former);

@@ -158,6 +158,7 @@ fn create(
         hook: None,
         former: None,
         windows: Arc::default(),
+        swept: Arc::default(),
         stats: Arc::default(),
     };
     if let Some(view) = request

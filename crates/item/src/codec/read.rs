@@ -8,7 +8,7 @@ const LENGTH_BYTES_MAX: u32 = 5;
 
 /// How many elements room is made for before the first is seen. Counts are claims: each of many nested lists could
 /// claim all the bytes that follow.
-const RESERVE_MAX: usize = 256;
+pub(super) const RESERVE_MAX: usize = 256;
 
 /// The bytes not yet read.
 pub(super) struct Reader<'a> {
@@ -18,6 +18,11 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
+    }
+
+    /// The bytes not yet read.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     pub(super) fn finish(self) -> Result<(), CodecError> {

@@ -60,12 +60,12 @@ fn many<T>(tag: u8, elements: &[T], out: &mut Vec<u8>, write: impl Fn(&T, &mut V
     }
 }
 
-fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
     length(bytes.len(), out);
     out.extend_from_slice(bytes);
 }
 
-fn length(length: usize, out: &mut Vec<u8>) {
+pub(super) fn length(length: usize, out: &mut Vec<u8>) {
     let mut rest = length;
     while rest >= 0x80 {
         out.push(rest as u8 | 0x80);

@@ -1,7 +1,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use trestle_item::codec::{self, CodecError};
-use trestle_item::{AttributeValue, Item, Map, Number};
+use trestle_item::{AttributeValue, Item, Map, Number, size};
 
 use crate::generate::{item, nested, value};
 
@@ -168,5 +168,60 @@ proptest! {
         if let Ok(other) = codec::decode(&bytes) {
             prop_assert_eq!(codec::encode(&other), bytes);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_item_taken_apart_has_its_attributes(item in item()) {
+        let bytes = codec::encode(&item);
+        let view = codec::StoredView::read(&bytes).unwrap();
+        prop_assert!(view.names().eq(item.keys().map(String::as_bytes)));
+        let every_second: Vec<String> = item.keys().step_by(2).cloned().chain(["\u{10FFFF} and more".to_owned()]).collect();
+        for (name, found) in every_second.iter().zip(view.find(&every_second)) {
+            prop_assert_eq!(found.map(|value| value.decode().unwrap()), item.get(name).cloned());
+        }
+        for (name, value) in item.iter() {
+            let stored = view.get(name).unwrap();
+            prop_assert_eq!(stored.decode(), Ok(value.clone()));
+            prop_assert_eq!(stored.text(), value.as_s().map(str::as_bytes));
+            prop_assert!(stored.is(value));
+            prop_assert!(!stored.is(&"another".into()) || *value == "another".into());
+            prop_assert!(!stored.is(&7_i64.into()) || *value == 7_i64.into());
+        }
+        prop_assert!(view.get("no name is as long as this one").is_none());
+        prop_assert_eq!(view.with(&[]), bytes.clone());
+        prop_assert!(size::of_item(&item) <= size::PER_STORED_BYTE_MAX * bytes.len());
+    }
+
+    #[test]
+    fn an_item_put_together_with_changes_is_stored_as_the_changed_item(
+        item in item(),
+        changes in prop::collection::btree_map("[a-c]{1,2}", prop::option::of(value()), 0..4),
+        taken in any::<prop::sample::Index>(),
+        becomes in prop::option::of(value()),
+    ) {
+        let mut changes = changes;
+        if let Some(name) = (!item.is_empty()).then(|| taken.index(item.len())).and_then(|at| item.keys().nth(at)) {
+            changes.insert(name.clone(), becomes);
+        }
+        let mut changed = item.clone();
+        for (name, value) in &changes {
+            match value {
+                Some(value) => drop(changed.insert(name.as_str(), value.clone())),
+                None => drop(changed.remove(name)),
+            }
+        }
+        let changes: Vec<(&str, Option<AttributeValue>)> =
+            changes.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let bytes = codec::encode(&item);
+        let view = codec::StoredView::read(&bytes).unwrap();
+        prop_assert_eq!(view.with(&changes), codec::encode(&changed));
+    }
+
+    #[test]
+    fn what_decodes_can_be_taken_apart_and_nothing_panics(bytes in vec(any::<u8>(), 0..64)) {
+        let view = codec::StoredView::read(&bytes);
+        prop_assert!(view.is_ok() || codec::decode(&bytes).is_err());
     }
 }

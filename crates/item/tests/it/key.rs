@@ -164,3 +164,17 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn a_component_is_passed_over_as_it_is_read(value in scalar_key(), tail in proptest::collection::vec(any::<u8>(), 0..6), any in proptest::collection::vec(0_u8..4, 0..12)) {
+        let mut bytes = Vec::new();
+        key::encode_component(&value, &mut bytes).unwrap();
+        bytes.extend_from_slice(&tail);
+        prop_assert_eq!(key::behind_component(value.scalar_type().unwrap(), &bytes), Some(tail.as_slice()));
+        for kind in [ScalarType::S, ScalarType::N, ScalarType::B] {
+            let read = key::decode_component(kind, &any).map(|(_, rest)| rest);
+            prop_assert!(read.is_none() || key::behind_component(kind, &any) == read);
+        }
+    }
+}

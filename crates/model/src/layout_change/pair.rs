@@ -6,6 +6,7 @@ use trestle_item::{AttributeValue, Item, Map};
 
 use super::ChangeDirection;
 use super::apart::differ_in_width_only;
+use super::recipe::Recipe;
 use crate::entity::Entity;
 use crate::model::Table;
 use crate::template::{Given, KeyTemplate, RenderError, Said, Slot};
@@ -27,6 +28,8 @@ pub(super) struct Pair {
     pub(super) withdrawn: Map,
     /// Whether a key can be of both layouts: such a row is in its own place. Otherwise it is proved that none is.
     pub(super) may_stay: bool,
+    /// What is looked at in a row's stored form.
+    pub(super) recipe: Recipe,
 }
 
 impl Pair {
@@ -37,7 +40,7 @@ impl Pair {
             ChangeDirection::Forward => own.migrate.set.clone(),
             ChangeDirection::Back => Map::new(),
         };
-        Pair {
+        let pair = Pair {
             former: former.position,
             own: own.position,
             assumed: only(&given, |name| former.attribute(name).is_none()),
@@ -49,7 +52,12 @@ impl Pair {
             },
             withdrawn: withdrawn(way, former_table, former, table, own),
             may_stay: differ_in_width_only(former, own),
+            recipe: Recipe::default(),
             given,
+        };
+        Pair {
+            recipe: Recipe::new(&pair, former, own, table),
+            ..pair
         }
     }
 }

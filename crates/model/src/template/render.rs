@@ -51,15 +51,23 @@ impl KeyTemplate {
         &self,
         given: impl Fn(&Slot) -> Option<Given<'v>>,
     ) -> Result<AttributeValue, RenderError> {
+        self.render_parts(|_, slot| given(slot))
+    }
+
+    /// The same; the positions of the parts are told, too.
+    pub(crate) fn render_parts<'v>(
+        &self,
+        given: impl Fn(usize, &Slot) -> Option<Given<'v>>,
+    ) -> Result<AttributeValue, RenderError> {
         if let Some(slot) = self.whole()
-            && let Some(Given::Value(value)) = given(slot)
+            && let Some(Given::Value(value)) = given(0, slot)
         {
             let value = self.whole_value(slot, value);
             return value.map_err(|reason| unfit(slot, reason));
         }
         let mut text = String::with_capacity(self.source.len() + 16);
-        for part in &self.parts {
-            text.push_str(&part.render_given(&given)?);
+        for (at, part) in self.parts.iter().enumerate() {
+            text.push_str(&part.render_given(|slot| given(at, slot))?);
         }
         Ok(AttributeValue::S(text))
     }

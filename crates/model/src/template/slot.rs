@@ -199,7 +199,9 @@ fn padded(number: &Number, width: usize) -> Result<String, String> {
             "is {number}, which is wider than the {width} digits of the key"
         ));
     }
-    Ok(format!("{digits:0>width$}"))
+    let mut text = "0".repeat(width - digits.len());
+    text.push_str(&digits);
+    Ok(text)
 }
 
 fn unescaped(text: &str) -> Option<String> {

@@ -25,8 +25,13 @@ impl KeyTemplate {
 
     /// Whether a key begins as all keys of this template do. Cheaper than reading it.
     pub(crate) fn begins(&self, key: &AttributeValue) -> bool {
+        self.begins_with(key.as_s().map(str::as_bytes))
+    }
+
+    /// The same for the bytes of a text; `None` for any other value.
+    pub(crate) fn begins_with(&self, text: Option<&[u8]>) -> bool {
         match self.parts.first() {
-            Some(Part::Literal(literal)) => key.as_s().is_some_and(|text| text.starts_with(literal.as_str())),
+            Some(Part::Literal(literal)) => text.is_some_and(|text| text.starts_with(literal.as_bytes())),
             _ => true,
         }
     }

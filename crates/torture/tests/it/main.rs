@@ -19,6 +19,7 @@ mod floods;
 mod linearizable;
 mod migrations;
 mod models;
+mod moves;
 mod power_cut;
 mod power_cut_device;
 mod queues;

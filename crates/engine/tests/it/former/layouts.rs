@@ -7,14 +7,16 @@
 //! | z | `oz#A`, `NNNN` | `zed#N`, `A` | one former partition becomes several |
 //! | p | `plain#A`, `N` | the same | |
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_expr::{KeyOp, KeySelection};
-use trestle_hook::{Belongs, Change, Edits, Former, FormerRange, Hook, Refused, Rows, Sources, Verdict};
-use trestle_item::{AttributeValue, Item};
+use trestle_hook::{
+    Belongs, Change, Edits, Former, FormerRange, Hook, Refused, Renewal, Rows, Sources, Verdict,
+};
+use trestle_item::{AttributeValue, Item, codec};
 
 use crate::support::{n, s};
 
@@ -120,13 +122,26 @@ pub(super) fn content(v: i64, group: i64) -> Item {
 }
 
 /// Says which places are former ones.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Layouts {
     pub(super) is_over: AtomicBool,
     pub(super) looks: AtomicU64,
+    /// What happens in the middle of the next read, when it has its snapshot and asks where rows lie.
+    pub(super) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Layouts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Layouts").finish_non_exhaustive()
+    }
 }
 
 impl Layouts {
+    fn in_the_middle_of_a_read(&self) {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        meanwhile.into_iter().for_each(|act| act());
+    }
+
     pub(super) fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
     }
@@ -147,6 +162,7 @@ impl Former for Layouts {
     }
 
     fn place(&self, key: &Item) -> Option<Item> {
+        self.in_the_middle_of_a_read();
         let id = Id::of_own(key).filter(|id| id.kind != "p");
         id.map(|id| id.former())
     }
@@ -165,6 +181,25 @@ impl Former for Layouts {
         Ok(row)
     }
 
+    fn renew_stored(&self, row: &[u8]) -> Renewal {
+        let row = codec::decode(row).unwrap();
+        let Some(id) = Id::of_former(&row) else {
+            // Of some, it is not told.
+            let is_told = Id::of_own(&row).is_some_and(|id| id.n % 2 == 0);
+            return if is_told { Renewal::Here } else { Renewal::Untold };
+        };
+        match self.renew(row) {
+            Ok(row) if id.n % 4 != 1 => Renewal::Renewed(codec::encode(&row)),
+            _ => Renewal::Untold,
+        }
+    }
+
+    fn may_be_former(&self, hash: &[u8], _: &[u8]) -> bool {
+        ["old", "bef", "oz"]
+            .iter()
+            .any(|former| hash.starts_with(former.as_bytes()))
+    }
+
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error> {
         let hash = selection.hash.first().and_then(AttributeValue::as_s);
         match hash.and_then(|hash| hash.split_once('#')) {
@@ -179,6 +214,7 @@ impl Former for Layouts {
     }
 
     fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
+        self.in_the_middle_of_a_read();
         let everywhere = Sources {
             everywhere: true,
             ..Sources::default()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use trestle_expr::{KeyOp, KeySelection};
-use trestle_hook::Belongs;
-use trestle_item::{AttributeValue, Item};
+use trestle_hook::{Belongs, Renewal};
+use trestle_item::{AttributeValue, Item, codec};
 use trestle_model::{LayoutChange, Model, Refusal, load};
 
 /// How one version lays rows out: two entities of one table, `one` and `two`, both made of `a`, `b` and `n`.
@@ -277,6 +277,47 @@ fn is_excused(versions: &Versions, row: &Item, refusal: &Refusal) -> bool {
     }
 }
 
+/// What is told of a row's stored form is what is told of the row.
+fn check_stored(layout_change: &LayoutChange, row: &Item) -> Result<(), TestCaseError> {
+    let is_former = layout_change.is_former("rows", row);
+    let key = ["pk", "sk"].map(|name| text(row, name).unwrap_or_default().as_bytes());
+    prop_assert!(!is_former || layout_change.may_be_former("rows", key), "{row:?}");
+    match layout_change.renew_stored("rows", &codec::encode(row)) {
+        Renewal::Here => prop_assert!(!is_former, "{row:?}"),
+        Renewal::Renewed(stored) => {
+            let renewed = layout_change
+                .renew("rows", row)
+                .map(|renewed| codec::encode(&renewed));
+            prop_assert!(is_former, "{row:?}");
+            prop_assert_eq!(Ok(stored), renewed, "{:?}", row);
+        }
+        Renewal::Untold => {}
+    }
+    Ok(())
+}
+
+/// A row with something about it that no client of the model would write.
+fn spoilt(mut row: Item, (name, value): &(&'static str, Option<AttributeValue>)) -> Item {
+    match value {
+        Some(value) => drop(row.insert(*name, value.clone())),
+        None => drop(row.remove(name)),
+    }
+    row
+}
+
+fn spoils() -> impl Strategy<Value = Vec<(&'static str, Option<AttributeValue>)>> {
+    let names = prop::sample::select(vec!["a", "b", "n", "c", "kind", "note", "gpk", "extra"]);
+    let values = prop::sample::select(vec![
+        None,
+        Some("k".into()),
+        Some("two".into()),
+        Some("a#b".into()),
+        Some(7_i64.into()),
+        Some(AttributeValue::Null),
+    ]);
+    prop::collection::vec((names, values), 3)
+}
+
 const TABLE: [&str; 2] = ["pk", "sk"];
 const INDEXES: [(&str, [&str; 2]); 3] = [
     ("plain", ["b", "note"]),
@@ -403,6 +444,21 @@ proptest! {
     }
 
     #[test]
+    fn a_stored_row_becomes_what_the_row_becomes(layouts in layouts(), set in any::<bool>(), many in prop::collection::vec(values(), 1..8), spoils in spoils()) {
+        if let Some(versions) = versions(&layouts, set) {
+            let back = versions.out.reversed().ok();
+            for way in [Some(&versions.out), back.as_ref()].into_iter().flatten() {
+                for row in stored_all(&versions.from, &many).into_iter().chain(stored_all(&versions.to, &many)) {
+                    check_stored(way, &row)?;
+                    for spoil in &spoils {
+                        check_stored(way, &spoilt(row.clone(), spoil))?;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn rows_that_are_written_in_the_present_layout_are_not_former(layouts in layouts(), many in prop::collection::vec(values(), 1..8)) {
         if let Some(versions) = versions(&layouts, true) {
             for row in stored_all(&versions.to, &many) {
@@ -511,7 +567,7 @@ fn random_versions_move_rows_in_every_way() {
         prop::collection::vec(values(), 4),
         prop::collection::vec(condition(), 4),
     );
-    let mut seen = [0_usize; 8];
+    let mut seen = [0_usize; 10];
     for _ in 0..600 {
         let (layouts, many, conditions) = strategy.new_tree(&mut runner).unwrap().current();
         let Some(versions) = versions(&layouts, true).filter(|versions| !versions.out.is_empty()) else {
@@ -534,6 +590,9 @@ fn random_versions_move_rows_in_every_way() {
             }
             let index = versions.out.sources("rows", Some("derived"), None);
             seen[7] += usize::from(index.same);
+            let stored = versions.out.renew_stored("rows", &codec::encode(before));
+            seen[8] += usize::from(matches!(stored, Renewal::Renewed(_)));
+            seen[9] += usize::from(stored == Renewal::Untold);
         }
     }
     assert!(seen.iter().all(|count| *count > 20), "{seen:?}");

@@ -1,0 +1,168 @@
+//! Stored items taken apart without making values of them.
+
+use super::read::{RESERVE_MAX, Reader, deeper};
+use super::{CodecError, DEPTH_MAX, tag, write};
+use crate::AttributeValue;
+
+/// The attributes of a stored item: each name with its value, in order of name.
+///
+/// Only lengths are looked at. Whoever takes a value out, or shows the bytes, checks the rest.
+#[derive(Clone, Debug)]
+pub struct StoredView<'a> {
+    attributes: Vec<(&'a [u8], StoredValue<'a>)>,
+    length: usize,
+}
+
+/// A value in its stored form.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredValue<'a>(&'a [u8]);
+
+impl<'a> StoredView<'a> {
+    /// Takes an item apart; all bytes must belong to it.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let mut reader = Reader::new(bytes);
+        let count = reader.count()?;
+        let mut attributes = Vec::with_capacity(count.min(RESERVE_MAX));
+        for _ in 0..count {
+            attributes.push((reader.bytes()?, StoredValue(reader.skipped()?)));
+        }
+        reader.finish()?;
+        Ok(Self {
+            attributes,
+            length: bytes.len(),
+        })
+    }
+
+    /// The attributes' names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.attributes.iter().map(|(name, _)| *name)
+    }
+
+    /// The value of an attribute.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<StoredValue<'a>> {
+        let found = self
+            .attributes
+            .iter()
+            .find(|(known, _)| *known == name.as_bytes());
+        found.map(|(_, value)| *value)
+    }
+
+    /// The values of several attributes, whose names are in order.
+    #[must_use]
+    pub fn find(&self, names: &[String]) -> Vec<Option<StoredValue<'a>>> {
+        let mut rest = self.attributes.iter().peekable();
+        let mut find = |name: &String| {
+            while rest.next_if(|(known, _)| *known < name.as_bytes()).is_some() {}
+            rest.next_if(|(known, _)| *known == name.as_bytes())
+                .map(|(_, value)| *value)
+        };
+        names.iter().map(&mut find).collect()
+    }
+
+    /// The stored form of the item with these changes: what each attribute becomes, `None` if it goes. The names are in
+    /// order, and each is there once.
+    #[must_use]
+    pub fn with(&self, changes: &[(&str, Option<AttributeValue>)]) -> Vec<u8> {
+        debug_assert!(changes.is_sorted_by(|one, two| one.0 < two.0));
+        let mut count = self.attributes.len();
+        for (name, value) in changes {
+            match (self.get(name), value) {
+                (Some(_), None) => count -= 1,
+                (None, Some(_)) => count += 1,
+                _ => {}
+            }
+        }
+        let mut out = Vec::with_capacity(self.length + 64);
+        write::length(count, &mut out);
+        let mut changes = changes.iter().peekable();
+        for (name, stored) in &self.attributes {
+            while let Some(change) = changes.next_if(|(changed, _)| changed.as_bytes() < *name) {
+                write_changed(change, &mut out);
+            }
+            match changes.next_if(|(changed, _)| changed.as_bytes() == *name) {
+                Some(change) => write_changed(change, &mut out),
+                None => {
+                    write::bytes(name, &mut out);
+                    out.extend_from_slice(stored.0);
+                }
+            }
+        }
+        changes.for_each(|change| write_changed(change, &mut out));
+        out
+    }
+}
+
+fn write_changed((name, value): &(&str, Option<AttributeValue>), out: &mut Vec<u8>) {
+    if let Some(value) = value {
+        write::bytes(name.as_bytes(), out);
+        write::value(value, out);
+    }
+}
+
+impl<'a> StoredValue<'a> {
+    /// The value.
+    pub fn decode(self) -> Result<AttributeValue, CodecError> {
+        super::decode_value(self.0)
+    }
+
+    /// The bytes of a text; `None` for any other value.
+    #[must_use]
+    pub fn text(self) -> Option<&'a [u8]> {
+        let mut reader = Reader::new(self.0);
+        (reader.byte().ok()? == tag::S).then(|| reader.bytes().ok())?
+    }
+
+    /// Whether it is this value: a value has one stored form.
+    #[must_use]
+    pub fn is(self, value: &AttributeValue) -> bool {
+        if let AttributeValue::S(text) = value {
+            return self.text() == Some(text.as_bytes());
+        }
+        let mut bytes = Vec::new();
+        write::value(value, &mut bytes);
+        bytes == self.0
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// The bytes of the next value.
+    fn skipped(&mut self) -> Result<&'a [u8], CodecError> {
+        let before = self.rest();
+        self.skip(DEPTH_MAX)?;
+        let length = before.len() - self.rest().len();
+        before.get(..length).ok_or(CodecError::Truncated)
+    }
+
+    fn skip(&mut self, depth: usize) -> Result<(), CodecError> {
+        match self.byte()? {
+            tag::NULL | tag::FALSE | tag::TRUE => Ok(()),
+            tag::S | tag::B => self.bytes().map(drop),
+            tag::N => self.number().map(drop),
+            tag::M => {
+                let depth = deeper(depth)?;
+                self.skip_each(|reader| {
+                    reader.bytes()?;
+                    reader.skip(depth)
+                })
+            }
+            tag::L => {
+                let depth = deeper(depth)?;
+                self.skip_each(|reader| reader.skip(depth))
+            }
+            tag::SS | tag::BS => self.skip_each(|reader| reader.bytes().map(drop)),
+            tag::NS => self.skip_each(|reader| reader.number().map(drop)),
+            unknown => Err(CodecError::UnknownTag(unknown)),
+        }
+    }
+
+    fn skip_each(
+        &mut self,
+        mut skip: impl FnMut(&mut Self) -> Result<(), CodecError>,
+    ) -> Result<(), CodecError> {
+        for _ in 0..self.count()? {
+            skip(self)?;
+        }
+        Ok(())
+    }
+}
