@@ -1,0 +1,128 @@
+//! The command line of both versions. They differ in how the model takes effect: the caller says.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use trestle::{Embedded, Options};
+
+use super::{Service, api, worker};
+use crate::model::Littlehorse;
+
+type Fault = Box<dyn std::error::Error>;
+
+/// How the model takes effect: it is applied, or rows of another layout move to it.
+pub type Open = fn(&Embedded) -> Result<Littlehorse<Embedded>, Fault>;
+
+/// The tenant and the task of the sample data.
+const TENANT: &str = "default";
+const TASK: &str = "greet";
+
+/// A small workflow engine.
+#[derive(Parser)]
+#[command(version)]
+enum Cli {
+    /// Serves the API and the page from a directory
+    Serve {
+        /// Where the data is; made if it is missing
+        #[arg(long)]
+        data: PathBuf,
+        /// The port on this machine; 0 takes a free one
+        #[arg(long, default_value_t = 8070)]
+        port: u16,
+    },
+    /// Serves sample data that is not kept, with a worker in the same process
+    Demo {
+        /// The port on this machine; 0 takes a free one
+        #[arg(long, default_value_t = 8070)]
+        port: u16,
+    },
+    /// Polls a server for tasks, does them and reports
+    Worker {
+        /// The server
+        #[arg(long, default_value = "http://127.0.0.1:8070")]
+        url: String,
+        /// The tenant
+        #[arg(long, default_value = TENANT)]
+        tenant: String,
+        /// The task definition
+        #[arg(long, default_value = TASK)]
+        task: String,
+    },
+}
+
+/// The program.
+pub async fn main(open: Open) -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
+    let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
+    log.with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    let done = match Cli::parse() {
+        Cli::Serve { data, port } => match Embedded::open(&data, Options::default()) {
+            Ok(database) => serve(&database, open, port, false).await,
+            Err(error) => Err(error.into()),
+        },
+        Cli::Demo { port } => match Embedded::in_memory(Options::default()) {
+            Ok(database) => serve(&database, open, port, true).await,
+            Err(error) => Err(error.into()),
+        },
+        Cli::Worker { url, tenant, task } => worker::work(&url, &tenant, &task).await.map_err(Into::into),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Result<(), Fault> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
+    let listener = listener.map_err(in_vain)?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let running = Service::start(database, open(database)?).await?;
+    if is_demo {
+        begin(&running.service).await?;
+    }
+    writeln!(std::io::stdout(), "littlehorse serves {url}")?;
+    let worker = async {
+        match is_demo {
+            true => worker::work(&url, TENANT, TASK).await,
+            false => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased; // A server that is busy can be interrupted.
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        served = axum::serve(listener, api::router(running.service.clone())) => served?,
+        ended = worker => ended?,
+    }
+    running.stop().await;
+    Ok(())
+}
+
+#[derive(serde::Deserialize)]
+struct Sample {
+    workflows: Vec<Value>,
+    /// The id of a run, its workflow and its variables.
+    runs: Vec<(String, String, BTreeMap<String, String>)>,
+}
+
+async fn begin(service: &Service) -> Result<(), Fault> {
+    let sample: Sample = serde_json::from_str(include_str!("../../sample.json"))?;
+    for spec in sample.workflows {
+        service.put_spec(TENANT, spec).await?;
+    }
+    for (id, workflow, variables) in sample.runs {
+        service.run_wf(TENANT, &workflow, Some(id), variables).await?;
+    }
+    Ok(())
+}

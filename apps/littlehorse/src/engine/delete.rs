@@ -1,0 +1,69 @@
+//! Delete: all rows of a run with their tags, a bounded number in each commit. What is left goes in further steps, which the
+//! queue of timers keeps, so that a delete goes on after a crash.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::commands::Command;
+use super::step::{Writes, due, unchanged};
+use super::{Error, Result, Service, TIMERS, tags};
+use crate::layout::objects;
+use crate::model::{LittlehorseRow, Tag, WfRun, WfRunStatus};
+
+/// The most rows of a run that one commit deletes; their tags come on top.
+pub const DELETES_MAX: u32 = 20;
+
+impl Service {
+    /// One step of a delete: how many rows it deleted. The run itself goes with the last step.
+    pub(crate) async fn delete_step(&self, tenant: &str, id: &str) -> Result<Value> {
+        let run = self.wf_run(tenant, id).await?;
+        if run.status == WfRunStatus::Running {
+            return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
+        }
+        let mut rows = objects(&self.db, tenant, id, DELETES_MAX + 2).await?;
+        rows.retain(|row| !matches!(row, LittlehorseRow::WfRun(_)));
+        let is_last = rows.len() <= DELETES_MAX as usize;
+        rows.truncate(DELETES_MAX as usize);
+        let (count, only_if) = (rows.len() + usize::from(is_last), unchanged(&run));
+        let writes = rows.into_iter().fold(self.db.transaction(), without);
+        let (writes, next) = match is_last {
+            true => {
+                let writes = writes.with(self.db.delete(&run).only_if(only_if));
+                (untag(writes, tags::all(run)), None)
+            }
+            false => {
+                let next = due(TIMERS, &run, Command::Delete, Duration::ZERO)?;
+                let revision = run.revision + 1;
+                let kept = WfRun {
+                    deleting: true,
+                    revision,
+                    ..run
+                };
+                (writes.with(self.db.put(&kept).only_if(only_if)), Some(next))
+            }
+        };
+        match self.send(writes, next).await? {
+            true => Ok(json!({ "deleted": count, "done": is_last })),
+            false => Err(Error::Conflict("the run changed meanwhile; try again".to_owned())),
+        }
+    }
+}
+
+fn without<'s>(writes: Writes<'s>, row: LittlehorseRow) -> Writes<'s> {
+    match row {
+        LittlehorseRow::NodeRun(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::Variable(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::ExternalEvent(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::TaskRun(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::UserTaskRun(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::WorkflowEvent(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::Inventory(row) => writes.delete(&row),
+        // What is no row of a run stays.
+        _ => writes,
+    }
+}
+
+fn untag(writes: Writes<'_>, tags: Vec<Tag>) -> Writes<'_> {
+    tags.iter().fold(writes, Writes::delete)
+}
