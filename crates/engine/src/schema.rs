@@ -2,14 +2,10 @@
 
 use trestle_api::Error;
 use trestle_expr::KeyAttribute;
+use trestle_item::key::{HASH_BYTES_MAX, RANGE_BYTES_MAX};
 use trestle_item::{AttributeValue, Item, size};
 
 use crate::layout::ItemKey;
-
-/// A partition key may have this many bytes.
-const HASH_BYTES_MAX: usize = 2048;
-/// A sort key may have this many bytes, all its parts together.
-const RANGE_BYTES_MAX: usize = 1024;
 
 /// The key attributes of a table or an index, in order. A table has one of each at most, a global index up to four.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -10,6 +10,11 @@
 
 use crate::{AttributeValue, Number, ScalarType};
 
+/// The most bytes of a partition key.
+pub const HASH_BYTES_MAX: usize = 2048;
+/// The most bytes of a sort key, all its parts together.
+pub const RANGE_BYTES_MAX: usize = 1024;
+
 const NEGATIVE: u8 = 0x00;
 const ZERO: u8 = 0x01;
 const POSITIVE: u8 = 0x02;

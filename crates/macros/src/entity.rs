@@ -113,6 +113,7 @@ fn doc(names: &EntityNames<'_>) -> String {
         Role::Declared => entity.about().unwrap_or_default().to_owned(),
         Role::Head { of } => format!("The newest `{of}` of its group; the database writes it."),
         Role::Unique { of } => format!("Keeps a value of `{of}` unique; the database writes it."),
+        Role::Entry { of } => format!("An entry of a member of `{of}`; the database writes it."),
     };
     format!("{about}\n\nEntity `{}` of the model.", entity.name())
 }
@@ -226,7 +227,7 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
 fn removed(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
     let typed = typed();
     let (row, marker) = (&names.row, &plan.marker);
-    let kept = matches!(names.entity.role(), Role::Unique { .. });
+    let kept = matches!(names.entity.role(), Role::Unique { .. } | Role::Entry { .. });
     (!kept).then(|| quote!(impl #typed::Remove<#marker> for #row {}))
 }
 

@@ -44,9 +44,9 @@ fn variants(attribute: &Attribute) -> Vec<Ident> {
         .collect()
 }
 
-/// The enums of an entity; heads have none of their own.
+/// The enums of an entity that are its own.
 pub(crate) fn expand(names: &EntityNames<'_>) -> Vec<TokenStream> {
-    let own = names.fields.iter().filter(|_| names.is_declared());
+    let own = names.fields.iter().filter(|field| field.owns_enum);
     own.filter_map(|field| Some(expand_one(names, field, field.one_of.as_ref()?)))
         .collect()
 }

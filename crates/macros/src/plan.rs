@@ -75,6 +75,8 @@ pub(crate) struct Field<'m> {
     pub(crate) name: Ident,
     /// The enum of its values, if it has few.
     pub(crate) one_of: Option<Ident>,
+    /// Whether that enum is made for this field, and is not the one of the entity that it comes from.
+    pub(crate) owns_enum: bool,
 }
 
 impl<'m> Plan<'m> {
@@ -110,11 +112,13 @@ impl<'m> Plan<'m> {
         let mut fields = Vec::new();
         for attribute in entity.attributes() {
             let text = taken.take(&snake(&attribute.name), "_");
+            let shared = self.shared_enum(entity, attribute);
             fields.push(Field {
                 attribute,
                 name: ident(&text),
                 text,
-                one_of: self.one_of(entity, attribute, row),
+                owns_enum: shared.is_none(),
+                one_of: shared.or_else(|| self.own_enum(attribute, row)),
             });
         }
         EntityNames {
@@ -128,20 +132,16 @@ impl<'m> Plan<'m> {
         }
     }
 
-    /// Heads and unique rows share the enums of the entity they come from.
-    fn one_of(&mut self, entity: &Entity, attribute: &Attribute, row: &str) -> Option<Ident> {
-        let origin = match entity.role() {
-            Role::Declared => None,
-            Role::Head { of } | Role::Unique { of } => self.entities.get(of.as_str()),
-        };
-        let shared = origin.and_then(|origin| {
-            let mut fields = origin.fields.iter();
-            let field = fields.find(|field| field.attribute.name == attribute.name)?;
-            (field.attribute.one_of == attribute.one_of).then(|| field.one_of.clone())
-        });
-        if let Some(shared) = shared {
-            return shared;
-        }
+    /// Heads, unique rows and entries share the enums of the entity they come from.
+    fn shared_enum(&self, entity: &Entity, attribute: &Attribute) -> Option<Ident> {
+        let origin = entity.role().follows().and_then(|of| self.entities.get(of));
+        let mut fields = origin?.fields.iter();
+        let field = fields.find(|field| field.attribute.name == attribute.name)?;
+        let is_same = field.attribute.one_of == attribute.one_of;
+        field.one_of.clone().filter(|_| is_same)
+    }
+
+    fn own_enum(&mut self, attribute: &Attribute, row: &str) -> Option<Ident> {
         one_of::has_enum(attribute).then(|| {
             ident(
                 &self

@@ -5,6 +5,7 @@ mod companion;
 mod disjoint;
 mod effect;
 mod entity;
+mod entries;
 mod head;
 mod migrate;
 mod precision;

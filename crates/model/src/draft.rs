@@ -70,6 +70,7 @@ pub(crate) struct DraftEntity {
     pub(crate) counters: Vec<DraftCounter>,
     pub(crate) uniques: Vec<DraftUnique>,
     pub(crate) copies: Vec<DraftCopy>,
+    pub(crate) entries: Vec<DraftEntries>,
     pub(crate) migrate: DraftMigrate,
 }
 
@@ -138,6 +139,21 @@ pub(crate) struct DraftCopy {
     pub(crate) with: Vec<(Name, Name)>,
     pub(crate) in_step: Option<Name>,
     pub(crate) background: Option<Placed<bool>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftEntries {
+    pub(crate) name: Name,
+    pub(crate) of: Option<Name>,
+    pub(crate) table: Option<Name>,
+    pub(crate) key: Vec<(Name, Name)>,
+    /// What an entry calls the member of a list or set.
+    pub(crate) member: Option<Placed<Attribute>>,
+    /// What an entry calls the name of a map's pair.
+    pub(crate) pair_name: Option<Placed<Attribute>>,
+    /// What an entry calls the value of a map's pair.
+    pub(crate) pair_value: Option<Placed<Attribute>>,
+    pub(crate) project: Vec<Name>,
 }
 
 #[derive(Debug)]

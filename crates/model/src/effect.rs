@@ -2,6 +2,8 @@
 
 use trestle_item::{AttributeValue, Map};
 
+use crate::attribute::AttributeKind;
+
 /// Something that a write of an entity brings about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -15,6 +17,21 @@ pub enum Effect {
     Unique(Unique),
     /// Attributes taken from a row of another entity.
     Copy(Copy),
+    /// A row for each member of an attribute.
+    Entries(Entries),
+}
+
+impl Effect {
+    /// The entity of the rows that it alone makes; `None` where it writes to rows of other entities.
+    #[must_use]
+    pub fn own_rows(&self) -> Option<&str> {
+        match self {
+            Self::Head(head) => Some(&head.entity),
+            Self::Unique(unique) => Some(&unique.entity),
+            Self::Entries(entries) => Some(&entries.entity),
+            Self::Inverse(_) | Self::Counter(_) | Self::Copy(_) => None,
+        }
+    }
 }
 
 /// A row that always holds the newest of a group: those rows that have the head's identity in common.
@@ -173,4 +190,61 @@ pub struct Copy {
     pub in_step: Option<String>,
     /// Whether copies in step follow in the background, after the commit of the original.
     pub background: bool,
+}
+
+/// A row for each member of an attribute: a list, a set or a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entries {
+    /// Its name.
+    pub name: String,
+    /// The entity of the entries, such as `run.entries.by_tag`.
+    pub entity: String,
+    /// The attribute whose members they are.
+    pub of: String,
+    /// What an entry has of its member.
+    pub member: Member,
+    /// Further attributes of the row that its entries carry.
+    pub project: Vec<String>,
+}
+
+/// What an entry has of its member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// The member of a list or set.
+    Element(MemberPart),
+    /// The name and the value of a map's pair.
+    Pair {
+        /// The name.
+        name: MemberPart,
+        /// The value, if entries have it.
+        value: Option<MemberPart>,
+    },
+}
+
+/// An attribute of an entry that holds a part of its member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberPart {
+    /// The attribute's name.
+    pub attribute: String,
+    /// Its type. A string holds the text of a string, of a number or of a boolean.
+    pub kind: AttributeKind,
+}
+
+impl Member {
+    /// The attributes that hold the member.
+    pub fn parts(&self) -> impl Iterator<Item = &MemberPart> {
+        let (first, second) = match self {
+            Self::Element(part) => (part, None),
+            Self::Pair { name, value } => (name, value.as_ref()),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// The attribute that tells the entries of a row apart.
+    #[must_use]
+    pub fn identifying(&self) -> &MemberPart {
+        match self {
+            Self::Element(part) | Self::Pair { name: part, .. } => part,
+        }
+    }
 }

@@ -5,6 +5,7 @@ mod catch_up;
 mod copy;
 mod copy_note;
 mod counter;
+mod entries;
 mod head;
 mod inverse;
 mod kept;

@@ -60,10 +60,27 @@ pub enum Role {
         /// The entity whose value it is.
         of: String,
     },
+    /// Its rows are the members of an attribute of another entity's rows, and the database writes them.
+    Entry {
+        /// The other entity.
+        of: String,
+    },
+}
+
+impl Role {
+    /// The entity that rows of this one follow; `None` if clients write them.
+    #[must_use]
+    pub fn follows(&self) -> Option<&str> {
+        match self {
+            Self::Declared => None,
+            Self::Head { of } | Self::Unique { of } | Self::Entry { of } => Some(of),
+        }
+    }
 }
 
 impl Entity {
-    /// Its name; `layer.head` for a head, `user.unique.email` for what keeps a value unique.
+    /// Its name; `layer.head` for a head, `user.unique.email` for what keeps a value unique, `run.entries.by_tag` for
+    /// entries.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -32,6 +32,8 @@ pub(crate) enum Shape {
     Mapping,
     /// Attribute name to its type or its section.
     Attributes,
+    /// The name of a string, or one attribute as under `attributes`.
+    OneAttribute,
     /// Attribute name to a value.
     ValueMap,
     /// A text, a number or a truth value.
@@ -300,6 +302,11 @@ pub(crate) const ENTITY: &[Field] = &[
         "Attributes taken from a row of another entity.",
     ),
     field(
+        "entries",
+        Shape::Named(ENTRIES),
+        "A row for each member of a list, set or map, so that rows are found by their members.",
+    ),
+    field(
         "migrate",
         Shape::Section(MIGRATE),
         "How rows of the version before become rows of this one.",
@@ -484,6 +491,44 @@ pub(crate) const COPY: &[Field] = &[
         "background",
         Shape::Flag,
         "Copies in step follow after the commit, page by page and without a limit: readers may see old ones for a moment.",
+    ),
+];
+
+pub(crate) const ENTRIES: &[Field] = &[
+    required(
+        "of",
+        Shape::Text,
+        "The attribute whose members become entries: a list, a string-set, a number-set or a map.",
+    ),
+    required(
+        "key",
+        Shape::TextMap,
+        "Templates of an entry's key: made of the member and of the entity's attributes, all that identify a row among them.",
+    ),
+    field(
+        "table",
+        Shape::Text,
+        "The table of the entries, if it is another one.",
+    ),
+    field(
+        "member",
+        Shape::OneAttribute,
+        "What an entry calls the member of a list or set: `\"tag\"` for a string, or `{ tag = \"integer\" }`.",
+    ),
+    field(
+        "name",
+        Shape::OneAttribute,
+        "What an entry calls the name of a pair of a map.",
+    ),
+    field(
+        "value",
+        Shape::OneAttribute,
+        "What an entry calls the value of a pair of a map.",
+    ),
+    field(
+        "project",
+        Shape::TextList,
+        "Further attributes of the row that its entries carry.",
     ),
 ];
 

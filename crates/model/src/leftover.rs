@@ -1,7 +1,8 @@
-//! Rows of effects that a later version of the model does not have: heads, and rows that keep a value unique.
+//! Rows of effects that a later version of the model does not have: heads, rows that keep a value unique, and entries.
 
 use trestle_item::Item;
 
+use crate::effect::Effect;
 use crate::entity::{Entity, Role};
 use crate::model::Model;
 
@@ -17,13 +18,30 @@ impl Model {
     /// Whether a row was written by the database under this version, and has no meaning under `present`.
     #[must_use]
     pub fn left_behind(&self, present: &Model, table_name: &str, row: &Item) -> bool {
-        let is_own = |entity: &Entity| is_derived(entity) && entity.identify(row).is_some();
+        let is_own = |entity: &Entity| is_derived(entity) && lies_in_place(entity, row);
         let was_own = self.recognise(table_name, row).ok().flatten().is_some_and(is_own);
         was_own
             && match present.recognise(table_name, row) {
                 Ok(Some(entity)) => is_derived(entity) && !is_own(entity),
                 Ok(None) | Err(_) => true,
             }
+    }
+
+    /// Whether the rows of an effect of a former version do not lie where this version has them: they would have to move, or
+    /// to be made anew.
+    #[must_use]
+    pub fn displaces(&self, former: &Model, effect: &Effect) -> bool {
+        let rows = effect
+            .own_rows()
+            .and_then(|name| Some((former.entity(name)?, self.entity(name)?)));
+        rows.is_some_and(|(before, own)| {
+            let table =
+                |model: &Model, entity: &Entity| model.table_of(entity).map(|table| table.table_name.clone());
+            let mut templates = before.table_key.iter().zip(&own.table_key);
+            table(former, before) != table(self, own)
+                || before.table_key.len() != own.table_key.len()
+                || templates.any(|(before, now)| !before.renders_as(now))
+        })
     }
 
     /// Whether rows of a derived entity of another version lie in the same places here.
@@ -37,6 +55,15 @@ impl Model {
                 && name_of(self, own) == name_of(former, entity)
         })
     }
+}
+
+/// Whether a row's key is what its attributes give. Those that it lacks are in its key.
+fn lies_in_place(entity: &Entity, row: &Item) -> bool {
+    let Some(identity) = entity.identify(row) else {
+        return false;
+    };
+    let key = entity.key_where(|name| row.get(name).or_else(|| identity.get(name)));
+    key.is_ok_and(|key| key.iter().all(|(name, value)| row.get(name) == Some(value)))
 }
 
 fn is_derived(entity: &Entity) -> bool {

@@ -42,7 +42,8 @@ pub use attribute::{Attribute, AttributeKind, Precision, timestamp_text, timesta
 pub use build::load;
 pub use derive::Derived;
 pub use effect::{
-    Amount, Copy, Counter, Edit, Effect, Head, Inverse, InverseForm, Once, Pair, Remembered, Unique,
+    Amount, Copy, Counter, Edit, Effect, Entries, Head, Inverse, InverseForm, Member, MemberPart, Once, Pair,
+    Remembered, Unique,
 };
 pub use effects::audit;
 pub use effects::{

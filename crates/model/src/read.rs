@@ -3,6 +3,7 @@
 mod access;
 mod attribute;
 mod effect;
+mod entries;
 mod key;
 pub(crate) mod section;
 pub(crate) mod syntax;
@@ -168,6 +169,11 @@ fn entity(
             .named("copy", fields::COPY, problems)
             .into_iter()
             .map(|(name, section)| effect::copy(name, &section, problems))
+            .collect(),
+        entries: section
+            .named("entries", fields::ENTRIES, problems)
+            .into_iter()
+            .map(|(name, section)| entries::read(name, &section, problems))
             .collect(),
         migrate: migrate(section, problems),
         name,

@@ -65,7 +65,7 @@ impl Model {
     /// The entities of a table that clients write.
     fn written_in<'m>(&'m self, table: &'m Table) -> impl Iterator<Item = &'m Entity> {
         let entities = self.entities_of(table);
-        entities.filter(|entity| !matches!(entity.role, Role::Unique { .. }))
+        entities.filter(|entity| !matches!(entity.role, Role::Unique { .. } | Role::Entry { .. }))
     }
 
     /// Whether two rows with the same key are of the same entity for sure: their tags are the same, too.

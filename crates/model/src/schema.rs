@@ -55,6 +55,7 @@ fn shape(shape: &Shape) -> Value {
         Shape::TextMap => json!({ "type": "object", "additionalProperties": text() }),
         Shape::Mapping => json!({ "anyOf": [texts(), { "type": "object", "additionalProperties": text() }] }),
         Shape::Attributes => attributes(),
+        Shape::OneAttribute => one_attribute(),
         Shape::ValueMap => json!({ "type": "object", "additionalProperties": scalar() }),
         Shape::Scalar => scalar(),
         Shape::ScalarList => json!({ "type": "array", "items": scalar(), "minItems": 1 }),
@@ -93,6 +94,15 @@ fn attributes() -> Value {
         *kind = json!({ "enum": fields::kinds(), "description": "The type." });
     }
     json!({ "type": "object", "additionalProperties": { "anyOf": [{ "enum": fields::kinds() }, full] } })
+}
+
+fn one_attribute() -> Value {
+    let mut declared = attributes();
+    if let Value::Object(declared) = &mut declared {
+        declared.insert("minProperties".to_owned(), json!(1));
+        declared.insert("maxProperties".to_owned(), json!(1));
+    }
+    json!({ "anyOf": [{ "type": "string", "minLength": 1 }, declared] })
 }
 
 fn conditions() -> Value {

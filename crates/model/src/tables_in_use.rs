@@ -12,7 +12,7 @@ use crate::model::Model;
 pub struct EffectName<'m> {
     /// The entity that has it.
     pub entity: &'m str,
-    /// Its kind: `head`, `inverse`, `counter`, `unique` or `copy`.
+    /// Its kind: `head`, `inverse`, `counter`, `unique`, `copy` or `entries`.
     pub kind: &'static str,
     /// Its name; a head has none.
     pub name: Option<&'m str>,
@@ -45,6 +45,7 @@ impl<'m> EffectName<'m> {
             Effect::Counter(counter) => ("counter", Some(counter.name.as_str())),
             Effect::Unique(unique) => ("unique", Some(unique.name.as_str())),
             Effect::Copy(copy) => ("copy", Some(copy.name.as_str())),
+            Effect::Entries(entries) => ("entries", Some(entries.name.as_str())),
         };
         EffectName {
             entity: &entity.name,
@@ -80,7 +81,7 @@ impl Model {
         let (entity, effect) = effects.find(|(entity, effect)| match effect {
             Effect::Copy(copy) => self.finds_copies_through(copy, table_name, index),
             Effect::Head(_) => self.finds_group_through(entity, table_name, index),
-            Effect::Inverse(_) | Effect::Counter(_) | Effect::Unique(_) => false,
+            Effect::Inverse(_) | Effect::Counter(_) | Effect::Unique(_) | Effect::Entries(_) => false,
         })?;
         Some(EffectName::of(entity, effect))
     }
@@ -109,6 +110,7 @@ fn related(effect: &Effect) -> &str {
         Effect::Counter(counter) => &counter.entity,
         Effect::Unique(unique) => &unique.entity,
         Effect::Copy(copy) => &copy.from,
+        Effect::Entries(entries) => &entries.entity,
     }
 }
 

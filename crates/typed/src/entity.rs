@@ -33,7 +33,7 @@ pub trait Key<M> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not written by clients of the model `{M}`",
     label = "expected an entity of the model, or its `New…` struct",
-    note = "heads and rows that keep values unique are written by the database: write the entity they follow from"
+    note = "heads, entries and rows that keep values unique are written by the database: write the entity they follow from"
 )]
 pub trait Write<M> {
     /// The entity.
@@ -47,7 +47,7 @@ pub trait Write<M> {
 #[diagnostic::on_unimplemented(
     message = "rows of `{Self}` are not removed by clients of the model `{M}`",
     label = "expected the key of an entity, or of a head",
-    note = "what keeps a value unique goes with the row that has the value: delete that one"
+    note = "an entry, or what keeps a value unique, goes with the row that has the value: delete that one"
 )]
 pub trait Remove<M>: Entity {}
 

@@ -172,7 +172,7 @@ impl Models {
             dry_run,
             ..ApplyOptions::default()
         };
-        let work = self.prepare(text, options)?;
+        let mut work = self.prepare(text, options)?;
         let Some(before) = &work.before else {
             return Err(super::no_model(&work.others, work.model.name()));
         };
@@ -185,6 +185,7 @@ impl Models {
                 version: before.stored.version,
             });
         }
+        work.layout_change = layout_change.as_ref().ok().cloned();
         Ok(Transition::new(work, layout_change, former, None))
     }
 
@@ -197,12 +198,13 @@ impl Models {
             model: document.model.clone(),
             why: format!("version {} is not stored", document.from),
         })?;
-        let work = self.prepare(&before.text, ApplyOptions::default())?;
+        let mut work = self.prepare(&before.text, ApplyOptions::default())?;
         let former = self.model(&document.model)?;
         let Some(moving) = migration.moving()? else {
             return Err(migration.on_the_move());
         };
         let layout_change = moving.layout_change().reversed();
+        work.layout_change = layout_change.as_ref().ok().cloned();
         Ok(Transition::new(
             work,
             layout_change,

@@ -189,13 +189,21 @@ impl Work {
     fn has_new_effects(&self, table: &str) -> bool {
         let before = self.before.as_ref().filter(|held| held.stored.filled_in);
         let before = before.and_then(|held| held.model.as_ref().ok());
+        let follows = |known: &[Effect], effect: &Effect| {
+            known.iter().any(|known| says_the_same(known, effect))
+                && !before.is_some_and(|before| self.is_made_anew(before, effect))
+        };
         self.entities_of(table).any(|entity| {
             let known = before.and_then(|before| before.entity(entity.name()));
             let known = known.map(Entity::effects).unwrap_or_default();
             let mut effects = entity.effects().iter();
-            effects
-                .any(|effect| is_provable(effect) && !known.iter().any(|known| says_the_same(known, effect)))
+            effects.any(|effect| is_provable(effect) && !follows(known, effect))
         })
+    }
+
+    /// Whether the rows of an effect have other places than before, and do not move there.
+    fn is_made_anew(&self, before: &Model, effect: &Effect) -> bool {
+        self.layout_change.is_none() && self.model.displaces(before, effect)
     }
 
     /// Whether rows from before get heads that they did not have.
@@ -220,7 +228,11 @@ impl Work {
         };
         let same = |entity: &&Entity| {
             let known = before.entity(entity.name());
-            head(entity).is_some() && known.and_then(head) == head(entity)
+            let mut effects = entity.effects().iter();
+            head(entity).is_some()
+                && known.and_then(head) == head(entity)
+                && !effects
+                    .any(|effect| matches!(effect, Effect::Head(_)) && self.is_made_anew(before, effect))
         };
         let made = self.model.entities().iter().filter(same).filter(is_made);
         made.map(|entity| entity.name().to_owned()).collect()

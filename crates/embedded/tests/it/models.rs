@@ -6,6 +6,7 @@ mod closing;
 mod constraints;
 mod counts;
 mod effects;
+mod entries;
 mod fill;
 mod heads;
 mod identities;

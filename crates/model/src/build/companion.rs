@@ -1,4 +1,4 @@
-//! Entities that the database writes by itself: heads, and what keeps values unique. They take part in the proofs.
+//! Entities that the database writes by itself: heads, what keeps values unique, and entries. They take part in the proofs.
 
 use super::Builder;
 use super::entity::identity;
@@ -23,6 +23,10 @@ impl Builder<'_, '_, '_> {
                 self.unique_entity(unique, entity)
                     .map(|made| (made, unique.name.at)),
             );
+        }
+        for entries in &draft.entries {
+            let made = self.entries_entity(entries, entity);
+            companions.extend(made.map(|made| (made, entries.name.at)));
         }
         for (companion, _) in &mut companions {
             companion.migrate = companion_migrate(entity, companion);

@@ -7,7 +7,7 @@ use crate::access::{AccessPattern, Operation};
 use crate::attribute::{Attribute, AttributeKind, Precision};
 use crate::draft::{DraftCopy, DraftCounter, DraftEntity, DraftInverse, Name};
 use crate::effect::{Amount, Copy, Counter, Effect, Inverse, InverseForm, Once, Pair, Unique};
-use crate::entity::{Entity, Role};
+use crate::entity::Entity;
 use crate::kept::kept_in;
 use crate::problem::{Placed, listed, suggestion};
 
@@ -64,6 +64,7 @@ impl Builder<'_, '_, '_> {
         for copy in &draft.copies {
             effects.extend(self.copy(copy, entity).map(Effect::Copy));
         }
+        effects.extend(self.entries(draft, entity).into_iter().map(Effect::Entries));
         effects
     }
 
@@ -119,7 +120,7 @@ impl Builder<'_, '_, '_> {
     fn written_entity(&mut self, name: &Name, what: &str) -> Option<Entity> {
         let at = self.entity_named(name, what)?;
         let other = self.entities.get(at)?.clone();
-        if let Role::Head { of } | Role::Unique { of } = &other.role {
+        if let Some(of) = other.role.follows() {
             self.problems.error(
                 name.at,
                 format!(

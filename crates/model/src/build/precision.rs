@@ -45,6 +45,7 @@ impl Builder<'_, '_, '_> {
         let mut templates: Vec<&(Name, Name)> = draft.key.iter().collect();
         templates.extend(head.iter().flat_map(|head| &head.key));
         templates.extend(draft.uniques.iter().flat_map(|unique| &unique.key));
+        templates.extend(draft.entries.iter().flat_map(|entries| &entries.key));
         let mut names: Vec<String> = templates
             .into_iter()
             .flat_map(|(_, template)| fields(&template.value))
@@ -55,11 +56,13 @@ impl Builder<'_, '_, '_> {
                 .map(|name| name.value.clone()),
         );
         let of_head = head.and_then(|head| head.table.as_ref());
-        let of_head = self
+        let of_entries = draft.entries.iter().filter_map(|entries| entries.table.as_ref());
+        let others: Vec<&Name> = of_head.into_iter().chain(of_entries).collect();
+        let others = self
             .tables
             .iter()
-            .filter(|table| of_head.is_some_and(|name| name.value == table.name));
-        for table in self.tables.get(table).into_iter().chain(of_head) {
+            .filter(|table| others.iter().any(|name| name.value == table.name));
+        for table in self.tables.get(table).into_iter().chain(others) {
             names.extend(table.key_attributes().iter().map(|key| key.name.clone()));
         }
         names
@@ -67,7 +70,7 @@ impl Builder<'_, '_, '_> {
 }
 
 /// The attributes that a template names. What cannot be read is told when the template is built.
-fn fields(template: &str) -> Vec<String> {
+pub(super) fn fields(template: &str) -> Vec<String> {
     let parts = parse(template).unwrap_or_default();
     let fields = parts.into_iter().filter_map(|part| match part {
         RawPart::Field(field) => Some(field.attribute),

@@ -1,10 +1,10 @@
-//! A client's write to a row that the database keeps: a head, or what keeps a value unique.
+//! A client's write to a row that the database keeps: a head, what keeps a value unique, or an entry.
 
 use trestle_hook::Change;
 use trestle_item::Item;
 
 use super::ledger::{At, Ledger};
-use super::{Stopped, head, unique};
+use super::{Stopped, entries, head, unique};
 use crate::entity::{Entity, Role};
 use crate::refusal::Refusal;
 
@@ -15,18 +15,21 @@ pub(super) fn write(
     kept: &Entity,
     change: &Change<'_>,
 ) -> Result<(), Stopped> {
-    let (Role::Head { of } | Role::Unique { of }) = &kept.role else {
+    let Some(of) = kept.role.follows() else {
         return Ok(());
     };
     let model = ledger.model;
     let Some(entity) = model.entity(of) else {
-        return Err(Refusal::defect("a head or a unique row follows an entity that the model lacks").into());
+        return Err(
+            Refusal::defect("a row that the database keeps follows an entity that the model lacks").into(),
+        );
     };
     let plan = model.plan_of(entity);
     let (old, new) = (change.old.map(|old| &**old), change.new.map(|new| &**new));
     match (&kept.role, plan.and_then(|plan| plan.head.as_ref()), new) {
         (Role::Head { .. }, Some(step), Some(new)) => head::point(ledger, at, step, entity, old, new),
         (Role::Head { .. }, Some(step), None) => head::unpoint(ledger, at, step, entity),
+        (Role::Entry { .. }, ..) => write_entry(ledger, at, kept, entity, new),
         _ => write_unique(ledger, at, kept, entity, new),
     }
 }
@@ -53,7 +56,33 @@ fn write_unique(
     let owned = old.zip(owner).is_some_and(|(old, owner)| {
         unique::owns(entity, &owner, &old) && kept.key_from(&owner).ok().as_ref() == ledger.key(at)
     });
-    if new.is_some() || owned {
+    remove_unowned(ledger, at, kept, entity, new.is_some() || owned)
+}
+
+/// An entry changes with its row only. It may go when its row does not have the member.
+fn write_entry(
+    ledger: &mut Ledger<'_, '_>,
+    at: At,
+    kept: &Entity,
+    entity: &Entity,
+    new: Option<&Item>,
+) -> Result<(), Stopped> {
+    if ledger.row(at).as_deref() == new {
+        return Ok(());
+    }
+    let wanted = entries::wanted(ledger, kept, entity, at)?;
+    remove_unowned(ledger, at, kept, entity, new.is_some() || wanted.is_some())
+}
+
+/// Removes a row that nothing needs; refuses any other write.
+fn remove_unowned(
+    ledger: &mut Ledger<'_, '_>,
+    at: At,
+    kept: &Entity,
+    entity: &Entity,
+    is_refused: bool,
+) -> Result<(), Stopped> {
+    if is_refused {
         return Err(Refusal::Kept {
             entity: kept.name.clone(),
             of: entity.name.clone(),

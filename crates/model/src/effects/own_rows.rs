@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use trestle_hook::{Companion, Rows};
+use trestle_item::key::HASH_BYTES_MAX;
 use trestle_item::{AttributeValue, Item};
 
 use super::Stopped;
@@ -12,9 +13,6 @@ use crate::attribute::plain;
 use crate::effect::{Effect, Once};
 use crate::model::Model;
 use crate::refusal::Refusal;
-
-/// The longest hash key of a table, in bytes.
-const KEY_MAX: usize = 2048;
 
 /// A hidden table of Trestle's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +114,7 @@ impl<R: OwnRow> OwnRows<R> {
     /// A row with what is stored of it, and whether it is looked at for the first time.
     pub(super) fn row(&mut self, mut row: R, rows: &dyn Rows) -> Result<(&mut R, bool), Stopped> {
         let text = row.key_text();
-        if text.len() > KEY_MAX {
+        if text.len() > HASH_BYTES_MAX {
             return Err(row.too_long().into());
         }
         match self.rows.entry(text) {

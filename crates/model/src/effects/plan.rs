@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{copy, counter, head, inverse, unique};
+use super::{copy, counter, entries, head, inverse, unique};
 use crate::access::AccessPattern;
 use crate::effect::Effect;
 use crate::entity::{Entity, Role};
@@ -15,6 +15,7 @@ pub(crate) struct Plan {
     pub(super) inverses: Vec<inverse::Step>,
     pub(super) counters: Vec<counter::Step>,
     pub(super) uniques: Vec<unique::Step>,
+    pub(super) entries: Vec<entries::Step>,
     pub(super) copies: Vec<copy::Step>,
     /// Who keeps in step with it.
     pub(super) followers: Vec<copy::Follower>,
@@ -28,6 +29,7 @@ impl Plan {
             && self.inverses.is_empty()
             && self.counters.is_empty()
             && self.uniques.is_empty()
+            && self.entries.is_empty()
             && self.copies.is_empty()
             && self.followers.is_empty()
     }
@@ -96,6 +98,7 @@ fn plan(parts: &Parts<'_>, entity: &Entity) -> Plan {
             Effect::Counter(counter) => plan.counters.extend(counter::Step::of(parts, counter)),
             Effect::Unique(unique) => plan.uniques.extend(unique::Step::of(parts, unique)),
             Effect::Copy(copy) => plan.copies.extend(copy::Step::of(parts, entity, copy)),
+            Effect::Entries(entries) => plan.entries.extend(entries::Step::of(parts, entries)),
         }
     }
     plan

@@ -7,7 +7,7 @@ use trestle_item::Item;
 
 use super::ledger::{At, Ledger, Waiting, key_in};
 use super::plan::Plan;
-use super::{Stopped, copy, counter, head, inverse, unique};
+use super::{Stopped, copy, counter, entries, head, inverse, unique};
 use crate::derive::IndexKeys;
 use crate::entity::Entity;
 use crate::model::{Model, Table};
@@ -229,6 +229,9 @@ impl Settling<'_, '_, '_, '_> {
         }
         for step in &self.plan.uniques {
             unique::run(self.ledger, step, row, new)?;
+        }
+        for step in &self.plan.entries {
+            entries::run(self.ledger, step, row, new)?;
         }
         for follower in &self.plan.followers {
             copy::lead(self.ledger, follower, row, new)?;

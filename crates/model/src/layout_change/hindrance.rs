@@ -5,7 +5,7 @@ use std::fmt;
 use super::pair::Pair;
 use super::plan::Both;
 use crate::attribute::AttributeKind;
-use crate::entity::Entity;
+use crate::entity::{Entity, Role};
 use crate::problem::listed;
 use crate::template::{KeyTemplate, Slot};
 
@@ -78,14 +78,7 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
             shown_templates(both.own),
             listed(lost.iter().copied())
         );
-        let help = format!(
-            "use {} in the present key, too; or `[entity.{}.migrate] set = {{ {} = … }}` in the newer version, if all \
-             rows have the same there",
-            listed(lost.iter().copied()),
-            declared_name(both.own),
-            lost.first().copied().unwrap_or_default()
-        );
-        hindrances.push(Hindrance::new(both.own, message, help));
+        hindrances.push(Hindrance::new(both.own, message, way_out(both.own, &lost)));
     }
     for (name, before, now) in retyped(both) {
         let message = format!(
@@ -108,6 +101,23 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
         }
     }
     hindrances
+}
+
+/// How rows could move although their present key does not say all that the former one does.
+fn way_out(own: &Entity, lost: &[&str]) -> String {
+    let names = listed(lost.iter().copied());
+    if let Role::Entry { .. } = own.role {
+        return format!(
+            "use {names} in the present key, too; or give the entries another name, so that they are made anew, in a \
+             version of its own before this one: `trestle model apply FILE --fill`"
+        );
+    }
+    format!(
+        "use {names} in the present key, too; or `[entity.{}.migrate] set = {{ {} = … }}` in the newer version, if all \
+         rows have the same there",
+        declared_name(own),
+        lost.first().copied().unwrap_or_default()
+    )
 }
 
 /// Fields of the former key that the present key does not tell.

@@ -26,7 +26,12 @@ pub(super) fn read(
     attributes
 }
 
-fn attribute(what: &str, name: &Name, value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Attribute> {
+pub(super) fn attribute(
+    what: &str,
+    name: &Name,
+    value: &Value<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Attribute> {
     if let Some(word) = text(value) {
         return Some(Attribute::new(name.value.clone(), kind(what, &word, problems)?));
     }

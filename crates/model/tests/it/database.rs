@@ -38,7 +38,7 @@ pub(crate) struct Database {
     pub(crate) followed: usize,
 }
 
-/// A row from a line: `text=a number:=1 set@=a,b truth?=true`.
+/// A row from a line: `text=a number:=1 set@=a,b truth?=true`, and anything in DynamoDB's JSON: `list*={"L":[…]}`.
 pub(crate) fn item(line: &str) -> Item {
     line.split_whitespace().map(attribute).collect()
 }
@@ -52,6 +52,7 @@ fn attribute(word: &str) -> (String, AttributeValue) {
             (name.to_owned(), AttributeValue::string_set(members).unwrap())
         }
         (name, "?") => (name.to_owned(), AttributeValue::Bool(value == "true")),
+        (name, "*") => (name.to_owned(), serde_json::from_str(value).unwrap()),
         _ => (name.to_owned(), value.into()),
     }
 }

@@ -4,6 +4,7 @@ mod background;
 mod copy;
 mod counter;
 mod counts;
+mod entries;
 mod head;
 mod inverse;
 mod kept;

@@ -1,5 +1,7 @@
 //! Mistakes in a model file: each is found where it stands, named, and comes with a next step.
 
+mod entries;
+
 use trestle_model::{Problem, Severity, load};
 
 /// A sound model, on which each case makes one mistake.

@@ -179,6 +179,16 @@ fn one_error_of_every_kind_is_found_alone_and_mended() {
         ("wrong-unique", |m| {
             set(m, "body#a2", "body", json!({"version": 1}))
         }),
+        ("missing-entry", |m| delete(m, "clubs#c", "x")),
+        ("stray-entry", |m| {
+            put(
+                m,
+                json!({"pk": "clubs#q", "sk": "x", "kind": "person.entries.clubs", "clubName": "q", "person": "x"}),
+            );
+        }),
+        ("wrong-entry", |m| {
+            set(m, "clubs#c", "x", json!({"name": "other"}))
+        }),
         ("copy", |m| set(m, "seat", "1", json!({"personName": "other"}))),
         ("derived", |m| set(m, "seat", "1", json!({"personKey": "other"}))),
         ("derived", |m| set(m, "part#b#1", "part", json!({"kind": null}))),

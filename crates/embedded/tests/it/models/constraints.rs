@@ -159,3 +159,57 @@ fn an_index_key_of_another_template_is_filled_in() {
     );
     assert_eq!(models.partition("docs", "by_title", "title_key", "t3").len(), 0);
 }
+
+#[test]
+fn heads_whose_keys_cannot_move_are_made_anew() {
+    let models = empty();
+    models.apply(&model(true, false, "{title}"));
+    write(&models, 0..20);
+    // One head for all: which group a head was of cannot be told from its key.
+    let other =
+        model(true, false, "{title}").replace("key.sk = \"head\"", "key = { pk = \"docs\", sk = \"head\" }");
+    let refused = models.try_apply(&other, PLAIN);
+    assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+    let filled = models.try_apply(&other, FILL);
+    assert_eq!(filled.outcome, Outcome::Applied, "{filled}");
+    let head = models.get("docs", json!({"pk": "docs", "sk": "head"})).unwrap();
+    assert_eq!(text(&head, "title"), "t19");
+    wait_until_gone_at(&models, "doc#a", "head");
+}
+
+fn wait_until_gone_at(models: &TestDb, pk: &str, sk: &str) {
+    models.db().begin_work().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while models.get("docs", json!({"pk": pk, "sk": sk})).is_some() {
+        assert!(Instant::now() < deadline, "the row stays");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn unique_values_whose_keys_cannot_move_are_made_anew() {
+    let models = empty();
+    models.apply(&model(false, true, "{title}"));
+    write(&models, 0..20);
+    // A key of the former layout could be one of this one, too: no migration can tell them apart.
+    let other = model(false, true, "{title}").replace("title#{title}", "t{title}");
+    let refused = models.try_apply(&other, PLAIN);
+    assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+    let why = "effects of this version have not followed";
+    assert!(refused.to_string().contains(why), "{refused}");
+    let filled = models.try_apply(&other, FILL);
+    assert_eq!(filled.outcome, Outcome::Applied, "{filled}");
+    for version in 0..20 {
+        wait_until_gone_at(&models, &format!("title#t{version}"), "title");
+    }
+    let rows = models.rows("docs");
+    assert_eq!(of_kind(&models, "doc.unique.title"), 20);
+    assert_eq!(
+        rows.iter()
+            .filter(|row| text(row, "pk").starts_with("tt"))
+            .count(),
+        20
+    );
+    let taken = models.put("docs", json!({"name": "b", "version": 1, "title": "t1"}));
+    assert!(taken.unwrap_err().message().contains("is taken by"));
+}

@@ -1,6 +1,7 @@
 //! A new layout of keys on a real engine: its states, what reads and writes see meanwhile, and what a restart leaves.
 
 mod effects;
+mod entries;
 mod plan;
 mod reads;
 mod refused;

@@ -74,6 +74,12 @@ pub enum FindingKind {
     WrongUnique,
     /// Two rows share a value. No repair can tell which one should have it.
     SharedValue,
+    /// A member of an attribute has no entry.
+    MissingEntry,
+    /// An entry is of a member that no row has.
+    StrayEntry,
+    /// An entry differs from its row.
+    WrongEntry,
 }
 
 impl FindingKind {
@@ -98,6 +104,9 @@ impl FindingKind {
             Self::StrayUnique => "stray-unique",
             Self::WrongUnique => "wrong-unique",
             Self::SharedValue => "shared-value",
+            Self::MissingEntry => "missing-entry",
+            Self::StrayEntry => "stray-entry",
+            Self::WrongEntry => "wrong-entry",
         }
     }
 }
@@ -139,6 +148,8 @@ pub(super) enum Cure {
         key: Item,
         owners: Vec<Item>,
     },
+    /// The entry becomes what its row says, or goes.
+    Entry { entity: usize, step: usize, key: Item },
     /// Both sides of a relation are held against each other.
     Member {
         entity: usize,

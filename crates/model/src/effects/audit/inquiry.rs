@@ -168,7 +168,8 @@ impl Case {
                 .get_or_insert_with(|| (own.to_owned(), theirs.to_owned()));
         }
         if fact.wanted && self.target.is_none() {
-            self.target = relation.target(&looked.row);
+            let of_fact = fact.target.cloned();
+            self.target = of_fact.or_else(|| relation.target(&looked.row));
         }
         let (count, rows) = if fact.wanted {
             (&mut self.wanted, &mut self.wanting)
@@ -244,6 +245,7 @@ impl Judgement<'_> {
         match self.relation.step {
             Step::Head(_) => self.head(case),
             Step::Unique(_) => self.unique(case),
+            Step::Entries(_) => self.entry(case),
             Step::Counter(step) if step.counter.once == Once::Row => self.counter(step, case),
             Step::Counter(_) => {}
             Step::Inverse(step) => match &step.form {
@@ -345,6 +347,29 @@ impl Judgement<'_> {
             own,
             theirs,
             fill: self.audit.options.fill,
+        }));
+    }
+
+    fn entry(&mut self, case: Case) {
+        let (row, entry) = (case.wanting.first(), case.having.first());
+        let (kind, there) = match (row, entry) {
+            (Some((_, wanted)), Some((_, had))) if wanted == had => return,
+            (Some(_), Some(_)) => (Kind::WrongEntry, "other attributes than those of its row"),
+            (Some(_), None) => (Kind::MissingEntry, "nothing"),
+            (None, Some(_)) => (Kind::StrayEntry, "an entry of a member that no row has"),
+            (None, None) => return,
+        };
+        let wanted = row.map_or("nothing".to_owned(), |(row, _)| {
+            format!("an entry of the row {}", said(row))
+        });
+        let Some(key) = entry.map(|(key, _)| key.clone()).or(case.target) else {
+            return;
+        };
+        let finding = self.about(kind, key.clone()).saying(there, wanted);
+        self.findings.add(finding.cured_by(Cure::Entry {
+            entity: self.relation.of.position,
+            step: self.relation.at,
+            key,
         }));
     }
 

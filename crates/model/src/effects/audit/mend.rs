@@ -15,7 +15,7 @@ use crate::effects::inverse::{Form, identities, identity, join, leave, mirror};
 use crate::effects::ledger::{At, Ledger};
 use crate::effects::pairs::related;
 use crate::effects::settle::{Row, identified, settle_all};
-use crate::effects::{Stopped, counter, head, inverse, plain, unique};
+use crate::effects::{Stopped, counter, entries, head, inverse, plain, unique};
 use crate::entity::Entity;
 use crate::model::Model;
 use trestle_env::Timestamp;
@@ -66,6 +66,14 @@ fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
             owners,
         } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.uniques.get(*step)?))) {
             Some((of, step)) => mend_keeper(ledger, of, step, key, owners),
+            None => Ok(()),
+        },
+        Cure::Entry {
+            entity: of,
+            step,
+            key,
+        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.entries.get(*step)?))) {
+            Some((of, step)) => mend_entry(ledger, of, step, key),
             None => Ok(()),
         },
         Cure::Member {
@@ -259,6 +267,23 @@ fn mend_keeper(
         }
     }
     ledger.remove(at);
+    Ok(())
+}
+
+fn mend_entry(
+    ledger: &mut Ledger<'_, '_>,
+    of: &Entity,
+    step: &entries::Step,
+    key: &Item,
+) -> Result<(), Stopped> {
+    let Some(entry) = ledger.model.entities.get(step.entity) else {
+        return Ok(());
+    };
+    let at = ledger.find(entry, key.clone())?;
+    match entries::wanted(ledger, entry, of, at)? {
+        Some(content) => ledger.put(entry, at, content),
+        None => ledger.remove(at),
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::Looked;
 use super::sums::Fact;
 use crate::effect::{Once, Pair};
 use crate::effects::inverse::{Form, identities};
-use crate::effects::{counter, head, inverse, unique};
+use crate::effects::{counter, entries, head, inverse, unique};
 use crate::entity::Entity;
 use crate::model::Model;
 
@@ -26,6 +26,7 @@ pub(super) struct Relation<'m> {
 pub(super) enum Step<'m> {
     Head(&'m head::Step),
     Unique(&'m unique::Step),
+    Entries(&'m entries::Step),
     Inverse(&'m inverse::Step),
     Counter(&'m counter::Step),
 }
@@ -133,11 +134,14 @@ fn steps<'m>(model: &'m Model, of: &Entity) -> Vec<(usize, usize, Step<'m>)> {
     let heads = plan.head.iter().map(|step| (0, step.entity, Step::Head(step)));
     let uniques = plan.uniques.iter().enumerate();
     let uniques = uniques.map(|(at, step)| (at, step.entity, Step::Unique(step)));
+    let entries = plan.entries.iter().enumerate();
+    let entries = entries.map(|(at, step)| (at, step.entity, Step::Entries(step)));
     let inverses = plan.inverses.iter().enumerate().filter(|(_, step)| step.declared);
     let inverses = inverses.map(|(at, step)| (at, step.entity, Step::Inverse(step)));
     let counters = plan.counters.iter().enumerate();
     let counters = counters.map(|(at, step)| (at, step.entity, Step::Counter(step)));
-    heads.chain(uniques).chain(inverses).chain(counters).collect()
+    let of_rows = heads.chain(uniques).chain(entries);
+    of_rows.chain(inverses).chain(counters).collect()
 }
 
 impl Relation<'_> {
@@ -146,6 +150,7 @@ impl Relation<'_> {
         let (kind, name) = match &self.step {
             Step::Head(_) => ("head", ""),
             Step::Unique(step) => ("unique ", step.unique.name.as_str()),
+            Step::Entries(step) => ("entries ", step.entries.name.as_str()),
             Step::Inverse(step) => ("inverse ", step.name.as_str()),
             Step::Counter(step) => ("counter ", step.counter.name.as_str()),
         };
@@ -200,6 +205,18 @@ impl Relation<'_> {
                     kept(self.other, row, Fact::new(at, true, bytes), take);
                 }
             }
+            Step::Entries(step) => {
+                // A row whose members cannot be entries does not fit, and has none.
+                for (key, entry) in step.rows(self.of, self.other, row).into_iter().flatten() {
+                    bytes.clear();
+                    bytes.extend_from_slice(&key);
+                    let fact = Fact {
+                        target: Some(&entry.key),
+                        ..Fact::new(at, true, bytes)
+                    };
+                    kept(self.other, &entry.content, fact, take);
+                }
+            }
             Step::Counter(step) => {
                 if step.counter.once == Once::Row
                     && step.applies_to(row)
@@ -238,7 +255,7 @@ impl Relation<'_> {
                     take(&mut Fact::new(at, false, bytes));
                 }
             }
-            Step::Unique(_) => {
+            Step::Unique(_) | Step::Entries(_) => {
                 looked.key_bytes(bytes);
                 kept(self.other, row, Fact::new(at, false, bytes), take);
             }
@@ -286,7 +303,7 @@ impl Relation<'_> {
                 Form::Rows { with, .. } => self.other.key_where(|name| paired(with, row, name)).ok(),
                 Form::Identities { .. } => None,
             },
-            Step::Head(_) | Step::Counter(_) => None,
+            Step::Head(_) | Step::Counter(_) | Step::Entries(_) => None,
         }
     }
 
@@ -311,6 +328,7 @@ impl<'b> Fact<'b> {
             bytes,
             amount: None,
             pair: None,
+            target: None,
         }
     }
 }

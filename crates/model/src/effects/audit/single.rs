@@ -28,6 +28,7 @@ impl Single<'_, '_> {
         if self.copies(looked, rows)? {
             self.derived(looked, stored);
         }
+        self.entries(looked);
         for (_, relation) in self.audit.relations.wanting(looked.entity) {
             if let Step::Counter(step) = relation.step
                 && let Once::Event { attributes, seen } = &step.counter.once
@@ -89,6 +90,20 @@ impl Single<'_, '_> {
             Err(refusal) => {
                 let finding = self.about(Kind::Unfit, looked);
                 self.findings.add(finding.saying("the row", refusal.to_string()));
+            }
+        }
+    }
+
+    /// Members of which no entries can be made.
+    fn entries(&mut self, looked: &Looked<'_>) {
+        for (_, relation) in self.audit.relations.wanting(looked.entity) {
+            let Step::Entries(step) = relation.step else {
+                continue;
+            };
+            if let Err(refusal) = step.rows(relation.of, relation.other, &looked.row) {
+                let finding = self.about(Kind::Unfit, looked).of(relation.effect());
+                let wanted = format!("members of {} of which entries can be made", step.entries.of);
+                self.findings.add(finding.saying(refusal.to_string(), wanted));
             }
         }
     }

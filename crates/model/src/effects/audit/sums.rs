@@ -1,6 +1,6 @@
 //! Sums over facts that do not depend on their order: what is wanted is added, what is there is taken away.
 
-use trestle_item::{Number, key};
+use trestle_item::{Item, Number, key};
 
 /// How many groups of facts are summed up together. Where one is wrong, only those of the same bucket go by again.
 const BUCKETS: usize = 1 << 14;
@@ -32,6 +32,8 @@ pub(super) struct Fact<'b> {
     pub(super) amount: Option<Number>,
     /// The two sides of a pair.
     pub(super) pair: Option<(&'b str, &'b str)>,
+    /// The key of the row that is wanted, where a row wants several.
+    pub(super) target: Option<&'b Item>,
 }
 
 impl Fact<'_> {
@@ -134,6 +136,7 @@ mod tests {
             group,
             amount: amount.map(|amount| amount.parse().unwrap()),
             pair: None,
+            target: None,
         });
     }
 

@@ -24,7 +24,7 @@ key = ["personKey", "sk"]
 [entity.doc]
 table = "rows"
 key = { pk = "doc#{name}", sk = "v#{version:02}" }
-attributes = { name = "string", version = "integer", rank = { type = "integer", optional = true }, body = { type = "string", optional = true }, state = { type = "string", optional = true } }
+attributes = { name = "string", version = "integer", rank = { type = "integer", optional = true }, body = { type = "string", optional = true }, state = { type = "string", optional = true }, words = { type = "list", optional = true } }
 [entity.doc.head]
 key.sk = "head"
 newest_by = "rank"
@@ -34,6 +34,11 @@ promote = { set = { state = "live" } }
 demote = { set = { state = "old" }, expire_after = "1h" }
 [entity.doc.unique.body]
 key = { pk = "body#{body}", sk = "body" }
+[entity.doc.entries.words]
+of = "words"
+member = "word"
+key = { pk = "word#{word}", sk = "{rank}#{name}#{version:02}" }
+project = ["state"]
 
 [entity.part]
 table = "rows"
@@ -76,6 +81,10 @@ set = "members"
 table = "rows"
 key = { pk = "club", sk = "{club}" }
 attributes = { club = "string", members = { type = "string-set", optional = true } }
+[entity.club.entries.members]
+of = "members"
+member = "member"
+key = { pk = "member#{member}", sk = "{club}" }
 
 [entity.node]
 table = "rows"
@@ -142,12 +151,17 @@ impl Write {
     }
 }
 
+/// Lists with members that are there twice, or are of several types.
+const WORDS_A: &str = r#"words*={"L":[{"S":"a"},{"S":"a"}]}"#;
+const WORDS_AB: &str = r#"words*={"L":[{"S":"a"},{"S":"b"}]}"#;
+const WORDS_BC: &str = r#"words*={"L":[{"S":"b"},{"N":"7"},{"BOOL":true}]}"#;
+
 /// What identifies a row that clients write, the words that may be set, and the attributes that may be removed.
 fn rows() -> impl Strategy<Value = (String, Vec<String>, &'static [&'static str])> {
     let versioned = |kind: &'static str, words: &'static [&'static str]| {
         ("[ab]", 1..5_u8, some_of(words)).prop_map(move |(name, version, set)| {
             let key = format!("kind={kind} name={name} version:={version}");
-            (key, set, &["rank", "body", "state"][..])
+            (key, set, &["rank", "body", "state", "words"][..])
         })
     };
     let named = |kind: &'static str, words: &'static [&'static str], remove: &'static [&'static str]| {
@@ -157,7 +171,7 @@ fn rows() -> impl Strategy<Value = (String, Vec<String>, &'static [&'static str]
         })
     };
     prop_oneof![
-        6 => versioned("doc", &["rank:=1", "rank:=2", "rank:=3", "rank:=4", "body=s", "body=t", "state=live", "state=old"]),
+        6 => versioned("doc", &["rank:=1", "rank:=2", "rank:=3", "rank:=4", "body=s", "body=t", "state=live", "state=old", WORDS_A, WORDS_AB, WORDS_BC]),
         3 => versioned("part", &["rank:=1", "rank:=2", "rank:=3", "rank:=4", "state=live"]),
         3 => named("order", &["shop=s", "shop=t", "event=e", "event=f", "event=g"], &["shop", "event"]),
         3 => named("person", &["clubs@=x", "clubs@=x,y", "clubs@=y,z", "name=n", "name=o"], &["clubs", "name"]),
@@ -192,6 +206,7 @@ fn kept() -> impl Strategy<Value = Write> {
         4 => (heads.clone(), set).prop_map(update),
         1 => heads.prop_map(delete),
         1 => Just(delete("pk=body#s sk=body")),
+        1 => prop::sample::select(&["pk=word#a sk=1#a#01", "pk=member#x sk=y"][..]).prop_map(delete),
     ]
 }
 
@@ -291,6 +306,7 @@ impl Run {
         self.check_docs();
         check_heads(&self.database, "part");
         check_unique(&self.database);
+        check_entries(&self.database);
         self.check_counters();
         check_inverses(&self.database);
         check_copies(&self.database);
@@ -396,6 +412,35 @@ fn check_unique(database: &Database) {
     assert_eq!(BTreeSet::from_iter(had), kept);
 }
 
+/// Each member of a row has one entry with what it has of its row, and there are no others.
+fn check_entries(database: &Database) {
+    let mut wanted = BTreeSet::new();
+    for doc in of_kind(database, "doc").filter(|doc| doc.contains_key("rank")) {
+        let Some(AttributeValue::L(words)) = doc.get("words") else {
+            continue;
+        };
+        for word in words {
+            let word = match word {
+                AttributeValue::S(text) => text.clone(),
+                AttributeValue::N(number) => number.to_string(),
+                AttributeValue::Bool(truth) => truth.to_string(),
+                other => panic!("{other:?}"),
+            };
+            wanted.insert(format!(
+                "{word} {}",
+                database::line(doc, &["pk", "sk", "kind", "words", "body", "expires"])
+            ));
+        }
+    }
+    let entries = of_kind(database, "doc.entries.words").map(|entry| {
+        let rest = database::line(entry, &["pk", "sk", "kind", "word"]);
+        format!("{} {rest}", text(entry, "word").unwrap())
+    });
+    assert_eq!(entries.collect::<BTreeSet<_>>(), wanted);
+    let members = pairs(database, "club", "club", "members");
+    assert_eq!(pairs(database, "club.entries.members", "club", "member"), members);
+}
+
 /// The pairs that rows of one kind name.
 fn pairs(database: &Database, kind: &'static str, own: &str, others: &str) -> BTreeSet<(String, String)> {
     let mut pairs = BTreeSet::new();
@@ -487,6 +532,7 @@ proptest! {
         assert!(left.iter().all(unmendable), "{}", shown(&left));
         if left.is_empty() {
             check_unique(&run.database);
+            check_entries(&run.database);
             check_inverses(&run.database);
             check_copies(&run.database);
         }

@@ -1,0 +1,281 @@
+//! Entries while rows move: those of rows that have moved and of rows that have not, and entries whose own keys change.
+
+use super::{FAST, Shop};
+use crate::models::support::{Found, plain, text};
+use serde_json::{Value, json};
+use trestle_api::{DeleteItem, Query};
+use trestle_binding::MigrationState;
+use trestle_embedded::{Nobody, VerifyOptions, verify};
+use trestle_item::{AttributeValue, Item};
+
+const BEFORE: &str = r##"
+model = "shop"
+[table.rows]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+[entity.run]
+table = "rows"
+key = { pk = "{tenant}#run", sk = "{id}" }
+[entity.run.attributes]
+tenant = { type = "string", chars = "a-z" }
+id = { type = "string", chars = "a-z0-9" }
+started = "integer"
+phase = { type = "string", optional = true }
+tags = { type = "list", optional = true }
+[entity.run.entries.by_tag]
+of = "tags"
+member = "tag"
+key = { pk = "{tenant}#tag#{tag}", sk = "{started:06}#{id}" }
+project = ["phase"]
+"##;
+
+/// Other keys of the runs.
+fn runs_moved() -> String {
+    BEFORE.replace("{tenant}#run", "runs/{tenant}")
+}
+
+/// Other keys of the entries.
+fn entries_moved() -> String {
+    BEFORE
+        .replace("{tenant}#tag#{tag}", "tags/{tenant}/{tag}")
+        .replace("{started:06}#{id}", "{started:06}/{id}")
+}
+
+/// Other keys of both.
+fn both_moved() -> String {
+    entries_moved().replace("{tenant}#run", "runs/{tenant}")
+}
+
+fn run(n: i64, tags: &[&str]) -> Value {
+    json!({"kind": "run", "tenant": "t", "id": format!("r{n}"), "started": n, "tags": tags})
+}
+
+fn key(n: i64) -> Value {
+    json!({"kind": "run", "tenant": "t", "id": format!("r{n}")})
+}
+
+fn filled() -> Shop {
+    let shop = Shop::empty();
+    shop.models.apply(BEFORE);
+    for n in 0..40 {
+        shop.models
+            .put("rows", run(n, &["all", if n % 2 == 0 { "even" } else { "odd" }]))
+            .unwrap();
+    }
+    shop
+}
+
+/// The runs with a tag, in order, with the status that their entries have. `pk` is the key of the tag's partition.
+fn tagged(shop: &Shop, pk: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut bookmark: Option<Item> = None;
+    loop {
+        let page = shop
+            .models
+            .run(Query {
+                table_name: "rows".to_owned(),
+                key_condition_expression: Some("pk = :p".to_owned()),
+                expression_attribute_values: Some(plain(json!({":p": pk}))),
+                limit: Some(7),
+                exclusive_start_key: bookmark,
+                ..Query::default()
+            })
+            .unwrap();
+        let rows = page.items.unwrap().to_vec();
+        found.extend(
+            rows.iter()
+                .map(|row| format!("{}{}", text(row, "id"), text(row, "phase"))),
+        );
+        bookmark = page.last_evaluated_key;
+        if bookmark.is_none() {
+            return found;
+        }
+    }
+}
+
+/// Changes a few runs, of which some may have moved.
+fn change(shop: &Shop) {
+    let rows = &shop.models;
+    rows.update("rows", key(3), "SET phase = :s", json!({":s": "-done"}))
+        .unwrap();
+    rows.update("rows", key(4), "SET tags = :t", json!({":t": ["all", "fourth"]}))
+        .unwrap();
+    rows.update("rows", key(5), "REMOVE tags", json!({})).unwrap();
+    rows.update("rows", key(6), "SET started = :n", json!({":n": 100}))
+        .unwrap();
+    rows.put("rows", run(41, &["all", "odd"])).unwrap();
+    rows.put("rows", run(7, &["odd"])).unwrap();
+    let delete = DeleteItem {
+        table_name: "rows".to_owned(),
+        key: plain(key(8)),
+        ..DeleteItem::default()
+    };
+    rows.run(delete).unwrap();
+}
+
+/// What `change` leaves of a tag.
+fn changed(tag: &str) -> Vec<String> {
+    let with = |n: &i64| match (*n, tag) {
+        (5 | 8, _) => false,
+        (7, "all") => false,
+        (4, tag) => ["all", "fourth"].contains(&tag),
+        (n, "even") => n % 2 == 0,
+        (n, "odd") => n % 2 == 1,
+        (_, "all") => true,
+        _ => false,
+    };
+    let mut runs: Vec<i64> = (0..40).chain([41]).filter(with).collect();
+    runs.sort_by_key(|n| if *n == 6 { 100 } else { *n });
+    runs.iter()
+        .map(|n| format!("r{n}{}", if *n == 3 { "-done" } else { "" }))
+        .collect()
+}
+
+fn check(shop: &Shop, pk: &dyn Fn(&str) -> String) {
+    for tag in ["all", "even", "odd", "fourth"] {
+        assert_eq!(tagged(shop, &pk(tag)), changed(tag), "{tag}");
+    }
+    let mut found = Found::default();
+    let verified = verify(
+        &mut shop.models.view(),
+        shop.models.now(),
+        VerifyOptions::default(),
+        &mut found,
+    )
+    .unwrap();
+    assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
+}
+
+fn before(tag: &str) -> String {
+    format!("t#tag#{tag}")
+}
+
+fn after(tag: &str) -> String {
+    format!("tags/t/{tag}")
+}
+
+#[test]
+fn entries_are_right_at_every_moment_of_a_migration_and_of_the_way_back() {
+    type Case = (String, fn(&str) -> String);
+    let cases: [Case; 3] = [
+        (runs_moved(), before),
+        (entries_moved(), after),
+        (both_moved(), after),
+    ];
+    for (text, place) in cases {
+        // Before a row has moved, after some have, after all have.
+        for pages in [Some(0), Some(1), None] {
+            let shop = filled();
+            let plan = shop.try_start(&text, FAST);
+            assert!(!plan.is_refused(), "{plan}");
+            match pages {
+                Some(pages) => drop(shop.pages(pages)),
+                None => assert_eq!(shop.sweep().state, MigrationState::Verified),
+            }
+            let shop = shop.restarted();
+            change(&shop);
+            check(&shop, &place);
+            assert_eq!(shop.sweep().state, MigrationState::Verified);
+            check(&shop, &place);
+            shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+            check(&shop, &before);
+            shop.models
+                .update(
+                    "rows",
+                    key(9),
+                    "SET tags = :t",
+                    json!({":t": ["all", "odd", "late"]}),
+                )
+                .unwrap();
+            assert_eq!(tagged(&shop, "t#tag#late"), ["r9"]);
+            assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+            check(&shop, &before);
+        }
+    }
+}
+
+#[test]
+fn all_entries_are_the_same_as_without_a_migration() {
+    let rows = |shop: &Shop| {
+        let mut rows: Vec<String> = shop
+            .lying()
+            .iter()
+            .map(|(_, row)| serde_json::to_value(row).unwrap().to_string())
+            .collect();
+        rows.sort();
+        rows
+    };
+    let moved = filled();
+    moved.try_start(&both_moved(), FAST);
+    moved.pages(1);
+    change(&moved);
+    moved.sweep();
+    let fresh = Shop::empty();
+    fresh.models.apply(&both_moved());
+    for n in 0..40 {
+        fresh
+            .models
+            .put("rows", run(n, &["all", if n % 2 == 0 { "even" } else { "odd" }]))
+            .unwrap();
+    }
+    change(&fresh);
+    assert_eq!(rows(&moved), rows(&fresh));
+}
+
+#[test]
+fn clients_of_the_former_layout_search_on() {
+    let shop = filled();
+    shop.try_start(&both_moved(), FAST);
+    shop.pages(1);
+    let odd: Vec<String> = (0..20).map(|n| format!("r{}", 2 * n + 1)).collect();
+    assert_eq!(tagged(&shop, "t#tag#odd"), odd);
+    assert_eq!(tagged(&shop, "tags/t/odd"), odd);
+}
+
+#[test]
+fn what_set_gives_is_in_entries_that_have_it() {
+    let shop = filled();
+    let text = both_moved()
+        .replace("runs/{tenant}\"", "runs/{tenant}/{region}\"")
+        .replace("tags/{tenant}/{tag}", "tags/{tenant}/{region}/{tag}")
+        .replace(
+            "started = \"integer\"",
+            "started = \"integer\"\nregion = { type = \"string\", chars = \"a-z\" }",
+        )
+        .replace(
+            "[entity.run.entries",
+            "[entity.run.migrate]\nset = { region = \"eu\" }\n[entity.run.entries",
+        );
+    let plan = shop.try_start(&text, FAST);
+    assert!(!plan.is_refused(), "{plan}");
+    shop.pages(1);
+    let mut moved = key(3);
+    moved["region"] = json!("eu");
+    shop.models
+        .update("rows", moved, "SET tags = :t", json!({":t": ["third"]}))
+        .unwrap();
+    assert_eq!(tagged(&shop, "tags/t/eu/third"), ["r3"]);
+    assert_eq!(tagged(&shop, "tags/t/eu/all").len(), 39);
+    assert_eq!(shop.sweep().state, MigrationState::Verified);
+    assert_eq!(tagged(&shop, "tags/t/eu/all").len(), 39);
+    let entries = shop.lying();
+    let mut entries = entries
+        .iter()
+        .filter(|(_, row)| text_of(row, "kind").contains("entries"));
+    assert!(entries.all(|(_, row)| row.get("region") == Some(&AttributeValue::from("eu"))));
+}
+
+fn text_of<'r>(row: &'r Item, name: &str) -> &'r str {
+    text(row, name)
+}
+
+#[test]
+fn a_key_that_does_not_say_where_an_entry_lay_is_in_the_way_with_a_way_out() {
+    let shop = filled();
+    let text = runs_moved().replace("{started:06}#{id}", "{id}");
+    let plan = shop.try_start(&text, FAST);
+    assert!(plan.is_refused(), "{plan}");
+    let said = plan.to_string();
+    assert!(said.contains("entity `run.entries.by_tag` had the key"), "{said}");
+    assert!(said.contains("give the entries another name"), "{said}");
+}
