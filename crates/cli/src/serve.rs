@@ -20,7 +20,9 @@ use tokio::runtime::{Builder, Runtime};
 use trestle_embedded::{Embedded, MemoryStore, OpenError, Options, StoreErrorKind};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
-use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped, termination};
+use trestle_server::{
+    BackupSource, Hooks, Server, Settings, StartError, Stopped, StorageSource, termination,
+};
 
 /// Threads that deliver changes.
 const ROUTE_WORKERS: usize = 2;
@@ -48,6 +50,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
         administration: Some(Arc::new(administration)),
         backups: Some(Arc::new(Backups(db.clone()))),
         queues: Some(db.queues().clone()),
+        storage: Some(storage_source(&db)),
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
@@ -86,6 +89,12 @@ impl BackupSource for Backups {
     fn backup(&self, out: &mut dyn Write) -> io::Result<()> {
         self.0.backup(out).map(drop).map_err(io::Error::other)
     }
+}
+
+/// What the metrics say of storage.
+fn storage_source(db: &Embedded) -> StorageSource {
+    let db = db.clone();
+    Arc::new(move || db.storage_reads())
 }
 
 /// Stored models may not load yet: a file that was given may correct them. Nothing expires before they do.

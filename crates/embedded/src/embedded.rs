@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
-use trestle_engine::{ArchiveError, BackupTotals, CloseError, Completion};
+use trestle_engine::{ArchiveError, BackupTotals, CloseError, Completion, StorageReads};
 use trestle_env::{Clock, Signal};
 use trestle_events::WeakRouter;
 use trestle_queue::{Queues, Settings as QueueSettings};
@@ -91,6 +91,46 @@ impl Embedded {
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         self.opened().engine.clock()
+    }
+
+    /// What storage has done to read rows since the database was opened, by operation. Queues and routes count under the
+    /// operations on tables that they make. Two looks have a difference: what was done between them.
+    ///
+    /// ```
+    /// use trestle_api::{GetItem, OperationName};
+    /// use trestle_embedded::{Embedded, Options};
+    /// # use trestle_api::{AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType};
+    /// # use trestle_item::{Item, ScalarType};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let db = Embedded::in_memory(Options::default())?;
+    /// # db.run(CreateTable {
+    /// #     table_name: "music".into(),
+    /// #     attribute_definitions: vec![AttributeDefinition {
+    /// #         attribute_name: "artist".into(),
+    /// #         attribute_type: ScalarType::S,
+    /// #     }],
+    /// #     key_schema: vec![KeySchemaElement {
+    /// #         attribute_name: "artist".into(),
+    /// #         key_type: KeyType::Hash,
+    /// #     }],
+    /// #     billing_mode: Some(BillingMode::PayPerRequest),
+    /// #     ..CreateTable::default()
+    /// # })?;
+    /// let before = db.storage_reads();
+    /// db.run(GetItem {
+    ///     table_name: "music".into(),
+    ///     key: Item::from([("artist", "Miles")]),
+    ///     ..GetItem::default()
+    /// })?;
+    /// let cost = db.storage_reads().since(&before).of(OperationName::GetItem);
+    /// assert_eq!((cost.point_lookups, cost.ranges, cost.double_reads), (1, 0, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn storage_reads(&self) -> StorageReads {
+        self.opened().engine.storage_reads()
     }
 
     /// Writes everything that is durable now to `out`, while requests go on.

@@ -48,6 +48,6 @@ pub use options::{Background, Options};
 pub use routes::{RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,
-    Options as EngineOptions, StoreSettings, Watcher as StorageWatcher,
+    OperationReads, Options as EngineOptions, StorageReads, StoreSettings, Watcher as StorageWatcher,
 };
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};

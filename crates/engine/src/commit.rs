@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use futures_channel::oneshot;
 use trestle_api::{Error, Response};
-use trestle_store::{Batch, Space};
+use trestle_store::{Batch, ReadPurpose, Space};
 
 use crate::catalog::{Catalog, Stats, Table};
 use crate::completion::Completion;
@@ -39,6 +39,8 @@ struct Job {
     hold: Option<crate::conflicts::Hold>,
     /// Whether the work reads ranges from storage: earlier writes must be committed before it runs.
     fresh: bool,
+    /// What its reads are for.
+    purpose: ReadPurpose,
 }
 
 /// The door to the committer's thread.
@@ -62,7 +64,7 @@ impl Committer {
         ))
     }
 
-    /// Queues `work`; the answer comes when the outcome is durable.
+    /// Queues `work`; the answer comes when the outcome is durable. Its reads are for what this thread reads for now.
     pub(crate) fn submit(&self, work: Work, hold: Option<crate::conflicts::Hold>, fresh: bool) -> Completion {
         let (reply, answer) = oneshot::channel();
         if let Some(jobs) = &*self.jobs.lock() {
@@ -72,6 +74,7 @@ impl Committer {
                 reply,
                 hold,
                 fresh,
+                purpose: ReadPurpose::of_this_thread(),
             });
         }
         Completion::Waiting(answer)
@@ -157,8 +160,10 @@ impl Group {
         if job.fresh {
             self.commit();
         }
+        let shared = Arc::clone(&self.shared);
         let mut transaction = Transaction::new(self);
-        let result = caught(|| (job.work)(&mut transaction));
+        let work = || caught(|| (job.work)(&mut transaction));
+        let result = shared.double_reads.during(job.purpose, work);
         if result.is_ok() {
             transaction.keep();
         }

@@ -12,7 +12,17 @@ mod neighbours;
 mod sweep;
 mod windows;
 
+use trestle_hook::Former;
+
+use crate::storage_reads::count_double_read;
+
 pub(crate) use find::{find, find_in};
 pub(crate) use merge::rows;
 pub use sweep::{Lying, MovedPage, Remaining, Stuck, walked};
 pub(crate) use windows::Windows;
+
+/// Counts a look into former places.
+fn count_look(former: &dyn Former) {
+    former.looked();
+    count_double_read();
+}

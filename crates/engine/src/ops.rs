@@ -36,11 +36,19 @@ use trestle_api::{Error, Request, Response};
 use crate::Engine;
 use crate::completion::Completion;
 use crate::horizon::Horizon;
+use crate::storage_reads::purpose_of;
 use crate::transaction::Transaction;
 use crate::write_item::{ItemWrite, Outcome};
 
-/// The dispatch table.
+/// Runs a request. What storage reads for it is counted for its operation, in the commit, too.
 pub(crate) fn run(engine: &Engine, request: Request, horizon: Horizon) -> Completion {
+    let purpose = purpose_of(request.operation());
+    let double_reads = &engine.shared().double_reads;
+    double_reads.during(purpose, || dispatch(engine, request, horizon))
+}
+
+/// The dispatch table.
+fn dispatch(engine: &Engine, request: Request, horizon: Horizon) -> Completion {
     let shared = engine.shared();
     match request {
         Request::CreateTable(request) => create_table::run(engine, request),

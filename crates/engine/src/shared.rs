@@ -17,6 +17,7 @@ use crate::holds::{HoldSource, StreamHold};
 use crate::layout::TableId;
 use crate::options::Options;
 use crate::range::Range;
+use crate::storage_reads::DoubleReads;
 use crate::{OpenError, meta};
 
 /// One open database.
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) hold_source: OnceLock<Arc<dyn HoldSource>>,
     /// How much is held beyond the retention.
     pub(crate) held: HeldRegister,
+    /// How often former places were looked into, by operation.
+    pub(crate) double_reads: DoubleReads,
 }
 
 impl Shared {
@@ -63,6 +66,7 @@ impl Shared {
             counters_at_start: counters,
             hold_source: OnceLock::new(),
             held: HeldRegister::default(),
+            double_reads: DoubleReads::default(),
         })
     }
 }

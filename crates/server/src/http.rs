@@ -25,6 +25,7 @@ use trestle_admin::{
     AdminCall, AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes,
 };
 use trestle_api::{Database, Error, ErrorKind};
+use trestle_embedded::StorageReads;
 use trestle_env::{Clock, SeldomLog, SystemClock};
 use trestle_queue::Queues;
 use trestle_queue::sqs::QueueOperation;
@@ -43,7 +44,12 @@ pub struct Hooks {
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Answers SQS's operations; without it they are refused.
     pub queues: Option<Queues>,
+    /// Tells what storage did, for the metrics; without it they say nothing of it.
+    pub storage: Option<StorageSource>,
 }
+
+/// Tells what storage did to read rows since the database was opened.
+pub type StorageSource = Arc<dyn Fn() -> StorageReads + Send + Sync>;
 
 impl Default for Hooks {
     fn default() -> Self {
@@ -52,6 +58,7 @@ impl Default for Hooks {
             administration: None,
             backups: None,
             queues: None,
+            storage: None,
         }
     }
 }
@@ -67,6 +74,7 @@ pub(crate) struct Service {
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
     queues: Option<Queues>,
+    storage: Option<StorageSource>,
     hosts: Hosts,
     cors: CorsOrigins,
     /// Whether clients speak TLS.
@@ -94,6 +102,7 @@ impl Service {
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             queues: hooks.queues,
+            storage: hooks.storage,
             hosts: Hosts::of(bound, !settings.access_keys.is_empty(), &hosts(settings)),
             is_tls: settings.tls.is_some(),
             cors: settings.cors.clone(),
@@ -266,8 +275,11 @@ impl Service {
         let routes = administration.and_then(|administration| administration.ask(ListRoutes {}).ok());
         let migrations =
             administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
+        let storage = self.storage.as_ref();
+        let storage = storage.map(|reads| metrics::storage::render(&reads()));
         self.metrics.render()
             + &metrics::admission::render(&self.admission)
+            + &storage.unwrap_or_default()
             + &metrics::routes::render(&routes.unwrap_or_default().routes)
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
     }

@@ -40,7 +40,7 @@ mod tls;
 mod upload;
 
 pub use backup::BackupSource;
-pub use http::Hooks;
+pub use http::{Hooks, StorageSource};
 pub use listen::{Server, StartError, Stopped};
 pub use role::{KeyGrant, Role};
 pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settings, TlsFiles};

@@ -7,6 +7,7 @@ mod histogram;
 pub(crate) mod migrations;
 mod render;
 pub(crate) mod routes;
+pub(crate) mod storage;
 mod usage;
 
 pub(crate) use usage::Usage;

@@ -6,6 +6,7 @@
 //! selected, and of the journal ([`journal_check`]), because it drops what follows an unreadable record. After a failed write the engine takes no more; [`inner`] then closes and reopens it behind the same store
 //! as soon as the disk works again.
 
+mod block_count;
 mod commit_row;
 mod diagnosis;
 mod directory;
@@ -28,8 +29,8 @@ mod trouble;
 mod upkeep;
 
 use crate::{
-    Batch, Bytes, DirectoryAccess, Durability, ErrorKind, Result, Settings, Snapshot, Space, Stats, Store,
-    limits,
+    Batch, Bytes, DirectoryAccess, Durability, ErrorKind, ReadCounts, ReadPurpose, Result, Settings,
+    Snapshot, Space, Stats, Store, limits,
 };
 use directory::Directory;
 use inner::Inner;
@@ -147,6 +148,10 @@ impl Store for FjallStore {
             size_bytes: self.inner.size_bytes(),
             last_commit: self.inner.last_commit(),
         }
+    }
+
+    fn reads(&self, purpose: ReadPurpose) -> ReadCounts {
+        self.inner.reads(purpose)
     }
 }
 

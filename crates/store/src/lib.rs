@@ -19,6 +19,7 @@ mod limits;
 mod memory_store;
 mod per_space;
 mod private;
+mod reads;
 mod settings;
 mod store;
 
@@ -28,6 +29,7 @@ pub use error::{ErrorKind, StoreError};
 pub use fjall_store::FjallStore;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use memory_store::MemoryStore;
+pub use reads::{ReadCounts, ReadPurpose};
 pub use settings::{DirectoryAccess, Durability, FileCheck, OnDamage, Settings};
 pub use store::{Direction, RowIterator, Snapshot, Space, Stats, Store};
 

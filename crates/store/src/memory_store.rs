@@ -2,10 +2,15 @@
 
 use crate::batch::is_empty_range;
 use crate::per_space::PerSpace;
-use crate::{Batch, Bytes, Direction, Result, RowIterator, Snapshot, Space, Stats, Store, limits};
+use crate::reads::ReadRegister;
+use crate::{
+    Batch, Bytes, Direction, ReadCounts, ReadPurpose, Result, RowIterator, Snapshot, Space, Stats, Store,
+    limits,
+};
 use imbl::OrdMap;
 use parking_lot::RwLock;
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// Keeps everything in memory; a snapshot shares the tree until one side changes it.
 #[derive(Debug, Default)]
@@ -23,7 +28,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        Ok(self.state.read().spaces.of(space).get(key).cloned())
+        self.state.read().get(space, key)
     }
 
     fn snapshot(&self) -> Box<dyn Snapshot> {
@@ -54,6 +59,10 @@ impl Store for MemoryStore {
             last_commit: state.last_commit,
         }
     }
+
+    fn reads(&self, purpose: ReadPurpose) -> ReadCounts {
+        self.state.read().reads.read(purpose)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,6 +70,7 @@ struct State {
     spaces: PerSpace<OrdMap<Bytes, Bytes>>,
     size_bytes: u64,
     last_commit: u64,
+    reads: Arc<ReadRegister>,
 }
 
 impl State {
@@ -79,6 +89,7 @@ impl State {
 
 impl Snapshot for State {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        self.reads.count_point_lookup();
         Ok(self.spaces.of(space).get(key).cloned())
     }
 
@@ -93,6 +104,7 @@ impl Snapshot for State {
         if is_empty_range(start, end) {
             return Box::new(std::iter::empty());
         }
+        self.reads.count_range();
         let rows = self.spaces.of(space).range::<_, [u8]>((start, end));
         let rows = rows.map(|(key, value)| Ok((key.clone(), value.clone())));
         match direction {

@@ -1,6 +1,6 @@
 //! The two traits everybody above programs against.
 
-use crate::{Batch, Bytes, Result};
+use crate::{Batch, Bytes, ReadCounts, ReadPurpose, Result};
 use std::fmt;
 use std::ops::Bound;
 
@@ -89,6 +89,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Figures for operators.
     fn stats(&self) -> Stats;
+
+    /// What reads for this purpose have cost since the store was opened.
+    fn reads(&self, purpose: ReadPurpose) -> ReadCounts;
 }
 
 /// A frozen view of all spaces.

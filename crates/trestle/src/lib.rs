@@ -164,8 +164,8 @@ pub use apply::{ApplyError, apply};
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation};
 pub use trestle_embedded::{
-    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, Options,
-    StoreSettings,
+    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, OperationReads,
+    Options, StorageReads, StoreSettings,
 };
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};

@@ -148,6 +148,10 @@ fn a_server_moves_its_rows_while_it_answers() {
         metrics.contains(r#"trestle_migration_double_reads_total{model="shop"} 2"#),
         "{metrics}"
     );
+    assert!(
+        metrics.contains(r#"trestle_storage_double_reads_total{operation="GetItem"} 2"#),
+        "{metrics}"
+    );
 
     let (said, _) = place.heard(0, &["migrate", "resume", "--rate", "unlimited", "--watch"]);
     assert!(said.contains("shop: version 1 to 2, verified since"), "{said}");

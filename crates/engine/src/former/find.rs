@@ -7,6 +7,7 @@ use trestle_hook::Former;
 use trestle_item::{Item, codec};
 use trestle_store::{Bytes, Snapshot, Space};
 
+use super::count_look;
 use crate::catalog::Table;
 use crate::image::Image;
 use crate::layout::ItemKey;
@@ -84,7 +85,7 @@ fn look<R>(
     let Some(place) = place.and_then(|place| ItemKey::of(&table.key, &place)) else {
         return Ok(None);
     };
-    former.looked();
+    count_look(&**former);
     let Some(row) = lying(&place)? else {
         return Ok(None);
     };

@@ -10,6 +10,7 @@ use trestle_item::{Item, codec, key, size};
 use trestle_store::{Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
 use super::candidates::Candidates;
+use super::count_look;
 use super::find::{former_place, own_key};
 use super::neighbours::Neighbours;
 use crate::catalog::{Index, Table};
@@ -85,7 +86,7 @@ impl Gathering<'_> {
         if sources == Sources::default() {
             return Ok(());
         }
-        self.former.looked();
+        count_look(self.former);
         if sources.everywhere {
             return match self.direction {
                 Direction::Forward => self.through_windows(),

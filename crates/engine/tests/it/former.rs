@@ -1,5 +1,6 @@
 //! Rows in former places: found by reads, moved by writes, swept; and nobody notices except by the key.
 
+mod double_reads;
 mod layouts;
 mod random;
 mod windows;

@@ -29,6 +29,7 @@ mod segments;
 mod separators;
 mod shards;
 mod statements;
+mod storage_reads;
 mod streams;
 mod support;
 mod tables;

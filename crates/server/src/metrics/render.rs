@@ -118,7 +118,7 @@ impl Page {
         let _ = writeln!(self.0, "trestle_{name} {value}");
     }
 
-    fn sample(&mut self, name: &str, operation: &str, value: f64) {
+    pub(super) fn sample(&mut self, name: &str, operation: &str, value: f64) {
         if value != 0.0 {
             self.labelled(name, "operation", operation, value);
         }

@@ -58,6 +58,8 @@ fn operations_are_counted_by_what_came_of_them() {
     check(r#"consumed_read_capacity_units_total{operation="Scan"}"#, 0.5);
     check(r#"returned_item_count_total{operation="Scan"}"#, 1.0);
     check(r#"user_errors_total{operation="Scan"}"#, 1.0);
+    check(r#"storage_point_lookups_total{operation="PutItem"}"#, 2.0);
+    check(r#"storage_ranges_total{operation="Scan"}"#, 1.0);
     check("refused_requests_total", 1.0);
     check("connections_open", 1.0);
     check("connections_accepted_total", 1.0);

@@ -160,5 +160,7 @@ fn bind(
     let store = Arc::new(MemoryStore::new());
     let db = Embedded::on(store, Arc::clone(&hooks.clock), Options::default()).unwrap();
     hooks.queues = Some(db.queues().clone());
+    let counted = db.clone();
+    hooks.storage = Some(Arc::new(move || counted.storage_reads()));
     runtime.block_on(Server::bind(settings, Arc::new(db), hooks))
 }

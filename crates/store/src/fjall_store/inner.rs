@@ -24,7 +24,11 @@ use super::second_names;
 use super::snapshot::FjallSnapshot;
 use super::synced_note::SyncedNote;
 use super::trouble::Trouble;
-use crate::{Batch, DirectoryAccess, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
+use crate::reads::ReadRegister;
+use crate::{
+    Batch, DirectoryAccess, Durability, ErrorKind, OnDamage, ReadCounts, ReadPurpose, Result, Settings,
+    StoreError,
+};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -44,6 +48,8 @@ pub(super) struct Inner {
     /// Written under the lock of `commits`.
     note: SyncedNote,
     deletions: AtomicU64,
+    /// What reads have cost; goes on when the engine is reopened.
+    reads: Arc<ReadRegister>,
     settings: Settings,
     directory: Directory,
     lock: Arc<DirectoryLock>,
@@ -62,13 +68,15 @@ struct Commits {
 impl Inner {
     /// Opens a directory that is locked and filled.
     pub(super) fn open(directory: Directory, lock: Arc<DirectoryLock>, settings: Settings) -> Result<Self> {
-        let (opened, last) = Opened::open(&directory, &lock, &settings)?;
+        let reads = Arc::new(ReadRegister::default());
+        let (opened, last) = Opened::open(&directory, &lock, &settings, &reads)?;
         let note = SyncedNote::begin(&directory, last.number)?;
         second_names::keep_up(&directory, last.number);
         Ok(Inner {
             opened: ArcSwapOption::from_pointee(opened),
             note,
             deletions: AtomicU64::new(0),
+            reads,
             commits: Mutex::new(Commits {
                 last: last.number,
                 synced: last.number,
@@ -99,6 +107,10 @@ impl Inner {
     pub(super) fn size_bytes(&self) -> u64 {
         let opened = self.opened.load_full();
         opened.map_or(0, |opened| opened.db.disk_space().unwrap_or_default())
+    }
+
+    pub(super) fn reads(&self, purpose: ReadPurpose) -> ReadCounts {
+        self.reads.read(purpose)
     }
 
     /// Everything committed so far. Single reads take one too: reading the newest row directly would show a batch
@@ -219,7 +231,7 @@ impl Inner {
         self.directory.try_writing(rewritten.len())?;
         self.close()?;
         rewritten.take_their_places(&self.directory)?;
-        let (opened, found) = Opened::open(&self.directory, &self.lock, &self.settings)?;
+        let (opened, found) = Opened::open(&self.directory, &self.lock, &self.settings, &self.reads)?;
         if found.number != last {
             let found = found.number;
             let message =

@@ -1,5 +1,6 @@
 //! The engine while it is open. Closed and opened anew when a write has failed.
 
+use super::block_count::BlockCount;
 use super::commit_row::CommitRow;
 use super::diagnosis::Diagnosis;
 use super::directory::Directory;
@@ -7,6 +8,7 @@ use super::keyspaces::{self, Keyspaces};
 use super::lock::DirectoryLock;
 use super::synced_note::SyncedNote;
 use super::{guard, journal_check, second_names};
+use crate::reads::ReadRegister;
 use crate::{Batch, Durability, OnDamage, Result, Settings};
 use fjall::AbstractTree;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ pub(super) struct Opened {
     pub(super) keyspaces: Keyspaces,
     pub(super) db: fjall::Database,
     pub(super) diagnosis: Diagnosis,
+    pub(super) blocks: BlockCount,
     /// About as much is in the journal that is being written, before compression.
     journalled_bytes: AtomicU64,
     _lock: Arc<DirectoryLock>,
@@ -45,6 +48,7 @@ impl Opened {
         directory: &Directory,
         lock: &Arc<DirectoryLock>,
         settings: &Settings,
+        reads: &Arc<ReadRegister>,
     ) -> Result<(Self, CommitRow)> {
         directory.check_layout()?;
         guard::check(directory, settings.file_check)?;
@@ -65,6 +69,7 @@ impl Opened {
         let opened = Opened {
             keyspaces,
             db,
+            blocks: BlockCount::new(Arc::clone(reads)),
             journalled_bytes: AtomicU64::new(0),
             diagnosis: Diagnosis::of(lock.original().unwrap_or(directory).clone()),
             _lock: lock.clone(),

@@ -1,6 +1,5 @@
 //! A frozen view of a directory.
 
-use super::diagnosis::Diagnosis;
 use super::opened::Opened;
 use crate::batch::is_empty_range;
 use crate::{Bytes, Direction, ErrorKind, Result, RowIterator, Snapshot, Space, StoreError};
@@ -23,7 +22,9 @@ impl FjallSnapshot {
 
 impl Snapshot for FjallSnapshot {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        self.opened.blocks.register().count_point_lookup();
         let found = self.snapshot.get(self.opened.keyspaces.of(space), key);
+        self.opened.blocks.look(&self.opened.keyspaces, space);
         let failed = |error| self.opened.diagnosis.of_read("reading a row", space, error);
         let found = found.map_err(failed)?;
         Ok(found.map(Bytes::from_engine))
@@ -39,13 +40,13 @@ impl Snapshot for FjallSnapshot {
         if is_empty_range(start, end) {
             return Box::new(std::iter::empty());
         }
+        self.opened.blocks.register().count_range();
         let guards = self
             .snapshot
             .range::<&[u8], _>(self.opened.keyspaces.of(space), (start, end));
-        let diagnosis = &self.opened.diagnosis;
         match direction {
-            Direction::Forward => Box::new(UntilError::new(guards, space, diagnosis)),
-            Direction::Reverse => Box::new(UntilError::new(guards.rev(), space, diagnosis)),
+            Direction::Forward => Box::new(UntilError::new(guards, space, &self.opened)),
+            Direction::Reverse => Box::new(UntilError::new(guards.rev(), space, &self.opened)),
         }
     }
 
@@ -87,19 +88,33 @@ impl Snapshot for NoSnapshot {
     }
 }
 
+/// Blocks are counted after so many rows of a range, and when it ends.
+const ROWS_PER_LOOK: u32 = 64;
+
 /// Loads each row and ends after the first failure: what follows an unreadable block is not the next row.
 struct UntilError<'a, I> {
     guards: Option<I>,
     space: Space,
-    diagnosis: &'a Diagnosis,
+    opened: &'a Opened,
+    /// Rows since blocks were counted.
+    rows: u32,
 }
 
 impl<'a, I> UntilError<'a, I> {
-    fn new(guards: I, space: Space, diagnosis: &'a Diagnosis) -> Self {
+    fn new(guards: I, space: Space, opened: &'a Opened) -> Self {
         UntilError {
             guards: Some(guards),
             space,
-            diagnosis,
+            opened,
+            rows: 0,
+        }
+    }
+
+    fn count_row(&mut self) {
+        self.rows += 1;
+        if self.rows == ROWS_PER_LOOK {
+            self.rows = 0;
+            self.opened.blocks.look(&self.opened.keyspaces, self.space);
         }
     }
 }
@@ -109,11 +124,21 @@ impl<I: Iterator<Item = fjall::Guard>> Iterator for UntilError<'_, I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.guards.as_mut()?.next()?.into_inner() {
-            Ok((key, value)) => Some(Ok((Bytes::from_engine(key), Bytes::from_engine(value)))),
+            Ok((key, value)) => {
+                self.count_row();
+                Some(Ok((Bytes::from_engine(key), Bytes::from_engine(value))))
+            }
             Err(error) => {
                 self.guards = None;
-                Some(Err(self.diagnosis.of_read("reading a range", self.space, error)))
+                let diagnosis = &self.opened.diagnosis;
+                Some(Err(diagnosis.of_read("reading a range", self.space, error)))
             }
         }
+    }
+}
+
+impl<I> Drop for UntilError<'_, I> {
+    fn drop(&mut self) {
+        self.opened.blocks.look(&self.opened.keyspaces, self.space);
     }
 }

@@ -17,6 +17,7 @@ mod model;
 #[cfg(unix)]
 mod modes;
 mod read_only;
+mod reads;
 mod selection;
 mod space;
 mod support;

@@ -1,0 +1,69 @@
+//! Blocks that the engine has loaded, counted for the reads that made it load them.
+//!
+//! The engine counts them for each keyspace and knows no readers. So every read takes what was loaded since the last one
+//! looked. Each block counts once. While reads do not overlap, it counts for the read that loaded it; where they do, it
+//! may count for another one that looked first.
+
+use super::keyspaces::Keyspaces;
+use crate::Space;
+use crate::per_space::PerSpace;
+use crate::reads::ReadRegister;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What was counted of the blocks that the open engine has loaded.
+pub(super) struct BlockCount {
+    register: Arc<ReadRegister>,
+    counted: PerSpace<Counted>,
+}
+
+/// As many blocks of one keyspace have been counted.
+#[derive(Default)]
+struct Counted {
+    from_disk: AtomicU64,
+    from_cache: AtomicU64,
+}
+
+impl BlockCount {
+    pub(super) fn new(register: Arc<ReadRegister>) -> Self {
+        BlockCount {
+            register,
+            counted: PerSpace::default(),
+        }
+    }
+
+    pub(super) fn register(&self) -> &ReadRegister {
+        &self.register
+    }
+
+    /// Counts what was loaded since the last look, for this thread.
+    pub(super) fn look(&self, keyspaces: &Keyspaces, space: Space) {
+        let loaded = keyspaces.of(space).metrics();
+        let counted = self.counted.of(space);
+        let from_disk = counted_up_to(&counted.from_disk, loaded.block_load_io_count());
+        let from_cache = counted_up_to(&counted.from_cache, loaded.block_load_cached_count());
+        self.register.count_blocks(from_disk, from_cache);
+    }
+}
+
+/// Moves a counter forward and tells by how much.
+fn counted_up_to(counter: &AtomicU64, now: usize) -> u64 {
+    let now = now as u64;
+    // Most reads load nothing from one of the two: the line stays with all processors.
+    if counter.load(Ordering::Relaxed) >= now {
+        return 0;
+    }
+    now.saturating_sub(counter.fetch_max(now, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_several_readers_take_adds_up_to_what_was_loaded() {
+        let counter = AtomicU64::new(0);
+        let taken = [5, 5, 3, 9].map(|now| counted_up_to(&counter, now));
+        assert_eq!(taken, [5, 0, 0, 4]);
+    }
+}
