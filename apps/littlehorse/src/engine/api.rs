@@ -4,58 +4,43 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::to_bytes;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::{ALLOW, CONTENT_TYPE};
-use axum::middleware::map_response;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::commands::Command;
 use super::{Error, ListQuery, Result, Service};
 
 const PAGE: &str = include_str!("../../page.html");
 const OPENAPI: &str = include_str!("../../openapi.json");
-/// More than that is not told of what was refused.
-const REASON_BYTES_MAX: usize = 64 << 10;
 /// The longest that a poll waits for a task.
 const POLL_SECONDS_MAX: u64 = 20;
 
 type App = State<Arc<Service>>;
-type Tenant = Path<String>;
-/// A tenant and a run.
-type Run = Path<(String, String)>;
+/// A tenant, and the path below it.
+type Below = Path<(String, String)>;
 type Answer = Result<Response>;
-
-/// Every path and what answers there.
-pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
-    let openapi = get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI));
-    let run = get(get_run).post(command).delete(delete_run);
-    vec![
-        ("/", get(async || Html(PAGE))),
-        ("/openapi.json", openapi),
-        ("/migration", get(migration)),
-        ("/tenants/{tenant}/wf-specs", get(list_specs).post(put_spec)),
-        ("/tenants/{tenant}/wf-runs", post(run_wf)),
-        ("/tenants/{tenant}/wf-runs/{run}", run),
-        ("/tenants/{tenant}/wf-runs/{run}/inventory", get(get_inventory)),
-        ("/tenants/{tenant}/wf-runs/{run}/{kind}", get(list)),
-        ("/tenants/{tenant}/wf-runs/{run}/{kind}/{*id}", get(get_object)),
-        ("/tenants/{tenant}/external-events", post(put_correlated)),
-        ("/tenants/{tenant}/search/{kind}", get(search)),
-        ("/tenants/{tenant}/tasks/poll", post(poll)),
-    ]
-}
 
 /// The API on a service.
 pub fn router(service: Arc<Service>) -> Router {
-    let add = |router: Router<_>, (path, methods)| router.route(path, methods);
-    let router = routes().into_iter().fold(Router::new(), add);
-    router.layer(map_response(in_json)).with_state(service)
+    let nothing_here = async || Error::NotFound("path; /openapi.json says what there is");
+    Router::new()
+        .route("/", get(async || Html(PAGE)))
+        .route(
+            "/openapi.json",
+            get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI)),
+        )
+        .route("/migration", get(migration))
+        .route("/tenants/{tenant}/{*path}", get(read).post(write).delete(delete))
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(nothing_here)
+        .with_state(service)
 }
 
 #[derive(Deserialize)]
@@ -80,79 +65,58 @@ async fn migration(State(app): App) -> Answer {
     shown(app.db.database().models().migration_status(None).ok())
 }
 
-async fn list_specs(State(app): App, Path(tenant): Tenant, Query(query): Query<ListQuery>) -> Answer {
-    shown(app.specs(&tenant, query).await?)
-}
-
-async fn put_spec(State(app): App, Path(tenant): Tenant, Json(spec): Json<Value>) -> Answer {
-    created(app.put_spec(&tenant, spec).await?)
-}
-
-async fn run_wf(State(app): App, Path(tenant): Tenant, Json(new): Json<RunWf>) -> Answer {
-    created(
-        app.run_wf(&tenant, &new.wf_spec_name, new.wf_run_id, new.variables)
-            .await?,
-    )
-}
-
-async fn get_run(State(app): App, Path((tenant, run)): Run) -> Answer {
-    shown(app.object(&tenant, &run, "wf-runs", &[]).await?)
-}
-
-async fn get_inventory(State(app): App, Path((tenant, run)): Run) -> Answer {
-    shown(app.object(&tenant, &run, "inventory", &[]).await?)
-}
-
-async fn command(State(app): App, Path((tenant, run)): Run, Json(command): Json<Value>) -> Answer {
-    shown(app.command(&tenant, &run, command).await?)
-}
-
-async fn delete_run(State(app): App, Path((tenant, run)): Run) -> Answer {
-    shown(app.process(&tenant, &run, &Command::Delete).await?)
-}
-
-async fn list(
+async fn read(
     State(app): App,
-    Path((tenant, run, kind)): Path<(String, String, String)>,
-    Query(query): Query<ListQuery>,
+    Path((tenant, path)): Below,
+    Query(mut query): Query<BTreeMap<String, String>>,
 ) -> Answer {
-    shown(app.list(&tenant, &run, &kind, query).await?)
-}
-
-async fn get_object(
-    State(app): App,
-    Path((tenant, run, kind, id)): Path<(String, String, String, String)>,
-) -> Answer {
-    let id: Vec<&str> = id.split('/').collect();
-    shown(app.object(&tenant, &run, &kind, &id).await?)
-}
-
-async fn put_correlated(State(app): App, Path(tenant): Tenant, Json(event): Json<Value>) -> Answer {
-    created(app.put_correlated(&tenant, event).await?)
-}
-
-async fn search(
-    State(app): App,
-    Path((tenant, kind)): Path<(String, String)>,
-    Query(mut attributes): Query<BTreeMap<String, String>>,
-) -> Answer {
-    let limit = attributes.remove("limit").map(|limit| limit.parse()).transpose();
+    let limit = query.remove("limit").map(|limit| limit.parse()).transpose();
     let limit = limit.map_err(|_| Error::Invalid("limit is a number from 1 on".to_owned()))?;
-    let bookmark = attributes.remove("bookmark");
-    shown(
-        app.search(&tenant, &kind, &attributes, ListQuery { limit, bookmark })
-            .await?,
-    )
+    let bookmark = query.remove("bookmark");
+    let page = ListQuery { limit, bookmark };
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["wf-specs"] => shown(app.specs(&tenant, page).await?),
+        ["search", kind] => shown(app.search(&tenant, kind, &query, page).await?),
+        ["wf-runs", run] => shown(app.object(&tenant, run, "wf-runs", &[]).await?),
+        ["wf-runs", run, "inventory"] => shown(app.object(&tenant, run, "inventory", &[]).await?),
+        ["wf-runs", run, kind] => shown(app.list(&tenant, run, kind, page).await?),
+        ["wf-runs", run, kind, id @ ..] => shown(app.object(&tenant, run, kind, id).await?),
+        _ => Err(Error::NotFound("path")),
+    }
 }
 
-async fn poll(State(app): App, Path(tenant): Tenant, Json(poll): Json<Poll>) -> Answer {
-    let wait = Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX));
-    match app
-        .poll(&tenant, &poll.task_def_name, &poll.worker_id, wait)
-        .await?
-    {
-        Some(task) => shown(task),
-        None => Ok(StatusCode::NO_CONTENT.into_response()),
+async fn write(State(app): App, Path((tenant, path)): Below, body: Bytes) -> Answer {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["wf-specs"] => created(app.put_spec(&tenant, serde_json::from_slice(&body)?).await?),
+        ["wf-runs"] => {
+            let new: RunWf = serde_json::from_slice(&body)?;
+            let run = app.run_wf(&tenant, &new.wf_spec_name, new.wf_run_id, new.variables);
+            created(run.await?)
+        }
+        ["wf-runs", run] => shown(app.command(&tenant, run, serde_json::from_slice(&body)?).await?),
+        ["external-events"] => shown(
+            app.put_correlated(&tenant, serde_json::from_slice(&body)?)
+                .await?,
+        ),
+        ["tasks", "poll"] => {
+            let poll: Poll = serde_json::from_slice(&body)?;
+            let wait = Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX));
+            match app
+                .poll(&tenant, &poll.task_def_name, &poll.worker_id, wait)
+                .await?
+            {
+                Some(task) => shown(task),
+                None => Ok(StatusCode::NO_CONTENT.into_response()),
+            }
+        }
+        _ => Err(Error::NotFound("path")),
+    }
+}
+
+async fn delete(State(app): App, Path((tenant, path)): Below) -> Answer {
+    match path.strip_prefix("wf-runs/") {
+        Some(run) => shown(app.process(&tenant, run, &Command::Delete).await?),
+        None => Err(Error::NotFound("path")),
     }
 }
 
@@ -162,22 +126,6 @@ fn shown(what: impl Serialize) -> Answer {
 
 fn created(row: impl Serialize) -> Answer {
     Ok((StatusCode::CREATED, Json(row)).into_response())
-}
-
-/// What axum refuses by itself, in the shape of every other error.
-async fn in_json(mut response: Response) -> Response {
-    let (status, headers) = (response.status(), response.headers_mut());
-    let kind = headers.get(CONTENT_TYPE);
-    if status.is_success() || kind.is_some_and(|kind| kind == "application/json") {
-        return response;
-    }
-    let allow = headers.remove(ALLOW).map(|methods| [(ALLOW, methods)]);
-    let said = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
-    let mut error = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
-    if error.is_empty() {
-        error = format!("{status}: /openapi.json says what there is");
-    }
-    (status, allow, Json(json!({ "error": error }))).into_response()
 }
 
 impl IntoResponse for Error {

@@ -100,19 +100,19 @@ impl Service {
     /// Brings an event, as JSON, to the run that waits for one with its key.
     pub async fn put_correlated(&self, tenant: &str, event: Value) -> Result<Value> {
         let event: Event = serde_json::from_value(event)?;
-        let key = event.correlation_key.clone().unwrap_or_default();
-        let name = event.event_name.clone();
-        let tags =
-            [("correlationKey", key), ("waitsFor", name)].map(|(name, value)| (name.to_owned(), value));
+        let (waits_for, key) = (
+            &event.event_name,
+            event.correlation_key.as_deref().unwrap_or_default(),
+        );
+        let tag = &format!("__correlationKey_{key}__waitsFor_{waits_for}");
         let waiting = self
-            .search(tenant, "node-runs", &tags.into(), Default::default())
-            .await?;
-        let run = waiting
-            .items
+            .db
+            .node_runs_by_tag(NodeRunsByTagWhere { tenant, tag })
             .first()
-            .and_then(|node| node["id"].as_str()?.split('/').next());
+            .await?;
+        let run = waiting.map(|node| node.wf_run_id);
         let run = run.ok_or(Error::NotFound("run that waits for this key"))?;
-        self.process(tenant, run, &Command::PutEvent(event)).await
+        self.process(tenant, &run, &Command::PutEvent(event)).await
     }
 }
 

@@ -1,5 +1,5 @@
-//! Delete: all rows of a run with their tags, a bounded number in each commit. What is left goes in further steps, which the
-//! queue of timers keeps, so that a delete goes on after a crash.
+//! Delete: all rows of a run, a bounded number in each commit; the database deletes their tags. What is left goes in further
+//! steps, which the queue of timers keeps, so that a delete goes on after a crash.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::commands::Command;
 use super::step::{Writes, due, unchanged};
-use super::{Error, Result, Service, TIMERS, tags};
+use super::{Error, Result, Service, TIMERS};
 use crate::layout::objects;
-use crate::model::{LittlehorseRow, Tag, WfRun, WfRunStatus};
+use crate::model::{LittlehorseRow, WfRun, WfRunStatus};
 
-/// The most rows of a run that one commit deletes; their tags come on top.
-pub const DELETES_MAX: u32 = 20;
+/// The most rows of a run that one commit deletes, besides the run itself.
+pub const DELETES_MAX: u32 = 50;
 
 impl Service {
     /// One step of a delete: how many rows it deleted. The run itself goes with the last step.
@@ -28,10 +28,7 @@ impl Service {
         let (count, only_if) = (rows.len() + usize::from(is_last), unchanged(&run));
         let writes = rows.into_iter().fold(self.db.transaction(), without);
         let (writes, next) = match is_last {
-            true => {
-                let writes = writes.with(self.db.delete(&run).only_if(only_if));
-                (untag(writes, tags::all(run)), None)
-            }
+            true => (writes.with(self.db.delete(&run).only_if(only_if)), None),
             false => {
                 let next = due(TIMERS, &run, Command::Delete, Duration::ZERO)?;
                 let revision = run.revision + 1;
@@ -50,20 +47,16 @@ impl Service {
     }
 }
 
-fn without<'s>(writes: Writes<'s>, row: LittlehorseRow) -> Writes<'s> {
+fn without(writes: Writes<'_>, row: LittlehorseRow) -> Writes<'_> {
     match row {
-        LittlehorseRow::NodeRun(row) => untag(writes.delete(&row), tags::all(row)),
-        LittlehorseRow::Variable(row) => untag(writes.delete(&row), tags::all(row)),
-        LittlehorseRow::ExternalEvent(row) => untag(writes.delete(&row), tags::all(row)),
-        LittlehorseRow::TaskRun(row) => untag(writes.delete(&row), tags::all(row)),
-        LittlehorseRow::UserTaskRun(row) => untag(writes.delete(&row), tags::all(row)),
-        LittlehorseRow::WorkflowEvent(row) => untag(writes.delete(&row), tags::all(row)),
+        LittlehorseRow::NodeRun(row) => writes.delete(&row),
+        LittlehorseRow::Variable(row) => writes.delete(&row),
+        LittlehorseRow::ExternalEvent(row) => writes.delete(&row),
+        LittlehorseRow::TaskRun(row) => writes.delete(&row),
+        LittlehorseRow::UserTaskRun(row) => writes.delete(&row),
+        LittlehorseRow::WorkflowEvent(row) => writes.delete(&row),
         LittlehorseRow::Inventory(row) => writes.delete(&row),
         // What is no row of a run stays.
         _ => writes,
     }
-}
-
-fn untag(writes: Writes<'_>, tags: Vec<Tag>) -> Writes<'_> {
-    tags.iter().fold(writes, Writes::delete)
 }

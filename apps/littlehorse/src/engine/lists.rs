@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use trestle::typed::{AccessRows, Get, Queried};
 use trestle::{AttributeValue, Item};
 
-use super::tags::tag;
 use super::{Error, Result, Service};
 use crate::model::LittlehorseRow;
 
 /// How much to list, and from where.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub struct ListQuery {
     /// How many at most; 100 unless given.
     pub limit: Option<NonZeroU32>,
@@ -31,26 +29,26 @@ pub struct Listed {
     pub bookmark: Option<String>,
 }
 
-/// A type of rows: how a path names it, the access patterns of a row and of a list, the type's number in tags, and what
-/// identifies a row besides the run.
+/// A type of rows: how a path names it; the access patterns of a row, of a list and of a search; what identifies a row
+/// besides the run.
 type Kind = (
     &'static str,
     &'static str,
-    Option<&'static str>,
+    &'static str,
     &'static str,
     &'static [&'static str],
 );
 
 #[rustfmt::skip]
 const KINDS: [Kind; 8] = [
-    ("wf-runs", "wf_run", None, "3", &[]),
-    ("inventory", "inventory", None, "", &[]),
-    ("node-runs", "node_run", Some("node_runs"), "4", &["threadRunNumber", "position"]),
-    ("variables", "variable", Some("variables"), "5", &["threadRunNumber", "name"]),
-    ("external-events", "external_event", Some("external_events"), "6", &["eventName", "guid"]),
-    ("task-runs", "task_run", Some("task_runs"), "11", &["taskGuid"]),
-    ("user-task-runs", "user_task_run", Some("user_task_runs"), "12", &["userTaskGuid"]),
-    ("workflow-events", "workflow_event", Some("workflow_events"), "16", &["eventName", "number"]),
+    ("wf-runs", "wf_run", "", "wf_runs_by_tag", &[]),
+    ("inventory", "inventory", "", "", &[]),
+    ("node-runs", "node_run", "node_runs", "node_runs_by_tag", &["threadRunNumber", "position"]),
+    ("variables", "variable", "variables", "variables_by_tag", &["threadRunNumber", "name"]),
+    ("external-events", "external_event", "external_events", "external_events_by_tag", &["eventName", "guid"]),
+    ("task-runs", "task_run", "task_runs", "task_runs_by_tag", &["taskGuid"]),
+    ("user-task-runs", "user_task_run", "user_task_runs", "user_task_runs_by_tag", &["userTaskGuid"]),
+    ("workflow-events", "workflow_event", "workflow_events", "workflow_events_by_tag", &["eventName", "number"]),
 ];
 
 fn kind_of(kind: &str) -> Result<Kind> {
@@ -61,19 +59,14 @@ fn kind_of(kind: &str) -> Result<Kind> {
 impl Service {
     /// The rows of one type of a run.
     pub async fn list(&self, tenant: &str, run: &str, kind: &str, query: ListQuery) -> Result<Listed> {
-        let access = kind_of(kind)?.2.ok_or(Error::NotFound("list"))?;
         let wanted = [("tenant", tenant), ("wfRunId", run)];
-        self.page(access, wanted.into(), query).await
+        self.page(kind_of(kind)?.2, wanted.into(), query).await
     }
 
     /// One row of a run: what `id` names within its type.
     pub async fn object(&self, tenant: &str, run: &str, kind: &str, id: &[&str]) -> Result<Value> {
-        let none = Error::NotFound("object");
         let (_, access, .., names) = kind_of(kind)?;
         let mut identity = Item::from([("tenant", tenant), ("wfRunId", run)]);
-        if names.len() != id.len() {
-            return Err(none);
-        }
         for (name, text) in names.iter().zip(id) {
             let value = match *name {
                 "threadRunNumber" | "position" | "number" => text.parse::<i64>().map(AttributeValue::from),
@@ -81,8 +74,11 @@ impl Service {
             };
             identity.insert(*name, value.map_err(|_| Error::NotFound("object"))?);
         }
-        let row = Get::<LittlehorseRow>::by_access(self.db.handle(), access, identity).await?;
-        row.map(|row| json!(row)).ok_or(none)
+        let row = match names.len() == id.len() {
+            true => Get::<LittlehorseRow>::by_access(self.db.handle(), access, identity).await?,
+            false => None,
+        };
+        row.map(|row| json!(row)).ok_or(Error::NotFound("object"))
     }
 
     /// The ids of rows with these attributes, oldest first.
@@ -93,12 +89,9 @@ impl Service {
         attributes: &BTreeMap<String, String>,
         query: ListQuery,
     ) -> Result<Listed> {
-        let (tag, number) = (tag(attributes), kind_of(kind)?.3);
-        let wanted = [("tenant", tenant), ("objectType", number), ("attributes", &tag)];
-        let mut found = self.page("search", wanted.into(), query).await?;
-        let tags = found.items.iter_mut();
-        tags.for_each(|tag| *tag = json!({ "id": tag["objectId"] }));
-        Ok(found)
+        let tag = attributes.iter().map(|(name, value)| format!("__{name}_{value}"));
+        let wanted = [("tenant", tenant), ("tag", &tag.collect::<String>())];
+        self.page(kind_of(kind)?.3, wanted.into(), query).await
     }
 
     /// The workflows of a tenant, all versions.
@@ -107,6 +100,9 @@ impl Service {
     }
 
     async fn page(&self, access: &'static str, wanted: Item, query: ListQuery) -> Result<Listed> {
+        if access.is_empty() {
+            return Err(Error::NotFound("list"));
+        }
         let rows = AccessRows::<LittlehorseRow, Queried>::new(self.db.handle(), access, wanted);
         let rows = rows.page_size(query.limit.map_or(100, NonZeroU32::get));
         let page = rows.continued(query.bookmark).page().await?;

@@ -13,7 +13,7 @@ use trestle::typed::{Held, If, Part, Timestamp, Transaction};
 use super::commands::Command;
 use super::service::{Due, TIMERS};
 use super::spec::Spec;
-use super::tags::{self, Getable};
+use super::tags::Getable;
 use super::{Error, Result, Service};
 use crate::model::*;
 
@@ -159,16 +159,10 @@ impl<'s> Step<'s> {
         self.writes = writes.with(part);
     }
 
-    /// Writes a row, and the tags that it is found by. Once for each row in a step.
+    /// Writes a row with the tags that it is found by. Once for each row in a step.
     pub(crate) fn put<G: Getable>(&mut self, mut row: G) {
-        self.tag(&mut row);
+        row.retag();
         self.add(self.service.db.put(&row));
-    }
-
-    fn tag<G: Getable>(&mut self, row: &mut G) {
-        let (gone, new) = tags::change(row);
-        gone.iter().for_each(|tag| self.add(self.service.db.delete(tag)));
-        new.iter().for_each(|tag| self.add(self.service.db.put(tag)));
     }
 
     pub(crate) async fn node(&self, position: i64) -> Result<NodeRun> {
@@ -217,7 +211,7 @@ impl<'s> Step<'s> {
             self.add(self.service.db.put(&inventory));
         }
         let mut run = self.run.clone();
-        self.tag(&mut run);
+        run.retag();
         run.revision += 1;
         let put = self.service.db.put(&run);
         self.add(match self.is_new {
