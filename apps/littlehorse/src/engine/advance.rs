@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Result;
-use super::commands::Command;
+use super::commands::{Attempt, Command};
 use super::service::task_queue;
 use super::spec::{Action, Node, Task};
 use super::step::{Step, THREAD, due, of_run};
@@ -72,10 +72,7 @@ impl Step<'_> {
 
     /// A node is done; a variable takes what came of it.
     fn close(&mut self, mut node: NodeRun, output: Option<String>) {
-        let target = self
-            .spec
-            .node(&node.node_name)
-            .and_then(|node| node.output.clone());
+        let target = self.spec.node(&node.node_name).and_then(|node| node.output.clone());
         if let (Some(name), Some(_)) = (target, &output) {
             self.assign(&name, output);
         }
@@ -142,12 +139,8 @@ impl Step<'_> {
 
     /// Leaves a message for the workers of a task.
     pub(crate) fn call_worker(&mut self, task: &TaskRun, after: Duration) -> Result<()> {
-        let (guid, attempt, worker_id) = (task.task_guid.clone(), task.attempt, String::new());
-        let start = Command::StartTask {
-            guid,
-            attempt,
-            worker_id,
-        };
+        let (guid, attempt) = (task.task_guid.clone(), task.attempt);
+        let start = Command::StartTask(Attempt { guid, attempt, ..Attempt::default() });
         let queue = task_queue(&task.tenant, &task.task_def_name);
         self.message = Some(due(&queue, &self.run, start, after)?);
         Ok(())
@@ -158,10 +151,7 @@ impl Step<'_> {
         let (user_task_guid, guid) = (self.guid(), self.guid());
         let new =
             of_run!(self => NewUserTaskRun { user_task_guid, position, user_task_def_name, scheduled_at });
-        let mut task = UserTaskRun {
-            user_id,
-            ..new.into()
-        };
+        let mut task = UserTaskRun { user_id, ..new.into() };
         if task.user_id.is_some() {
             task.status = UserTaskRunStatus::Assigned;
         }
@@ -173,10 +163,7 @@ impl Step<'_> {
         let (event_name, number, created_at) = (event.to_owned(), self.run.thrown, self.now());
         let new = of_run!(self => NewWorkflowEvent { event_name, number, created_at });
         let content = self.variable(content);
-        self.put(WorkflowEvent {
-            content,
-            ..new.into()
-        });
+        self.put(WorkflowEvent { content, ..new.into() });
         self.run.thrown += 1;
         let id = format!("{event}/{number}");
         self.inventory().await?.workflow_events.insert(id.clone());

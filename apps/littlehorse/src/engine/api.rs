@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::commands::Command;
-use super::{Error, ListQuery, Result, Service};
+use super::{Error, Result, Service};
 
 const PAGE: &str = include_str!("../../page.html");
 const OPENAPI: &str = include_str!("../../openapi.json");
@@ -32,10 +32,7 @@ pub fn router(service: Arc<Service>) -> Router {
     let nothing_here = async || Error::NotFound("path; /openapi.json says what there is");
     Router::new()
         .route("/", get(async || Html(PAGE)))
-        .route(
-            "/openapi.json",
-            get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI)),
-        )
+        .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI)))
         .route("/migration", get(migration))
         .route("/tenants/{tenant}/{*path}", get(read).post(write).delete(delete))
         .fallback(nothing_here)
@@ -62,7 +59,7 @@ struct Poll {
 }
 
 async fn migration(State(app): App) -> Answer {
-    shown(app.db.database().models().migration_status(None).ok())
+    shown(app.db.database().models().migration_status(Some(app.db.definition().name())).ok())
 }
 
 async fn read(
@@ -72,8 +69,7 @@ async fn read(
 ) -> Answer {
     let limit = query.remove("limit").map(|limit| limit.parse()).transpose();
     let limit = limit.map_err(|_| Error::Invalid("limit is a number from 1 on".to_owned()))?;
-    let bookmark = query.remove("bookmark");
-    let page = ListQuery { limit, bookmark };
+    let page = (limit, query.remove("bookmark"));
     match path.split('/').collect::<Vec<_>>().as_slice() {
         ["wf-specs"] => shown(app.specs(&tenant, page).await?),
         ["search", kind] => shown(app.search(&tenant, kind, &query, page).await?),
@@ -94,17 +90,11 @@ async fn write(State(app): App, Path((tenant, path)): Below, body: Bytes) -> Ans
             created(run.await?)
         }
         ["wf-runs", run] => shown(app.command(&tenant, run, serde_json::from_slice(&body)?).await?),
-        ["external-events"] => shown(
-            app.put_correlated(&tenant, serde_json::from_slice(&body)?)
-                .await?,
-        ),
+        ["external-events"] => shown(app.put_correlated(&tenant, serde_json::from_slice(&body)?).await?),
         ["tasks", "poll"] => {
             let poll: Poll = serde_json::from_slice(&body)?;
             let wait = Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX));
-            match app
-                .poll(&tenant, &poll.task_def_name, &poll.worker_id, wait)
-                .await?
-            {
+            match app.poll(&tenant, &poll.task_def_name, &poll.worker_id, wait).await? {
                 Some(task) => shown(task),
                 None => Ok(StatusCode::NO_CONTENT.into_response()),
             }

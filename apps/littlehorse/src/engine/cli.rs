@@ -60,20 +60,8 @@ enum Cli {
 pub async fn main(open: Open) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
-    log.with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
-    let done = match Cli::parse() {
-        Cli::Serve { data, port } => match Embedded::open(&data, Options::default()) {
-            Ok(database) => serve(&database, open, port, false).await,
-            Err(error) => Err(error.into()),
-        },
-        Cli::Demo { port } => match Embedded::in_memory(Options::default()) {
-            Ok(database) => serve(&database, open, port, true).await,
-            Err(error) => Err(error.into()),
-        },
-        Cli::Worker { url, tenant, task } => worker::work(&url, &tenant, &task).await.map_err(Into::into),
-    };
+    log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+    let done = carry_out(Cli::parse(), open).await;
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -83,14 +71,23 @@ pub async fn main(open: Open) -> ExitCode {
     }
 }
 
+async fn carry_out(cli: Cli, open: Open) -> Result<(), Fault> {
+    let options = Options::default();
+    match cli {
+        Cli::Serve { data, port } => serve(&Embedded::open(&data, options)?, open, port, false).await,
+        Cli::Demo { port } => serve(&Embedded::in_memory(options)?, open, port, true).await,
+        Cli::Worker { url, tenant, task } => Ok(worker::work(&url, &tenant, &task).await?),
+    }
+}
+
 async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Result<(), Fault> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
     let listener = listener.map_err(in_vain)?;
     let url = format!("http://{}", listener.local_addr()?);
-    let running = Service::start(database, open(database)?).await?;
+    let (service, timers) = Service::start(database, open(database)?).await?;
     if is_demo {
-        begin(&running.service).await?;
+        begin(&service).await?;
     }
     writeln!(std::io::stdout(), "littlehorse serves {url}")?;
     let worker = async {
@@ -102,10 +99,10 @@ async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Res
     tokio::select! {
         biased; // A server that is busy can be interrupted.
         interrupted = tokio::signal::ctrl_c() => interrupted?,
-        served = axum::serve(listener, api::router(running.service.clone())) => served?,
+        served = axum::serve(listener, api::router(service)) => served?,
         ended = worker => ended?,
     }
-    running.stop().await;
+    timers.stop().await;
     Ok(())
 }
 

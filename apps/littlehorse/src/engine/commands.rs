@@ -10,6 +10,7 @@ use trestle::ids;
 
 use super::spec::Action;
 use super::step::{Step, of_run};
+use super::tags::Getable;
 use super::{Error, Result, Service};
 use crate::model::*;
 
@@ -18,18 +19,12 @@ const TIMEOUT_SECONDS: u64 = 60;
 
 /// Something that happens to a run. `guid` is a task or an event; the same event again changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum Command {
-    /// A worker takes an attempt of a task; the first is 0.
-    #[rustfmt::skip]
-    StartTask { guid: String, attempt: i64, worker_id: String },
+    /// A worker takes an attempt of a task.
+    StartTask(Attempt),
     /// A worker says what became of it, or its time is over. With an error it is tried again, if there are retries left.
-    #[rustfmt::skip]
-    ReportTask { guid: String, attempt: i64, output: Option<String>, error: Option<String> },
+    ReportTask(Attempt),
     /// The sleep at this position is over.
     Wake(i64),
     PutEvent(Event),
@@ -37,13 +32,26 @@ pub(crate) enum Command {
         guid: String,
         user: String,
     },
-    #[rustfmt::skip]
-    CompleteUserTask { guid: String, results: Option<String> },
+    CompleteUserTask {
+        guid: String,
+        results: Option<String>,
+    },
     /// The run stands still behind the node that it is at.
     Stop,
     Resume,
     /// The run goes, with everything that belongs to it, a bounded number of rows at a time.
     Delete,
+}
+
+/// An attempt of a task; the first is 0.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Attempt {
+    pub(crate) guid: String,
+    pub(crate) attempt: i64,
+    pub(crate) worker_id: Option<String>,
+    pub(crate) output: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// An event from outside.
@@ -86,9 +94,7 @@ impl Service {
             step.assign(&name, variables.remove(&name).or(initial));
         }
         if let Some(name) = variables.keys().next() {
-            return Err(Error::Invalid(format!(
-                "workflow {workflow} has no variable {name}"
-            )));
+            return Err(Error::Invalid(format!("workflow {workflow} has no variable {name}")));
         }
         step.begin().await?;
         match step.commit().await? {
@@ -100,16 +106,9 @@ impl Service {
     /// Brings an event, as JSON, to the run that waits for one with its key.
     pub async fn put_correlated(&self, tenant: &str, event: Value) -> Result<Value> {
         let event: Event = serde_json::from_value(event)?;
-        let (waits_for, key) = (
-            &event.event_name,
-            event.correlation_key.as_deref().unwrap_or_default(),
-        );
+        let (waits_for, key) = (&event.event_name, event.correlation_key.as_deref().unwrap_or_default());
         let tag = &format!("__correlationKey_{key}__waitsFor_{waits_for}");
-        let waiting = self
-            .db
-            .node_runs_by_tag(NodeRunsByTagWhere { tenant, tag })
-            .first()
-            .await?;
+        let waiting = self.db.node_runs_by_tag(NodeRunsByTagWhere { tenant, tag }).first().await?;
         let run = waiting.map(|node| node.wf_run_id);
         let run = run.ok_or(Error::NotFound("run that waits for this key"))?;
         self.process(tenant, &run, &Command::PutEvent(event)).await
@@ -120,37 +119,33 @@ impl Step<'_> {
     /// Changes the run in memory. `None`: there is nothing to do any more.
     pub(crate) async fn carry_out(&mut self, command: &Command) -> Result<Option<Value>> {
         match command {
-            Command::StartTask {
-                guid,
-                attempt,
-                worker_id,
-            } => self.start_task(guid, *attempt, worker_id).await,
-            Command::ReportTask {
-                guid,
-                attempt,
-                output,
-                error,
-            } => self.report_task((guid, *attempt), output, error.as_deref()).await,
+            Command::StartTask(attempt) => self.start_task(attempt).await,
+            Command::ReportTask(attempt) => self.report_task(attempt).await,
             Command::Wake(position) => self.wake(*position).await,
             Command::PutEvent(event) => self.put_event(event).await,
-            Command::AssignUserTask { guid, user } => self.assign_user_task(guid, user).await,
-            Command::CompleteUserTask { guid, results } => self.complete_user_task(guid, results).await,
+            Command::AssignUserTask { guid, user } => self.user_task(guid, Some(user), None).await,
+            Command::CompleteUserTask { guid, results } => {
+                self.user_task(guid, None, results.as_deref()).await
+            }
             Command::Stop => self.turn(WfRunStatus::Running, WfRunStatus::Halted).await,
             Command::Resume => self.turn(WfRunStatus::Halted, WfRunStatus::Running).await,
             Command::Delete => Ok(None),
         }
     }
 
-    /// An attempt of a task in this state, the node that it is for, the retries and how long a worker may take.
-    async fn task(
-        &self,
-        guid: &str,
-        wanted: (i64, TaskRunStatus),
-    ) -> Result<(TaskRun, NodeRun, i64, Duration)> {
-        let key = of_run!(self => TaskRunKey { task_guid: guid.to_owned() });
+    /// Writes a row, and answers with it.
+    fn reply<G: Getable + Serialize>(&mut self, row: G) -> Result<Option<Value>> {
+        let answer = json!(row);
+        self.put(row);
+        Ok(Some(answer))
+    }
+
+    /// The task of an attempt in this state, the node that it is for, the retries and how long a worker may take.
+    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, NodeRun, i64, Duration)> {
+        let key = of_run!(self => TaskRunKey { task_guid: of.guid.clone() });
         let task = self.service.db.get(key).await?.ok_or(Error::NotFound("task"))?;
-        if (task.attempt, task.status) != wanted {
-            let reason = format!("attempt {} of task {guid} is {}", task.attempt, task.status);
+        if (task.attempt, task.status) != (of.attempt, status) {
+            let reason = format!("attempt {} of task {} is {}", task.attempt, of.guid, task.status);
             return Err(Error::Conflict(reason));
         }
         let node = self.node(task.position).await?;
@@ -158,56 +153,39 @@ impl Step<'_> {
             Some(Action::Task(task)) => (task.retries, task.timeout_seconds),
             _ => (0, None),
         };
-        let timeout = Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS));
-        Ok((task, node, retries, timeout))
+        Ok((task, node, retries, Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS))))
     }
 
-    async fn start_task(&mut self, guid: &str, attempt: i64, worker: &str) -> Result<Option<Value>> {
-        let wanted = (attempt, TaskRunStatus::Scheduled);
-        let (mut task, _, _, timeout) = self.task(guid, wanted).await?;
+    async fn start_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
+        let (mut task, _, _, timeout) = self.task(attempt, TaskRunStatus::Scheduled).await?;
         task.status = TaskRunStatus::Running;
-        (task.worker_id, task.started_at) = (Some(worker.to_owned()), Some(self.now()));
+        (task.worker_id, task.started_at) = (attempt.worker_id.clone(), Some(self.now()));
         let error = Some("no worker reported in time".to_owned());
-        let late = Command::ReportTask {
-            guid: guid.to_owned(),
-            attempt,
-            output: None,
-            error,
-        };
-        self.later(late, timeout)?;
-        let answer = json!(task);
-        self.put(task);
-        Ok(Some(answer))
+        self.later(Command::ReportTask(Attempt { error, ..attempt.clone() }), timeout)?;
+        self.reply(task)
     }
 
-    async fn report_task(
-        &mut self,
-        (guid, attempt): (&str, i64),
-        output: &Option<String>,
-        error: Option<&str>,
-    ) -> Result<Option<Value>> {
-        let wanted = (attempt, TaskRunStatus::Running);
-        let (mut task, node, retries, _) = self.task(guid, wanted).await?;
-        (task.ended_at, task.output) = (Some(self.now()), output.clone());
-        task.error = error.map(str::to_owned);
-        match error {
+    async fn report_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
+        let (mut task, node, retries, _) = self.task(attempt, TaskRunStatus::Running).await?;
+        task.ended_at = Some(self.now());
+        (task.output, task.error) = (attempt.output.clone(), attempt.error.clone());
+        match &attempt.error {
             None => {
                 task.status = TaskRunStatus::Success;
-                self.complete(node, output.clone()).await?;
+                self.complete(node, attempt.output.clone()).await?;
             }
-            Some(_) if attempt < retries => {
-                (task.status, task.attempt) = (TaskRunStatus::Scheduled, attempt + 1);
+            Some(_) if task.attempt < retries => {
                 // A second after the first failure, twice as long after each further one.
-                self.call_worker(&task, Duration::from_secs(1 << attempt.clamp(0, 6)))?;
+                let wait = Duration::from_secs(1 << task.attempt.clamp(0, 6));
+                (task.status, task.attempt) = (TaskRunStatus::Scheduled, task.attempt + 1);
+                self.call_worker(&task, wait)?;
             }
             Some(reason) => {
                 task.status = TaskRunStatus::Failed;
                 self.fail(node, reason)?;
             }
         }
-        let answer = json!(task);
-        self.put(task);
-        Ok(Some(answer))
+        self.reply(task)
     }
 
     async fn wake(&mut self, position: i64) -> Result<Option<Value>> {
@@ -233,48 +211,35 @@ impl Step<'_> {
         Ok(Some(json!(self.run)))
     }
 
-    async fn user_task(&self, guid: &str) -> Result<UserTaskRun> {
+    /// Gives a task to a person, or notes what they did.
+    async fn user_task(
+        &mut self,
+        guid: &str,
+        user: Option<&str>,
+        results: Option<&str>,
+    ) -> Result<Option<Value>> {
         let key = of_run!(self => UserTaskRunKey { user_task_guid: guid.to_owned() });
-        match self
-            .service
-            .db
-            .get(key)
-            .await?
-            .ok_or(Error::NotFound("user task"))?
-        {
-            task if task.status == UserTaskRunStatus::Done => {
-                Err(Error::Conflict(format!("user task {guid} is done already")))
-            }
-            task => Ok(task),
+        let task = self.service.db.get(key).await?;
+        let mut task = task.ok_or(Error::NotFound("user task"))?;
+        if task.status == UserTaskRunStatus::Done {
+            return Err(Error::Conflict(format!("user task {guid} is done already")));
         }
-    }
-
-    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Result<Option<Value>> {
-        let mut task = self.user_task(guid).await?;
-        (task.status, task.user_id) = (UserTaskRunStatus::Assigned, Some(user.to_owned()));
-        let answer = json!(task);
-        self.put(task);
-        Ok(Some(answer))
-    }
-
-    async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Result<Option<Value>> {
-        let mut task = self.user_task(guid).await?;
-        (task.status, task.ended_at) = (UserTaskRunStatus::Done, Some(self.now()));
-        task.results.clone_from(results);
-        let (answer, node) = (json!(task), self.node(task.position).await?);
-        self.put(task);
-        self.complete(node, results.clone()).await?;
-        Ok(Some(answer))
+        match user {
+            Some(_) => (task.status, task.user_id) = (UserTaskRunStatus::Assigned, user.map(str::to_owned)),
+            None => {
+                (task.status, task.ended_at) = (UserTaskRunStatus::Done, Some(self.now()));
+                task.results = results.map(str::to_owned);
+                let node = self.node(task.position).await?;
+                self.complete(node, task.results.clone()).await?;
+            }
+        }
+        self.reply(task)
     }
 
     /// The oldest event of this name that no node has taken, and none in this step.
     pub(crate) async fn unclaimed(&mut self, event_name: &str) -> Result<Option<ExternalEvent>> {
         let (tenant, wf_run_id) = (self.run.tenant.as_str(), self.run.wf_run_id.as_str());
-        let named = ExternalEventsNamedWhere {
-            tenant,
-            wf_run_id,
-            event_name,
-        };
+        let named = ExternalEventsNamedWhere { tenant, wf_run_id, event_name };
         let mut events = self.service.db.external_events_named(named).collect().await?;
         events.retain(|event| event.claimed_by.is_none() && !self.taken.contains(&event.guid));
         let oldest = events.into_iter().min_by_key(|event| event.created_at.moment());
@@ -296,14 +261,9 @@ impl Step<'_> {
         if event.correlation_key.is_some()
             && !(is_waited_for && event.correlation_key == node.correlation_key)
         {
-            return Err(Error::Conflict(
-                "the run does not wait for this event any more".to_owned(),
-            ));
+            return Err(Error::Conflict("the run does not wait for this event any more".to_owned()));
         }
-        let mut row = ExternalEvent {
-            content: event.content.clone(),
-            ..new.into()
-        };
+        let mut row = ExternalEvent { content: event.content.clone(), ..new.into() };
         self.inventory().await?.external_events.insert(id.clone());
         row.claimed_by = is_waited_for.then_some(node.position);
         self.put(row);

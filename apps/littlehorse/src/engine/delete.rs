@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::commands::Command;
 use super::step::{Writes, due, unchanged};
 use super::{Error, Result, Service, TIMERS};
-use crate::layout::objects;
+use crate::layout::OBJECTS;
 use crate::model::{LittlehorseRow, WfRun, WfRunStatus};
 
 /// The most rows of a run that one commit deletes, besides the run itself.
@@ -21,7 +21,11 @@ impl Service {
         if run.status == WfRunStatus::Running {
             return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
         }
-        let mut rows = objects(&self.db, tenant, id, DELETES_MAX + 2).await?;
+        let mut rows = Vec::new();
+        for access in OBJECTS {
+            let wanted = [("tenant", tenant), ("wfRunId", id)].into();
+            rows.extend(self.rows(access, wanted).page_size(DELETES_MAX + 2).page().await?.rows);
+        }
         rows.retain(|row| !matches!(row, LittlehorseRow::WfRun(_)));
         let is_last = rows.len() <= DELETES_MAX as usize;
         rows.truncate(DELETES_MAX as usize);
@@ -32,11 +36,7 @@ impl Service {
             false => {
                 let next = due(TIMERS, &run, Command::Delete, Duration::ZERO)?;
                 let revision = run.revision + 1;
-                let kept = WfRun {
-                    deleting: true,
-                    revision,
-                    ..run
-                };
+                let kept = WfRun { deleting: true, revision, ..run };
                 (writes.with(self.db.put(&kept).only_if(only_if)), Some(next))
             }
         };

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use trestle::typed::{AccessRows, Get, Queried};
 use trestle::{AttributeValue, Item};
@@ -11,33 +10,15 @@ use trestle::{AttributeValue, Item};
 use super::{Error, Result, Service};
 use crate::model::LittlehorseRow;
 
-/// How much to list, and from where.
-#[derive(Clone, Debug, Default)]
-pub struct ListQuery {
-    /// How many at most; 100 unless given.
-    pub limit: Option<NonZeroU32>,
-    /// The bookmark of the page before.
-    pub bookmark: Option<String>,
-}
+/// What an access pattern finds.
+pub(crate) type Rows<'d> = AccessRows<'d, LittlehorseRow, Queried>;
 
-/// A page of a list.
-#[derive(Clone, Debug, Serialize, PartialEq)]
-pub struct Listed {
-    /// The rows.
-    pub items: Vec<Value>,
-    /// Where the next page begins, if there is one.
-    pub bookmark: Option<String>,
-}
+/// How many rows to list at most, 100 unless given; and the bookmark of the page before.
+pub type Page = (Option<NonZeroU32>, Option<String>);
 
 /// A type of rows: how a path names it; the access patterns of a row, of a list and of a search; what identifies a row
 /// besides the run.
-type Kind = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static [&'static str],
-);
+type Kind = (&'static str, &'static str, &'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
 const KINDS: [Kind; 8] = [
@@ -58,9 +39,9 @@ fn kind_of(kind: &str) -> Result<Kind> {
 
 impl Service {
     /// The rows of one type of a run.
-    pub async fn list(&self, tenant: &str, run: &str, kind: &str, query: ListQuery) -> Result<Listed> {
+    pub async fn list(&self, tenant: &str, run: &str, kind: &str, page: Page) -> Result<Value> {
         let wanted = [("tenant", tenant), ("wfRunId", run)];
-        self.page(kind_of(kind)?.2, wanted.into(), query).await
+        self.page(kind_of(kind)?.2, wanted.into(), page).await
     }
 
     /// One row of a run: what `id` names within its type.
@@ -87,27 +68,28 @@ impl Service {
         tenant: &str,
         kind: &str,
         attributes: &BTreeMap<String, String>,
-        query: ListQuery,
-    ) -> Result<Listed> {
+        page: Page,
+    ) -> Result<Value> {
         let tag = attributes.iter().map(|(name, value)| format!("__{name}_{value}"));
         let wanted = [("tenant", tenant), ("tag", &tag.collect::<String>())];
-        self.page(kind_of(kind)?.3, wanted.into(), query).await
+        self.page(kind_of(kind)?.3, wanted.into(), page).await
     }
 
     /// The workflows of a tenant, all versions.
-    pub async fn specs(&self, tenant: &str, query: ListQuery) -> Result<Listed> {
-        self.page("specs", [("tenant", tenant)].into(), query).await
+    pub async fn specs(&self, tenant: &str, page: Page) -> Result<Value> {
+        self.page("specs", [("tenant", tenant)].into(), page).await
     }
 
-    async fn page(&self, access: &'static str, wanted: Item, query: ListQuery) -> Result<Listed> {
+    async fn page(&self, access: &'static str, wanted: Item, (limit, bookmark): Page) -> Result<Value> {
         if access.is_empty() {
             return Err(Error::NotFound("list"));
         }
-        let rows = AccessRows::<LittlehorseRow, Queried>::new(self.db.handle(), access, wanted);
-        let rows = rows.page_size(query.limit.map_or(100, NonZeroU32::get));
-        let page = rows.continued(query.bookmark).page().await?;
-        let items = page.rows.iter().map(|row| json!(row)).collect();
-        let bookmark = page.next.map(|next| next.to_string());
-        Ok(Listed { items, bookmark })
+        let rows = self.rows(access, wanted).page_size(limit.map_or(100, NonZeroU32::get));
+        let page = rows.continued(bookmark).page().await?;
+        Ok(json!({ "items": page.rows, "bookmark": page.next }))
+    }
+
+    pub(crate) fn rows(&self, access: &'static str, wanted: Item) -> Rows<'_> {
+        Rows::new(self.db.handle(), access, wanted)
     }
 }

@@ -20,5 +20,5 @@ mod worker;
 pub use cli::{Open, main};
 pub use delete::DELETES_MAX;
 pub use error::{Error, Result};
-pub use lists::{ListQuery, Listed};
-pub use service::{Running, Service, TIMERS};
+pub use lists::Page;
+pub use service::{Service, TIMERS};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trestle::Embedded;
-use trestle::queue::{ErrorCode, Job, Queues, Receive, Worker, WorkerSettings};
+use trestle::queue::{Job, Queues, Receive, Worker, WorkerSettings};
 use trestle::typed::{Held, Timestamp};
 
 use super::commands::Command;
@@ -34,13 +34,6 @@ pub struct Service {
     pub queues: Queues,
 }
 
-/// A service with its background work.
-pub struct Running {
-    /// What requests work with.
-    pub service: Arc<Service>,
-    timers: Worker,
-}
-
 /// A message: what is to happen to a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Due {
@@ -50,17 +43,15 @@ pub(crate) struct Due {
 }
 
 impl Service {
-    /// Starts the application on a database that has the model of `db`.
-    pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<Running> {
+    /// Starts the application on a database that has the model of `db`, and the worker of its timers.
+    pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<(Arc<Self>, Worker)> {
         let queues = database.queues().clone();
-        queues
-            .create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX)
-            .await?;
+        queues.create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX).await?;
         let service = Arc::new(Service { db, queues });
         let timed = Arc::clone(&service);
         let ring = move |job: Job<Due>| Arc::clone(&timed).ring(job.body);
         let timers = service.queues.work(TIMERS, WorkerSettings::default(), ring);
-        Ok(Running { service, timers })
+        Ok((service, timers))
     }
 
     /// What is due is done, unless the run went on without it.
@@ -92,9 +83,10 @@ impl Service {
             definition: serde_json::to_string(&spec)?,
             name: spec.name,
         });
-        let stored = self.db.put(&new).if_not_exists().await.held()?;
-        let others = || Error::Conflict("another version was stored meanwhile; try again".to_owned());
-        stored.map(|()| new).ok_or_else(others)
+        match self.db.put(&new).if_not_exists().await.held()? {
+            Some(()) => Ok(new),
+            None => Err(Error::Conflict("another version was stored meanwhile; try again".to_owned())),
+        }
     }
 
     pub(crate) async fn newest_spec(&self, tenant: &str, name: &str) -> Result<(WfSpec, Spec)> {
@@ -113,26 +105,15 @@ impl Service {
         wait: Duration,
     ) -> Result<Option<Value>> {
         let queue = task_queue(tenant, task);
-        loop {
-            let (visibility, wait) = (Some(VISIBILITY), Some(wait));
-            let receive = Receive {
-                max: 1,
-                visibility,
-                wait,
-            };
-            let message = match self.queues.receive(&queue, receive).await {
-                Ok(mut messages) => messages.pop(),
-                Err(error) if error.code() == ErrorCode::QueueDoesNotExist => {
-                    return Err(Error::NotFound("task definition"));
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let Some(message) = message else {
-                return Ok(None);
-            };
+        if !self.queues.exists(&queue).await? {
+            return Err(Error::NotFound("task definition"));
+        }
+        let (max, visibility, wait) = (1, Some(VISIBILITY), Some(wait));
+        while let Some(message) = self.queues.receive(&queue, Receive { max, visibility, wait }).await?.pop()
+        {
             let Due { run, mut command, .. } = serde_json::from_str(&message.body)?;
-            if let Command::StartTask { worker_id, .. } = &mut command {
-                worker.clone_into(worker_id);
+            if let Command::StartTask(attempt) = &mut command {
+                attempt.worker_id = Some(worker.to_owned());
             }
             let started = self.process(tenant, &run, &command).await;
             // If this is never done, the message comes again and finds that the attempt is under way.
@@ -142,17 +123,11 @@ impl Service {
                 started => return started.map(Some),
             }
         }
+        Ok(None)
     }
 }
 
 /// The queue of the tasks of one definition. Neither name has the separator in it.
 pub(crate) fn task_queue(tenant: &str, task: &str) -> String {
     format!("lh_{tenant}_{task}")
-}
-
-impl Running {
-    /// Stops the background work once what is under way is done.
-    pub async fn stop(self) {
-        self.timers.stop().await;
-    }
 }

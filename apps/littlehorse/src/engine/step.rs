@@ -68,19 +68,11 @@ impl Service {
                 return Ok(answer);
             }
         }
-        Err(Error::Conflict(
-            "others changed the run all the time; try again".to_owned(),
-        ))
+        Err(Error::Conflict("others changed the run all the time; try again".to_owned()))
     }
 
     pub(crate) async fn wf_run(&self, tenant: &str, run: &str) -> Result<WfRun> {
-        let run = self
-            .db
-            .wf_run(WfRunWhere {
-                tenant,
-                wf_run_id: run,
-            })
-            .await?;
+        let run = self.db.wf_run(WfRunWhere { tenant, wf_run_id: run }).await?;
         run.ok_or(Error::NotFound("run"))
     }
 
@@ -117,19 +109,10 @@ impl<'s> Step<'s> {
             return Err(Error::NotFound("run"));
         }
         let (name, version) = (run.wf_spec_name.as_str(), run.wf_spec_version);
-        let spec = db
-            .wf_spec(WfSpecWhere {
-                tenant,
-                name,
-                version,
-            })
-            .await?;
+        let spec = db.wf_spec(WfSpecWhere { tenant, name, version }).await?;
         let spec = serde_json::from_str(&spec.ok_or(Error::NotFound("workflow"))?.definition)?;
         let wf_run_id = run.wf_run_id.as_str();
-        let rows = db
-            .variables(VariablesWhere { tenant, wf_run_id })
-            .collect()
-            .await?;
+        let rows = db.variables(VariablesWhere { tenant, wf_run_id }).collect().await?;
         let mut step = Self::of(service, run, spec, false);
         step.variables = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
         Ok(step)
@@ -182,10 +165,7 @@ impl<'s> Step<'s> {
     pub(crate) fn assign(&mut self, name: &str, value: Option<String>) {
         let (thread_run_number, created_at) = (THREAD, self.now());
         let new = of_run!(self => NewVariable { thread_run_number, name: name.to_owned(), created_at });
-        let row = self
-            .variables
-            .entry(name.to_owned())
-            .or_insert_with(|| new.into());
+        let row = self.variables.entry(name.to_owned()).or_insert_with(|| new.into());
         row.value = value;
         self.assigned.insert(name.to_owned());
     }

@@ -20,9 +20,7 @@ macro_rules! getable {
         impl Getable for $row {
             fn retag(&mut self) {
                 let $self = &*self;
-                let tags = $tags
-                    .into_iter()
-                    .filter(|tag: &String| tag.len() <= TAG_BYTES_MAX);
+                let tags = $tags.into_iter().filter(|tag: &String| tag.len() <= TAG_BYTES_MAX);
                 self.tags = tags.collect();
             }
         }
@@ -36,10 +34,7 @@ getable!(WfRun, |run| {
 });
 getable!(NodeRun, |node| {
     let status = format!("__status_{}__type_{}", node.status, node.r#type);
-    let key = node
-        .correlation_key
-        .as_ref()
-        .filter(|_| node.status == NodeRunStatus::Running);
+    let key = node.correlation_key.as_ref().filter(|_| node.status == NodeRunStatus::Running);
     let waits = key.zip(node.waits_for.as_ref());
     let waits = waits.map(|(key, event)| format!("__correlationKey_{key}__waitsFor_{event}"));
     [Some(status), waits].into_iter().flatten()
@@ -50,28 +45,16 @@ getable!(Variable, |variable| {
 });
 getable!(ExternalEvent, |event| {
     let is_claimed = event.claimed_by.is_some();
-    [format!(
-        "__eventName_{}__isClaimed_{is_claimed}",
-        event.event_name
-    )]
+    [format!("__eventName_{}__isClaimed_{is_claimed}", event.event_name)]
 });
 getable!(TaskRun, |task| {
     let (name, status) = (&task.task_def_name, task.status);
-    [
-        format!("__taskDefName_{name}"),
-        format!("__status_{status}__taskDefName_{name}"),
-    ]
+    [format!("__taskDefName_{name}"), format!("__status_{status}__taskDefName_{name}")]
 });
 getable!(UserTaskRun, |task| {
     let user = task.user_id.as_ref();
     let user = user.map(|user| format!("__status_{}__userId_{user}", task.status));
-    let name = format!(
-        "__status_{}__userTaskDefName_{}",
-        task.status, task.user_task_def_name
-    );
+    let name = format!("__status_{}__userTaskDefName_{}", task.status, task.user_task_def_name);
     [Some(name), user].into_iter().flatten()
 });
-getable!(WorkflowEvent, |event| [format!(
-    "__eventName_{}",
-    event.event_name
-)]);
+getable!(WorkflowEvent, |event| [format!("__eventName_{}", event.event_name)]);

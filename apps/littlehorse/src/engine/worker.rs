@@ -40,9 +40,7 @@ async fn one(client: &Client, url: &str, poll: &Value) -> reqwest::Result<Status
         name => report["output"] = json!(format!("hello, {}", name.unwrap_or("world"))),
     }
     let run = task["wfRunId"].as_str().unwrap_or_default();
-    let report = client
-        .post(format!("{url}/wf-runs/{run}"))
-        .json(&json!({ "reportTask": report }));
+    let report = client.post(format!("{url}/wf-runs/{run}")).json(&json!({ "reportTask": report }));
     // If the attempt timed out meanwhile, another is under way.
     tracing::debug!(status = %report.send().await?.status(), run, "reported");
     Ok(StatusCode::OK)

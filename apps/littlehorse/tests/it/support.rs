@@ -9,8 +9,9 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use trestle::migrate::{Rate, StartOptions};
+use trestle::queue::Worker;
 use trestle::{
-    Background, Clock as _, Durability, Embedded, FjallStore, MemoryStore, Options, Store, StoreSettings,
+    Background, Durability, Embedded, FjallStore, MemoryStore, Options, Store, StoreSettings,
     Timestamp, VirtualClock,
 };
 
@@ -19,18 +20,13 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which version of the program runs.
-enum Running {
-    Old(littlehorse_v1::Running),
-    New(littlehorse::Running),
-}
-
 /// The application under test.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) embedded: Embedded,
     router: Router,
-    running: Running,
+    /// Nothing happens by itself without it.
+    timers: Option<Worker>,
 }
 
 impl World {
@@ -47,14 +43,9 @@ impl World {
 
     pub(crate) async fn old_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
         let db = littlehorse_v1::model::Littlehorse::apply_to(&embedded).unwrap();
-        let running = littlehorse_v1::Service::start(&embedded, db).await.unwrap();
-        let router = littlehorse_v1::api::router(running.service.clone());
-        World {
-            clock,
-            embedded,
-            router,
-            running: Running::Old(running),
-        }
+        let (service, timers) = littlehorse_v1::Service::start(&embedded, db).await.unwrap();
+        let router = littlehorse_v1::api::router(service);
+        World { clock, embedded, router, timers: Some(timers) }
     }
 
     /// The present version, on an empty database.
@@ -66,19 +57,20 @@ impl World {
     }
 
     pub(crate) async fn new_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
-        let options = StartOptions {
-            rate: "400".parse::<Rate>().unwrap(),
-            ..StartOptions::default()
-        };
+        let options = StartOptions { rate: "3000".parse::<Rate>().unwrap(), ..StartOptions::default() };
         let (db, _) = littlehorse::model::Littlehorse::migrate_to(&embedded, options).unwrap();
-        let running = littlehorse::Service::start(&embedded, db).await.unwrap();
-        let router = littlehorse::api::router(running.service.clone());
-        World {
-            clock,
-            embedded,
-            router,
-            running: Running::New(running),
-        }
+        let (service, timers) = littlehorse::Service::start(&embedded, db).await.unwrap();
+        let router = littlehorse::api::router(service);
+        World { clock, embedded, router, timers: Some(timers) }
+    }
+
+    /// The present version without its timers: nothing happens but what is asked for.
+    pub(crate) fn still(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
+        let db = littlehorse::model::Littlehorse::apply_to(&embedded).unwrap();
+        let queues = embedded.queues().clone();
+        let service = Arc::new(littlehorse::Service { db, queues });
+        let router = littlehorse::api::router(service);
+        World { clock, embedded, router, timers: None }
     }
 
     /// Ends the program and starts the present version on its data.
@@ -94,9 +86,8 @@ impl World {
     }
 
     pub(crate) async fn stop(self) -> (Arc<VirtualClock>, Embedded) {
-        match self.running {
-            Running::Old(running) => running.stop().await,
-            Running::New(running) => running.stop().await,
+        if let Some(timers) = self.timers {
+            timers.stop().await;
         }
         (self.clock, self.embedded)
     }
@@ -137,16 +128,13 @@ impl World {
 
     /// Lets a command happen to a run.
     pub(crate) async fn command(&self, tenant: &str, run: &str, command: Value) -> Value {
-        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command)
-            .await
+        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command).await
     }
 
     /// Takes the next task, if there is one.
     pub(crate) async fn poll(&self, tenant: &str, task: &str) -> Option<Value> {
         let poll = json!({ "taskDefName": task, "workerId": "w1" });
-        let (status, task) = self
-            .ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll))
-            .await;
+        let (status, task) = self.ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll)).await;
         (status == 200).then_some(task)
     }
 
@@ -199,18 +187,12 @@ impl World {
 
 /// Rows move when the test says so.
 pub(crate) fn unswept() -> Options {
-    Options {
-        background: Background::Tables,
-        ..Options::default()
-    }
+    Options { background: Background::Tables, ..Options::default() }
 }
 
 /// A store in a directory. What is written is in the hands of the operating system, as it is when a process is killed.
 pub(crate) fn store_in(place: &std::path::Path) -> Arc<dyn Store> {
-    let settings = StoreSettings {
-        durability: Durability::Buffered,
-        ..StoreSettings::default()
-    };
+    let settings = StoreSettings { durability: Durability::Buffered, ..StoreSettings::default() };
     Arc::new(FjallStore::open(place, settings).unwrap())
 }
 
