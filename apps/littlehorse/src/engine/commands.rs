@@ -134,7 +134,8 @@ impl Step<'_> {
     }
 
     /// Writes a row, and answers with it.
-    fn reply<G: Getable + Serialize>(&mut self, row: G) -> Result<Option<Value>> {
+    fn reply<G: Getable + Serialize>(&mut self, mut row: G) -> Result<Option<Value>> {
+        row.retag();
         let answer = json!(row);
         self.put(row);
         Ok(Some(answer))

@@ -41,7 +41,8 @@ async fn one(client: &Client, url: &str, poll: &Value) -> reqwest::Result<Status
     }
     let run = task["wfRunId"].as_str().unwrap_or_default();
     let report = client.post(format!("{url}/wf-runs/{run}")).json(&json!({ "reportTask": report }));
-    // If the attempt timed out meanwhile, another is under way.
-    tracing::debug!(status = %report.send().await?.status(), run, "reported");
+    let status = report.send().await?.status();
+    // If the attempt timed out meanwhile, the report is refused, and another attempt is under way.
+    tracing::debug!(%status, run, "reported");
     Ok(StatusCode::OK)
 }

@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use trestle::migrate::{Rate, StartOptions};
 use trestle::queue::Worker;
-use trestle::{
-    Background, Durability, Embedded, FjallStore, MemoryStore, Options, Store, StoreSettings,
-    Timestamp, VirtualClock,
-};
+use trestle::{Background, Embedded, MemoryStore, Options, Store, Timestamp, VirtualClock};
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 
@@ -188,12 +185,6 @@ impl World {
 /// Rows move when the test says so.
 pub(crate) fn unswept() -> Options {
     Options { background: Background::Tables, ..Options::default() }
-}
-
-/// A store in a directory. What is written is in the hands of the operating system, as it is when a process is killed.
-pub(crate) fn store_in(place: &std::path::Path) -> Arc<dyn Store> {
-    let settings = StoreSettings { durability: Durability::Buffered, ..StoreSettings::default() };
-    Arc::new(FjallStore::open(place, settings).unwrap())
 }
 
 /// A workflow with one task, as the canary has it.
