@@ -1,12 +1,12 @@
 //! The struct of an entity, and the one that makes a new row of it.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 use trestle_model::Role;
 
 use crate::defaults;
 use crate::json;
-use crate::names::{Taken, ident, screaming};
+use crate::names::{Taken, ident, screaming, snake};
 use crate::plan::{EntityNames, Field, Plan, typed};
 use crate::types;
 
@@ -20,7 +20,8 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     };
     let removed = removed(plan, names);
     let head_key = head_key(plan, names);
-    quote!(#row #attributes #written #removed #head_key)
+    let owner_key = owner_key(plan, names);
+    quote!(#row #attributes #written #removed #head_key #owner_key)
 }
 
 fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
@@ -84,10 +85,7 @@ fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
 fn head_key(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
     let head = plan.head_of(names.entity.name())?;
     let (row, key) = (&names.row, &head.key);
-    let fields = identity(head).filter_map(|field| {
-        let (name, own) = (&field.name, &names.field(&field.attribute.name)?.name);
-        Some(quote!(#name: ::core::clone::Clone::clone(&self.#own),))
-    });
+    let fields = key_of_other(names, head);
     Some(quote! {
         impl #row {
             /// What identifies the head of this row's group.
@@ -95,6 +93,37 @@ fn head_key(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
                 #key { #(#fields)* }
             }
         }
+    })
+}
+
+/// The way from an entry to the row whose member it is.
+fn owner_key(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
+    let Role::Entry { of } = names.entity.role() else {
+        return None;
+    };
+    let owner = plan.entity(of)?;
+    let (row, key) = (&names.row, &owner.key);
+    let function = format_ident!("{}_key", snake(of));
+    let doc = format!("What identifies the `{of}` whose entry this is.");
+    let fields = key_of_other(names, owner);
+    Some(quote! {
+        impl #row {
+            #[doc = #doc]
+            pub fn #function(&self) -> #key {
+                #key { #(#fields)* }
+            }
+        }
+    })
+}
+
+/// The fields of another entity's key, made of this row.
+fn key_of_other<'n>(
+    names: &'n EntityNames<'n>,
+    other: &'n EntityNames<'n>,
+) -> impl Iterator<Item = TokenStream> + 'n {
+    identity(other).filter_map(|field| {
+        let (name, own) = (&field.name, &names.field(&field.attribute.name)?.name);
+        Some(quote!(#name: ::core::clone::Clone::clone(&self.#own),))
     })
 }
 

@@ -71,6 +71,9 @@ class Guide(unittest.TestCase):
     def test_every_command_of_a_model_in_ten_minutes_prints_what_it_says(self):
         self.follow("model-in-ten-minutes.md")
 
+    def test_every_command_of_the_search_by_tags_prints_what_it_says(self):
+        self.follow("search-by-tags.md")
+
     def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
         self.follow("events-guide.md")
 

@@ -55,7 +55,7 @@ impl Builder<'_, '_, '_> {
         };
         let parts = Parts {
             member: self.member(draft, entity, table, &what)?,
-            carried: self.carried(draft, entity, &what),
+            carried: self.carried(draft, entity, table, &what),
         };
         self.check_stays(draft, table, &parts, &what);
         let all: Vec<Attribute> = parts.member.iter().chain(&parts.carried).cloned().collect();
@@ -214,13 +214,21 @@ impl Builder<'_, '_, '_> {
 
     /// The attributes of the row that an entry carries: what identifies the row, what its key is made of, and what is
     /// projected.
-    fn carried(&mut self, draft: &DraftEntries, entity: &Entity, what: &str) -> Vec<Attribute> {
+    fn carried(&mut self, draft: &DraftEntries, entity: &Entity, table: usize, what: &str) -> Vec<Attribute> {
         for name in &draft.project {
             self.attribute_of(entity, name, what);
         }
         let mut names: Vec<String> = entity.identity.clone();
         names.extend(draft.key.iter().flat_map(|(_, template)| fields(&template.value)));
         names.extend(draft.project.iter().map(|name| name.value.clone()));
+        // A key attribute that the row has as an attribute needs no template.
+        let keys = self
+            .tables
+            .get(table)
+            .into_iter()
+            .flat_map(|table| table.key.attributes());
+        let untold = keys.filter(|key| !draft.key.iter().any(|(name, _)| name.value == key.name));
+        names.extend(untold.map(|key| key.name.clone()));
         let attributes = entity.attributes.iter();
         let carried = attributes.filter(|attribute| names.contains(&attribute.name));
         // A row that lacks a part of the key has no entries: no entry is ever without it.

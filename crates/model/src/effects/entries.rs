@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trestle_item::key::{self, HASH_BYTES_MAX, RANGE_BYTES_MAX};
-use trestle_item::{AttributeValue, Item};
+use trestle_item::{AttributeValue, Item, size};
 
 use super::Stopped;
 use super::ledger::{At, Ledger};
@@ -18,6 +18,8 @@ use crate::template::RenderError;
 /// The most entries of one row under one name. All of them may be replaced in one write, beside those of other rows of
 /// the request: far fewer rows than may follow from a request.
 pub(crate) const ENTRIES_MAX: usize = 1_000;
+/// The most bytes of those entries together: as much as a transaction of DynamoDB may write.
+const ENTRIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What is known about entries before anything is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,9 +68,14 @@ impl Step {
         if !needed.into_iter().all(|name| row.contains_key(name)) {
             return Ok(rows);
         }
+        let mut total = 0;
         for member in members.into_values() {
             let made = self.entry(entry, row, &member);
             let made = made.map_err(|error| self.refused(of, &member, error))?;
+            total += size::of_item(&made.content);
+            if total > ENTRIES_BYTES_MAX {
+                return Err(self.too_large(of));
+            }
             rows.insert(bytes(entry, &made.key)?, made);
         }
         Ok(rows)
@@ -176,6 +183,18 @@ impl Step {
                 }
             }
             RenderError::Missing { .. } => Refusal::defect("an entry lacks an attribute of its key"),
+        }
+    }
+
+    fn too_large(&self, of: &Entity) -> Refusal {
+        Refusal::Unfit {
+            entity: of.name.clone(),
+            attribute: self.entries.of.clone(),
+            reason: format!(
+                "has so many members that the entries {} of the row would have more than {ENTRIES_BYTES_MAX} bytes; project \
+                 less into them, or keep fewer members in one row",
+                self.entries.name
+            ),
         }
     }
 

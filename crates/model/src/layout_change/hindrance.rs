@@ -103,6 +103,47 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
     hindrances
 }
 
+/// What a row gets when it moves, its entries get when they move, and not otherwise.
+pub(super) fn of_entries(both: Both<'_>, pair: &Pair, all: &[Both<'_>]) -> Vec<Hindrance> {
+    let is_of_row = |other: &&Both<'_>| matches!(&other.own.role, Role::Entry { of } if *of == both.own.name);
+    let mut hindrances = Vec::new();
+    for entries in all.iter().filter(is_of_row) {
+        let carried = entries
+            .own
+            .attributes
+            .iter()
+            .map(|attribute| attribute.name.as_str());
+        for name in carried.filter(|name| is_given(both, pair, name)) {
+            let why = if !entries.is_changed() {
+                "and its own key stays as it is: entries would lack it"
+            } else if entries.former.identity.iter().any(|field| field == name) {
+                "and of which its key was made before: rows that lacked it have no entries"
+            } else {
+                continue;
+            };
+            let message = format!(
+                "carries `{name}`, which rows of `{}` get when they move, {why}",
+                both.own.name
+            );
+            let help = format!(
+                "fill in `{name}` before rows move: `trestle model apply FILE --fill` of a version that has all that is new \
+                 but the keys of the version in effect"
+            );
+            hindrances.push(Hindrance::new(entries.own, message, help));
+        }
+    }
+    hindrances
+}
+
+/// Whether a row that moves may get an attribute that it lacked.
+fn is_given(both: Both<'_>, pair: &Pair, name: &str) -> bool {
+    let has_default = |entity: &Entity| {
+        let attribute = entity.attribute(name);
+        attribute.is_some_and(|attribute| attribute.default.is_some())
+    };
+    pair.given.contains_key(name) || (has_default(both.own) && !has_default(both.former))
+}
+
 /// How rows could move although their present key does not say all that the former one does.
 fn way_out(own: &Entity, lost: &[&str]) -> String {
     let names = listed(lost.iter().copied());

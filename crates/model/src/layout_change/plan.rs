@@ -52,6 +52,7 @@ impl LayoutChange {
             }
             let pair = Pair::new(way, (both.former_table, both.former), (both.table, both.own));
             hindrances.extend(hindrance::of_keys(*both, &pair));
+            hindrances.extend(hindrance::of_entries(*both, &pair, &all));
             moving.push(*both);
             add(&mut tables, both.table, both.own.table, pair);
         }

@@ -131,15 +131,23 @@ fn the_examples_of_the_reference_load() {
     });
     let loaded: Vec<trestle_model::Model> = loaded.collect();
     let names: Vec<&str> = loaded.iter().map(trestle_model::Model::name).collect();
-    let effects = ["layers", "packages", "followers", "builds", "users", "contacts"];
+    let effects = [
+        "layers",
+        "packages",
+        "followers",
+        "builds",
+        "users",
+        "contacts",
+        "runs",
+    ];
     assert_eq!(names.first(), Some(&"shop"));
     assert_eq!(
-        names.get(1..7),
+        names.get(1..8),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(7..),
+        names.get(8..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );

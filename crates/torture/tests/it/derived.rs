@@ -1,4 +1,4 @@
-//! Everything derived stays exact: heads, unique values, counters, inverses and copies, also those that follow in the
+//! Everything derived stays exact: heads, unique values, entries, counters, inverses and copies, also those that follow in the
 //! background, whatever expires while the server is down, whoever writes while constraints come and go, and whenever the
 //! server is killed.
 
@@ -18,6 +18,12 @@ use trestle_torture::http::Client;
 use version::Version;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Effects with rows of their own, and the tag of those.
+const OWN_ROWS: [(&str, &str); 3] = [
+    ("head", "doc.head"),
+    ("unique", "doc.unique.body"),
+    ("entries", "doc.entries.words"),
+];
 
 /// Sets a flag when it goes, so that a check that fails does not leave threads behind that wait for it.
 struct Sets<'a>(&'a AtomicBool);
@@ -58,7 +64,7 @@ fn wait_until_copied(client: &mut Client) {
 /// Rows of effects that were dropped go in the background.
 fn wait_until_cleared(client: &mut Client, version: &Version) {
     let deadline = Instant::now() + PATIENCE;
-    for (effect, kind) in [("head", "doc.head"), ("unique", "doc.unique.body")] {
+    for (effect, kind) in OWN_ROWS {
         let scan = json!({
             "TableName": version.table(), "ConsistentRead": true, "FilterExpression": "kind = :k",
             "ExpressionAttributeValues": {":k": {"S": kind}},

@@ -5,6 +5,7 @@
 mod batches;
 mod compile_fail;
 mod conditions;
+mod entries;
 mod errors;
 mod events;
 mod guide;

@@ -32,3 +32,7 @@ pub(crate) mod tickets {
 pub(crate) mod shop {
     trestle::model!("tests/models/shop.toml");
 }
+/// Rows that are found by the members of a set, of a list and of a map.
+pub(crate) mod runs {
+    trestle::model!("tests/models/runs.toml");
+}

@@ -332,3 +332,98 @@ fn a_row_from_before_with_members_that_do_not_fit_is_named_and_can_be_corrected(
     database.update("rows", RUN, "labels@=y", &[]).unwrap();
     assert_eq!(database.wrong(), Vec::<String>::new());
 }
+
+#[test]
+fn entries_take_no_more_room_than_a_transaction() {
+    let mut database = Database::new(MODEL);
+    let words: Vec<String> = (0..900).map(|n| format!(r#"{{"N":"{n}"}}"#)).collect();
+    let run = |status: usize| {
+        let (tags, status) = (words.join(","), "x".repeat(status));
+        format!(r#"{RUN} started:=1 status={status} tags*={{"L":[{tags}]}}"#)
+    };
+    let refused = database.put("rows", &run(5000)).unwrap_err();
+    assert_eq!(
+        refused,
+        "Entity run: attribute tags has so many members that the entries by_tag of the row would have more than 4194304 bytes; \
+         project less into them, or keep fewer members in one row"
+    );
+    database.put("rows", &run(4000)).unwrap();
+    assert_eq!(database.rows.len(), 901);
+}
+
+/// Entries in a table of their own, without a tag, with an index.
+const APART: &str = r##"
+model = "m"
+[table.items]
+key = ["id"]
+[table.search]
+key = ["word", { name = "at", type = "number" }]
+[table.search.index.by_color]
+key = ["color", "label"]
+[entity.item]
+table = "items"
+[entity.item.attributes]
+id = "number"
+at = "number"
+color = { type = "string", optional = true }
+words = { type = "string-set", optional = true }
+[entity.item.entries.words]
+of = "words"
+table = "search"
+member = "word"
+key = { word = "{word}#{id}", label = "{color}-{id}" }
+project = ["color"]
+"##;
+
+#[test]
+fn a_key_attribute_that_an_entry_has_anyway_needs_another_name() {
+    let found = trestle_model::load(APART).problems;
+    let message = "entity `item`: entries `words` has `word` both as an attribute and as a derived key";
+    assert!(
+        found.iter().any(|problem| problem.message == message),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn entries_may_lie_in_another_table_and_in_its_indexes() {
+    let text = APART
+        .replace("member = \"word\"", "member = \"text\"")
+        .replace("{word}#{id}", "{text}#{id}");
+    let mut database = Database::new(&text);
+    let search = |database: &Database| -> Vec<String> {
+        database
+            .all("search")
+            .map(|row| line(row, &["id", "text"]))
+            .collect()
+    };
+    database.put("items", "id:=1 at:=5 words@=x,y").unwrap();
+    assert_eq!(search(&database), ["at:=5 word=x#1", "at:=5 word=y#1"]);
+    database.update("items", "id:=1", "color=red", &[]).unwrap();
+    assert_eq!(
+        search(&database),
+        [
+            "at:=5 color=red label=red-1 word=x#1",
+            "at:=5 color=red label=red-1 word=y#1"
+        ],
+        "also the keys of indexes follow"
+    );
+    database.update("items", "id:=1", "words@=y", &["color"]).unwrap();
+    assert_eq!(search(&database), ["at:=5 word=y#1"]);
+    let refused = database.delete("search", "word=y#1 at:=5").unwrap_err();
+    assert_eq!(
+        refused,
+        "Rows of entity item.entries.words are kept by the database; write those of entity item instead"
+    );
+    assert_eq!(database.wrong(), Vec::<String>::new());
+    database.delete("items", "id:=1").unwrap();
+    assert!(database.rows.is_empty());
+    let model = database.model();
+    for (table, other) in [("items", "search"), ("search", "items")] {
+        let across = model.depends_across(table).unwrap();
+        assert_eq!(
+            (across.effect.to_string().as_str(), across.other_table),
+            ("entries words of entity item", other)
+        );
+    }
+}

@@ -88,7 +88,7 @@ fn write(client: &mut Client, version: &Version, round: u64) {
             "doc",
             json!({
                 "name": {"S": format!("d{group}")}, "version": {"N": row.to_string()}, "rank": {"N": row.to_string()},
-                "body": {"S": format!("b{row}")},
+                "body": {"S": format!("b{row}")}, "words": {"L": [{"S": format!("w{group}")}, {"N": "7"}]},
             }),
             !stays,
         );

@@ -48,7 +48,7 @@ fn an_effect_that_is_added_under_writers_is_exact_for_every_row() {
     }
 }
 
-fn shuffled(random: &mut fastrand::Rng) -> [&'static str; 7] {
+fn shuffled(random: &mut fastrand::Rng) -> [&'static str; EFFECTS.len()] {
     let mut order = EFFECTS;
     random.shuffle(&mut order);
     order

@@ -1,5 +1,6 @@
 //! What must follow from the rows of the table, worked out without Trestle's own code.
 
+use super::OWN_ROWS;
 use super::version::Version;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,12 @@ fn members<'r>(row: &'r Value, name: &str) -> BTreeSet<&'r str> {
     members.map(|member| member.as_str().unwrap()).collect()
 }
 
+/// The text of a member of a list.
+fn member(member: &Value) -> String {
+    let scalar = member["S"].as_str().or(member["N"].as_str());
+    scalar.map_or_else(|| member["BOOL"].to_string(), str::to_owned)
+}
+
 impl<'v> Rows<'v> {
     pub(super) fn new(version: &'v Version, rows: Vec<Value>) -> Self {
         let mut by_kind: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -44,9 +51,10 @@ impl<'v> Rows<'v> {
 
     /// Fails where a derived row or attribute is not what the rows say.
     pub(super) fn check(&self) {
-        let checks: [Check<'v>; 7] = [
+        let checks: [Check<'v>; 8] = [
             ("head", Self::heads),
             ("unique", Self::uniques),
+            ("entries", Self::entries),
             ("counter", Self::counters),
             ("inverse", Self::clubs),
             ("mirror", Self::followers),
@@ -58,19 +66,10 @@ impl<'v> Rows<'v> {
                 check(self);
             }
         }
-        if !self.version.has("head") {
-            assert_eq!(
-                self.of("doc.head").count(),
-                0,
-                "heads of an effect that was dropped"
-            );
-        }
-        if !self.version.has("unique") {
-            assert_eq!(
-                self.of("doc.unique.body").count(),
-                0,
-                "unique values of an effect that was dropped"
-            );
+        for (effect, kind) in OWN_ROWS {
+            if !self.version.has(effect) {
+                assert_eq!(self.of(kind).count(), 0, "rows of {effect}, which was dropped");
+            }
         }
     }
 
@@ -117,6 +116,35 @@ impl<'v> Rows<'v> {
         let wanted: BTreeMap<_, _> = wanted.into_iter().collect();
         assert_eq!(count, wanted.len(), "two rows share a value");
         assert_eq!(kept, wanted, "who has each value, and who says so");
+    }
+
+    /// One entry for each member of a document with a rank, with what it has of its document.
+    fn entries(&self) {
+        let entry = |row: &Value, word: String| {
+            let mut of_row: Vec<String> = ["name", "version", "rank", "body", "state"]
+                .map(|name| row[name].to_string())
+                .to_vec();
+            of_row.push(word);
+            of_row.join(" ")
+        };
+        let mut wanted = BTreeSet::new();
+        for doc in self.of("doc").filter(|doc| number(doc, "rank").is_some()) {
+            let words = doc["words"]["L"].as_array().into_iter().flatten();
+            wanted.extend(words.map(|word| entry(doc, member(word))));
+        }
+        let entries: Vec<String> = self
+            .of("doc.entries.words")
+            .map(|row| entry(row, text(row, "word").unwrap().to_owned()))
+            .collect();
+        let count = entries.len();
+        let entries: BTreeSet<String> = entries.into_iter().collect();
+        assert_eq!(count, entries.len(), "an entry that is there twice");
+        assert_eq!(entries, wanted, "the members of documents");
+        for row in self.of("doc.entries.words") {
+            let (rank, version) = (number(row, "rank").unwrap(), number(row, "version").unwrap());
+            let sort = format!("{rank:02}#{}#{version:02}", text(row, "name").unwrap());
+            assert_eq!(text(row, "sk"), Some(sort.as_str()), "{row}");
+        }
     }
 
     fn counters(&self) {

@@ -5,7 +5,9 @@ use std::process::{Command, Output};
 use trestle_torture::server::binary;
 
 /// What a version may have or lack.
-pub(super) const EFFECTS: [&str; 7] = ["head", "unique", "counter", "inverse", "mirror", "copy", "late"];
+pub(super) const EFFECTS: [&str; 8] = [
+    "head", "unique", "entries", "counter", "inverse", "mirror", "copy", "late",
+];
 
 /// A version of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +96,7 @@ impl Version {
         let sections = [
             ("head", "[entity.doc.head]"),
             ("unique", "[entity.doc.unique.body]"),
+            ("entries", "[entity.doc.entries.words]"),
             ("counter", "[entity.order.counter.count]"),
             ("inverse", "[entity.person.inverse.members]"),
             ("mirror", "[entity.follows.inverse.follower]"),

@@ -119,6 +119,18 @@ impl Writer {
         json!({"S": format!("b{}", self.random.u16(0..2000))})
     }
 
+    /// Up to five members, some of them twice, and not all of them texts.
+    fn words(&mut self) -> Value {
+        let count = self.random.usize(0..6);
+        let words = (0..count).map(|_| match self.random.u8(0..5) {
+            0 => json!({"N": self.random.u8(0..3).to_string()}),
+            1 => json!({"BOOL": self.random.bool()}),
+            _ => self.word('w', 6),
+        });
+        let words: Vec<Value> = words.collect();
+        json!({ "L": words })
+    }
+
     /// What identifies a row of some entity, with its tag.
     fn identity(&mut self) -> Value {
         match self.random.u8(0..8) {
@@ -144,6 +156,7 @@ impl Writer {
             "doc" => vec![
                 ("rank", json!({"N": self.random.u8(0..30).to_string()})),
                 ("body", self.body()),
+                ("words", self.words()),
             ],
             "order" => vec![("shop", self.word('s', 6)), ("event", self.word('e', 90))],
             "person" => vec![

@@ -279,3 +279,45 @@ fn a_key_that_does_not_say_where_an_entry_lay_is_in_the_way_with_a_way_out() {
     assert!(said.contains("entity `run.entries.by_tag` had the key"), "{said}");
     assert!(said.contains("give the entries another name"), "{said}");
 }
+
+#[test]
+fn what_a_move_gives_a_row_its_entries_get_too_or_it_is_in_the_way() {
+    for given in [
+        "[entity.run.migrate]\nset = { phase = \"open\" }\n[entity.run.entries",
+        "[entity.run.entries",
+    ] {
+        let with = |text: String| {
+            let text = text.replace("[entity.run.entries", given);
+            match given.contains("migrate") {
+                true => text,
+                false => text.replace(
+                    "phase = { type = \"string\", optional = true }",
+                    "phase = { type = \"string\", default = \"open\" }",
+                ),
+            }
+        };
+        let shop = filled();
+        let plan = shop.try_start(&with(runs_moved()), FAST);
+        assert!(plan.is_refused(), "{plan}");
+        let said = plan.to_string();
+        assert!(
+            said.contains(
+                "entity `run.entries.by_tag` carries `phase`, which rows of `run` get when they move"
+            ),
+            "{said}"
+        );
+        let plan = shop.try_start(&with(both_moved()), FAST);
+        assert!(!plan.is_refused(), "{plan}");
+        shop.pages(1);
+        assert_eq!(tagged(&shop, "tags/t/all")[..2], ["r0open", "r1open"]);
+        assert_eq!(shop.sweep().state, MigrationState::Verified);
+        let mut found = Found::default();
+        let (mut view, now) = (shop.models.view(), shop.models.now());
+        let verified = verify(&mut view, now, VerifyOptions::default(), &mut found).unwrap();
+        assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
+        shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+        assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+        let verified = verify(&mut shop.models.view(), now, VerifyOptions::default(), &mut found).unwrap();
+        assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
+    }
+}
