@@ -1,7 +1,5 @@
-//! LittleHorse on Trestle: a small workflow engine whose rows are regrouped while workflows run.
-//!
-//! `engine` is the program. It is compiled a second time in `apps/littlehorse-v1`, with the model of the legacy layout: that
-//! is the version before. The model file and [`layout`] are all that the two do not share.
+//! LittleHorse on Trestle: a small workflow engine whose rows are regrouped while workflows run. `engine` is the program. It is
+//! compiled a second time in `apps/littlehorse-v1`, with the model of the legacy layout: that is the version before.
 
 mod engine;
 mod layout;

@@ -82,27 +82,25 @@ impl Step<'_> {
 
     /// Comes to a node; says whether it is done at once.
     async fn enter(&mut self, node: &Node) -> Result<bool> {
-        let r#type = match &node.run {
-            Action::Task(_) => NodeRunType::Task,
-            Action::ExternalEvent { .. } => NodeRunType::ExternalEvent,
-            Action::UserTask { .. } => NodeRunType::UserTask,
-            Action::Sleep(_) => NodeRunType::Sleep,
-            Action::ThrowEvent { .. } => NodeRunType::ThrowEvent,
-        };
-        let mut row = self.arrive(&node.name, r#type);
+        let mut row = self.arrive(&node.name, NodeRunType::Task);
         match &node.run {
             Action::Task(task) => row.subject = Some(self.schedule(task)?),
-            Action::UserTask { form, user } => row.subject = Some(self.offer(form, user.clone())),
+            Action::UserTask { form, user } => {
+                row.r#type = NodeRunType::UserTask;
+                row.subject = Some(self.offer(form, user.clone()));
+            }
             Action::Sleep(seconds) => {
-                let after = Duration::from_secs(*seconds);
-                self.later(Command::Wake(row.position), after)?;
+                row.r#type = NodeRunType::Sleep;
+                self.later(Command::Wake(row.position), Duration::from_secs(*seconds))?;
             }
             Action::ThrowEvent { event, content } => {
+                row.r#type = NodeRunType::ThrowEvent;
                 row.subject = Some(self.throw(event, content).await?);
                 self.close(row, None);
                 return Ok(true);
             }
             Action::ExternalEvent { event, correlate } => {
+                row.r#type = NodeRunType::ExternalEvent;
                 row.waits_for = Some(event.clone());
                 row.correlation_key = correlate.as_ref().and_then(|name| self.variable(name));
                 if let Some(mut found) = self.unclaimed(event).await? {
@@ -126,9 +124,8 @@ impl Step<'_> {
     fn schedule(&mut self, task: &Task) -> Result<String> {
         let given = |name: &String| Some((name.clone(), self.variable(name)?));
         let input = Some(task.input.iter().filter_map(given).collect());
-        let (task_def_name, position, scheduled_at) =
-            (task.task_def_name.clone(), self.run.position, self.now());
-        let task_guid = self.guid();
+        let (task_def_name, task_guid) = (task.task_def_name.clone(), self.guid());
+        let (position, scheduled_at) = (self.run.position, self.now());
         let new = of_run!(self => NewTaskRun { task_guid, position, task_def_name, scheduled_at });
         let task = TaskRun { input, ..new.into() };
         self.call_worker(&task, Duration::ZERO)?;

@@ -1,6 +1,5 @@
 //! The HTTP API. `openapi.json` describes it; everything but the page lies under a tenant.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +11,10 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::commands::Command;
-use super::{Error, Result, Service};
+use super::{Error, Result, Service, Texts};
 
 const PAGE: &str = include_str!("../../page.html");
 const OPENAPI: &str = include_str!("../../openapi.json");
@@ -46,27 +45,14 @@ struct RunWf {
     wf_spec_name: String,
     wf_run_id: Option<String>,
     #[serde(default)]
-    variables: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Poll {
-    task_def_name: String,
-    worker_id: String,
-    #[serde(default)]
-    wait_seconds: u64,
+    variables: Texts,
 }
 
 async fn migration(State(app): App) -> Answer {
     shown(app.db.database().models().migration_status(Some(app.db.definition().name())).ok())
 }
 
-async fn read(
-    State(app): App,
-    Path((tenant, path)): Below,
-    Query(mut query): Query<BTreeMap<String, String>>,
-) -> Answer {
+async fn read(State(app): App, Path((tenant, path)): Below, Query(mut query): Query<Texts>) -> Answer {
     let limit = query.remove("limit").map(|limit| limit.parse()).transpose();
     let limit = limit.map_err(|_| Error::Invalid("limit is a number from 1 on".to_owned()))?;
     let page = (limit, query.remove("bookmark"));
@@ -92,9 +78,11 @@ async fn write(State(app): App, Path((tenant, path)): Below, body: Bytes) -> Ans
         ["wf-runs", run] => shown(app.command(&tenant, run, serde_json::from_slice(&body)?).await?),
         ["external-events"] => shown(app.put_correlated(&tenant, serde_json::from_slice(&body)?).await?),
         ["tasks", "poll"] => {
-            let poll: Poll = serde_json::from_slice(&body)?;
-            let wait = Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX));
-            match app.poll(&tenant, &poll.task_def_name, &poll.worker_id, wait).await? {
+            let poll: Value = serde_json::from_slice(&body)?;
+            let text = |name: &str| poll[name].as_str().unwrap_or_default();
+            let wait = poll["waitSeconds"].as_u64().unwrap_or_default().min(POLL_SECONDS_MAX);
+            let (task, worker, wait) = (text("taskDefName"), text("workerId"), Duration::from_secs(wait));
+            match app.poll(&tenant, task, worker, wait).await? {
                 Some(task) => shown(task),
                 None => Ok(StatusCode::NO_CONTENT.into_response()),
             }
@@ -122,8 +110,8 @@ impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = match &self {
             Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::Conflict(_) => StatusCode::CONFLICT,
-            Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::Conflict(_) | Error::Busy => StatusCode::CONFLICT,
+            Error::Invalid(_) | Error::Json(_) => StatusCode::BAD_REQUEST,
             Error::Database(_) | Error::Queue(_) => {
                 tracing::error!(error = %self, "a request failed");
                 StatusCode::INTERNAL_SERVER_ERROR

@@ -1,6 +1,5 @@
 //! The command line of both versions. They differ in how the model takes effect: the caller says.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use trestle::{Embedded, Options};
 
-use super::{Service, api, worker};
+use super::{Service, Texts, api, worker};
 use crate::model::Littlehorse;
 
 type Fault = Box<dyn std::error::Error>;
@@ -19,9 +18,8 @@ type Fault = Box<dyn std::error::Error>;
 /// How the model takes effect: it is applied, or rows of another layout move to it.
 pub type Open = fn(&Embedded) -> Result<Littlehorse<Embedded>, Fault>;
 
-/// The tenant and the task of the sample data.
+/// The tenant of the sample data.
 const TENANT: &str = "default";
-const TASK: &str = "greet";
 
 /// A small workflow engine.
 #[derive(Parser)]
@@ -50,9 +48,6 @@ enum Cli {
         /// The tenant
         #[arg(long, default_value = TENANT)]
         tenant: String,
-        /// The task definition
-        #[arg(long, default_value = TASK)]
-        task: String,
     },
 }
 
@@ -61,8 +56,7 @@ pub async fn main(open: Open) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
     log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
-    let done = carry_out(Cli::parse(), open).await;
-    match done {
+    match carry_out(Cli::parse(), open).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
@@ -76,14 +70,13 @@ async fn carry_out(cli: Cli, open: Open) -> Result<(), Fault> {
     match cli {
         Cli::Serve { data, port } => serve(&Embedded::open(&data, options)?, open, port, false).await,
         Cli::Demo { port } => serve(&Embedded::in_memory(options)?, open, port, true).await,
-        Cli::Worker { url, tenant, task } => Ok(worker::work(&url, &tenant, &task).await?),
+        Cli::Worker { url, tenant } => Ok(worker::work(&url, &tenant).await?),
     }
 }
 
 async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Result<(), Fault> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
-    let listener = listener.map_err(in_vain)?;
+    let listener = listener.map_err(|error| format!("--port {port}: {error}; choose another"))?;
     let url = format!("http://{}", listener.local_addr()?);
     let (service, timers) = Service::start(database, open(database)?).await?;
     if is_demo {
@@ -92,7 +85,7 @@ async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Res
     writeln!(std::io::stdout(), "littlehorse serves {url}")?;
     let worker = async {
         match is_demo {
-            true => worker::work(&url, TENANT, TASK).await,
+            true => worker::work(&url, TENANT).await,
             false => std::future::pending().await,
         }
     };
@@ -110,7 +103,7 @@ async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Res
 struct Sample {
     workflows: Vec<Value>,
     /// The id of a run, its workflow and its variables.
-    runs: Vec<(String, String, BTreeMap<String, String>)>,
+    runs: Vec<(String, String, Texts)>,
 }
 
 async fn begin(service: &Service) -> Result<(), Fault> {

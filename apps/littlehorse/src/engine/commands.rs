@@ -1,7 +1,6 @@
 //! What can happen to a run: requests bring commands, and queues keep them for later. Messages come late, and come again; a
 //! command that finds the run elsewhere changes nothing.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use trestle::ids;
 use super::spec::Action;
 use super::step::{Step, of_run};
 use super::tags::Getable;
-use super::{Error, Result, Service};
+use super::{Error, Result, Service, Texts};
 use crate::model::*;
 
 /// How long a worker may take, unless the node says.
@@ -78,7 +77,7 @@ impl Service {
         tenant: &str,
         workflow: &str,
         id: Option<String>,
-        mut variables: BTreeMap<String, String>,
+        mut variables: Texts,
     ) -> Result<WfRun> {
         let (row, spec) = self.newest_spec(tenant, workflow).await?;
         let run = NewWfRun {

@@ -15,8 +15,8 @@ use crate::model::{LittlehorseRow, WfRun, WfRunStatus};
 pub const DELETES_MAX: u32 = 50;
 
 impl Service {
-    /// One step of a delete: how many rows it deleted. The run itself goes with the last step.
-    pub(crate) async fn delete_step(&self, tenant: &str, id: &str) -> Result<Value> {
+    /// One step of a delete: how many rows it deleted. The run itself goes with the last step. `None`: the run changed.
+    pub(crate) async fn delete_step(&self, tenant: &str, id: &str) -> Result<Option<Value>> {
         let run = self.wf_run(tenant, id).await?;
         if run.status == WfRunStatus::Running {
             return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
@@ -40,10 +40,8 @@ impl Service {
                 (writes.with(self.db.put(&kept).only_if(only_if)), Some(next))
             }
         };
-        match self.send(writes, next).await? {
-            true => Ok(json!({ "deleted": count, "done": is_last })),
-            false => Err(Error::Conflict("the run changed meanwhile; try again".to_owned())),
-        }
+        let answer = json!({ "deleted": count, "done": is_last });
+        Ok(self.send(writes, next).await?.then_some(answer))
     }
 }
 

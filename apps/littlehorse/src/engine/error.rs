@@ -14,9 +14,15 @@ pub enum Error {
     /// The run is in a state that does not allow it.
     #[error("{0}")]
     Conflict(String),
+    /// Others changed the run whenever this tried to.
+    #[error("others changed it all the time; try again")]
+    Busy,
     /// The request makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The request is no JSON, or not that of a request.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
     /// The database failed.
     #[error(transparent)]
     Database(typed::Error),
@@ -32,11 +38,5 @@ impl From<typed::Error> for Error {
             Refused(_) | Invalid(_) | Bookmark { .. } => Error::Invalid(error.to_string()),
             error => Error::Database(error),
         }
-    }
-}
-
-impl From<serde_json::Error> for Error {
-    fn from(error: serde_json::Error) -> Self {
-        Error::Invalid(error.to_string())
     }
 }

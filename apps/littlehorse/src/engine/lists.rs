@@ -13,6 +13,8 @@ use crate::model::LittlehorseRow;
 /// What an access pattern finds.
 pub(crate) type Rows<'d> = AccessRows<'d, LittlehorseRow, Queried>;
 
+/// Texts by their names: attributes, variables.
+pub type Texts = BTreeMap<String, String>;
 /// How many rows to list at most, 100 unless given; and the bookmark of the page before.
 pub type Page = (Option<NonZeroU32>, Option<String>);
 
@@ -63,14 +65,8 @@ impl Service {
     }
 
     /// The ids of rows with these attributes, oldest first.
-    pub async fn search(
-        &self,
-        tenant: &str,
-        kind: &str,
-        attributes: &BTreeMap<String, String>,
-        page: Page,
-    ) -> Result<Value> {
-        let tag = attributes.iter().map(|(name, value)| format!("__{name}_{value}"));
+    pub async fn search(&self, tenant: &str, kind: &str, by: &Texts, page: Page) -> Result<Value> {
+        let tag = by.iter().map(|(name, value)| format!("__{name}_{value}"));
         let wanted = [("tenant", tenant), ("tag", &tag.collect::<String>())];
         self.page(kind_of(kind)?.3, wanted.into(), page).await
     }

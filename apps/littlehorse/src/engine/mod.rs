@@ -20,5 +20,5 @@ mod worker;
 pub use cli::{Open, main};
 pub use delete::DELETES_MAX;
 pub use error::{Error, Result};
-pub use lists::Page;
+pub use lists::{Page, Texts};
 pub use service::{Service, TIMERS};

@@ -75,17 +75,20 @@ impl Service {
             let queue = task_queue(tenant, &task.task_def_name);
             self.queues.create(&queue, &kept.into(), &[].into()).await?;
         }
-        let newest = self.newest_spec(tenant, &spec.name).await.ok();
+        let version = match self.newest_spec(tenant, &spec.name).await {
+            Err(Error::NotFound(_)) => 0,
+            newest => newest?.0.version + 1,
+        };
         let new = WfSpec::from(NewWfSpec {
             tenant: tenant.to_owned(),
-            version: newest.map_or(0, |(newest, _)| newest.version + 1),
+            version,
             created_at: self.now(),
             definition: serde_json::to_string(&spec)?,
             name: spec.name,
         });
         match self.db.put(&new).if_not_exists().await.held()? {
             Some(()) => Ok(new),
-            None => Err(Error::Conflict("another version was stored meanwhile; try again".to_owned())),
+            None => Err(Error::Busy),
         }
     }
 
@@ -96,31 +99,28 @@ impl Service {
         Ok((newest, spec))
     }
 
-    /// The next task of a definition, for this worker; waits a while if there is none.
-    pub async fn poll(
-        &self,
-        tenant: &str,
-        task: &str,
-        worker: &str,
-        wait: Duration,
-    ) -> Result<Option<Value>> {
+    /// The next task of a definition, taken by a worker; waits a while if there is none.
+    pub async fn poll(&self, tenant: &str, task: &str, by: &str, wait: Duration) -> Result<Option<Value>> {
         let queue = task_queue(tenant, task);
         if !self.queues.exists(&queue).await? {
             return Err(Error::NotFound("task definition"));
         }
         let (max, visibility, wait) = (1, Some(VISIBILITY), Some(wait));
-        while let Some(message) = self.queues.receive(&queue, Receive { max, visibility, wait }).await?.pop()
-        {
+        let receive = Receive { max, visibility, wait };
+        while let Some(message) = self.queues.receive(&queue, receive).await?.pop() {
             let Due { run, mut command, .. } = serde_json::from_str(&message.body)?;
             if let Command::StartTask(attempt) = &mut command {
-                attempt.worker_id = Some(worker.to_owned());
+                attempt.worker_id = Some(by.to_owned());
             }
-            let started = self.process(tenant, &run, &command).await;
+            let task = match self.process(tenant, &run, &command).await {
+                Err(Error::NotFound(_) | Error::Conflict(_)) => None,
+                // If it could not be noted, the message comes again.
+                started => Some(started?),
+            };
             // If this is never done, the message comes again and finds that the attempt is under way.
             self.queues.delete(&queue, &message.receipt_handle).await?;
-            match started {
-                Err(Error::NotFound(_) | Error::Conflict(_)) => {}
-                started => return started.map(Some),
+            if task.is_some() {
+                return Ok(task);
             }
         }
         Ok(None)

@@ -56,19 +56,24 @@ pub(crate) struct Step<'s> {
 impl Service {
     /// Lets a command happen to a run, in one commit: what became of it.
     pub(crate) async fn process(&self, tenant: &str, run: &str, command: &Command) -> Result<Value> {
-        if let Command::Delete = command {
-            return self.delete_step(tenant, run).await;
-        }
         for _ in 0..ATTEMPTS_MAX {
-            let mut step = Step::load(self, tenant, run).await?;
-            let Some(answer) = step.carry_out(command).await? else {
-                return Ok(json!({}));
-            };
-            if step.commit().await? {
+            if let Some(answer) = self.attempt(tenant, run, command).await? {
                 return Ok(answer);
             }
         }
-        Err(Error::Conflict("others changed the run all the time; try again".to_owned()))
+        Err(Error::Busy)
+    }
+
+    /// `None`: another step came first.
+    async fn attempt(&self, tenant: &str, run: &str, command: &Command) -> Result<Option<Value>> {
+        if let Command::Delete = command {
+            return self.delete_step(tenant, run).await;
+        }
+        let mut step = Step::load(self, tenant, run).await?;
+        let Some(answer) = step.carry_out(command).await? else {
+            return Ok(Some(json!({})));
+        };
+        Ok(step.commit().await?.then_some(answer))
     }
 
     pub(crate) async fn wf_run(&self, tenant: &str, run: &str) -> Result<WfRun> {

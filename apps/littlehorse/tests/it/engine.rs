@@ -149,22 +149,21 @@ async fn an_event_with_a_key_finds_the_run_that_waits_for_it_and_no_other() {
     assert_eq!(world.post(&events, paid("o-1")).await["wfRunId"], "one");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_step_does_to_its_rows_is_one_commit_also_when_steps_meet() {
-    let world = with(&[order()]).await;
+    let world = std::sync::Arc::new(with(&[order()]).await);
     world.run(T, "order", "wf", json!({ "orderId": "o-1" })).await;
-    let put = |at: usize| {
+    let mut puts = tokio::task::JoinSet::new();
+    for at in 0..20 {
+        let world = std::sync::Arc::clone(&world);
         let event = json!({ "putEvent": { "eventName": "other", "guid": format!("g{at}") } });
-        world.command(T, "wf", event)
-    };
-    let puts: Vec<_> = (0..20).map(put).collect();
-    for put in puts {
-        put.await;
+        puts.spawn(async move { world.command(T, "wf", event).await });
     }
+    puts.join_all().await;
     let run = world.get(&format!("/tenants/{T}/wf-runs/wf")).await;
     assert_eq!(run["revision"], 21, "each step raised the revision once");
     let inventory = world.get(&format!("/tenants/{T}/wf-runs/wf/inventory")).await;
-    assert_eq!(inventory["externalEvents"].as_array().unwrap().len(), 20);
+    assert_eq!(inventory["externalEvents"].as_array().unwrap().len(), 20, "no step was lost");
 }
 
 #[tokio::test]

@@ -123,8 +123,8 @@ fn check(embedded: &Embedded) -> BTreeMap<String, String> {
     }
     for row in all.iter().filter(|row| !row.contains_key("tag")) {
         let mut without = row.clone();
-        let is_task = row.contains_key("taskGuid") || row.contains_key("userTaskGuid");
-        without.retain(|name, _| !IDENTITY.contains(&name) || is_task && name == "position");
+        let is_node = row.contains_key("threadRunNumber");
+        without.retain(|name, _| !IDENTITY.contains(&name) || name == "position" && !is_node);
         let place = Item::from([("pk", text(row, "pk")), ("sk", text(row, "sk"))]);
         let delete = DeleteItem { table_name: TABLE.into(), key: place, ..DeleteItem::default() };
         embedded.run(delete).unwrap();

@@ -1,6 +1,7 @@
 //! Tests of the application. Those named `point_…` are the acceptance points of the README.
 
 mod engine;
+mod figure;
 mod history;
 mod http;
 mod keys;
