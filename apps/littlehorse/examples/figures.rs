@@ -1,0 +1,179 @@
+//! What grouping is for: how many blocks are read from disk to delete a run, in the legacy layout and in the grouped one, on a
+//! store whose cache is too small.
+//!
+//! ```sh
+//! cargo run --release -p trestle-app-littlehorse --example figures
+//! ```
+//!
+//! Runs come from the engine: begun, done by a worker, over. They are deleted in random order, as retention comes to runs that
+//! began long ago. `--runs` says how many there are, `--seconds` how long the canary lasts.
+
+#![allow(clippy::print_stdout, reason = "the figures are printed")]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use serde_json::{Value, json};
+use trestle::{Durability, Embedded, OperationReads, Options, StoreSettings};
+
+/// Blocks read from disk per deleted run, legacy layout against grouped
+#[derive(Clone, Parser)]
+pub(crate) struct Sizes {
+    /// How many runs the store holds
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) runs: usize,
+    /// How many of them are deleted
+    #[arg(long, default_value_t = 2_000)]
+    pub(crate) deletes: usize,
+    /// The store's cache, in KiB
+    #[arg(long, default_value_t = 256)]
+    pub(crate) cache_kib: u64,
+    /// How long the canary lasts, in seconds
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Tasks a second of the canary
+    #[arg(long, default_value_t = 200)]
+    pub(crate) rate: u64,
+}
+
+/// What was read in one layout.
+pub(crate) struct Figures {
+    /// By all deletes together.
+    pub(crate) deletes: OperationReads,
+    /// Blocks from disk in a second of the canary: runs come, and as many old ones go.
+    pub(crate) canary: f64,
+}
+
+const TENANT: &str = "default";
+
+/// Rows that are larger than what a store keeps in memory before it writes a table.
+const FILLERS: i64 = 200;
+const FILLER_BYTES: usize = 300_000;
+
+/// A workflow of so many tasks. With one, a run is three nodes, a task and the run itself.
+fn spec(tasks: usize) -> Value {
+    let task = |at| json!({ "name": format!("task-{at}"), "run": { "task": { "taskDefName": "work" } } });
+    json!({ "name": "canary", "nodes": (0..tasks).map(task).collect::<Vec<_>>() })
+}
+
+fn options(cache_kib: u64) -> Options {
+    let store = StoreSettings {
+        durability: Durability::Buffered,
+        cache_bytes: cache_kib << 10,
+        ..StoreSettings::default()
+    };
+    Options { store, ..Options::default() }
+}
+
+type Fault = Box<dyn Error>;
+
+/// The program of one version, as far as the figures need it. Both have the same functions on types of their own.
+macro_rules! layout {
+    ($module:ident, $program:ident) => {
+        mod $module {
+            use super::*;
+            use $program::Service;
+            use $program::model::{Littlehorse, NewWfSpec};
+
+            /// Runs a workflow to its end.
+            pub(super) async fn run(service: &Service, id: String, tasks: usize) -> Result<(), Fault> {
+                service.run_wf(TENANT, "canary", Some(id.clone()), BTreeMap::new()).await?;
+                for _ in 0..tasks {
+                    let task = service.poll(TENANT, "work", "w", Duration::ZERO).await?;
+                    let task = task.ok_or("there is no task")?;
+                    let done = json!({ "guid": task["taskGuid"], "attempt": 0, "output": "x".repeat(100) });
+                    let run = task["wfRunId"].as_str().ok_or("a task has no run")?;
+                    service.command(TENANT, run, json!({ "reportTask": done })).await?;
+                }
+                Ok(())
+            }
+
+            /// Fills a store, opens it again with a small cache, deletes, and lets the canary run.
+            pub(super) async fn measure(place: &Path, sizes: &Sizes, tasks: usize) -> Result<Figures, Fault> {
+                let database = Embedded::open(place, options(64 << 10))?;
+                let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
+                service.put_spec(TENANT, spec(tasks)).await?;
+                for at in 0..sizes.runs {
+                    run(&service, name(at), tasks).await?;
+                }
+                // What was written last stays in memory: let that be something else.
+                for version in 0..FILLERS {
+                    let (tenant, name) = ("filler".to_owned(), "filler".to_owned());
+                    let (created_at, definition) = (database.clock().now().into(), "x".repeat(FILLER_BYTES));
+                    service.db.put(&NewWfSpec { tenant, name, version, created_at, definition }).await?;
+                }
+                timers.stop().await;
+                drop(service);
+                database.close().await?;
+                let database = Embedded::open(place, options(sizes.cache_kib))?;
+                let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
+                let before = database.storage_reads();
+                for at in 0..sizes.deletes {
+                    service.command(TENANT, &name(at), json!("delete")).await?;
+                }
+                let deletes = database.storage_reads().since(&before).total();
+                let (begun, before, mut beats) = (Instant::now(), database.storage_reads(), 0);
+                let old = sizes.deletes..sizes.runs;
+                for (new, old) in (sizes.runs..).zip(old) {
+                    if begun.elapsed() >= Duration::from_secs(sizes.seconds) {
+                        break;
+                    }
+                    run(&service, name(new), tasks).await?;
+                    service.command(TENANT, &name(old), json!("delete")).await?;
+                    beats += tasks;
+                    let due = Duration::from_secs_f64(beats as f64 / sizes.rate as f64);
+                    tokio::time::sleep(due.saturating_sub(begun.elapsed())).await;
+                }
+                let canary = database.storage_reads().since(&before).total().blocks_from_disk as f64;
+                let canary = canary / begun.elapsed().as_secs_f64();
+                timers.stop().await;
+                Ok(Figures { deletes, canary })
+            }
+        }
+    };
+}
+
+layout!(legacy, littlehorse_v1);
+layout!(grouped, littlehorse);
+
+/// Ids that are not in the order in which runs begin.
+fn name(at: usize) -> String {
+    format!("{:016x}", (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// The figures of both layouts, with so many tasks in each run.
+pub(crate) async fn compare(sizes: &Sizes, tasks: usize) -> Result<[Figures; 2], Fault> {
+    let place = std::env::temp_dir().join(format!("littlehorse-figures-{}-{tasks}", std::process::id()));
+    let legacy = legacy::measure(&place.join("legacy"), sizes, tasks).await;
+    let grouped = grouped::measure(&place.join("grouped"), sizes, tasks).await;
+    std::fs::remove_dir_all(&place)?;
+    Ok([legacy?, grouped?])
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Fault> {
+    let sizes = Sizes::parse();
+    println!("{} runs, {} of them deleted, cache {} KiB", sizes.runs, sizes.deletes, sizes.cache_kib);
+    println!(
+        "| tasks of a run | layout | blocks from disk per delete | from cache | lookups | ranges | canary, blocks/s |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for tasks in [1, 8] {
+        let (runs, deletes) = (sizes.runs / tasks, sizes.deletes / tasks);
+        let figures = compare(&Sizes { runs, deletes, ..sizes.clone() }, tasks).await?;
+        for (layout, Figures { deletes: reads, canary }) in ["legacy", "grouped"].iter().zip(&figures) {
+            let per = |count: u64| count as f64 / deletes as f64;
+            let (disk, cache) = (per(reads.blocks_from_disk), per(reads.blocks_from_cache));
+            let (lookups, ranges) = (per(reads.point_lookups), per(reads.ranges));
+            println!(
+                "| {tasks} | {layout} | {disk:.2} | {cache:.2} | {lookups:.1} | {ranges:.1} | {canary:.0} |"
+            );
+        }
+        let [legacy, grouped] = figures.map(|figures| figures.deletes.blocks_from_disk as f64);
+        println!("{tasks} tasks: {:.1} times fewer blocks from disk", legacy / grouped);
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! The command line of both versions. They differ in how the model takes effect: the caller says.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use trestle::{Embedded, Options};
+
+use super::{Service, Texts, api, worker};
+use crate::model::Littlehorse;
+
+type Fault = Box<dyn std::error::Error>;
+
+/// How the model takes effect: it is applied, or rows of another layout move to it.
+pub type Open = fn(&Embedded) -> Result<Littlehorse<Embedded>, Fault>;
+
+/// The tenant of the sample data.
+const TENANT: &str = "default";
+
+/// A small workflow engine.
+#[derive(Parser)]
+#[command(version)]
+enum Cli {
+    /// Serves the API and the page from a directory
+    Serve {
+        /// Where the data is; made if it is missing
+        #[arg(long)]
+        data: PathBuf,
+        /// The port on this machine; 0 takes a free one
+        #[arg(long, default_value_t = 8070)]
+        port: u16,
+    },
+    /// Serves sample data that is not kept, with a worker in the same process
+    Demo {
+        /// The port on this machine; 0 takes a free one
+        #[arg(long, default_value_t = 8070)]
+        port: u16,
+    },
+    /// Polls a server for tasks, does them and reports
+    Worker {
+        /// The server
+        #[arg(long, default_value = "http://127.0.0.1:8070")]
+        url: String,
+        /// The tenant
+        #[arg(long, default_value = TENANT)]
+        tenant: String,
+    },
+}
+
+/// The program.
+pub async fn main(open: Open) -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
+    let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
+    log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+    match carry_out(Cli::parse(), open).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn carry_out(cli: Cli, open: Open) -> Result<(), Fault> {
+    let options = Options::default();
+    match cli {
+        Cli::Serve { data, port } => serve(&Embedded::open(&data, options)?, open, port, false).await,
+        Cli::Demo { port } => serve(&Embedded::in_memory(options)?, open, port, true).await,
+        Cli::Worker { url, tenant } => Ok(worker::work(&url, &tenant).await?),
+    }
+}
+
+async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Result<(), Fault> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let listener = listener.map_err(|error| format!("--port {port}: {error}; choose another"))?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let (service, timers) = Service::start(database, open(database)?).await?;
+    if is_demo {
+        begin(&service).await?;
+    }
+    writeln!(std::io::stdout(), "littlehorse serves {url}")?;
+    let worker = async {
+        match is_demo {
+            true => worker::work(&url, TENANT).await,
+            false => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased; // A server that is busy can be interrupted.
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        served = axum::serve(listener, api::router(service)) => served?,
+        ended = worker => ended?,
+    }
+    timers.stop().await;
+    Ok(())
+}
+
+#[derive(serde::Deserialize)]
+struct Sample {
+    workflows: Vec<Value>,
+    /// The id of a run, its workflow and its variables.
+    runs: Vec<(String, String, Texts)>,
+}
+
+async fn begin(service: &Service) -> Result<(), Fault> {
+    let sample: Sample = serde_json::from_str(include_str!("../../sample.json"))?;
+    for spec in sample.workflows {
+        service.put_spec(TENANT, spec).await?;
+    }
+    for (id, workflow, variables) in sample.runs {
+        service.run_wf(TENANT, &workflow, Some(id), variables).await?;
+    }
+    Ok(())
+}

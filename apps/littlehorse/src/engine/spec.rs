@@ -1,0 +1,84 @@
+//! Workflow specs: what a workflow is made of, as JSON, and whether it makes sense.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Result};
+
+/// Variables and nodes are few, so that whatever a step writes fits into one commit.
+const PARTS_MAX: usize = 20;
+
+/// Variables with their values at the start, and nodes in the order in which a run comes to them. It ends behind the last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) variables: BTreeMap<String, Option<String>>,
+    pub(crate) nodes: Vec<Node>,
+    /// How long a run that has ended is kept; forever without it.
+    pub(crate) retention_seconds: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) run: Action,
+    /// The variable that takes what came of it.
+    pub(crate) output: Option<String>,
+}
+
+/// What happens at a node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Action {
+    /// A worker polls for it, does it and reports.
+    Task(Task),
+    /// The run waits for an event: one that names the run, or one with the value of the variable `correlate` as its key.
+    ExternalEvent { event: String, correlate: Option<String> },
+    /// A person does it.
+    UserTask { form: String, user: Option<String> },
+    /// The run waits for so many seconds.
+    Sleep(u64),
+    /// The run throws an event, with the value of a variable.
+    ThrowEvent { event: String, content: String },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Task {
+    pub(crate) task_def_name: String,
+    /// Variables that the worker gets.
+    #[serde(default)]
+    pub(crate) input: BTreeSet<String>,
+    /// How often a failure is tried again.
+    #[serde(default)]
+    pub(crate) retries: i64,
+    /// How long a worker may take; a minute unless given.
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+impl Spec {
+    /// Whether it is small, and names are unique.
+    pub(crate) fn check(&self) -> Result<()> {
+        let names: BTreeSet<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        if names.len() < self.nodes.len() || self.nodes.len().max(self.variables.len()) > PARTS_MAX {
+            let rule = format!("at most {PARTS_MAX} nodes with names of their own, and as many variables");
+            return Err(Error::Invalid(format!("workflow {}: {rule}", self.name)));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.nodes.iter().filter_map(|node| match &node.run {
+            Action::Task(task) => Some(task),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.name == name)
+    }
+}

@@ -1,0 +1,211 @@
+//! The application in either version, on a clock that only the test moves, asked over its HTTP API.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+use trestle::migrate::{Rate, StartOptions};
+use trestle::queue::Worker;
+use trestle::{Background, Embedded, MemoryStore, Options, Store, Timestamp, VirtualClock};
+
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The application under test.
+pub(crate) struct World {
+    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) embedded: Embedded,
+    router: Router,
+    /// Nothing happens by itself without it.
+    timers: Option<Worker>,
+}
+
+impl World {
+    /// The version before, on an empty database.
+    pub(crate) async fn old() -> Self {
+        Self::old_on(Arc::new(MemoryStore::new())).await
+    }
+
+    pub(crate) async fn old_on(store: Arc<dyn Store>) -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(START));
+        let embedded = Embedded::on(store, clock.clone(), unswept()).unwrap();
+        Self::old_of(clock, embedded).await
+    }
+
+    pub(crate) async fn old_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
+        let db = littlehorse_v1::model::Littlehorse::apply_to(&embedded).unwrap();
+        let (service, timers) = littlehorse_v1::Service::start(&embedded, db).await.unwrap();
+        let router = littlehorse_v1::api::router(service);
+        World { clock, embedded, router, timers: Some(timers) }
+    }
+
+    /// The present version, on an empty database.
+    pub(crate) async fn new() -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(START));
+        let store = Arc::new(MemoryStore::new());
+        let embedded = Embedded::on(store, clock.clone(), unswept()).unwrap();
+        Self::new_of(clock, embedded).await
+    }
+
+    pub(crate) async fn new_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
+        let options = StartOptions { rate: "3000".parse::<Rate>().unwrap(), ..StartOptions::default() };
+        let (db, _) = littlehorse::model::Littlehorse::migrate_to(&embedded, options).unwrap();
+        let (service, timers) = littlehorse::Service::start(&embedded, db).await.unwrap();
+        let router = littlehorse::api::router(service);
+        World { clock, embedded, router, timers: Some(timers) }
+    }
+
+    /// The present version without its timers: nothing happens but what is asked for.
+    pub(crate) fn still(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
+        let db = littlehorse::model::Littlehorse::apply_to(&embedded).unwrap();
+        let queues = embedded.queues().clone();
+        let service = Arc::new(littlehorse::Service { db, queues });
+        let router = littlehorse::api::router(service);
+        World { clock, embedded, router, timers: None }
+    }
+
+    /// Ends the program and starts the present version on its data.
+    pub(crate) async fn upgrade(self) -> Self {
+        let (clock, embedded) = self.stop().await;
+        Self::new_of(clock, embedded).await
+    }
+
+    /// Ends the program and starts the version before on its data.
+    pub(crate) async fn downgrade(self) -> Self {
+        let (clock, embedded) = self.stop().await;
+        Self::old_of(clock, embedded).await
+    }
+
+    pub(crate) async fn stop(self) -> (Arc<VirtualClock>, Embedded) {
+        if let Some(timers) = self.timers {
+            timers.stop().await;
+        }
+        (self.clock, self.embedded)
+    }
+
+    /// Sends a request; answers with status and JSON.
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let request = Request::builder().method(method).uri(path);
+        let request = match body {
+            Some(body) => {
+                let request = request.header("content-type", "application/json");
+                request.body(Body::from(body.to_string()))
+            }
+            None => request.body(Body::empty()),
+        };
+        let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.ask("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let (status, answer) = self.ask("POST", path, Some(body)).await;
+        assert!(status < 300, "{path}: {status} {answer}");
+        answer
+    }
+
+    /// Begins a run.
+    pub(crate) async fn run(&self, tenant: &str, workflow: &str, id: &str, variables: Value) -> Value {
+        let run = json!({ "wfSpecName": workflow, "wfRunId": id, "variables": variables });
+        self.post(&format!("/tenants/{tenant}/wf-runs"), run).await
+    }
+
+    /// Lets a command happen to a run.
+    pub(crate) async fn command(&self, tenant: &str, run: &str, command: Value) -> Value {
+        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command).await
+    }
+
+    /// Takes the next task, if there is one.
+    pub(crate) async fn poll(&self, tenant: &str, task: &str) -> Option<Value> {
+        let poll = json!({ "taskDefName": task, "workerId": "w1" });
+        let (status, task) = self.ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll)).await;
+        (status == 200).then_some(task)
+    }
+
+    /// Takes the next task and does it.
+    pub(crate) async fn work(&self, tenant: &str, task: &str, output: &str) -> Value {
+        let task = self.poll(tenant, task).await.expect("a task");
+        let done = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "output": output });
+        let run = task["wfRunId"].as_str().unwrap();
+        self.command(tenant, run, json!({ "reportTask": done })).await
+    }
+
+    /// All rows of a type of a run.
+    pub(crate) async fn list(&self, tenant: &str, run: &str, kind: &str) -> Vec<Value> {
+        let listed = self.get(&format!("/tenants/{tenant}/wf-runs/{run}/{kind}")).await;
+        listed["items"].as_array().unwrap().clone()
+    }
+
+    pub(crate) async fn status(&self, tenant: &str, run: &str) -> String {
+        let run = self.get(&format!("/tenants/{tenant}/wf-runs/{run}")).await;
+        run["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the run has this status: timers work in the background.
+    pub(crate) async fn wait_for(&self, tenant: &str, run: &str, status: &str) {
+        let path = format!("/tenants/{tenant}/wf-runs/{run}");
+        self.wait_until(&path, |run| run["status"] == status).await;
+    }
+
+    /// Asks until the answer is so.
+    pub(crate) async fn wait_until(&self, path: &str, so: impl Fn(&Value) -> bool) {
+        let begun = std::time::Instant::now();
+        loop {
+            let (_, answer) = self.ask("GET", path, None).await;
+            if so(&answer) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{path}: {answer}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    pub(crate) fn models(&self) -> &trestle::models::Models {
+        self.embedded.models()
+    }
+}
+
+/// Rows move when the test says so.
+pub(crate) fn unswept() -> Options {
+    Options { background: Background::Tables, ..Options::default() }
+}
+
+/// A workflow with one task, as the canary has it.
+pub(crate) fn canary() -> Value {
+    json!({ "name": "canary", "nodes": [{ "name": "work", "run": { "task": { "taskDefName": "greet" } } }] })
+}
+
+/// A workflow with every kind of node, and more than ten of them.
+pub(crate) fn order() -> Value {
+    let mut nodes = vec![
+        json!({ "name": "confirm", "output": "greeting",
+            "run": { "task": { "taskDefName": "greet", "input": ["name"], "retries": 1, "timeoutSeconds": 30 } } }),
+        json!({ "name": "paid", "run": { "externalEvent": { "event": "payment", "correlate": "orderId" } },
+            "output": "payment" }),
+        json!({ "name": "approve", "run": { "userTask": { "form": "approval" } }, "output": "approved" }),
+        json!({ "name": "cool-off", "run": { "sleep": 3600 } }),
+    ];
+    nodes.extend((0..9).map(|at| {
+        json!({ "name": format!("announce-{at}"), "run": { "throwEvent": { "event": "done", "content": "payment" } } })
+    }));
+    let variables =
+        json!({ "orderId": null, "name": null, "greeting": null, "payment": null, "approved": "no" });
+    json!({ "name": "order", "variables": variables, "nodes": nodes })
+}
