@@ -63,7 +63,7 @@ impl Service {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.db.now().into()
+        self.db.now()
     }
 
     /// Stores a workflow, as JSON, as its next version.
