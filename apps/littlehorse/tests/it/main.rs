@@ -1,5 +1,7 @@
 //! Tests of the application. Those named `point_…` are the acceptance points of the README.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of a test may stop it")]
+
 mod engine;
 mod figure;
 mod history;
