@@ -148,6 +148,7 @@ async fn batches(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     Ok(())
 }
 
+#[allow(clippy::print_stdout, reason = "the guide prints")]
 async fn delete_collection(db: &Shop<impl Database>) -> Result<(), typed::Error> {
     let deletion = db.customer_with_orders("ada").delete().rows_per_step(500);
     let mut step = deletion.step().await?;
