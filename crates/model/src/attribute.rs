@@ -109,9 +109,8 @@ impl AttributeKind {
         match (self, value) {
             (Self::Integer, AttributeValue::N(number)) => is_integer(number),
             (Self::EpochSeconds, AttributeValue::N(number)) => is_integer(number) && !number.is_negative(),
-            (Self::Timestamp, AttributeValue::S(text)) => is_timestamp(text),
-            (Self::String, AttributeValue::S(_))
-            | (Self::Number, AttributeValue::N(_))
+            (kind, AttributeValue::S(text)) => kind.holds_text(text),
+            (Self::Number, AttributeValue::N(_))
             | (Self::Boolean, AttributeValue::Bool(_))
             | (Self::Binary, AttributeValue::B(_))
             | (Self::List, AttributeValue::L(_))
@@ -120,6 +119,16 @@ impl AttributeKind {
             | (Self::NumberSet, AttributeValue::Ns(_))
             | (Self::BinarySet, AttributeValue::Bs(_))
             | (Self::Any, _) => true,
+            _ => false,
+        }
+    }
+}
+
+impl AttributeKind {
+    fn holds_text(self, text: &str) -> bool {
+        match self {
+            Self::String | Self::Any => true,
+            Self::Timestamp => is_timestamp(text),
             _ => false,
         }
     }
@@ -173,21 +182,38 @@ impl Attribute {
 
     /// Whether the attribute may be `value`; if not, why not, as the rest of a sentence about it.
     pub fn check(&self, value: &AttributeValue) -> Result<(), String> {
+        if let AttributeValue::S(text) = value {
+            return self.check_str(text);
+        }
         if !self.kind.holds(value) {
-            return Err(format!("must be {}, but is {}", self.wanted(), shown(value)));
+            return Err(self.mistyped(&shown(value)));
         }
         if !self.one_of.is_empty() && !self.one_of.contains(value) {
-            let allowed: Vec<String> = self.one_of.iter().map(plain).collect();
-            return Err(format!(
-                "must be one of {}, but is {}",
-                listed(allowed.iter().map(String::as_str)),
-                shown(value)
-            ));
+            return Err(self.not_allowed(&shown(value)));
         }
-        match value {
-            AttributeValue::S(text) => self.check_text(text),
-            _ => Ok(()),
+        Ok(())
+    }
+
+    /// The same for a text.
+    pub(crate) fn check_str(&self, text: &str) -> Result<(), String> {
+        if !self.kind.holds_text(text) {
+            return Err(self.mistyped(&shown_text(text)));
         }
+        let is_allowed = |allowed: &AttributeValue| allowed.as_s() == Some(text);
+        if !self.one_of.is_empty() && !self.one_of.iter().any(is_allowed) {
+            return Err(self.not_allowed(&shown_text(text)));
+        }
+        self.check_text(text)
+    }
+
+    fn mistyped(&self, shown: &str) -> String {
+        format!("must be {}, but is {shown}", self.wanted())
+    }
+
+    fn not_allowed(&self, shown: &str) -> String {
+        let allowed: Vec<String> = self.one_of.iter().map(plain).collect();
+        let allowed = listed(allowed.iter().map(String::as_str));
+        format!("must be one of {allowed}, but is {shown}")
     }
 
     /// What a value of another type should have been.
@@ -346,11 +372,15 @@ pub(crate) fn said(item: &Item) -> String {
 /// A value in a message: what it is, and of which type.
 pub(crate) fn shown(value: &AttributeValue) -> String {
     match value {
-        AttributeValue::S(text) => format!("the string {:?}", shortened(text)),
+        AttributeValue::S(text) => shown_text(text),
         AttributeValue::N(number) => format!("the number {number}"),
         AttributeValue::Bool(truth) => format!("the boolean {truth}"),
         other => format!("of type {}", other.type_name()),
     }
+}
+
+fn shown_text(text: &str) -> String {
+    format!("the string {:?}", shortened(text))
 }
 
 /// Messages stay readable, whatever is in the item.

@@ -9,8 +9,16 @@ use crate::AttributeValue;
 /// Only lengths are looked at. Whoever takes a value out, or shows the bytes, checks the rest.
 #[derive(Clone, Debug)]
 pub struct StoredView<'a> {
-    attributes: Vec<(&'a [u8], StoredValue<'a>)>,
-    length: usize,
+    bytes: &'a [u8],
+    attributes: Vec<StoredAttribute<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StoredAttribute<'a> {
+    /// Where it begins in the item.
+    start: usize,
+    name: &'a [u8],
+    value: StoredValue<'a>,
 }
 
 /// A value in its stored form.
@@ -24,28 +32,27 @@ impl<'a> StoredView<'a> {
         let count = reader.count()?;
         let mut attributes = Vec::with_capacity(count.min(RESERVE_MAX));
         for _ in 0..count {
-            attributes.push((reader.bytes()?, StoredValue(reader.skipped()?)));
+            attributes.push(StoredAttribute {
+                start: bytes.len() - reader.rest().len(),
+                name: reader.bytes()?,
+                value: StoredValue(reader.skipped()?),
+            });
         }
         reader.finish()?;
-        Ok(Self {
-            attributes,
-            length: bytes.len(),
-        })
+        Ok(Self { bytes, attributes })
     }
 
     /// The attributes' names, in order.
     pub fn names(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
-        self.attributes.iter().map(|(name, _)| *name)
+        self.attributes.iter().map(|attribute| attribute.name)
     }
 
     /// The value of an attribute.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<StoredValue<'a>> {
-        let found = self
-            .attributes
-            .iter()
-            .find(|(known, _)| *known == name.as_bytes());
-        found.map(|(_, value)| *value)
+        let mut attributes = self.attributes.iter();
+        let found = attributes.find(|attribute| attribute.name == name.as_bytes());
+        found.map(|attribute| attribute.value)
     }
 
     /// The values of several attributes, whose names are in order.
@@ -53,9 +60,12 @@ impl<'a> StoredView<'a> {
     pub fn find(&self, names: &[String]) -> Vec<Option<StoredValue<'a>>> {
         let mut rest = self.attributes.iter().peekable();
         let mut find = |name: &String| {
-            while rest.next_if(|(known, _)| *known < name.as_bytes()).is_some() {}
-            rest.next_if(|(known, _)| *known == name.as_bytes())
-                .map(|(_, value)| *value)
+            while rest
+                .next_if(|attribute| attribute.name < name.as_bytes())
+                .is_some()
+            {}
+            let found = rest.next_if(|attribute| attribute.name == name.as_bytes());
+            found.map(|attribute| attribute.value)
         };
         names.iter().map(&mut find).collect()
     }
@@ -65,6 +75,33 @@ impl<'a> StoredView<'a> {
     #[must_use]
     pub fn with(&self, changes: &[(&str, Option<AttributeValue>)]) -> Vec<u8> {
         debug_assert!(changes.is_sorted_by(|one, two| one.0 < two.0));
+        let mut out = Vec::with_capacity(self.bytes.len() + 64);
+        write::length(self.count_with(changes), &mut out);
+        // What lies between two changes is copied at once.
+        let mut copied = self.start(0);
+        let mut at = 0;
+        for (name, value) in changes {
+            let rest = self.attributes.get(at..).unwrap_or_default();
+            at += rest.partition_point(|attribute| attribute.name < name.as_bytes());
+            let start = self.start(at);
+            out.extend_from_slice(self.bytes.get(copied..start).unwrap_or_default());
+            let there = self.attributes.get(at);
+            at += usize::from(there.is_some_and(|attribute| attribute.name == name.as_bytes()));
+            copied = self.start(at);
+            write_changed(name, value.as_ref(), &mut out);
+        }
+        out.extend_from_slice(self.bytes.get(copied..).unwrap_or_default());
+        out
+    }
+
+    /// Where the attribute at a position begins, or the item ends.
+    fn start(&self, at: usize) -> usize {
+        let attribute = self.attributes.get(at);
+        attribute.map_or(self.bytes.len(), |attribute| attribute.start)
+    }
+
+    /// How many attributes the item has with these changes.
+    fn count_with(&self, changes: &[(&str, Option<AttributeValue>)]) -> usize {
         let mut count = self.attributes.len();
         for (name, value) in changes {
             match (self.get(name), value) {
@@ -73,27 +110,11 @@ impl<'a> StoredView<'a> {
                 _ => {}
             }
         }
-        let mut out = Vec::with_capacity(self.length + 64);
-        write::length(count, &mut out);
-        let mut changes = changes.iter().peekable();
-        for (name, stored) in &self.attributes {
-            while let Some(change) = changes.next_if(|(changed, _)| changed.as_bytes() < *name) {
-                write_changed(change, &mut out);
-            }
-            match changes.next_if(|(changed, _)| changed.as_bytes() == *name) {
-                Some(change) => write_changed(change, &mut out),
-                None => {
-                    write::bytes(name, &mut out);
-                    out.extend_from_slice(stored.0);
-                }
-            }
-        }
-        changes.for_each(|change| write_changed(change, &mut out));
-        out
+        count
     }
 }
 
-fn write_changed((name, value): &(&str, Option<AttributeValue>), out: &mut Vec<u8>) {
+fn write_changed(name: &str, value: Option<&AttributeValue>, out: &mut Vec<u8>) {
     if let Some(value) = value {
         write::bytes(name.as_bytes(), out);
         write::value(value, out);
@@ -127,6 +148,7 @@ impl<'a> StoredValue<'a> {
 
 impl<'a> Reader<'a> {
     /// The bytes of the next value.
+    #[inline]
     fn skipped(&mut self) -> Result<&'a [u8], CodecError> {
         let before = self.rest();
         self.skip(DEPTH_MAX)?;

@@ -4,13 +4,14 @@
 //! *Invariant*: what is told here is what `renew.rs` tells. Whatever is unusual about a row is left to it.
 
 use trestle_hook::Renewal;
-use trestle_item::AttributeValue;
 use trestle_item::codec::{StoredValue, StoredView};
+use trestle_item::{AttributeValue, ScalarType};
 
 use super::LayoutChange;
 use super::pair::MovedEntity;
 use super::plan::MovedTable;
 use super::recipe::{Ingredients, Recipe};
+use crate::attribute::Attribute;
 use crate::derive::{declares, is_time};
 use crate::entity::Entity;
 use crate::model::Table;
@@ -68,7 +69,38 @@ struct Row<'m, 'v> {
 }
 
 /// The values that keys are made of, and those that the present version declares.
-type Values = Vec<Option<AttributeValue>>;
+type Values<'v> = Vec<Option<Seen<'v>>>;
+
+/// A value; most are texts, which need not be copied.
+#[derive(Clone, Debug)]
+enum Seen<'v> {
+    Text(&'v str),
+    Other(AttributeValue),
+}
+
+impl<'v> Seen<'v> {
+    fn of(stored: StoredValue<'v>) -> Option<Self> {
+        match stored.text() {
+            Some(text) => std::str::from_utf8(text).ok().map(Seen::Text),
+            None => stored.decode().ok().map(Seen::Other),
+        }
+    }
+
+    /// As the part of a key; a text is no part of one that is no text.
+    fn given(&self, template: &KeyTemplate) -> Option<Given<'_>> {
+        match self {
+            Seen::Text(text) => (template.kind == ScalarType::S).then_some(Given::Text(text)),
+            Seen::Other(value) => Some(Given::Value(value)),
+        }
+    }
+
+    fn fits(&self, attribute: &Attribute) -> bool {
+        match self {
+            Seen::Text(text) => attribute.check_str(text).is_ok(),
+            Seen::Other(value) => attribute.check(value).is_ok(),
+        }
+    }
+}
 
 impl<'m, 'v> Row<'m, 'v> {
     fn new(moving: MovedEntity<'m>, table: &'m Table, view: &'v StoredView<'v>) -> Self {
@@ -106,8 +138,8 @@ impl<'m, 'v> Row<'m, 'v> {
         for (template, made_of) in index_keys.filter(|(template, _)| !template.is_identity()) {
             let derived = match self.rendered(template, made_of, &values) {
                 Ok(derived) => Some(derived),
-                Err(RenderError::Missing { .. }) => None,
-                Err(RenderError::Unfit { .. }) => return None,
+                Err(RenderError::Missing { .. }) if template.kind == ScalarType::S => None,
+                Err(_) => return None,
             };
             set(&mut becomes, &mut is_changed, made_of.key, derived);
         }
@@ -131,7 +163,7 @@ impl<'m, 'v> Row<'m, 'v> {
     }
 
     /// The values that keys are made of, and those that the present version declares.
-    fn values(&self) -> Option<Values> {
+    fn values(&self) -> Option<Values<'v>> {
         let recipe = self.recipe();
         let mut values = vec![None; recipe.names.len()];
         let keys = recipe.former_key.iter().chain(&recipe.own_key);
@@ -142,7 +174,7 @@ impl<'m, 'v> Row<'m, 'v> {
                 && value.is_none()
                 && let Some(stored) = self.stored.get(*at)?
             {
-                *value = Some(stored.decode().ok()?);
+                *value = Some(Seen::of(*stored)?);
             }
         }
         Some(values)
@@ -153,20 +185,20 @@ impl<'m, 'v> Row<'m, 'v> {
         &self,
         template: &KeyTemplate,
         made_of: &Ingredients,
-        values: &Values,
+        values: &Values<'_>,
     ) -> Result<AttributeValue, RenderError> {
         template.render_parts(|part, _| {
             let at = (*made_of.parts.get(part)?)?;
             self.kept(at)?;
-            values.get(at)?.as_ref().map(Given::Value)
+            values.get(at)?.as_ref()?.given(template)
         })
     }
 
     /// Whether its attributes give the key that it has, in the version before.
-    fn is_at_former_place(&self, values: &Values) -> bool {
+    fn is_at_former_place(&self, values: &Values<'_>) -> bool {
         let mut templates = self.moving.former.table_key.iter().zip(&self.recipe().former_key);
         let has = |(template, made_of): (&KeyTemplate, &Ingredients)| {
-            let value = |at: usize| values.get(at)?.as_ref().map(Given::Value);
+            let value = |at: usize| values.get(at)?.as_ref()?.given(template);
             let derived = template.render_parts(|part, _| value((*made_of.parts.get(part)?)?));
             let stored = self.stored.get(made_of.key).copied().flatten();
             derived.is_ok_and(|derived| stored.is_some_and(|stored| stored.is(&derived)))
@@ -189,13 +221,13 @@ impl<'m, 'v> Row<'m, 'v> {
     }
 
     /// Whether it is a row of the present version, but for its keys.
-    fn is_whole(&self, values: &Values) -> bool {
+    fn is_whole(&self, values: &Values<'_>) -> bool {
         let (own, recipe) = (self.moving.own, self.recipe());
         let mut attributes = own.attributes.iter().zip(&recipe.attributes);
         let fits = attributes.all(|(attribute, at)| {
             let value = values.get(*at).and_then(Option::as_ref);
             match value.filter(|_| self.kept(*at).is_some()) {
-                Some(value) => attribute.check(value).is_ok(),
+                Some(value) => value.fits(attribute),
                 None if attribute.default.is_some() || own.keeps(&attribute.name).is_some() => false,
                 None => attribute.optional || is_time(own, &attribute.name),
             }

@@ -11,6 +11,8 @@ use super::{KeyTemplate, Part, Slot};
 pub(crate) enum Given<'v> {
     /// Its value.
     Value(&'v AttributeValue),
+    /// Its value, which is a text; for keys that are texts.
+    Text(&'v str),
     /// Only its value in lower case; enough for a field that is folded.
     Folded(&'v str),
 }
@@ -97,6 +99,7 @@ impl Part {
         };
         let text = match given(slot) {
             Some(Given::Value(value)) => slot.text(value),
+            Some(Given::Text(text)) => slot.text_of(text),
             Some(Given::Folded(text)) => slot.folded_text(text),
             None => {
                 let attribute = slot.attribute.name.clone();

@@ -48,15 +48,26 @@ impl Slot {
 
     /// The text of a value in the key; the error is the rest of a sentence about the attribute.
     pub(crate) fn text<'v>(&self, value: &'v AttributeValue) -> Result<Cow<'v, str>, String> {
+        if let AttributeValue::S(text) = value {
+            return self.text_of(text);
+        }
         self.attribute.check(value)?;
         let text = match (value, self.width) {
-            (AttributeValue::N(number), Some(width)) => Cow::Owned(padded(number, width)?),
-            (AttributeValue::S(text), _) => Cow::Borrowed(text.as_str()),
-            _ => Cow::Owned(plain(value)),
+            (AttributeValue::N(number), Some(width)) => padded(number, width)?,
+            _ => plain(value),
         };
+        self.written(Cow::Owned(match self.lower {
+            true => text.to_lowercase(),
+            false => text,
+        }))
+    }
+
+    /// The same for a value that is a text.
+    pub(crate) fn text_of<'v>(&self, text: &'v str) -> Result<Cow<'v, str>, String> {
+        self.attribute.check_str(text)?;
         self.written(match self.lower {
             true => Cow::Owned(text.to_lowercase()),
-            false => text,
+            false => Cow::Borrowed(text),
         })
     }
 
