@@ -107,7 +107,7 @@ impl Course<'_> {
     fn warm_up(&self) -> Result<(), BenchError> {
         let began = Instant::now();
         let is_over = || began.elapsed() >= self.measured / 3;
-        work(&self.db, Layout::Former, self.rows, &Act::DIRECT, is_over).map(drop)
+        work(&self.db, Layout::Former, self.rows, is_over).map(drop)
     }
 
     /// The new layout takes effect, and nothing is swept yet.
@@ -246,17 +246,11 @@ impl Course<'_> {
         is_over: &dyn Fn() -> bool,
     ) -> Result<(), BenchError> {
         self.progress.doing(&format!("migrations: {name}"));
-        let parts: [(&[Act], Duration); 2] = [
-            (&Act::DIRECT, self.measured * 2 / 3),
-            (&Act::INDIRECT, self.measured / 3),
-        ];
-        for (acts, at_most) in parts {
-            let began = Instant::now();
-            let is_over = || began.elapsed() >= at_most || is_over();
-            let latencies = work(&self.db, layout, self.rows, acts, is_over)?;
-            for (act, seen) in acts.iter().zip(&latencies) {
-                self.note(name, *act, seen);
-            }
+        let began = Instant::now();
+        let is_over = || began.elapsed() >= self.measured || is_over();
+        let latencies = work(&self.db, layout, self.rows, is_over)?;
+        for (act, seen) in Act::ALL.iter().zip(&latencies) {
+            self.note(name, *act, seen);
         }
         Ok(())
     }

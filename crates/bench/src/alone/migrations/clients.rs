@@ -28,10 +28,8 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// Those that find former rows without looking through the table.
-    pub(super) const DIRECT: [Act; 4] = [Act::Get, Act::Put, Act::Query, Act::KeptIndex];
-    /// The one that does not: by itself, because the others would wait for it.
-    pub(super) const INDIRECT: [Act; 1] = [Act::ChangedIndex];
+    /// In turn: a put waits for the disk, so that queries wait for each other no more than clients of a real application do.
+    pub(super) const ALL: [Act; 5] = [Act::Get, Act::Put, Act::Query, Act::KeptIndex, Act::ChangedIndex];
 
     fn expected(self) -> u64 {
         match self {
@@ -53,18 +51,17 @@ impl fmt::Display for Act {
     }
 }
 
-/// Lets the clients do these in turn until somebody says that it is over: the latencies of each. Every answer is checked.
+/// Lets the clients do everything in turn until it is over: the latencies of each act. Every answer is checked.
 pub(super) fn work(
     db: &Embedded,
     layout: Layout,
     rows: u64,
-    acts: &[Act],
     is_over: impl Fn() -> bool,
 ) -> Result<Vec<Histogram>, BenchError> {
     let over = AtomicBool::new(false);
     let work = |seed: u64| {
         let client = Client { db, layout };
-        let worked = client.work(rows, acts, seed, &over);
+        let worked = client.work(rows, seed, &over);
         // Nobody waits for those whose figures will not count.
         over.fetch_or(worked.is_err(), Ordering::Relaxed);
         worked
@@ -75,7 +72,7 @@ pub(super) fn work(
             std::thread::sleep(GLANCE);
         }
         over.store(true, Ordering::Relaxed);
-        let mut all = vec![Histogram::default(); acts.len()];
+        let mut all = vec![Histogram::default(); Act::ALL.len()];
         for client in clients {
             let seen = client
                 .join()
@@ -94,17 +91,11 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn work(
-        &self,
-        rows: u64,
-        acts: &[Act],
-        seed: u64,
-        over: &AtomicBool,
-    ) -> Result<Vec<Histogram>, BenchError> {
+    fn work(&self, rows: u64, seed: u64, over: &AtomicBool) -> Result<Vec<Histogram>, BenchError> {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut latencies = vec![Histogram::default(); acts.len()];
+        let mut latencies = vec![Histogram::default(); Act::ALL.len()];
         while !over.load(Ordering::Relaxed) {
-            for (act, seen) in acts.iter().copied().zip(&mut latencies) {
+            for (act, seen) in Act::ALL.into_iter().zip(&mut latencies) {
                 let row = random.u64(..rows);
                 let (took, found) = self.act(act, row).doing(format!("{act} failed"))?;
                 if found != act.expected() {
