@@ -47,7 +47,7 @@ pub use json::plain_json;
 pub use queue_door::QueueDoor;
 pub use reader::Tail;
 pub use route::{Backoff, Concurrency, DESTINATIONS, Destination, Route, StartingPosition};
-pub use router::{ApplyError, HeldSpace, Router, Setup, StoredRoute, WeakRouter};
+pub use router::{ApplyError, GoneRoute, HeldSpace, Router, Setup, StoredRoute, WeakRouter};
 pub use row_source::{EndpointClock, RowPage, RowReading, RowSource, ScanSettings, UnknownClock};
 pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, OnHold, RouteState, RouteStatus};

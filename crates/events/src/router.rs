@@ -1,6 +1,7 @@
 //! The router: routes at work over a database.
 
 mod backfills;
+mod gone;
 mod letters;
 mod removal;
 mod running;
@@ -23,6 +24,7 @@ use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
 use crate::{Doors, Route, RouteStatus, RowReading, Typer};
+pub use gone::GoneRoute;
 use running::{Running, Work};
 pub use stored::StoredRoute;
 
@@ -106,6 +108,7 @@ struct Inner {
     state: Mutex<State>,
     /// The same routes for those who only look.
     view: RwLock<BTreeMap<String, RouterView>>,
+    gone: gone::GoneLetters,
 }
 
 /// A route, and what there is of it.
@@ -135,6 +138,7 @@ impl Router {
                 rows,
                 state: Mutex::default(),
                 view: RwLock::default(),
+                gone: gone::GoneLetters::default(),
             }),
         }
     }
@@ -199,6 +203,9 @@ impl Router {
             if let Err(error) = self.remove(&mut state, stored).await {
                 failed = failed.or(Some(error));
             }
+        }
+        if let Err(error) = self.count_gone().await {
+            failed = failed.or(Some(error.into()));
         }
         failed.map_or(Ok(()), Err)
     }

@@ -268,7 +268,7 @@ impl Service {
             administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
         self.metrics.render()
             + &metrics::admission::render(&self.admission)
-            + &metrics::routes::render(&routes.unwrap_or_default().routes)
+            + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
     }
 

@@ -9,7 +9,7 @@ use crate::runtime;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{Gap, ListRoutes, OnHold, RouteList, RouteStatus};
+use trestle_admin::{Gap, GoneRoute, ListRoutes, OnHold, RouteList, RouteStatus};
 use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.
@@ -55,12 +55,17 @@ fn look(flags: &StatusFlags) -> Result<(), Failure> {
 fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
     let runtime = runtime::on_this_thread()?;
     let router = letters::router(&flags.place, &runtime, open::to_look)?;
-    let routes = runtime.block_on(router.stored_routes());
-    let routes = routes.map_err(|error| Failure::failed(format!("the routes cannot be read: {error}")))?;
+    let unreadable = |error| Failure::failed(format!("the routes cannot be read: {error}"));
+    let stored = stored::StoredList {
+        routes: runtime.block_on(router.stored_routes()).map_err(unreadable)?,
+        gone: runtime
+            .block_on(router.stored_gone_routes())
+            .map_err(unreadable)?,
+    };
     if flags.json {
-        return print_json(&routes);
+        return print_json(&stored);
     }
-    stored::print(&routes);
+    stored::print(&stored);
     Ok(())
 }
 
@@ -68,8 +73,23 @@ fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
 pub(super) fn print(list: &RouteList) {
     if list.routes.is_empty() {
         line("no routes; `trestle routes apply FILE` applies a route file");
-        return;
+    } else {
+        print_routes(list);
     }
+    print_gone(&list.gone);
+}
+
+/// Routes that are gone and have dead letters, and what to do with these.
+pub(super) fn print_gone(gone: &[GoneRoute]) {
+    for GoneRoute { route, dead } in gone {
+        line(&format!(
+            "{route} is gone; dead letters: {dead}. `trestle routes dead-letters move --route {route} --to NAME` gives them to \
+             another route, `trestle routes dead-letters drop --route {route}` forgets them"
+        ));
+    }
+}
+
+fn print_routes(list: &RouteList) {
     let head = [
         "ROUTE",
         "TABLE",

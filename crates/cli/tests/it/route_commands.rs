@@ -64,6 +64,21 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     let status: Value = serde_json::from_str(&said(0, &["status", "--json"])).unwrap();
     assert_eq!(status["routes"][0]["dead"], 3);
 
+    // Also while the route is gone.
+    said(0, &["remove", "saved"]);
+    let gone = said(0, &["status"]);
+    assert!(
+        gone.contains("\nsaved is gone; dead letters: 3. `trestle routes dead-letters move --route saved"),
+        "{gone}"
+    );
+    assert!(
+        server
+            .get("/metrics")
+            .contains("\ntrestle_route_dead_letters{route=\"saved\"} 3\n")
+    );
+    said(0, &["apply", "routes.toml"]);
+    assert!(!said(0, &["status"]).contains("gone"));
+
     let listed = said(0, &["dead-letters", "saved"]);
     let ids: Vec<&str> = listed
         .lines()

@@ -217,7 +217,7 @@ fn a_backfill_brings_the_rows_of_an_endpoint_then_the_changes() {
     router.stop();
     let stored = letters(directory, &["status", "--json"]);
     let stored: serde_json::Value = serde_json::from_str(&stored).unwrap();
-    assert_eq!(stored[0]["backfill"]["rows"], 31, "{stored}");
+    assert_eq!(stored["routes"][0]["backfill"]["rows"], 31, "{stored}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trestle_events::{Outcome, Replayed, Route, Selection};
+use trestle_events::{GoneRoute, Outcome, Replayed, Route, Selection};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{Life, Recorder, World, pk, refuse_bad, route};
@@ -132,6 +132,51 @@ fn dead_letters_of_a_route_that_is_gone_can_be_moved_to_another_and_replayed() {
     let again: Vec<_> = after.taken().split_off(changes.len());
     assert_eq!(again, changes, "whole, and in order");
     assert_eq!(life.status("after").dead, 0);
+}
+
+#[test]
+fn dead_letters_of_routes_that_are_gone_are_counted_until_they_are_moved_or_dropped() {
+    let world = World::new();
+    let names = ["a", "a-b", "b", "c"];
+    let targets = names.map(|name| (name, Recorder::with(refuse_bad)));
+    let life = world.life(&targets);
+    let gone = |life: &Life| {
+        let gone = life.router.gone_routes();
+        assert_eq!(
+            life.block_on(life.router.stored_gone_routes()).unwrap(),
+            gone,
+            "as the rows tell"
+        );
+        let pair = |gone: GoneRoute| (gone.route, gone.dead);
+        gone.into_iter().map(pair).collect::<Vec<(String, u64)>>()
+    };
+    life.apply(names.map(hasty));
+    for n in 1..=3 {
+        world.put(&format!("bad-{n}"), n);
+    }
+    life.until("the dead letters", || {
+        life.router.status().iter().all(|status| status.dead == 3)
+    });
+    assert_eq!(gone(&life), []);
+    life.apply([hasty("b"), hasty("c")]);
+    let two = [("a".to_owned(), 3), ("a-b".to_owned(), 3)];
+    assert_eq!(gone(&life), two);
+    life.stop();
+
+    // After a restart, too; and a route that comes back is not gone.
+    let life = world.life(&targets);
+    life.apply([hasty("b"), hasty("c")]);
+    assert_eq!(gone(&life), two);
+    let first = ids(&life, Some("a")).remove(0);
+    life.block_on(life.router.drop_dead_letters(Selection::One(first)))
+        .unwrap();
+    assert_eq!(gone(&life)[0], ("a".to_owned(), 2));
+    life.block_on(life.router.move_dead_letters(Selection::Route("a".into()), "c"))
+        .unwrap();
+    assert_eq!(gone(&life), [("a-b".to_owned(), 3)]);
+    assert_eq!(life.status("c").dead, 3, "they are the same changes");
+    life.apply(names.map(hasty));
+    assert_eq!((gone(&life), life.status("a-b").dead), (Vec::new(), 3));
 }
 
 #[test]
