@@ -120,6 +120,9 @@ impl Live {
             self.parked_bell.notify_one();
         }
         count(&self.counters.delivered, resolved.done.len());
+        if !resolved.done.is_empty() && resolved.parked.is_empty() && resolved.dead.is_empty() {
+            self.counters.went_well();
+        }
         if let Some(last) = resolved.dead.last() {
             self.given_up(resolved.dead.len(), &last.error);
         }

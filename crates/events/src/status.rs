@@ -71,6 +71,9 @@ pub struct LastError {
     pub at_ms: u64,
     /// What.
     pub message: String,
+    /// The target has taken changes since, and nothing went wrong.
+    #[serde(default)]
+    pub past: bool,
 }
 
 /// What a route is doing.
@@ -129,7 +132,15 @@ impl Counters {
         *self.last_error.lock() = Some(LastError {
             at_ms: at.as_millis(),
             message: message.to_owned(),
+            past: false,
         });
+    }
+
+    /// Changes were taken, in an attempt at which nothing went wrong.
+    pub(crate) fn went_well(&self) {
+        if let Some(last) = &mut *self.last_error.lock() {
+            last.past = true;
+        }
     }
 
     pub(crate) fn last_error(&self) -> Option<LastError> {

@@ -9,7 +9,7 @@ use crate::runtime;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{Gap, GoneRoute, ListRoutes, OnHold, RouteList, RouteStatus};
+use trestle_admin::{Gap, GoneRoute, LastError, ListRoutes, OnHold, RouteList, RouteStatus};
 use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.
@@ -177,7 +177,6 @@ fn on_hold(route: &str, hold: &OnHold) -> String {
 }
 
 fn row(route: &RouteStatus) -> [String; 10] {
-    let error = route.last_error.as_ref().map_or("-", |error| &error.message);
     let [waiting, lag] = behind(route);
     [
         route.route.clone(),
@@ -189,8 +188,20 @@ fn row(route: &RouteStatus) -> [String; 10] {
         route.retried.to_string(),
         route.parked.to_string(),
         route.dead.to_string(),
-        error.lines().next().unwrap_or_default().to_owned(),
+        route.last_error.as_ref().map_or("-".to_owned(), last_error),
     ]
+}
+
+/// What went wrong last, when, and whether it is over.
+fn last_error(error: &LastError) -> String {
+    let what = error.message.lines().next().unwrap_or_default();
+    let at = iso_8601_millis(Timestamp::from_millis(error.at_ms));
+    let over = if error.past {
+        "; changes were taken since"
+    } else {
+        ""
+    };
+    format!("{what} (at {at}Z{over})")
 }
 
 /// How far a route is behind, in records and in time. Of a route that is switched off, it is not known.

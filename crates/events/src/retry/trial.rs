@@ -21,6 +21,15 @@ pub(super) struct Tried {
     pub(super) changes: Vec<TriedChange>,
 }
 
+impl Tried {
+    /// Whether something was taken, and the target has taken all that it was given.
+    pub(super) fn went_well(&self) -> bool {
+        let is_taken = |tried: &TriedChange| matches!(tried.fate, Fate::Taken(_));
+        let is_well = |tried: &TriedChange| is_taken(tried) || matches!(tried.fate, Fate::Untried);
+        self.changes.iter().any(is_taken) && self.changes.iter().all(is_well)
+    }
+}
+
 /// A parked change after an attempt.
 pub(super) struct TriedChange {
     pub(super) key: KeyName,

@@ -85,6 +85,7 @@ impl Router {
             Retried::Taken => {
                 replayed.delivered += 1;
                 live.counters.delivered.fetch_add(1, Ordering::Relaxed);
+                live.counters.went_well();
                 self.lost_dead(&live.name);
             }
             Retried::Refused | Retried::Failed => replayed.failed += 1,

@@ -119,6 +119,7 @@ impl Running {
             held_back: route.held_back.clone().map(|message| LastError {
                 at_ms: now.as_millis(),
                 message,
+                past: false,
             }),
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),

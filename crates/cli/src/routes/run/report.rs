@@ -68,7 +68,7 @@ fn line(status: &RouteStatus) -> String {
             "; {gaps} gaps in which changes may be missing: --backfill {route} sends every present row"
         );
     }
-    if let Some(error) = &status.last_error {
+    if let Some(error) = status.last_error.as_ref().filter(|error| !error.past) {
         let first = error.message.lines().next().unwrap_or_default();
         line += &format!("; last error: {first}");
     }
