@@ -173,13 +173,15 @@ impl DeliveryLane {
     ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
         let given = changes.iter().map(|handed| (&handed.typed, number));
         let batch = self.live.batch(given);
-        self.live.attempt(self.name, &batch).await
+        self.live
+            .attempt(self.name, self.answering(changes), &batch)
+            .await
     }
 
-    /// The lane that an answer to this part is about: that of its destination, also where it goes through another because an
-    /// earlier change of its item is there.
-    fn answering(&self, part: &Part) -> LaneName {
-        let destination = part.changes.first().and_then(|first| first.destination);
+    /// The lane that an answer to these changes is about: that of their destination, also where they go through another because
+    /// an earlier change of the item is there.
+    fn answering(&self, changes: &[Handed]) -> LaneName {
+        let destination = changes.first().and_then(|first| first.destination);
         destination.unwrap_or(self.name)
     }
 
@@ -189,7 +191,7 @@ impl DeliveryLane {
         let Some(key) = part.changes.first().map(|handed| handed.key) else {
             return Ok(part);
         };
-        let lane = self.answering(&part);
+        let lane = self.answering(&part.changes);
         let mut alarm = Alarm::new(Arc::clone(&live.clock));
         loop {
             let rung = live.health.bell.notified();
@@ -284,7 +286,7 @@ impl DeliveryLane {
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
         if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
-            self.live.target_answered(self.answering(&part));
+            self.live.target_answered(self.answering(&part.changes));
             work.is_proven = true;
         }
         match outcome {
@@ -349,7 +351,8 @@ impl DeliveryLane {
         suspect: Option<KeyName>,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        self.live.target_failed(self.answering(&part), error, suspect);
+        self.live
+            .target_failed(self.answering(&part.changes), error, suspect);
         work.is_proven = false;
         if self.live.lanes.destinations().is_some() {
             let failed = |handed| Failed::unreachable(handed, error.to_owned());

@@ -325,10 +325,11 @@ impl Live {
         waits.or_else(|| on_hold.map(Behind::Destination))
     }
 
-    /// Hands a batch of a lane over, as soon as few enough are under way.
+    /// Hands a batch of a lane over, as soon as few enough are under way. The answer will be about the lane `about`.
     pub(crate) async fn attempt(
         &self,
         lane: LaneName,
+        about: LaneName,
         batch: &Batch,
     ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
         let _underway = match self.lanes.destinations() {
@@ -338,7 +339,7 @@ impl Live {
                 () = self.stopped() => return Err(Stopped),
             },
         };
-        let _attempting = self.health.attempting(self.clock.now());
+        let _attempting = self.health.attempting(about, self.clock.now());
         Ok(attempt(&self.door, batch).await)
     }
 

@@ -57,8 +57,11 @@ pub struct OnHold {
     pub since_ms: u64,
     /// What the last attempt failed with.
     pub reason: String,
-    /// When the target is tried next, in milliseconds since 1970; in the past while that attempt is under way.
+    /// When the target is tried next, in milliseconds since 1970; in the past while that probe is under way.
     pub next_probe_ms: u64,
+    /// The probe is under way: the target has not answered it yet.
+    #[serde(default)]
+    pub probing: bool,
     /// How many destinations are on hold, of a route that tells them apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<u64>,

@@ -168,10 +168,13 @@ fn on_hold(route: &str, hold: &OnHold) -> String {
         Some(1) => format!("1 destination of {route} is"),
         Some(destinations) => format!("{destinations} destinations of {route} are"),
     };
+    let probe = match hold.probing {
+        true => "a probe is under way".to_owned(),
+        false => format!("next probe at {}Z", at(hold.next_probe_ms)),
+    };
     format!(
-        "{what} on hold since {}Z, next probe at {}Z: {}",
+        "{what} on hold since {}Z, {probe}: {}",
         at(hold.since_ms),
-        at(hold.next_probe_ms),
         hold.reason.lines().next().unwrap_or_default()
     )
 }

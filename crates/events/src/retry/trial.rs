@@ -114,7 +114,7 @@ impl Trial<'_> {
             .map(|(_, kept)| (Arc::new(Typed::new(Arc::clone(&kept.change))), kept.attempts + 1))
             .collect();
         let batch = live.batch(typed.iter().map(|(typed, attempt)| (typed, *attempt)));
-        let under_way = live.health.attempting(live.clock.now());
+        let under_way = live.health.attempting(self.lane, live.clock.now());
         let (outcome, _) = attempt(&live.door, &batch).await;
         drop(under_way);
         let (refused, later) = match outcome {
@@ -218,7 +218,7 @@ async fn fate(live: &Live, lane: LaneName, key: KeyName, kept: &mut Kept) -> Fat
     };
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
-    let under_way = live.health.attempting(now);
+    let under_way = live.health.attempting(lane, now);
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
     drop(under_way);
     let held = held(live, lane, key, kept, &outcome, before);
