@@ -1,12 +1,13 @@
 //! `trestle routes dead-letters` and `replay`: what was given up.
 
 use super::letters::{Letters, LettersFlags};
-use super::line;
+use super::{ask, line};
 use crate::administration::print_json;
 use crate::answer;
 use crate::exit::Failure;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
+use trestle_admin::ReplayDeadLetters;
 use trestle_events::{Replayed, Selection};
 
 /// Dead letters asked for at once.
@@ -202,7 +203,8 @@ pub(super) fn told(replayed: &Replayed) -> String {
 
 /// Tries dead letters again. Those that are refused again stay, with the new reason.
 pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
-    let replayed = Letters::to_change(&flags.place)?.replay(flags.which.selection())?;
+    let server = Letters::to_replay(&flags.place)?;
+    let replayed = ask(server, ReplayDeadLetters(flags.which.selection().into()))?;
     if flags.json {
         print_json(&replayed)?;
     } else {
