@@ -105,6 +105,18 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     assert_eq!(shown["id"], ids[1]);
 
     assert!(said(1, &["replay", "--id", ids[0]]).contains("0 delivered, 1 refused again"));
+    // The target asks to come back later: that is no refusal.
+    std::fs::write(directory.join("away"), "").unwrap();
+    let away = said(1, &["replay", "--all"]);
+    assert!(
+        away.starts_with("0 delivered, 0 refused again, 1 neither, because the target could not be reached"),
+        "{away}"
+    );
+    assert!(
+        away.contains("trestle: a target does not answer, or fails"),
+        "{away}"
+    );
+    std::fs::remove_file(directory.join("away")).unwrap();
     std::fs::remove_file(directory.join("closed")).unwrap();
     assert_eq!(
         said(0, &["replay", "--id", ids[0]]),

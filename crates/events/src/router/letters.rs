@@ -88,8 +88,8 @@ impl Router {
                 live.counters.went_well();
                 self.lost_dead(&live.name);
             }
-            Retried::Refused | Retried::Failed => replayed.failed += 1,
-            Retried::Away => replayed.left += 1,
+            Retried::Refused => replayed.failed += 1,
+            Retried::Failed | Retried::Away => replayed.unanswered += 1,
         }
         Ok(())
     }
