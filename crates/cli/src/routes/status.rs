@@ -161,7 +161,7 @@ fn held(routes: &[RouteStatus]) -> Vec<String> {
 }
 
 /// Why a route is on hold, since when, and when its target is tried next.
-fn on_hold(route: &str, hold: &OnHold) -> String {
+pub(super) fn on_hold(route: &str, hold: &OnHold) -> String {
     let at = |ms| iso_8601_millis(Timestamp::from_millis(ms));
     let what = match hold.destinations {
         None => format!("{route} is"),

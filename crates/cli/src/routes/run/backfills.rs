@@ -1,9 +1,9 @@
 //! Backfills of routes that run here: begun and ended at the start.
 
 use super::RunFlags;
-use super::report::say;
 use crate::exit::Failure;
 use crate::routes::backfill::told;
+use crate::routes::say;
 use clap::Args;
 use std::time::Duration;
 use trestle_env::Timestamp;
