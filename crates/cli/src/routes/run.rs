@@ -13,7 +13,7 @@ use crate::exit::{Code, Failure};
 use crate::known;
 use crate::open;
 use crate::server_flags::ServerFlags;
-use backfills::BackfillFlags;
+use backfills::StartBackfillFlags;
 use clap::Args;
 use report::Report;
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    backfills: BackfillFlags,
+    backfills: StartBackfillFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
