@@ -48,7 +48,7 @@ pub use queue_door::QueueDoor;
 pub use reader::Tail;
 pub use route::{Backoff, Concurrency, DESTINATIONS, Destination, Route, StartingPosition};
 pub use router::{ApplyError, GoneRoute, HeldSpace, Router, Setup, StoredRoute, WeakRouter};
-pub use row_source::{EndpointClock, RowPage, RowReading, RowSource, ScanSettings, UnknownClock};
+pub use row_source::{EndpointClock, RowReading, RowSource, ScanSettings, UnknownClock};
 pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, OnHold, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeStream, DescribeTable,
-    Error, KeySchemaElement, KeyType, PutItem, Shard, StreamSpecification, StreamViewType, UpdateTable,
+    Error, KeySchemaElement, KeyType, PutItem, RowPage, Shard, StreamSpecification, StreamViewType,
+    UpdateTable,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
-    Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowPage,
-    RowReading, RowSource, ScanSettings, Setup, StartingPosition, Target, Typer,
+    Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowReading,
+    RowSource, ScanSettings, Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -213,14 +214,7 @@ struct EngineRows(Engine);
 
 impl RowSource for EngineRows {
     fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
-        let page = self.0.row_page(table, after, limit, "layout/")?;
-        Ok(RowPage {
-            rows: page.rows,
-            key: page.key,
-            next: page.next,
-            mark: page.mark,
-            layout: page.documents,
-        })
+        self.0.row_page(table, after, limit, "layout/")
     }
 }
 
