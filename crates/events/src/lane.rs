@@ -2,7 +2,7 @@
 
 mod search;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trestle_env::Alarm;
@@ -14,6 +14,7 @@ use crate::live::{Handed, Live, Stopped};
 use crate::parked::{Behind, KeyName};
 use crate::resolve::{Failed, Resolved};
 use crate::status::count;
+use crate::taken_in_part::{Answered, TakenInPart};
 use crate::target::{Door, Enlistment};
 
 /// Why the oldest changes are given up while the database keeps too much for its routes.
@@ -291,14 +292,18 @@ impl DeliveryLane {
         }
         match outcome {
             Outcome::Failed(error) | Outcome::Unavailable(error) => self.hold(part, &error, None, work).await,
-            Outcome::Partly(refused) => self.taken_in_part(part, refused, &[], work).await,
+            Outcome::Partly(refused) => {
+                self.taken_in_part(part, TakenInPart::new(refused, Vec::new()), work)
+                    .await
+            }
             Outcome::Interrupted {
                 refused,
                 later,
                 reason,
             } => {
                 self.live.counters.failed(self.live.clock.now(), &reason);
-                self.taken_in_part(part, refused, &later, work).await?;
+                self.taken_in_part(part, TakenInPart::new(refused, later), work)
+                    .await?;
                 self.back_off(1).await
             }
             Outcome::Refused(error) => self.refused(part, error, work).await,
@@ -317,20 +322,17 @@ impl DeliveryLane {
     async fn taken_in_part(
         &self,
         part: Part,
-        refused: Vec<(String, String)>,
-        later: &[String],
+        mut taken: TakenInPart,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        let mut refused: HashMap<String, String> = refused.into_iter().collect();
-        let later: HashSet<&str> = later.iter().map(String::as_str).collect();
         let mut resolved = Resolved::default();
         let mut again = Vec::new();
         for handed in part.changes {
             let id = self.live.delivery_id(handed.change());
-            match refused.remove(&id) {
-                Some(error) => self.give_back(handed, error, part.attempt, &mut resolved),
-                None if later.contains(&*id) => again.push(handed),
-                None => resolved.done.push(handed),
+            match taken.answered(&id) {
+                Answered::Refused(error) => self.give_back(handed, error, part.attempt, &mut resolved),
+                Answered::Later => again.push(handed),
+                Answered::Taken => resolved.done.push(handed),
             }
         }
         if !again.is_empty() {

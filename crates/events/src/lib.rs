@@ -33,6 +33,7 @@ mod row_source;
 mod rows;
 mod sequence;
 mod status;
+mod taken_in_part;
 mod target;
 mod tracker;
 mod typer;
