@@ -32,8 +32,6 @@ const AHEAD_BYTES_MAX: usize = 32 << 20;
 const BATCH_BYTES_MAX: usize = 6 << 20;
 /// Changes in all batches together that are under way to the destinations of one route.
 const DESTINATIONS_BATCHES_MAX: usize = 10_000;
-/// Parked changes of a route; with more, it stands still until some are resolved.
-pub(crate) const PARKED_MAX: usize = 100_000;
 /// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
 /// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
@@ -136,6 +134,8 @@ pub(crate) struct Live {
     pub(crate) gaps: Gaps,
     /// Whether the table is at an endpoint, which another process may serve.
     pub(crate) is_remote: bool,
+    /// The most parked changes.
+    pub(crate) parked_max: usize,
 }
 
 /// What a route is made of.
@@ -154,6 +154,7 @@ pub(crate) struct Parts {
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
     pub(crate) gaps: Gaps,
     pub(crate) is_remote: bool,
+    pub(crate) parked_max: usize,
 }
 
 /// How far the reader is with a route.
@@ -229,6 +230,7 @@ impl Live {
             held: parts.held,
             gaps: parts.gaps,
             is_remote: parts.is_remote,
+            parked_max: parts.parked_max,
             route,
         })
     }
@@ -400,7 +402,7 @@ impl Live {
         if self.seldom_log.admit("parked").is_some() {
             tracing::error!(
                 route = %self.name,
-                parked = PARKED_MAX,
+                parked = self.parked_max,
                 "the route has as many parked changes as it may have; it stands still until some are taken"
             );
         }

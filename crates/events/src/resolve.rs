@@ -7,7 +7,7 @@ use trestle_api::{Error, ErrorKind, TransactWriteItem};
 use trestle_env::Timestamp;
 
 use crate::backfill::RowMark;
-use crate::live::{Handed, Live, PARKED_MAX, Stopped};
+use crate::live::{Handed, Live, Stopped};
 use crate::parked::{Behind, Entry};
 use crate::rows::{Kept, KeptId, Write};
 use crate::status::count;
@@ -166,7 +166,7 @@ impl Live {
     async fn await_room_to_park(&self, more: usize) -> Result<(), Stopped> {
         loop {
             let resolved = self.resolved_bell.notified();
-            if more == 0 || self.parked.lock().count() < PARKED_MAX {
+            if more == 0 || self.parked.lock().count() < self.parked_max {
                 return Ok(());
             }
             self.log_no_room();

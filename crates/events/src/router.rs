@@ -51,6 +51,13 @@ pub struct Setup {
     pub runtime: Handle,
     /// What the database says of the changes that it keeps for routes; `None` if it keeps none beyond the stream's retention.
     pub held: Option<Arc<dyn HeldSpace>>,
+    /// The most parked changes of a route, [`Setup::PARKED_MAX`] as a rule; with more, it stands still until some are resolved.
+    pub parked_max: usize,
+}
+
+impl Setup {
+    /// The most parked changes of a route, unless there is a reason for another number.
+    pub const PARKED_MAX: usize = 100_000;
 }
 
 /// What a database says of the changes that it keeps for routes beyond the retention of its streams.

@@ -155,6 +155,7 @@ pub(super) fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Res
         poll,
         runtime,
         held: None,
+        parked_max: Setup::PARKED_MAX,
     }))
 }
 

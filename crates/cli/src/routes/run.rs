@@ -146,6 +146,7 @@ fn router(
             poll,
             runtime,
             held: None,
+            parked_max: Setup::PARKED_MAX,
         }));
     };
     // One process at a time has it open.

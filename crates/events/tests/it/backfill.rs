@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 use trestle_api::ErrorKind;
 use trestle_engine::Options;
-use trestle_env::{Clock, Timestamp};
+use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
     BackfillState, BackfillStatus, ChangeEvent, HeldSpace, Outcome, Route, StartingPosition,
 };
 use trestle_item::{AttributeValue, Item};
 
 use crate::storm;
-use crate::support::{Life, Recorder, World, pk, route, version};
+use crate::support::{Life, Recorder, START, World, pk, route, version};
 
 /// A route that begins with the next change.
 pub(crate) fn latest(name: &str) -> Route {
@@ -495,6 +495,57 @@ fn a_backfill_closes_the_gaps_that_were_noticed_before_it_began() {
     life.apply([route("r")]);
     assert!(is_done(&life));
     assert_eq!(life.status("r").gaps.len(), 1);
+}
+
+/// The same database, and routers whose clock was set back.
+fn set_back(world: &World) -> World {
+    World {
+        clock: Arc::new(VirtualClock::starting_at(START)),
+        engine: world.engine.clone(),
+        typer: Arc::clone(&world.typer),
+        scan: None,
+        held: None,
+        parked_max: world.parked_max,
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_neither_closes_a_gap_too_soon_nor_leaves_it_open() {
+    let world = World::new();
+    let target = Recorder::new();
+    world.clock.advance(Duration::from_secs(3600));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("item-0", 1);
+    begin(&life, None);
+    life.until("the backfill", || is_done(&life));
+    life.stop();
+
+    // By its clock, the gap is noticed before that backfill began, which has not filled it.
+    for n in 2..=3 {
+        world.put("item-0", n);
+    }
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let past = set_back(&world);
+    let life = past.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("item-0", 4);
+    life.until("the last", || target.versions()["item-0"].last() == Some(&4));
+    assert_eq!(life.status("r").gaps.len(), 1);
+    life.stop();
+    let past = set_back(&world);
+    let life = past.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    assert!(is_done(&life));
+    assert_eq!(life.status("r").gaps.len(), 1, "no backfill has filled it");
+
+    // By its clock, this one begins before the gap was noticed, which it fills.
+    begin(&life, None);
+    life.until("the gap to be closed", || life.status("r").gaps.is_empty());
+    life.stop();
+    let life = past.life(&[("r", target)]);
+    life.apply([route("r")]);
+    assert_eq!(life.status("r").gaps, [], "it is closed durably");
 }
 
 /// No room for anything before a time.

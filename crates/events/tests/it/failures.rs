@@ -271,3 +271,34 @@ fn ten_thousand_poison_changes_do_not_stop_the_rest() {
     });
     assert_eq!(life.status("r").parked, 0);
 }
+
+#[test]
+fn a_route_with_as_many_parked_changes_as_it_may_have_stands_still_until_some_are_taken() {
+    let bound = 10;
+    let world = World {
+        parked_max: bound,
+        ..World::new()
+    };
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    for n in 0..30 {
+        world.put(&format!("bad-{n}"), 1);
+    }
+    world.put("good", 1);
+    let standing = || {
+        let status = life.status("r");
+        (status.parked, status.waiting, status.dead, status.delivered)
+    };
+    // What is behind waits, too.
+    life.until("the bound", || standing() == (10, 21, 0, 0));
+    // Attempts that are refused make no room.
+    let attempts = target.batches().len();
+    world.clock.advance(STEP);
+    life.until("further attempts", || target.batches().len() >= attempts + bound);
+    assert_eq!(standing(), (10, 21, 0, 0));
+
+    target.behave(|_| Outcome::Done);
+    life.until_after("everything", STEP, || target.count() == 31);
+    life.until("nothing to be left", || standing() == (0, 0, 0, 31));
+}

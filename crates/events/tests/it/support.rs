@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) scan: Option<ScanSettings>,
     /// What routers are told about the space that changes take.
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    /// The most parked changes of a route.
+    pub(crate) parked_max: usize,
 }
 
 impl World {
@@ -52,6 +54,7 @@ impl World {
             typer,
             scan: None,
             held: None,
+            parked_max: Setup::PARKED_MAX,
         };
         world.table("T");
         world.table("fence");
@@ -192,6 +195,7 @@ impl World {
             },
             runtime: runtime.handle().clone(),
             held: self.held.clone(),
+            parked_max: self.parked_max,
         });
         Life {
             clock: self.clock.clone(),
