@@ -1,5 +1,6 @@
 //! One line of changes to a target, in order: batches, attempts, and the wait for a target that does not answer.
 
+mod make_room;
 mod search;
 
 use std::collections::VecDeque;
@@ -148,7 +149,11 @@ impl DeliveryLane {
             parts: vec![Part::new(changes, 1)],
             is_proven: false,
         };
-        while let Some(part) = work.parts.pop() {
+        loop {
+            self.make_room(&mut work).await?;
+            let Some(part) = work.parts.pop() else {
+                return Ok(());
+            };
             let part = self.set_aside(part).await?;
             if part.changes.is_empty() {
                 continue;
@@ -157,7 +162,6 @@ impl DeliveryLane {
             let (outcome, enlisted) = self.attempt(&part).await?;
             self.after(part, outcome, enlisted, &mut work).await?;
         }
-        Ok(())
     }
 
     async fn attempt(&self, part: &Part) -> Result<(Outcome, Option<Enlistment>), Stopped> {
@@ -238,7 +242,7 @@ impl DeliveryLane {
         for handed in part.changes {
             if let Some(behind) = live.behind(&handed) {
                 resolved.parked.push(Failed::waiting(handed, behind));
-            } else if live.is_given_up(handed.change().at) {
+            } else if live.is_given_up(handed.destination.unwrap_or(self.name), handed.change().at) {
                 without_room(handed, part.attempt - 1, &mut resolved);
             } else if live.is_too_old(handed.change().at) {
                 resolved.dead.push(Failed {

@@ -27,6 +27,7 @@ mod reader;
 mod record;
 mod resolve;
 mod retry;
+mod room;
 mod route;
 mod router;
 mod row_source;

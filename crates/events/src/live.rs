@@ -17,6 +17,7 @@ use crate::health::Health;
 use crate::lanes::{LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
 use crate::parked::{Behind, Entry, KeyName, Parked, key_name};
+use crate::room::NoRoomSince;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus, count};
@@ -129,7 +130,8 @@ pub(crate) struct Live {
     /// Rung when the route has no room.
     pub(crate) crowded: Notify,
     stop: watch::Receiver<bool>,
-    held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) no_room_since: NoRoomSince,
     /// What the route may have missed.
     pub(crate) gaps: Gaps,
     /// Whether the table is at an endpoint, which another process may serve.
@@ -228,6 +230,7 @@ impl Live {
             crowded: Notify::new(),
             stop: parts.stop,
             held: parts.held,
+            no_room_since: NoRoomSince::default(),
             gaps: parts.gaps,
             is_remote: parts.is_remote,
             parked_max: parts.parked_max,
@@ -497,11 +500,6 @@ impl Live {
             route: Arc::clone(&self.name),
             deliveries: changes.map(delivery).collect(),
         }
-    }
-
-    /// Whether the database has no room to keep a change of this time any longer.
-    pub(crate) fn is_given_up(&self, at: Timestamp) -> bool {
-        self.held.as_ref().is_some_and(|held| at < held.given_up_before())
     }
 
     fn held(&self, read: impl FnOnce(&dyn HeldSpace) -> u64) -> u64 {

@@ -65,10 +65,14 @@ pub trait HeldSpace: Send + Sync {
     /// The bytes that are kept of the changes of a table.
     fn held_bytes(&self, table: &str) -> u64;
 
+    /// The bytes that are kept of the changes of all tables together.
+    fn held_bytes_in_all(&self) -> u64;
+
     /// The most bytes that are kept, of all tables together.
     fn held_bytes_max(&self) -> u64;
 
-    /// Changes before this time take more space than is allowed: they become dead letters.
+    /// Changes before this time take more space than is allowed: they become dead letters of routes whose target does not take
+    /// them.
     fn given_up_before(&self) -> Timestamp;
 }
 

@@ -1,18 +1,16 @@
 //! Backfills: every row once, in order with the changes, whatever happens meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use trestle_api::ErrorKind;
 use trestle_engine::Options;
-use trestle_env::{Clock, Timestamp, VirtualClock};
-use trestle_events::{
-    BackfillState, BackfillStatus, ChangeEvent, HeldSpace, Outcome, Route, StartingPosition,
-};
+use trestle_env::{Clock, VirtualClock};
+use trestle_events::{BackfillState, BackfillStatus, ChangeEvent, Outcome, Route, StartingPosition};
 use trestle_item::{AttributeValue, Item};
 
+use crate::room::with_room;
 use crate::storm;
 use crate::support::{Life, Recorder, START, World, pk, route, version};
 
@@ -548,30 +546,9 @@ fn a_clock_that_was_set_back_neither_closes_a_gap_too_soon_nor_leaves_it_open() 
     assert_eq!(life.status("r").gaps, [], "it is closed durably");
 }
 
-/// No room for anything before a time.
-struct NoRoom(Arc<AtomicI64>);
-
-impl HeldSpace for NoRoom {
-    fn held_bytes(&self, _: &str) -> u64 {
-        0
-    }
-
-    fn held_bytes_max(&self) -> u64 {
-        0
-    }
-
-    fn given_up_before(&self) -> Timestamp {
-        Timestamp::from_secs(self.0.load(Ordering::Relaxed).unsigned_abs())
-    }
-}
-
 #[test]
 fn rows_are_not_given_up_when_there_is_no_room_for_changes() {
-    let given_up_before = Arc::new(AtomicI64::new(0));
-    let world = World {
-        held: Some(Arc::new(NoRoom(Arc::clone(&given_up_before)))),
-        ..World::new()
-    };
+    let (world, room) = with_room();
     let rows = many(10);
     for row in &rows {
         world.put(row, 1);
@@ -581,7 +558,7 @@ fn rows_are_not_given_up_when_there_is_no_room_for_changes() {
     life.apply([all_rows("r")]);
     life.until("the rows to be tried", || !target.batches().is_empty());
     world.put("changed", 1);
-    given_up_before.store(i64::MAX, Ordering::Relaxed);
+    room.gives_up_everything();
     life.until_after("the change to be given up", Duration::from_secs(1), || {
         life.status("r").dead == 1
     });
