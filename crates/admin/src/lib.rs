@@ -38,5 +38,6 @@ pub use routes::{
 };
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
 pub use trestle_events::{
-    BackfillState, BackfillStatus, Gap, OnHold, Replayed, RouteState, RouteStatus, Selection,
+    BackfillState, BackfillStatus, Gap, GoneRoute, LastError, OnHold, Replayed, RouteState, RouteStatus,
+    Selection,
 };

@@ -3,7 +3,7 @@
 use crate::AdminError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trestle_events::{RouteStatus, Selection};
+use trestle_events::{GoneRoute, RouteStatus, Selection};
 
 /// How the routes are doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct ListRoutes {}
 pub struct RouteList {
     /// The routes, by name.
     pub routes: Vec<RouteStatus>,
+    /// Routes that were removed or renamed and have dead letters, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<GoneRoute>,
 }
 
 /// The route file that was applied.

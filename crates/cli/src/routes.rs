@@ -75,6 +75,11 @@ fn line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// What is not the answer itself. With standard error closed there is nobody left to tell.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 fn read(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))

@@ -16,6 +16,10 @@ impl HeldSpace for Internal {
         of_table.map_or(0, |held| held.bytes)
     }
 
+    fn held_bytes_in_all(&self) -> u64 {
+        self.0.engine.held_changes().bytes()
+    }
+
     fn held_bytes_max(&self) -> u64 {
         self.0.engine.held_changes().bytes_max
     }

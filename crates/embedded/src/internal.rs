@@ -4,9 +4,9 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use trestle_api::{Database, Error, Request, ResponseFuture};
+use trestle_api::{Database, Error, Request, ResponseFuture, RowPage};
 use trestle_binding::stored;
-use trestle_events::{RowPage, RowSource};
+use trestle_events::RowSource;
 use trestle_item::Item;
 
 use crate::opened::Opened;
@@ -25,13 +25,6 @@ impl Database for Internal {
 /// The order of rows is that of the models in force, and each version of one is stored under a name of its own.
 impl RowSource for Internal {
     fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
-        let page = self.0.engine.row_page(table, after, limit, stored::PREFIX)?;
-        Ok(RowPage {
-            rows: page.rows,
-            key: page.key,
-            next: page.next,
-            mark: page.mark,
-            layout: page.documents,
-        })
+        self.0.engine.row_page(table, after, limit, stored::PREFIX)
     }
 }

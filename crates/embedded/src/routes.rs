@@ -72,6 +72,7 @@ impl Embedded {
             poll: setup.poll,
             runtime: setup.runtime,
             held,
+            parked_max: Setup::PARKED_MAX,
         });
         *slot = Some(router.downgrade());
         Ok(router)

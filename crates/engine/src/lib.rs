@@ -61,7 +61,6 @@ pub use held_changes::{HeldChanges, HeldTable};
 pub use holds::{HoldSource, ReadRows, ShardHold, StreamHold};
 pub use janitor::Upkeep;
 pub use options::Options;
-pub use row_page::RowPage;
 pub use storage_reads::{OperationReads, StorageReads};
 pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use trestle_api::{Error, Scan};
+use trestle_api::{Error, RowPage, Scan};
 use trestle_item::{Item, key};
 use trestle_store::{Direction, Snapshot, Space};
 
@@ -16,24 +16,9 @@ use crate::{Engine, meta};
 /// Looks at whether a commit has been published, which takes a few microseconds.
 const PUBLISHED_LOOKS_MAX: usize = 1_000_000;
 
-/// A page of a table's rows, in the order of a scan, from one snapshot.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RowPage {
-    /// The rows.
-    pub rows: Vec<Item>,
-    /// The names of the table's key attributes.
-    pub key: Vec<String>,
-    /// Where the next page begins: behind the row with this key. `None` if there is none.
-    pub next: Option<Item>,
-    /// The newest sequence number of that moment: the rows are as all changes up to it have left them, and no later one.
-    pub mark: String,
-    /// Stands for the names of the documents that were asked for, at that moment.
-    pub documents: String,
-}
-
 impl Engine {
-    /// Reads up to `limit` rows behind the row with the key `after`. The page also names the documents whose name begins with
-    /// `prefix`: if they are the same on two pages, the caller's rules for these documents were, too.
+    /// Reads up to `limit` rows behind the row with the key `after`. The layout of the page stands for the documents whose name
+    /// begins with `prefix`, which say what the order of the rows is.
     pub fn row_page(
         &self,
         table: &str,
@@ -63,7 +48,7 @@ fn read(shared: &Shared, catalog: &Catalog, request: &Scan, prefix: &str) -> Res
         key: table.key.attributes().map(|part| part.name.clone()).collect(),
         next: page.last_evaluated_key,
         mark: sequence_text(newest),
-        documents: document_names(&*snapshot, prefix)?,
+        layout: document_names(&*snapshot, prefix)?,
     })
 }
 

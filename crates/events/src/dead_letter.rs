@@ -85,6 +85,9 @@ pub struct Replayed {
     pub delivered: u64,
     /// Refused again; they stay.
     pub failed: u64,
+    /// Neither taken nor refused, because the target could not be reached, failed or did not answer in time; they stay.
+    #[serde(default)]
+    pub unanswered: u64,
     /// Not tried, because their route is gone or off, or its target does not answer; they stay.
     #[serde(default)]
     pub left: u64,
@@ -93,7 +96,7 @@ pub struct Replayed {
 impl Replayed {
     /// All dead letters that were looked at.
     pub(crate) fn found(&self) -> u64 {
-        self.delivered + self.failed + self.left
+        self.delivered + self.failed + self.unanswered + self.left
     }
 }
 
@@ -178,7 +181,7 @@ pub(crate) enum Retried {
     Refused,
     /// The target failed with it, or did not answer in time.
     Failed,
-    /// The target cannot be reached; no attempt is spent.
+    /// The target cannot be reached, or asks to come back later; no attempt is spent.
     Away,
 }
 
@@ -188,12 +191,13 @@ pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<Retried, Error
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
     let without = match &outcome {
-        Outcome::Unavailable(_) => return Ok(Retried::Away),
+        Outcome::Unavailable(_) => Retried::Away,
+        Outcome::Interrupted { later, .. } if !later.is_empty() => Retried::Away,
         Outcome::Failed(_) => Retried::Failed,
         _ => Retried::Refused,
     };
     if let Some(error) = outcome.error_of_one() {
-        kept.attempts += 1;
+        kept.attempts += u32::from(without != Retried::Away);
         kept.error = error;
         kept.last = live.clock.now();
         live.rows.write(&[kept.bury(&live.name).row]).await?;

@@ -1,7 +1,7 @@
 //! Whether the target of a route answers. A lane whose target does not is on hold: it sends one probe after each pause, the
 //! pauses grow, and no attempt of a change is spent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -98,8 +98,15 @@ impl HoldLog {
 /// The attempts that have begun and not ended.
 #[derive(Debug, Default)]
 struct UnderWay {
-    begun: BTreeSet<(Timestamp, u64)>,
+    /// The lane that each is about, by when it began and its number.
+    begun: BTreeMap<(Timestamp, u64), LaneName>,
     count: u64,
+}
+
+impl UnderWay {
+    fn is_in(&self, lane: LaneName) -> bool {
+        self.begun.values().any(|other| *other == lane)
+    }
 }
 
 /// An attempt that is under way until this is dropped.
@@ -115,12 +122,12 @@ impl Drop for Attempting<'_> {
 }
 
 impl Health {
-    /// An attempt begins.
-    pub(crate) fn attempting(&self, now: Timestamp) -> Attempting<'_> {
+    /// An attempt begins, and its answer will be about this lane.
+    pub(crate) fn attempting(&self, lane: LaneName, now: Timestamp) -> Attempting<'_> {
         let mut under_way = self.under_way.lock();
         under_way.count += 1;
         let entry = (now, under_way.count);
-        under_way.begun.insert(entry);
+        under_way.begun.insert(entry, lane);
         Attempting { health: self, entry }
     }
 
@@ -129,8 +136,8 @@ impl Health {
         let under_way = self.under_way.lock();
         under_way
             .begun
-            .first()
-            .is_some_and(|(begun, _)| now.since(*begun) >= SLOW)
+            .first_key_value()
+            .is_some_and(|((begun, _), _)| now.since(*begun) >= SLOW)
     }
 
     /// The hold that a lane is on.
@@ -159,11 +166,15 @@ impl Health {
     pub(crate) fn status(&self, are_destinations: bool) -> Option<OnHold> {
         let lanes = self.lanes.lock();
         let first = holds(&lanes).min_by_key(|hold| hold.since)?;
-        let next_probe = holds(&lanes).map(|hold| hold.next_probe).min()?;
+        let (next_probe, lane) = lanes
+            .iter()
+            .filter_map(|(lane, health)| Some((health.hold.as_ref()?.next_probe, *lane)))
+            .min()?;
         Some(OnHold {
             since_ms: first.since.as_millis(),
             reason: first.reason.clone(),
             next_probe_ms: next_probe.as_millis(),
+            probing: self.under_way.lock().is_in(lane),
             destinations: are_destinations.then(|| holds(&lanes).count() as u64),
         })
     }
@@ -355,6 +366,20 @@ mod tests {
     }
 
     #[test]
+    fn the_status_tells_a_probe_that_is_due_from_one_that_is_under_way() {
+        let health = Health::default();
+        let now = Timestamp::from_secs(1_000);
+        health.failed(0, now, failure(None));
+        let is_probing = || health.status(false).unwrap().probing;
+        let elsewhere = health.attempting(1, now);
+        assert!(!is_probing(), "an attempt in another lane");
+        let probe = health.attempting(0, now);
+        assert!(is_probing());
+        drop((probe, elsewhere));
+        assert!(!is_probing());
+    }
+
+    #[test]
     fn a_hold_is_logged_once_and_a_throttled_target_does_not_fill_the_log() {
         let mut log = HoldLog::default();
         let at = Timestamp::from_secs;
@@ -374,8 +399,8 @@ mod tests {
     #[test]
     fn an_attempt_is_slow_after_five_seconds_until_it_ends() {
         let health = Health::default();
-        let attempting = health.attempting(Timestamp::from_secs(100));
-        let second = health.attempting(Timestamp::from_secs(103));
+        let attempting = health.attempting(0, Timestamp::from_secs(100));
+        let second = health.attempting(1, Timestamp::from_secs(103));
         assert!(!health.is_slow(Timestamp::from_secs(104)));
         assert!(health.is_slow(Timestamp::from_secs(105)));
         drop(attempting);

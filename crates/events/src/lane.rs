@@ -1,8 +1,9 @@
 //! One line of changes to a target, in order: batches, attempts, and the wait for a target that does not answer.
 
+mod make_room;
 mod search;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trestle_env::Alarm;
@@ -14,6 +15,7 @@ use crate::live::{Handed, Live, Stopped};
 use crate::parked::{Behind, KeyName};
 use crate::resolve::{Failed, Resolved};
 use crate::status::count;
+use crate::taken_in_part::{Answered, TakenInPart};
 use crate::target::{Door, Enlistment};
 
 /// Why the oldest changes are given up while the database keeps too much for its routes.
@@ -147,7 +149,11 @@ impl DeliveryLane {
             parts: vec![Part::new(changes, 1)],
             is_proven: false,
         };
-        while let Some(part) = work.parts.pop() {
+        loop {
+            self.make_room(&mut work).await?;
+            let Some(part) = work.parts.pop() else {
+                return Ok(());
+            };
             let part = self.set_aside(part).await?;
             if part.changes.is_empty() {
                 continue;
@@ -156,7 +162,6 @@ impl DeliveryLane {
             let (outcome, enlisted) = self.attempt(&part).await?;
             self.after(part, outcome, enlisted, &mut work).await?;
         }
-        Ok(())
     }
 
     async fn attempt(&self, part: &Part) -> Result<(Outcome, Option<Enlistment>), Stopped> {
@@ -173,13 +178,15 @@ impl DeliveryLane {
     ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
         let given = changes.iter().map(|handed| (&handed.typed, number));
         let batch = self.live.batch(given);
-        self.live.attempt(self.name, &batch).await
+        self.live
+            .attempt(self.name, self.answering(changes), &batch)
+            .await
     }
 
-    /// The lane that an answer to this part is about: that of its destination, also where it goes through another because an
-    /// earlier change of its item is there.
-    fn answering(&self, part: &Part) -> LaneName {
-        let destination = part.changes.first().and_then(|first| first.destination);
+    /// The lane that an answer to these changes is about: that of their destination, also where they go through another because
+    /// an earlier change of the item is there.
+    fn answering(&self, changes: &[Handed]) -> LaneName {
+        let destination = changes.first().and_then(|first| first.destination);
         destination.unwrap_or(self.name)
     }
 
@@ -189,7 +196,7 @@ impl DeliveryLane {
         let Some(key) = part.changes.first().map(|handed| handed.key) else {
             return Ok(part);
         };
-        let lane = self.answering(&part);
+        let lane = self.answering(&part.changes);
         let mut alarm = Alarm::new(Arc::clone(&live.clock));
         loop {
             let rung = live.health.bell.notified();
@@ -235,7 +242,7 @@ impl DeliveryLane {
         for handed in part.changes {
             if let Some(behind) = live.behind(&handed) {
                 resolved.parked.push(Failed::waiting(handed, behind));
-            } else if live.is_given_up(handed.change().at) {
+            } else if live.is_given_up(handed.destination.unwrap_or(self.name), handed.change().at) {
                 without_room(handed, part.attempt - 1, &mut resolved);
             } else if live.is_too_old(handed.change().at) {
                 resolved.dead.push(Failed {
@@ -284,19 +291,23 @@ impl DeliveryLane {
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
         if !matches!(outcome, Outcome::Failed(_) | Outcome::Unavailable(_)) {
-            self.live.target_answered(self.answering(&part));
+            self.live.target_answered(self.answering(&part.changes));
             work.is_proven = true;
         }
         match outcome {
             Outcome::Failed(error) | Outcome::Unavailable(error) => self.hold(part, &error, None, work).await,
-            Outcome::Partly(refused) => self.taken_in_part(part, refused, &[], work).await,
+            Outcome::Partly(refused) => {
+                self.taken_in_part(part, TakenInPart::new(refused, Vec::new()), work)
+                    .await
+            }
             Outcome::Interrupted {
                 refused,
                 later,
                 reason,
             } => {
                 self.live.counters.failed(self.live.clock.now(), &reason);
-                self.taken_in_part(part, refused, &later, work).await?;
+                self.taken_in_part(part, TakenInPart::new(refused, later), work)
+                    .await?;
                 self.back_off(1).await
             }
             Outcome::Refused(error) => self.refused(part, error, work).await,
@@ -315,20 +326,17 @@ impl DeliveryLane {
     async fn taken_in_part(
         &self,
         part: Part,
-        refused: Vec<(String, String)>,
-        later: &[String],
+        mut taken: TakenInPart,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        let mut refused: HashMap<String, String> = refused.into_iter().collect();
-        let later: HashSet<&str> = later.iter().map(String::as_str).collect();
         let mut resolved = Resolved::default();
         let mut again = Vec::new();
         for handed in part.changes {
             let id = self.live.delivery_id(handed.change());
-            match refused.remove(&id) {
-                Some(error) => self.give_back(handed, error, part.attempt, &mut resolved),
-                None if later.contains(&*id) => again.push(handed),
-                None => resolved.done.push(handed),
+            match taken.answered(&id) {
+                Answered::Refused(error) => self.give_back(handed, error, part.attempt, &mut resolved),
+                Answered::Later => again.push(handed),
+                Answered::Taken => resolved.done.push(handed),
             }
         }
         if !again.is_empty() {
@@ -349,7 +357,8 @@ impl DeliveryLane {
         suspect: Option<KeyName>,
         work: &mut OpenBatch,
     ) -> Result<(), Stopped> {
-        self.live.target_failed(self.answering(&part), error, suspect);
+        self.live
+            .target_failed(self.answering(&part.changes), error, suspect);
         work.is_proven = false;
         if self.live.lanes.destinations().is_some() {
             let failed = |handed| Failed::unreachable(handed, error.to_owned());

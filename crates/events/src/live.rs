@@ -17,6 +17,7 @@ use crate::health::Health;
 use crate::lanes::{LaneName, Lanes};
 use crate::matcher::{Matcher, Typed};
 use crate::parked::{Behind, Entry, KeyName, Parked, key_name};
+use crate::room::NoRoomSince;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::sequence::SequenceNumber;
 use crate::status::{Counters, RouteState, RouteStatus, count};
@@ -32,8 +33,6 @@ const AHEAD_BYTES_MAX: usize = 32 << 20;
 const BATCH_BYTES_MAX: usize = 6 << 20;
 /// Changes in all batches together that are under way to the destinations of one route.
 const DESTINATIONS_BATCHES_MAX: usize = 10_000;
-/// Parked changes of a route; with more, it stands still until some are resolved.
-pub(crate) const PARKED_MAX: usize = 100_000;
 /// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be of another shard.
 const ENLISTED_MAX: usize = 40;
 /// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
@@ -131,11 +130,14 @@ pub(crate) struct Live {
     /// Rung when the route has no room.
     pub(crate) crowded: Notify,
     stop: watch::Receiver<bool>,
-    held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    pub(crate) no_room_since: NoRoomSince,
     /// What the route may have missed.
     pub(crate) gaps: Gaps,
     /// Whether the table is at an endpoint, which another process may serve.
     pub(crate) is_remote: bool,
+    /// The most parked changes.
+    pub(crate) parked_max: usize,
 }
 
 /// What a route is made of.
@@ -154,6 +156,7 @@ pub(crate) struct Parts {
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
     pub(crate) gaps: Gaps,
     pub(crate) is_remote: bool,
+    pub(crate) parked_max: usize,
 }
 
 /// How far the reader is with a route.
@@ -227,8 +230,10 @@ impl Live {
             crowded: Notify::new(),
             stop: parts.stop,
             held: parts.held,
+            no_room_since: NoRoomSince::default(),
             gaps: parts.gaps,
             is_remote: parts.is_remote,
+            parked_max: parts.parked_max,
             route,
         })
     }
@@ -325,10 +330,11 @@ impl Live {
         waits.or_else(|| on_hold.map(Behind::Destination))
     }
 
-    /// Hands a batch of a lane over, as soon as few enough are under way.
+    /// Hands a batch of a lane over, as soon as few enough are under way. The answer will be about the lane `about`.
     pub(crate) async fn attempt(
         &self,
         lane: LaneName,
+        about: LaneName,
         batch: &Batch,
     ) -> Result<(Outcome, Option<Enlistment>), Stopped> {
         let _underway = match self.lanes.destinations() {
@@ -338,7 +344,7 @@ impl Live {
                 () = self.stopped() => return Err(Stopped),
             },
         };
-        let _attempting = self.health.attempting(self.clock.now());
+        let _attempting = self.health.attempting(about, self.clock.now());
         Ok(attempt(&self.door, batch).await)
     }
 
@@ -399,7 +405,7 @@ impl Live {
         if self.seldom_log.admit("parked").is_some() {
             tracing::error!(
                 route = %self.name,
-                parked = PARKED_MAX,
+                parked = self.parked_max,
                 "the route has as many parked changes as it may have; it stands still until some are taken"
             );
         }
@@ -494,11 +500,6 @@ impl Live {
             route: Arc::clone(&self.name),
             deliveries: changes.map(delivery).collect(),
         }
-    }
-
-    /// Whether the database has no room to keep a change of this time any longer.
-    pub(crate) fn is_given_up(&self, at: Timestamp) -> bool {
-        self.held.as_ref().is_some_and(|held| at < held.given_up_before())
     }
 
     fn held(&self, read: impl FnOnce(&dyn HeldSpace) -> u64) -> u64 {

@@ -1,7 +1,7 @@
 //! The parked changes of a route, by item or by destination: the oldest is tried again when it is due, the others wait
 //! behind it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
 use std::sync::Arc;
 
 use trestle_env::Timestamp;
@@ -63,6 +63,8 @@ pub(crate) struct Parked {
     items: HashMap<KeyName, (KeyName, usize)>,
     /// When each queue is due, unless its oldest changes are being tried.
     waiting: BTreeSet<(Timestamp, KeyName)>,
+    /// When the changes happened, and how many of them then.
+    times: BTreeMap<Timestamp, usize>,
     count: usize,
 }
 
@@ -110,8 +112,7 @@ impl Parked {
 
     /// When the oldest of them happened.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
-        let entries = self.queues.values().flat_map(|queue| queue.changes.values());
-        entries.map(|entry| entry.at).min()
+        self.times.keys().next().copied()
     }
 
     /// What a change has to wait behind, if its item or its destination has parked changes.
@@ -154,6 +155,7 @@ impl Parked {
         if line.changes.contains_key(&id) {
             return false;
         }
+        *self.times.entry(entry.at).or_default() += 1;
         line.changes.insert(id, entry);
         self.count += 1;
         self.items.entry(item).or_insert((queue, 0)).1 += 1;
@@ -289,6 +291,12 @@ impl Parked {
         if let Some(entry) = line.changes.remove(id) {
             line.tried -= usize::from(entry.is_tried);
             self.count -= 1;
+            if let btree_map::Entry::Occupied(mut times) = self.times.entry(entry.at) {
+                *times.get_mut() -= 1;
+                if *times.get() == 0 {
+                    times.remove();
+                }
+            }
             *count -= 1;
             if *count == 0 {
                 self.items.remove(&item);
@@ -378,6 +386,25 @@ mod tests {
         assert_eq!(parked.take_due(later, 9, 1, |_| true), [alone(7, "a2")]);
         parked.remove(7, &id("a2"));
         assert!(parked.behind(7, None).is_none() && parked.behind(8, None).is_some());
+    }
+
+    #[test]
+    fn the_oldest_is_known_whatever_comes_and_goes() {
+        let mut parked = Parked::default();
+        let at = |seconds: u64| Entry {
+            at: Timestamp::from_secs(seconds),
+            ..entry(7, 0)
+        };
+        let oldest = |parked: &Parked| parked.oldest().map(Timestamp::as_secs);
+        for (name, seconds) in [("1", 50), ("2", 30), ("3", 30), ("4", 40)] {
+            assert!(parked.add(id(name), at(seconds), Behind::Item));
+            assert!(!parked.add(id(name), at(1), Behind::Item), "it is there already");
+        }
+        for (name, left) in [("2", Some(30)), ("3", Some(40)), ("1", Some(40)), ("4", None)] {
+            parked.remove(7, &id(name));
+            parked.remove(7, &id(name));
+            assert_eq!(oldest(&parked), left);
+        }
     }
 
     const LANE: LaneName = 100;

@@ -7,7 +7,7 @@ use trestle_api::{Error, ErrorKind, TransactWriteItem};
 use trestle_env::Timestamp;
 
 use crate::backfill::RowMark;
-use crate::live::{Handed, Live, PARKED_MAX, Stopped};
+use crate::live::{Handed, Live, Stopped};
 use crate::parked::{Behind, Entry};
 use crate::rows::{Kept, KeptId, Write};
 use crate::status::count;
@@ -120,6 +120,9 @@ impl Live {
             self.parked_bell.notify_one();
         }
         count(&self.counters.delivered, resolved.done.len());
+        if !resolved.done.is_empty() && resolved.parked.is_empty() && resolved.dead.is_empty() {
+            self.counters.went_well();
+        }
         if let Some(last) = resolved.dead.last() {
             self.given_up(resolved.dead.len(), &last.error);
         }
@@ -163,7 +166,7 @@ impl Live {
     async fn await_room_to_park(&self, more: usize) -> Result<(), Stopped> {
         loop {
             let resolved = self.resolved_bell.notified();
-            if more == 0 || self.parked.lock().count() < PARKED_MAX {
+            if more == 0 || self.parked.lock().count() < self.parked_max {
                 return Ok(());
             }
             self.log_no_room();

@@ -131,6 +131,7 @@ fn may_try(live: &Live, entry: &Entry, now: Timestamp, probed: &mut HashSet<Lane
 /// Makes sure of what became of parked changes, then lets the next of their keys have their turn.
 async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     let name = &live.name;
+    let went_well = tried.iter().any(Tried::went_well);
     let tried: Vec<TriedChange> = tried.into_iter().flat_map(|tried| tried.changes).collect();
     let (mut puts, mut deletes) = (Vec::new(), Vec::new());
     for TriedChange { kept, fate, .. } in &tried {
@@ -171,6 +172,9 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
             Fate::Dead => live.given_up(1, &kept.error),
         }
         live.parked.lock().remove(key, &kept.id);
+    }
+    if went_well {
+        live.counters.went_well();
     }
     live.resolved_bell.notify_waiters();
     Ok(())

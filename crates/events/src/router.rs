@@ -1,6 +1,7 @@
 //! The router: routes at work over a database.
 
 mod backfills;
+mod gone;
 mod letters;
 mod removal;
 mod running;
@@ -23,6 +24,7 @@ use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
 use crate::{Doors, Route, RouteStatus, RowReading, Typer};
+pub use gone::GoneRoute;
 use running::{Running, Work};
 pub use stored::StoredRoute;
 
@@ -49,6 +51,13 @@ pub struct Setup {
     pub runtime: Handle,
     /// What the database says of the changes that it keeps for routes; `None` if it keeps none beyond the stream's retention.
     pub held: Option<Arc<dyn HeldSpace>>,
+    /// The most parked changes of a route, [`Setup::PARKED_MAX`] as a rule; with more, it stands still until some are resolved.
+    pub parked_max: usize,
+}
+
+impl Setup {
+    /// The most parked changes of a route, unless there is a reason for another number.
+    pub const PARKED_MAX: usize = 100_000;
 }
 
 /// What a database says of the changes that it keeps for routes beyond the retention of its streams.
@@ -56,10 +65,14 @@ pub trait HeldSpace: Send + Sync {
     /// The bytes that are kept of the changes of a table.
     fn held_bytes(&self, table: &str) -> u64;
 
+    /// The bytes that are kept of the changes of all tables together.
+    fn held_bytes_in_all(&self) -> u64;
+
     /// The most bytes that are kept, of all tables together.
     fn held_bytes_max(&self) -> u64;
 
-    /// Changes before this time take more space than is allowed: they become dead letters.
+    /// Changes before this time take more space than is allowed: they become dead letters of routes whose target does not take
+    /// them.
     fn given_up_before(&self) -> Timestamp;
 }
 
@@ -106,6 +119,7 @@ struct Inner {
     state: Mutex<State>,
     /// The same routes for those who only look.
     view: RwLock<BTreeMap<String, RouterView>>,
+    gone: gone::GoneLetters,
 }
 
 /// A route, and what there is of it.
@@ -135,6 +149,7 @@ impl Router {
                 rows,
                 state: Mutex::default(),
                 view: RwLock::default(),
+                gone: gone::GoneLetters::default(),
             }),
         }
     }
@@ -199,6 +214,9 @@ impl Router {
             if let Err(error) = self.remove(&mut state, stored).await {
                 failed = failed.or(Some(error));
             }
+        }
+        if let Err(error) = self.count_gone().await {
+            failed = failed.or(Some(error.into()));
         }
         failed.map_or(Ok(()), Err)
     }

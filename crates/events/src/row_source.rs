@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_api::Error;
+use trestle_api::{Error, RowPage};
 use trestle_env::Timestamp;
 use trestle_item::Item;
 
@@ -14,22 +14,6 @@ pub enum RowReading {
     AtOneMoment(Arc<dyn RowSource>),
     /// An endpoint, which is asked with `Scan`.
     Scanned(ScanSettings),
-}
-
-/// A page of a table's rows, all of one moment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RowPage {
-    /// The rows.
-    pub rows: Vec<Item>,
-    /// The names of the table's key attributes.
-    pub key: Vec<String>,
-    /// The key behind which the next page begins; `None` if this is the last.
-    pub next: Option<Item>,
-    /// The newest sequence number of the table's streams at that moment: the rows are as all changes up to it have left
-    /// them, and no later one.
-    pub mark: String,
-    /// Stands for the order of the rows: a key of one page is a place in another only if both pages have the same.
-    pub layout: String,
 }
 
 /// Reads rows and the position of the streams at one moment. A database in the same process can do that; the operations of

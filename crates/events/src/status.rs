@@ -57,8 +57,11 @@ pub struct OnHold {
     pub since_ms: u64,
     /// What the last attempt failed with.
     pub reason: String,
-    /// When the target is tried next, in milliseconds since 1970; in the past while that attempt is under way.
+    /// When the target is tried next, in milliseconds since 1970; in the past while that probe is under way.
     pub next_probe_ms: u64,
+    /// The probe is under way: the target has not answered it yet.
+    #[serde(default)]
+    pub probing: bool,
     /// How many destinations are on hold, of a route that tells them apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<u64>,
@@ -71,6 +74,9 @@ pub struct LastError {
     pub at_ms: u64,
     /// What.
     pub message: String,
+    /// The target has taken changes since, and nothing went wrong.
+    #[serde(default)]
+    pub past: bool,
 }
 
 /// What a route is doing.
@@ -129,7 +135,15 @@ impl Counters {
         *self.last_error.lock() = Some(LastError {
             at_ms: at.as_millis(),
             message: message.to_owned(),
+            past: false,
         });
+    }
+
+    /// Changes were taken, in an attempt at which nothing went wrong.
+    pub(crate) fn went_well(&self) {
+        if let Some(last) = &mut *self.last_error.lock() {
+            last.past = true;
+        }
     }
 
     pub(crate) fn last_error(&self) -> Option<LastError> {

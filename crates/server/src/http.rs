@@ -280,7 +280,7 @@ impl Service {
         self.metrics.render()
             + &metrics::admission::render(&self.admission)
             + &storage.unwrap_or_default()
-            + &metrics::routes::render(&routes.unwrap_or_default().routes)
+            + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
     }
 

@@ -86,8 +86,8 @@ mod named;
 pub use changed::Changed;
 pub use trestle_events::{
     ApplyError, BackfillState, BackfillStatus, Backoff, Change, ChangeEvent, Concurrency, DeadLetter,
-    DeadLetters, Destination, Door, LastError, Maintenance, OnHold, Replayed, Route, RouteState, RouteStatus,
-    Router, Selection, StartingPosition,
+    DeadLetters, Destination, Door, GoneRoute, LastError, Maintenance, OnHold, Replayed, Route, RouteState,
+    RouteStatus, Router, Selection, StartingPosition,
 };
 
 use std::collections::BTreeMap;

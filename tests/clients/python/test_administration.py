@@ -242,12 +242,12 @@ class Administration(unittest.TestCase):
         letters = page["dead_letters"] + self.call("list-dead-letters", after=page["next"])["dead_letters"]
         ids = [letter["id"] for letter in letters]
         self.assertEqual(ids[0], self.call("read-dead-letter", id=ids[0])["id"])
-        self.assertEqual({"delivered": 0, "failed": 1, "left": 0}, self.call("replay-dead-letters", id=ids[0]))
+        self.assertEqual({"delivered": 0, "failed": 1, "unanswered": 0, "left": 0}, self.call("replay-dead-letters", id=ids[0]))
         Refusing.takes = True
-        self.assertEqual({"delivered": 1, "failed": 0, "left": 0}, self.call("replay-dead-letters", id=ids[0]))
+        self.assertEqual({"delivered": 1, "failed": 0, "unanswered": 0, "left": 0}, self.call("replay-dead-letters", id=ids[0]))
         # A route of another name takes the place of the one that gave up.
         self.call("apply-routes", text=text.replace("route.changes", "route.later"))
-        self.assertEqual({"delivered": 0, "failed": 0, "left": 2}, self.call("replay-dead-letters", all=True))
+        self.assertEqual({"delivered": 0, "failed": 0, "unanswered": 0, "left": 2}, self.call("replay-dead-letters", all=True))
         self.call("replay-dead-letters", status=400, route="changes")
         self.call("move-dead-letters", status=400, route="changes", to="nowhere")
         self.assertEqual(2, self.call("move-dead-letters", route="changes", to="later")["moved"])

@@ -1,6 +1,7 @@
 //! `trestle routes backfill`: every row that a route takes goes to its target.
 
-use super::{ask, line};
+use super::status::on_hold;
+use super::{ask, line, say};
 use crate::administration::{RunningServer, START_ONE, print_json};
 use crate::bar::{Bar, drawn};
 use crate::exit::Failure;
@@ -35,6 +36,7 @@ pub(crate) struct BackfillFlags {
 
 pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
     let route = flags.name.clone();
+    let mut parked = 0;
     let status = if flags.cancel {
         call(flags, CancelBackfill { route })?
     } else {
@@ -43,14 +45,32 @@ pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
         if flags.detach {
             begun
         } else {
-            followed(flags, begun)?
+            followed(flags, begun, &mut parked)?
         }
     };
     if flags.json {
         return print_json(&status);
     }
     line(&format!("backfill of {}: {}", flags.name, told(&status)));
+    if let Some(text) = what_is_left(&flags.name, &status, parked) {
+        say(&text);
+    }
     Ok(())
+}
+
+/// What the route has yet to do when the command is over, and how to look at it.
+fn what_is_left(route: &str, status: &BackfillStatus, parked: u64) -> Option<String> {
+    match status.state {
+        BackfillState::Running => Some(format!(
+            "it goes on in the server: `trestle routes status` shows how far it is, `trestle routes backfill {route} --cancel` ends \
+             it"
+        )),
+        BackfillState::Done if parked > 0 => Some(format!(
+            "{parked} rows or changes of {route} are parked: they were refused, or their destination does not answer. They are tried \
+             again; `trestle routes status` shows them"
+        )),
+        BackfillState::Done | BackfillState::Cancelled => None,
+    }
 }
 
 /// Asks the server. At an endpoint that is none of ours, the process that runs the routes is told at its start.
@@ -71,26 +91,30 @@ fn call<C: Call>(flags: &BackfillFlags, call: C) -> Result<C::Answer, Failure> {
     })
 }
 
-/// Asks until the backfill is over, or the command is told to stop: then it goes on without it.
-fn followed(flags: &BackfillFlags, begun: BackfillStatus) -> Result<BackfillStatus, Failure> {
+/// Asks until the backfill is over, or the command is told to stop: then it goes on without it. Also says how many changes of the
+/// route are parked.
+fn followed(
+    flags: &BackfillFlags,
+    begun: BackfillStatus,
+    parked: &mut u64,
+) -> Result<BackfillStatus, Failure> {
     let mut bar = Bar::new();
     let mut last = begun;
     runtime::until_told_or(|| {
         let routes = ask(&flags.server, ListRoutes {})?.routes;
+        let gone = || Failure::failed("the backfill is gone: its route was removed, or another one began");
         let route = routes.into_iter().find(|route| route.route == flags.name);
-        last = route
-            .and_then(|route| route.backfill)
-            .filter(|backfill| backfill.id == last.id)
-            .ok_or_else(|| {
-                Failure::failed("the backfill is gone: its route was removed, or another one began")
-            })?;
-        bar.show(last.state.name(), || {
-            format!(
-                "{} {:5.1} %  {}",
-                drawn(done(&last)),
-                done(&last) * 100.0,
-                told(&last)
-            )
+        let route = route.ok_or_else(gone)?;
+        let backfill = route.backfill.filter(|backfill| backfill.id == last.id);
+        last = backfill.ok_or_else(gone)?;
+        *parked = route.parked;
+        let hold = route.on_hold.map(|hold| on_hold(&flags.name, &hold));
+        // What changes is said at once: also that a hold begins or ends.
+        let state = format!("{} {}", last.state.name(), hold.is_some());
+        bar.show(&state, || {
+            let (bar, percent) = (drawn(done(&last)), done(&last) * 100.0);
+            let hold = hold.map(|hold| format!("; {hold}")).unwrap_or_default();
+            format!("{bar} {percent:5.1} %  {}{hold}", told(&last))
         });
         Ok(last.state != BackfillState::Running)
     })?;

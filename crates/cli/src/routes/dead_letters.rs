@@ -1,12 +1,13 @@
 //! `trestle routes dead-letters` and `replay`: what was given up.
 
 use super::letters::{Letters, LettersFlags};
-use super::line;
+use super::{ask, line};
 use crate::administration::print_json;
 use crate::answer;
 use crate::exit::Failure;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
+use trestle_admin::ReplayDeadLetters;
 use trestle_events::{Replayed, Selection};
 
 /// Dead letters asked for at once.
@@ -187,10 +188,16 @@ fn forget(flags: &DropFlags) -> Result<(), Failure> {
 
 /// What a replay came to, in words.
 pub(super) fn told(replayed: &Replayed) -> String {
-    let tried = format!(
+    let mut tried = format!(
         "{} delivered, {} refused again",
         replayed.delivered, replayed.failed
     );
+    if replayed.unanswered > 0 {
+        tried += &format!(
+            ", {} neither, because the target could not be reached, failed or did not answer in time",
+            replayed.unanswered
+        );
+    }
     match replayed.left {
         0 => tried,
         left => format!(
@@ -200,18 +207,21 @@ pub(super) fn told(replayed: &Replayed) -> String {
     }
 }
 
-/// Tries dead letters again. Those that are refused again stay, with the new reason.
+/// Tries dead letters again. Those that are not taken stay, with the new reason.
 pub(super) fn replay(flags: &ReplayFlags) -> Result<(), Failure> {
-    let replayed = Letters::to_change(&flags.place)?.replay(flags.which.selection())?;
+    let server = Letters::to_replay(&flags.place)?;
+    let replayed = ask(server, ReplayDeadLetters(flags.which.selection().into()))?;
     if flags.json {
         print_json(&replayed)?;
     } else {
         line(&told(&replayed));
     }
-    match replayed.failed {
-        0 => Ok(()),
-        _ => Err(Failure::failed(
-            "some dead letters were refused again; they stay, and `trestle routes dead-letters` says why",
-        )),
-    }
+    let why = match (replayed.failed, replayed.unanswered) {
+        (0, 0) => return Ok(()),
+        (0, _) => "a target does not answer, or fails; its dead letters stay",
+        _ => "some dead letters were refused again; they stay",
+    };
+    Err(Failure::failed(format!(
+        "{why}, and `trestle routes dead-letters` says why"
+    )))
 }

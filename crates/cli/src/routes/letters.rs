@@ -13,10 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use trestle_admin::{
-    DeadLetterList, DropDeadLetters, ListDeadLetters, MoveDeadLetters, ReadDeadLetter, ReplayDeadLetters,
-    Replayed, Selection,
+    DeadLetterList, DropDeadLetters, ListDeadLetters, MoveDeadLetters, ReadDeadLetter, Selection,
 };
-use trestle_api::{Database, Error};
+use trestle_api::{Database, Error, ErrorKind};
 use trestle_embedded::{Embedded, RouteSetup};
 use trestle_env::SystemClock;
 use trestle_events::{ModelTyper, Route, Router, RowReading, ScanSettings, Setup};
@@ -45,6 +44,21 @@ impl<'f> Letters<'f> {
     /// To look at them, also while `trestle routes run` is at work.
     pub(super) fn to_look(flags: &'f LettersFlags) -> Result<Self, Failure> {
         Self::at(flags, open::to_look)
+    }
+
+    /// The server that tries them again. What `trestle routes run` gave up, only that process can, because it has the targets.
+    pub(super) fn to_replay(flags: &'f LettersFlags) -> Result<&'f ServerFlags, Failure> {
+        if flags.state.is_none() && runs_routes(&flags.server)? {
+            return Ok(&flags.server);
+        }
+        let place = match &flags.state {
+            Some(directory) => format!("--state {}", directory.display()),
+            None => format!("--endpoint {}", flags.server.endpoint),
+        };
+        Err(Failure::usage(format!(
+            "dead letters of `trestle routes run` are tried again when it starts: end it, and start it with `trestle routes run \
+             FILE {place} --replay`, which tries all of them"
+        )))
     }
 
     /// To change them.
@@ -111,15 +125,6 @@ impl<'f> Letters<'f> {
             Letters::Rows(router, runtime) => wait(runtime, router.move_dead_letters(which, &to)),
         }
     }
-
-    pub(super) fn replay(&self, which: Selection) -> Result<Replayed, Failure> {
-        match self {
-            Letters::Server(server) => ask(server, ReplayDeadLetters(which.into())),
-            Letters::Rows(..) => Err(Failure::usage(
-                "the process that runs the routes tries again what was given up: `trestle routes run FILE --replay`",
-            )),
-        }
-    }
 }
 
 /// A router without routes, where `trestle routes run` keeps its places.
@@ -150,10 +155,15 @@ pub(super) fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Res
         poll,
         runtime,
         held: None,
+        parked_max: Setup::PARKED_MAX,
     }))
 }
 
 fn wait<T>(runtime: &Runtime, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
     let done = runtime.block_on(work);
-    done.map_err(|error| Failure::failed(format!("the dead letters cannot be reached: {error}")))
+    done.map_err(|error| match error.kind() {
+        // What is said of a name needs no more words.
+        ErrorKind::Validation => Failure::failed(error.message()),
+        _ => Failure::failed(format!("the dead letters cannot be reached: {error}")),
+    })
 }

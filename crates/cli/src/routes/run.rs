@@ -6,16 +6,16 @@ mod report;
 use super::check::is_model;
 use super::dead_letters::told;
 use super::doors::Openings;
-use super::{read, runs_routes};
+use super::{read, runs_routes, say};
 use crate::administration::START_ONE;
 use crate::database;
 use crate::exit::{Code, Failure};
 use crate::known;
 use crate::open;
 use crate::server_flags::ServerFlags;
-use backfills::BackfillFlags;
+use backfills::StartBackfillFlags;
 use clap::Args;
-use report::{Report, say};
+use report::Report;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    backfills: BackfillFlags,
+    backfills: StartBackfillFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -146,6 +146,7 @@ fn router(
             poll,
             runtime,
             held: None,
+            parked_max: Setup::PARKED_MAX,
         }));
     };
     // One process at a time has it open.

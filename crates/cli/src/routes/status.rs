@@ -9,7 +9,7 @@ use crate::runtime;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use trestle_admin::{Gap, ListRoutes, OnHold, RouteList, RouteStatus};
+use trestle_admin::{Gap, GoneRoute, LastError, ListRoutes, OnHold, RouteList, RouteStatus};
 use trestle_env::{Timestamp, iso_8601_millis};
 
 /// Flags of `trestle routes status`.
@@ -55,12 +55,17 @@ fn look(flags: &StatusFlags) -> Result<(), Failure> {
 fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
     let runtime = runtime::on_this_thread()?;
     let router = letters::router(&flags.place, &runtime, open::to_look)?;
-    let routes = runtime.block_on(router.stored_routes());
-    let routes = routes.map_err(|error| Failure::failed(format!("the routes cannot be read: {error}")))?;
+    let unreadable = |error| Failure::failed(format!("the routes cannot be read: {error}"));
+    let stored = stored::StoredList {
+        routes: runtime.block_on(router.stored_routes()).map_err(unreadable)?,
+        gone: runtime
+            .block_on(router.stored_gone_routes())
+            .map_err(unreadable)?,
+    };
     if flags.json {
-        return print_json(&routes);
+        return print_json(&stored);
     }
-    stored::print(&routes);
+    stored::print(&stored);
     Ok(())
 }
 
@@ -68,8 +73,23 @@ fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
 pub(super) fn print(list: &RouteList) {
     if list.routes.is_empty() {
         line("no routes; `trestle routes apply FILE` applies a route file");
-        return;
+    } else {
+        print_routes(list);
     }
+    print_gone(&list.gone);
+}
+
+/// Routes that are gone and have dead letters, and what to do with these.
+pub(super) fn print_gone(gone: &[GoneRoute]) {
+    for GoneRoute { route, dead } in gone {
+        line(&format!(
+            "{route} is gone; dead letters: {dead}. `trestle routes dead-letters move --route {route} --to NAME` gives them to \
+             another route, `trestle routes dead-letters drop --route {route}` forgets them"
+        ));
+    }
+}
+
+fn print_routes(list: &RouteList) {
     let head = [
         "ROUTE",
         "TABLE",
@@ -141,23 +161,25 @@ fn held(routes: &[RouteStatus]) -> Vec<String> {
 }
 
 /// Why a route is on hold, since when, and when its target is tried next.
-fn on_hold(route: &str, hold: &OnHold) -> String {
+pub(super) fn on_hold(route: &str, hold: &OnHold) -> String {
     let at = |ms| iso_8601_millis(Timestamp::from_millis(ms));
     let what = match hold.destinations {
         None => format!("{route} is"),
         Some(1) => format!("1 destination of {route} is"),
         Some(destinations) => format!("{destinations} destinations of {route} are"),
     };
+    let probe = match hold.probing {
+        true => "a probe is under way".to_owned(),
+        false => format!("next probe at {}Z", at(hold.next_probe_ms)),
+    };
     format!(
-        "{what} on hold since {}Z, next probe at {}Z: {}",
+        "{what} on hold since {}Z, {probe}: {}",
         at(hold.since_ms),
-        at(hold.next_probe_ms),
         hold.reason.lines().next().unwrap_or_default()
     )
 }
 
 fn row(route: &RouteStatus) -> [String; 10] {
-    let error = route.last_error.as_ref().map_or("-", |error| &error.message);
     let [waiting, lag] = behind(route);
     [
         route.route.clone(),
@@ -169,8 +191,20 @@ fn row(route: &RouteStatus) -> [String; 10] {
         route.retried.to_string(),
         route.parked.to_string(),
         route.dead.to_string(),
-        error.lines().next().unwrap_or_default().to_owned(),
+        route.last_error.as_ref().map_or("-".to_owned(), last_error),
     ]
+}
+
+/// What went wrong last, when, and whether it is over.
+fn last_error(error: &LastError) -> String {
+    let what = error.message.lines().next().unwrap_or_default();
+    let at = iso_8601_millis(Timestamp::from_millis(error.at_ms));
+    let over = if error.past {
+        "; changes were taken since"
+    } else {
+        ""
+    };
+    format!("{what} (at {at}Z{over})")
 }
 
 /// How far a route is behind, in records and in time. Of a route that is switched off, it is not known.

@@ -1,16 +1,30 @@
 //! `trestle routes status` where `trestle routes run` keeps its places: what is stored of each route.
 
 use super::backfill::told;
+use super::status::print_gone;
 use super::{line, table};
-use trestle_admin::Gap;
+use serde::Serialize;
+use trestle_admin::{Gap, GoneRoute};
 use trestle_events::StoredRoute;
 
+/// What is stored of routes.
+#[derive(Serialize)]
+pub(super) struct StoredList {
+    pub(super) routes: Vec<StoredRoute>,
+    pub(super) gone: Vec<GoneRoute>,
+}
+
 /// Shows what is stored of routes.
-pub(super) fn print(routes: &[StoredRoute]) {
-    if routes.is_empty() {
+pub(super) fn print(stored: &StoredList) {
+    if stored.routes.is_empty() {
         line("no routes ran here; `trestle routes run FILE` runs those of a file");
-        return;
+    } else {
+        print_routes(&stored.routes);
     }
+    print_gone(&stored.gone);
+}
+
+fn print_routes(routes: &[StoredRoute]) {
     let mut rows = vec![["ROUTE", "TABLE", "PARKED", "DEAD", "GAPS"].map(str::to_owned)];
     rows.extend(routes.iter().map(row));
     for text in table::lines(&rows) {

@@ -75,6 +75,7 @@ impl ServerAdministration {
     fn listed(&self) -> RouteList {
         RouteList {
             routes: self.routes.router().status(),
+            gone: self.routes.router().gone_routes(),
         }
     }
 

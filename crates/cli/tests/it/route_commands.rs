@@ -64,6 +64,21 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     let status: Value = serde_json::from_str(&said(0, &["status", "--json"])).unwrap();
     assert_eq!(status["routes"][0]["dead"], 3);
 
+    // Also while the route is gone.
+    said(0, &["remove", "saved"]);
+    let gone = said(0, &["status"]);
+    assert!(
+        gone.contains("\nsaved is gone; dead letters: 3. `trestle routes dead-letters move --route saved"),
+        "{gone}"
+    );
+    assert!(
+        server
+            .get("/metrics")
+            .contains("\ntrestle_route_dead_letters{route=\"saved\"} 3\n")
+    );
+    said(0, &["apply", "routes.toml"]);
+    assert!(!said(0, &["status"]).contains("gone"));
+
     let listed = said(0, &["dead-letters", "saved"]);
     let ids: Vec<&str> = listed
         .lines()
@@ -90,6 +105,18 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     assert_eq!(shown["id"], ids[1]);
 
     assert!(said(1, &["replay", "--id", ids[0]]).contains("0 delivered, 1 refused again"));
+    // The target asks to come back later: that is no refusal.
+    std::fs::write(directory.join("away"), "").unwrap();
+    let away = said(1, &["replay", "--all"]);
+    assert!(
+        away.starts_with("0 delivered, 0 refused again, 1 neither, because the target could not be reached"),
+        "{away}"
+    );
+    assert!(
+        away.contains("trestle: a target does not answer, or fails"),
+        "{away}"
+    );
+    std::fs::remove_file(directory.join("away")).unwrap();
     std::fs::remove_file(directory.join("closed")).unwrap();
     assert_eq!(
         said(0, &["replay", "--id", ids[0]]),
@@ -342,4 +369,61 @@ fn a_backfill_brings_every_row_and_shows_how_far_it_is() {
     assert!(said(0, &["backfill", "saved", "--cancel"]).contains("cancelled"));
     assert!(said(1, &["backfill", "saved", "--cancel"]).contains("no backfill"));
     assert_eq!(status(&server, "dead"), 0);
+}
+
+#[test]
+fn a_backfill_says_what_it_waits_for_what_is_parked_and_that_it_goes_on_after_an_interrupt() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    std::fs::write(directory.join("routes.toml"), ROUTES).unwrap();
+    std::fs::write(directory.join("away"), "").unwrap();
+    let server = start(
+        directory,
+        &["serve", "--in-memory", "--port", "0", "--allow-command-routes"],
+    );
+    server.call("CreateTable", TABLE);
+    for row in ["one", "two", "three"] {
+        put(&server, row);
+    }
+    let said = |code, args: &[&str]| said(&server, directory, code, args);
+    said(0, &["apply", "routes.toml"]);
+    let endpoint = format!("http://{}", server.address);
+    let mut child = trestle(directory)
+        .args(["routes", "backfill", "saved", "--endpoint", &endpoint])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut says = |text: &str| {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "it never said: {text}");
+        }
+    };
+    says("running, 0 of 3 rows; saved is on hold since ");
+    let interrupted = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupted.unwrap().success());
+    says(
+        "it goes on in the server: `trestle routes status` shows how far it is, `trestle routes backfill saved --cancel` ends it",
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(said(0, &["status"]).contains("backfill of saved: running"));
+    said(0, &["backfill", "saved", "--cancel"]);
+
+    // Rows for destinations are parked, and the backfill is done.
+    let text = ROUTES.replace("maximum_retry", "concurrency = 10\nmaximum_retry");
+    std::fs::write(directory.join("routes.toml"), text).unwrap();
+    said(0, &["apply", "routes.toml"]);
+    let done = said(0, &["backfill", "saved"]);
+    assert!(done.contains("backfill of saved: done, 3 rows\n"), "{done}");
+    assert!(
+        done.contains("\n3 rows or changes of saved are parked: "),
+        "{done}"
+    );
+    std::fs::remove_file(directory.join("away")).unwrap();
+    until("the rows", || saved(directory).lines().count() == 3);
 }

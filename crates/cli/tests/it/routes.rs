@@ -11,12 +11,12 @@ pub(crate) const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"Attribute
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST",
     "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}"#;
 
-/// Appends what it gets to a file, unless there is a file that says it must not.
+/// Appends what it gets to a file, unless there is a file that says it must not, or that it must be asked later.
 pub(crate) const ROUTES: &str = r#"
 [route.saved]
 table = "things"
 pattern = { keys = { pk = [{ anything-but = "quiet" }] } }
-target = { command = ["sh", "-c", "test ! -e closed && cat >> saved"] }
+target = { command = ["sh", "-c", "test ! -e away || exit 75; test ! -e closed && cat >> saved"] }
 maximum_retry_attempts = 0
 "#;
 
@@ -107,7 +107,13 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
     let (code, _) = admin(&server, "read-dead-letter", json!({"id": "saved#1"}));
     assert_eq!(code, 404);
     let replayed = admin(&server, "replay-dead-letters", json!({"route": "saved"}));
-    assert_eq!(replayed, (200, json!({"delivered": 1, "failed": 0, "left": 0})));
+    assert_eq!(
+        replayed,
+        (
+            200,
+            json!({"delivered": 1, "failed": 0, "unanswered": 0, "left": 0})
+        )
+    );
     assert!(saved(directory).contains("\"two\""));
     assert_eq!(status(&server, "dead"), 0);
     put(&server, "three");

@@ -98,6 +98,15 @@ fn routes_go_on_from_the_place_in_their_directory_and_keep_dead_letters_there() 
     );
     let in_use = letters(directory, &["dead-letters", "drop", "--all"]);
     assert!(in_use.contains("is in use by process"), "{in_use}");
+    // Whether it runs or not.
+    let way_on = "trestle: dead letters of `trestle routes run` are tried again when it starts: end it, and start it with \
+                  `trestle routes run FILE --state places --replay`, which tries all of them\n";
+    assert_eq!(letters(directory, &["replay", "--all"]), way_on);
+    let unknown = letters(directory, &["dead-letters", "another"]);
+    assert!(
+        unknown.starts_with("trestle: There is no route `another`"),
+        "{unknown}"
+    );
     router.stop();
     put(&server, "three");
 
@@ -108,7 +117,7 @@ fn routes_go_on_from_the_place_in_their_directory_and_keep_dead_letters_there() 
     );
     let id = listed.split("  ").next().unwrap();
     assert!(letters(directory, &["dead-letters", "show", id]).contains("\"error\""));
-    assert!(letters(directory, &["replay", "--all"]).contains("trestle routes run FILE --replay"));
+    assert_eq!(letters(directory, &["replay", "--all"]), way_on);
 
     std::fs::remove_file(directory.join("closed")).unwrap();
     let mut router = Router::start(&server, directory, &["--replay"]);
@@ -217,7 +226,7 @@ fn a_backfill_brings_the_rows_of_an_endpoint_then_the_changes() {
     router.stop();
     let stored = letters(directory, &["status", "--json"]);
     let stored: serde_json::Value = serde_json::from_str(&stored).unwrap();
-    assert_eq!(stored[0]["backfill"]["rows"], 31, "{stored}");
+    assert_eq!(stored["routes"][0]["backfill"]["rows"], 31, "{stored}");
 }
 
 #[test]

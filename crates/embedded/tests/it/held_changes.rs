@@ -557,6 +557,84 @@ fn what_is_held_is_counted_and_beyond_the_bound_the_oldest_become_dead_letters()
     process.stop();
 }
 
+fn bounded(bytes: u64, shards: u16) -> Absence {
+    let engine = EngineOptions {
+        held_changes_bytes_max: bytes,
+        stream_shards: shards,
+        ..EngineOptions::default()
+    };
+    Absence::with(Arc::new(MemoryStore::new()), engine)
+}
+
+#[test]
+fn a_route_whose_target_takes_changes_gives_up_none_of_what_is_beyond_the_bound() {
+    let absence = bounded(4_000, 1);
+    let target = Taker::away(false);
+    let mut process = absence.open();
+    process.table("T");
+    process.apply(ROUTE, &target);
+    process.stop();
+    // Without a router, more than the bound comes together.
+    let mut process = absence.open();
+    for n in 1..=300 {
+        process.put("T", "a", n);
+        absence.clock.advance(Duration::from_secs(1));
+    }
+    absence.clock.advance(2 * DAY);
+    absence.until("what is held to be counted", || {
+        let held = process.db.held_changes();
+        held.is_counted && held.bytes() > 8_000
+    });
+    process.apply(ROUTE, &target);
+    absence.until("everything", || {
+        absence.clock.advance(Duration::from_secs(1));
+        target.count() == 300
+    });
+    assert_eq!(target.taken.lock()["a"], (1..=300).collect::<Vec<i64>>());
+    assert_eq!(process.router.as_ref().unwrap().status()[0].dead, 0);
+    process.stop();
+}
+
+#[test]
+fn no_more_is_given_up_than_is_beyond_the_bound_however_many_shards_and_tables_there_are() {
+    let absence = bounded(8_000, 4);
+    let target = Taker::away(true);
+    let mut process = absence.open();
+    process.table("T");
+    process.table("U");
+    let routes = format!(
+        "{ROUTE}\n{}",
+        ROUTE
+            .replace("\"T\"", "\"U\"")
+            .replace("route.all", "route.other")
+    );
+    process.apply(&routes, &target);
+    for n in 1..=20 {
+        for item in 0..8 {
+            process.put("T", &format!("item-{item}"), n);
+            process.put("U", &format!("item-{item}"), n);
+        }
+        absence.clock.advance(Duration::from_secs(1));
+    }
+    absence.clock.advance(2 * DAY);
+    let held = |process: &Process| process.db.held_changes().bytes();
+    absence.until("the space to be within its bound", || {
+        absence.clock.advance(Duration::from_secs(60));
+        let status = process.router.as_ref().unwrap().status();
+        let dead: u64 = status.iter().map(|route| route.dead).sum();
+        dead > 0 && held(&process) <= 8_000 && absence.records() as u64 + dead == 320
+    });
+    // Records of one moment are given up together: 16 of them.
+    let record = held(&process) / absence.records() as u64;
+    assert!(
+        held(&process) > 8_000 - 17 * record,
+        "{} of 8,000 bytes are left in {} records",
+        held(&process),
+        absence.records()
+    );
+    process.stop();
+}
+
 #[test]
 fn the_marks_of_a_backfill_hold_what_is_needed_and_make_no_gap() {
     let engine = EngineOptions {

@@ -29,12 +29,14 @@ pub(super) struct HeldFront {
     pub(super) time: Timestamp,
 }
 
-/// Counts a piece of what is held, and publishes what has been counted.
+/// Counts a piece of what is held, and publishes what has been counted. While records are there that may be trimmed, more is
+/// counted than is held, and nothing is given up.
 pub(super) fn run(
     worker: &Worker,
     catalog: &Catalog,
     look: &Look<'_>,
     fronts: &[HeldFront],
+    is_trimmed: bool,
 ) -> Result<Progress, Error> {
     let mut progress = Progress::None;
     for front in fronts {
@@ -50,7 +52,7 @@ pub(super) fn run(
         bytes_max: worker.shared.options.held_changes_bytes_max,
     };
     let excess = held.bytes().saturating_sub(held.bytes_max);
-    if excess > 0 {
+    if excess > 0 && held.is_counted && is_trimmed {
         give_up(worker, look, fronts, excess)?;
     }
     let mut alarm = worker.held_alarm.get();
@@ -74,25 +76,44 @@ fn count_on(look: &Look<'_>, front: &HeldFront, count: &mut HeldCount) -> Result
     Ok(taken)
 }
 
-/// Tells routes to give up the oldest records that are held, as many as are too much.
+/// Tells routes to give up the oldest records that are held, of whatever shard, as many as are too much.
 fn give_up(worker: &Worker, look: &Look<'_>, fronts: &[HeldFront], excess: u64) -> Result<(), Error> {
-    let Some(oldest) = fronts.iter().min_by_key(|front| front.time) else {
-        return Ok(());
-    };
-    let (mut bytes, mut last) = (0, oldest.time);
-    for record in records(look, oldest, oldest.sequence, GIVEN_UP_PER_ROUND) {
-        let (_, time, some) = record?;
+    let (mut bytes, mut last) = (0, None);
+    for (time, some) in oldest(look, fronts)? {
         bytes += some;
-        last = last.max(time);
+        last = Some(time);
         if bytes >= excess {
             break;
         }
     }
-    worker
-        .shared
-        .held
-        .give_up_before(last.plus(Duration::from_millis(1)));
+    if let Some(last) = last {
+        let held = &worker.shared.held;
+        held.give_up_before(last.plus(Duration::from_millis(1)));
+    }
     Ok(())
+}
+
+/// Time and bytes of the oldest records of all shards, in the order of time. A record counts as young as those before it in
+/// its shard, because it cannot be trimmed before them.
+fn oldest(look: &Look<'_>, fronts: &[HeldFront]) -> Result<Vec<(Timestamp, u64)>, Error> {
+    let each = (GIVEN_UP_PER_ROUND / fronts.len().max(1)).max(1);
+    let mut oldest = Vec::new();
+    // What comes later than the last record that was read of a shard may come after others of that shard.
+    let mut known = Timestamp::MAX;
+    for front in fronts {
+        let (mut time, before) = (front.time, oldest.len());
+        for record in records(look, front, front.sequence, each) {
+            let (_, at, bytes) = record?;
+            time = time.max(at);
+            oldest.push((time, bytes));
+        }
+        if oldest.len() - before == each {
+            known = known.min(time);
+        }
+    }
+    oldest.retain(|(time, _)| *time <= known);
+    oldest.sort_unstable();
+    Ok(oldest)
 }
 
 /// Number, time and bytes of the records of a shard that are older than the retention, from `start` on.

@@ -40,6 +40,7 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
         std::mem::take(&mut trimmed.held),
         std::mem::take(&mut trimmed.gone),
     );
+    let is_trimmed = !trimmed.has_more;
     let mut progress = Progress::None;
     if !trimmed.keys.is_empty() || !trimmed.over.is_empty() {
         worker.commit(false, move |transaction| trimmed.remove(transaction))?;
@@ -50,7 +51,7 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
             count.take_off(gone);
         }
     }
-    let counted = held_count::run(worker, &catalog, &look, &fronts)?;
+    let counted = held_count::run(worker, &catalog, &look, &fronts, is_trimmed)?;
     Ok(if counted == Progress::Some {
         counted
     } else {
@@ -70,6 +71,8 @@ struct Trimmed {
     gone: BTreeMap<(StreamId, u16), HeldCount>,
     /// The oldest record of each shard that is held.
     held: Vec<HeldFront>,
+    /// There may be more to remove than fits into one commit.
+    has_more: bool,
 }
 
 impl Trimmed {
@@ -132,6 +135,7 @@ impl Look<'_> {
         let counted = counted.unwrap_or_default();
         let mut held = None;
         let mut is_empty = true;
+        let before = trimmed.keys.len();
         for row in rows.take(RECORDS_PER_COMMIT) {
             let (key, value) = row.map_err(internal)?;
             is_empty = false;
@@ -163,6 +167,7 @@ impl Look<'_> {
             }
             trimmed.keys.push(key.to_vec());
         }
+        trimmed.has_more |= trimmed.keys.len() - before == RECORDS_PER_COMMIT;
         Ok(is_empty)
     }
 

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trestle_api::StreamViewType;
-use trestle_engine::RowPage;
+use trestle_api::{RowPage, StreamViewType};
 use trestle_item::Item;
 
 use crate::streams::read_all;
@@ -84,7 +83,7 @@ fn pages_go_on_behind_a_key_and_tell_when_documents_have_changed() {
     let first = engine.row_page("T", None, 10, "model/").unwrap();
     loop {
         let page = engine.row_page("T", after.as_ref(), 10, "model/").unwrap();
-        assert!(page.rows.len() <= 10 && page.documents == first.documents);
+        assert!(page.rows.len() <= 10 && page.layout == first.layout);
         rows.extend(page.rows);
         after = page.next;
         if after.is_none() {
@@ -97,10 +96,10 @@ fn pages_go_on_behind_a_key_and_tell_when_documents_have_changed() {
         engine
             .store_documents(vec![(name.to_owned(), Some(Vec::new()))])
             .unwrap();
-        engine.row_page("T", None, 1, "model/").unwrap().documents
+        engine.row_page("T", None, 1, "model/").unwrap().layout
     };
-    assert_eq!(named("migration/shop"), first.documents);
+    assert_eq!(named("migration/shop"), first.layout);
     let second = named("model/shop/1");
-    assert_ne!(second, first.documents);
+    assert_ne!(second, first.layout);
     assert_ne!(named("model/shop/2"), second);
 }

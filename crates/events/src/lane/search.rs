@@ -89,10 +89,9 @@ impl DeliveryLane {
         Ok(())
     }
 
-    /// A change of an item that is not in the part, and the first of its item. Any of them will do; one at random, because
-    /// what lies together may have the same fault.
-    fn find_witness(&mut self, part: &Part, work: &OpenBatch) -> Option<WitnessPlace> {
-        // What is taken out of the inbox of a destination cannot be parked while the witness is tried.
+    /// Takes what has come for the next batches out of the inbox.
+    pub(super) fn look_ahead(&mut self) {
+        // What is taken out of the inbox of a destination cannot be parked while a witness is tried.
         let most = match self.live.lanes.destinations() {
             Some(_) => self.live.batch_max(),
             None => usize::MAX,
@@ -102,6 +101,12 @@ impl DeliveryLane {
         {
             self.ahead.push_back(next);
         }
+    }
+
+    /// A change of an item that is not in the part, and the first of its item. Any of them will do; one at random, because
+    /// what lies together may have the same fault.
+    fn find_witness(&mut self, part: &Part, work: &OpenBatch) -> Option<WitnessPlace> {
+        self.look_ahead();
         let mut seen: HashSet<u64> = part.changes.iter().map(|handed| handed.key).collect();
         let parts = work.parts.iter().enumerate().rev();
         let in_parts = parts.flat_map(|(part, waiting)| {

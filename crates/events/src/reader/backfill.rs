@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trestle_api::RowPage;
 use trestle_env::Timestamp;
 use trestle_item::{Item, size};
 
@@ -18,7 +19,7 @@ use crate::Typer;
 use crate::backfill::{RowMark, RowsToHand, StreamPosition};
 use crate::live::{Live, ReadChange};
 use crate::record::{self, BackfilledRow};
-use crate::row_source::{RowPage, RowReading};
+use crate::row_source::RowReading;
 use crate::rows::{BackfillRow, RowPlace};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;

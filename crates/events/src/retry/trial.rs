@@ -1,6 +1,6 @@
 //! An attempt at parked changes: those of a destination together, and one by one where it does not take them so.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use trestle_item::size;
@@ -12,6 +12,7 @@ use crate::matcher::Typed;
 use crate::parked::{Due, KeyName};
 use crate::rows::{Kept, KeptId};
 use crate::status::count;
+use crate::taken_in_part::{Answered, TakenInPart};
 use crate::target::Enlistment;
 use crate::{Change, Outcome};
 
@@ -19,6 +20,15 @@ use crate::{Change, Outcome};
 pub(super) struct Tried {
     pub(super) lane: LaneName,
     pub(super) changes: Vec<TriedChange>,
+}
+
+impl Tried {
+    /// Whether something was taken, and the target has taken all that it was given.
+    pub(super) fn went_well(&self) -> bool {
+        let is_taken = |tried: &TriedChange| matches!(tried.fate, Fate::Taken(_));
+        let is_well = |tried: &TriedChange| is_taken(tried) || matches!(tried.fate, Fate::Untried);
+        self.changes.iter().any(is_taken) && self.changes.iter().all(is_well)
+    }
 }
 
 /// A parked change after an attempt.
@@ -105,7 +115,7 @@ impl Trial<'_> {
             .map(|(_, kept)| (Arc::new(Typed::new(Arc::clone(&kept.change))), kept.attempts + 1))
             .collect();
         let batch = live.batch(typed.iter().map(|(typed, attempt)| (typed, *attempt)));
-        let under_way = live.health.attempting(live.clock.now());
+        let under_way = live.health.attempting(self.lane, live.clock.now());
         let (outcome, _) = attempt(&live.door, &batch).await;
         drop(under_way);
         let (refused, later) = match outcome {
@@ -131,7 +141,7 @@ impl Trial<'_> {
         if later.is_empty() {
             live.target_answered(self.lane);
         }
-        self.taken_in_part(refused, &later);
+        self.taken_in_part(TakenInPart::new(refused, later));
     }
 
     fn ids(&self) -> Vec<String> {
@@ -140,18 +150,16 @@ impl Trial<'_> {
     }
 
     /// All were taken but for those that were refused, and for those that are to come again.
-    fn taken_in_part(&mut self, refused: Vec<(String, String)>, later: &[String]) {
-        let mut refused: HashMap<String, String> = refused.into_iter().collect();
-        let later: HashSet<&str> = later.iter().map(String::as_str).collect();
+    fn taken_in_part(&mut self, mut taken: TakenInPart) {
         for (key, mut kept) in std::mem::take(&mut self.open) {
             let id = self.live.delivery_id(&kept.change);
-            let fate = match refused.remove(&id) {
-                Some(error) => {
+            let fate = match taken.answered(&id) {
+                Answered::Refused(error) => {
                     self.live.parked.lock().single_out(key);
                     spend_attempt(self.live, &mut kept, error)
                 }
-                None if later.contains(&*id) => Fate::Held(None),
-                None => Fate::Taken(None),
+                Answered::Later => Fate::Held(None),
+                Answered::Taken => Fate::Taken(None),
             };
             self.tried.push(TriedChange { key, kept, fate });
         }
@@ -209,7 +217,7 @@ async fn fate(live: &Live, lane: LaneName, key: KeyName, kept: &mut Kept) -> Fat
     };
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
-    let under_way = live.health.attempting(now);
+    let under_way = live.health.attempting(lane, now);
     let (outcome, enlisted) = attempt(&live.door, &batch).await;
     drop(under_way);
     let held = held(live, lane, key, kept, &outcome, before);

@@ -85,10 +85,11 @@ impl Router {
             Retried::Taken => {
                 replayed.delivered += 1;
                 live.counters.delivered.fetch_add(1, Ordering::Relaxed);
+                live.counters.went_well();
                 self.lost_dead(&live.name);
             }
-            Retried::Refused | Retried::Failed => replayed.failed += 1,
-            Retried::Away => replayed.left += 1,
+            Retried::Refused => replayed.failed += 1,
+            Retried::Failed | Retried::Away => replayed.unanswered += 1,
         }
         Ok(())
     }
@@ -106,6 +107,7 @@ impl Router {
             }
             found += letters.len() as u64;
             for (route, kept) in letters.into_iter().filter(|(route, _)| route != to) {
+                let _changing = self.inner.gone.changing.lock().await;
                 let is_new = dead_letter::give(&self.inner.rows, &route, &kept, to).await?;
                 moved += 1;
                 self.lost_dead(&route);
@@ -127,6 +129,7 @@ impl Router {
                 return Ok(dropped);
             }
             for (route, kept) in letters {
+                let _changing = self.inner.gone.changing.lock().await;
                 dead_letter::remove(&self.inner.rows, &route, &kept).await?;
                 dropped += 1;
                 self.lost_dead(&route);
@@ -162,8 +165,11 @@ impl Router {
 
     /// A dead letter of a route is one no more.
     fn lost_dead(&self, route: &str) {
-        if let Some((_, work)) = self.inner.view.read().get(route) {
-            work.dead().fetch_sub(1, Ordering::Relaxed);
+        match self.inner.view.read().get(route) {
+            Some((_, work)) => {
+                work.dead().fetch_sub(1, Ordering::Relaxed);
+            }
+            None => self.inner.gone.lost(route),
         }
     }
 

@@ -119,6 +119,7 @@ impl Running {
             held_back: route.held_back.clone().map(|message| LastError {
                 at_ms: now.as_millis(),
                 message,
+                past: false,
             }),
             parked: rows.count_parked(&route.name).await?,
             dead: AtomicU64::new(rows.count_dead(&route.name).await?),
@@ -199,6 +200,7 @@ pub(super) async fn start(
         held: setup.held.clone(),
         gaps: Gaps::of(checkpoints.gaps().await?),
         is_remote: setup.rows.are_scanned(),
+        parked_max: setup.parked_max,
     };
     let live = Arc::new(Live::new(parts).map_err(wrong)?);
     // The end of a backfill may have been stored and the gaps not.

@@ -263,6 +263,23 @@ impl RouterTable {
         Ok((letters, next.map(str::to_owned)))
     }
 
+    /// The routes that have dead letters, in the order of their names.
+    pub(crate) async fn routes_with_dead(&self) -> Result<Vec<String>, Error> {
+        let mut names = Vec::new();
+        let mut after = None;
+        loop {
+            let (rows, _) = self.page(DEAD, "", after, Some(1)).await?;
+            let Some(row) = rows.first() else {
+                return Ok(names);
+            };
+            // A name has no `#`.
+            let name = text(row, "sk")?.split_once('#').map(|(name, _)| name.to_owned());
+            let name = name.ok_or_else(|| damaged(row, "sk"))?;
+            after = Some(key(DEAD, format!("{name}#{}", char::MAX)));
+            names.push(name);
+        }
+    }
+
     /// How many dead letters a route has.
     pub(crate) async fn count_dead(&self, route: &str) -> Result<u64, Error> {
         self.count(DEAD, &format!("{route}#")).await

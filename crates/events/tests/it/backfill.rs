@@ -1,20 +1,18 @@
 //! Backfills: every row once, in order with the changes, whatever happens meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use trestle_api::ErrorKind;
 use trestle_engine::Options;
-use trestle_env::{Clock, Timestamp};
-use trestle_events::{
-    BackfillState, BackfillStatus, ChangeEvent, HeldSpace, Outcome, Route, StartingPosition,
-};
+use trestle_env::{Clock, VirtualClock};
+use trestle_events::{BackfillState, BackfillStatus, ChangeEvent, Outcome, Route, StartingPosition};
 use trestle_item::{AttributeValue, Item};
 
+use crate::room::with_room;
 use crate::storm;
-use crate::support::{Life, Recorder, World, pk, route, version};
+use crate::support::{Life, Recorder, START, World, pk, route, version};
 
 /// A route that begins with the next change.
 pub(crate) fn latest(name: &str) -> Route {
@@ -274,12 +272,11 @@ fn a_rate_is_kept() {
     begin(&life, Some(100));
     let begun = world.clock.now();
     life.until_after("the backfill", Duration::from_millis(10), || {
-        let seconds = world.clock.now().since(begun).as_secs_f64();
+        let (count, time) = (target.count(), world.clock.now().since(begun));
         // A page of ten rows may be ahead.
         assert!(
-            target.count() as f64 <= 100.0 * seconds + 10.0,
-            "{} in {seconds}",
-            target.count()
+            count <= (time.as_millis() / 10) as usize + 10,
+            "{count} in {time:?}"
         );
         is_done(&life)
     });
@@ -497,30 +494,60 @@ fn a_backfill_closes_the_gaps_that_were_noticed_before_it_began() {
     assert_eq!(life.status("r").gaps.len(), 1);
 }
 
-/// No room for anything before a time.
-struct NoRoom(Arc<AtomicI64>);
-
-impl HeldSpace for NoRoom {
-    fn held_bytes(&self, _: &str) -> u64 {
-        0
-    }
-
-    fn held_bytes_max(&self) -> u64 {
-        0
-    }
-
-    fn given_up_before(&self) -> Timestamp {
-        Timestamp::from_secs(self.0.load(Ordering::Relaxed).unsigned_abs())
+/// The same database, and routers whose clock was set back.
+fn set_back(world: &World) -> World {
+    World {
+        clock: Arc::new(VirtualClock::starting_at(START)),
+        engine: world.engine.clone(),
+        typer: Arc::clone(&world.typer),
+        scan: None,
+        held: None,
+        parked_max: world.parked_max,
     }
 }
 
 #[test]
+fn a_clock_that_was_set_back_neither_closes_a_gap_too_soon_nor_leaves_it_open() {
+    let world = World::new();
+    let target = Recorder::new();
+    world.clock.advance(Duration::from_secs(3600));
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("item-0", 1);
+    begin(&life, None);
+    life.until("the backfill", || is_done(&life));
+    life.stop();
+
+    // By its clock, the gap is noticed before that backfill began, which has not filled it.
+    for n in 2..=3 {
+        world.put("item-0", n);
+    }
+    world.clock.advance(Duration::from_secs(25 * 3600));
+    let past = set_back(&world);
+    let life = past.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    world.put("item-0", 4);
+    life.until("the last", || target.versions()["item-0"].last() == Some(&4));
+    assert_eq!(life.status("r").gaps.len(), 1);
+    life.stop();
+    let past = set_back(&world);
+    let life = past.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    assert!(is_done(&life));
+    assert_eq!(life.status("r").gaps.len(), 1, "no backfill has filled it");
+
+    // By its clock, this one begins before the gap was noticed, which it fills.
+    begin(&life, None);
+    life.until("the gap to be closed", || life.status("r").gaps.is_empty());
+    life.stop();
+    let life = past.life(&[("r", target)]);
+    life.apply([route("r")]);
+    assert_eq!(life.status("r").gaps, [], "it is closed durably");
+}
+
+#[test]
 fn rows_are_not_given_up_when_there_is_no_room_for_changes() {
-    let given_up_before = Arc::new(AtomicI64::new(0));
-    let world = World {
-        held: Some(Arc::new(NoRoom(Arc::clone(&given_up_before)))),
-        ..World::new()
-    };
+    let (world, room) = with_room();
     let rows = many(10);
     for row in &rows {
         world.put(row, 1);
@@ -530,7 +557,7 @@ fn rows_are_not_given_up_when_there_is_no_room_for_changes() {
     life.apply([all_rows("r")]);
     life.until("the rows to be tried", || !target.batches().is_empty());
     world.put("changed", 1);
-    given_up_before.store(i64::MAX, Ordering::Relaxed);
+    room.gives_up_everything();
     life.until_after("the change to be given up", Duration::from_secs(1), || {
         life.status("r").dead == 1
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trestle_events::{Outcome, Replayed, Route, Selection};
+use trestle_events::{GoneRoute, Outcome, Replayed, Route, Selection, StartingPosition};
 use trestle_item::{AttributeValue, Item};
 
 use crate::support::{Life, Recorder, World, pk, refuse_bad, route};
@@ -15,11 +15,10 @@ fn hasty(name: &str) -> Route {
 }
 
 fn replayed(delivered: u64, failed: u64) -> Replayed {
-    let left = 0;
     Replayed {
         delivered,
         failed,
-        left,
+        ..Replayed::default()
     }
 }
 
@@ -135,6 +134,55 @@ fn dead_letters_of_a_route_that_is_gone_can_be_moved_to_another_and_replayed() {
 }
 
 #[test]
+fn dead_letters_of_routes_that_are_gone_are_counted_until_they_are_moved_or_dropped() {
+    let world = World::new();
+    let names = ["a", "a-b", "b", "c"];
+    let targets = names.map(|name| (name, Recorder::with(refuse_bad)));
+    let life = world.life(&targets);
+    let gone = |life: &Life| {
+        let gone = life.router.gone_routes();
+        assert_eq!(
+            life.block_on(life.router.stored_gone_routes()).unwrap(),
+            gone,
+            "as the rows tell"
+        );
+        let pair = |gone: GoneRoute| (gone.route, gone.dead);
+        gone.into_iter().map(pair).collect::<Vec<(String, u64)>>()
+    };
+    life.apply(names.map(hasty));
+    for n in 1..=3 {
+        world.put(&format!("bad-{n}"), n);
+    }
+    life.until("the dead letters", || {
+        life.router.status().iter().all(|status| status.dead == 3)
+    });
+    assert_eq!(gone(&life), []);
+    life.apply([hasty("b"), hasty("c")]);
+    let two = [("a".to_owned(), 3), ("a-b".to_owned(), 3)];
+    assert_eq!(gone(&life), two);
+    life.stop();
+
+    // After a restart, too; and a route that comes back is not gone.
+    let life = world.life(&targets);
+    life.apply([hasty("b"), hasty("c")]);
+    assert_eq!(gone(&life), two);
+    let first = ids(&life, Some("a")).remove(0);
+    life.block_on(life.router.drop_dead_letters(Selection::One(first)))
+        .unwrap();
+    assert_eq!(gone(&life)[0], ("a".to_owned(), 2));
+    life.block_on(life.router.move_dead_letters(Selection::Route("a".into()), "c"))
+        .unwrap();
+    assert_eq!(gone(&life), [("a-b".to_owned(), 3)]);
+    assert_eq!(life.status("c").dead, 3, "they are the same changes");
+    // Not from the first change on, which it would refuse again.
+    life.apply(names.map(|name| Route {
+        starting_position: StartingPosition::Latest,
+        ..hasty(name)
+    }));
+    assert_eq!((gone(&life), life.status("a-b").dead), (Vec::new(), 3));
+}
+
+#[test]
 fn a_route_that_nobody_knows_has_no_dead_letters_to_speak_of() {
     let world = World::new();
     let life = world.life(&[("r", Recorder::new())]);
@@ -229,17 +277,37 @@ fn a_replay_ends_where_the_target_does_not_answer_and_spends_no_attempt_of_the_r
     assert_eq!(
         replay(),
         Replayed {
-            left: 20,
+            unanswered: 1,
+            left: 19,
             ..replayed(0, 0)
         }
     );
     assert_eq!(tried(), before + 1, "one attempt tells");
+    let page = life.block_on(life.router.dead_letters(None, None, 1)).unwrap();
+    let letter = &page.letters[0];
+    assert_eq!((&*letter.error, letter.attempts), ("connection refused", 1));
+    target.behave(|batch| Outcome::Interrupted {
+        refused: Vec::new(),
+        later: batch
+            .deliveries
+            .iter()
+            .map(|delivery| delivery.id.clone())
+            .collect(),
+        reason: "throttled".into(),
+    });
+    assert_eq!(
+        replay().unanswered,
+        1,
+        "the target took nothing, and refused nothing"
+    );
+    let before = tried() - 1;
     target.behave(|_| Outcome::Failed("no answer in time".into()));
     assert_eq!(
         replay(),
         Replayed {
+            unanswered: 3,
             left: 17,
-            ..replayed(0, 3)
+            ..replayed(0, 0)
         }
     );
     assert_eq!(tried(), before + 4, "three failures one after the other do");

@@ -35,6 +35,54 @@ fn a_refused_batch_is_cut_until_the_bad_change_is_alone_and_everything_else_arri
 }
 
 #[test]
+fn the_last_error_is_marked_as_past_once_the_target_has_taken_something() {
+    let world = World::new();
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    let last_error = || life.status("r").last_error.unwrap();
+    let refused = |n| {
+        world.put("bad", n);
+        life.until("the change to be parked", || life.status("r").parked == 1);
+        let error = last_error();
+        assert_eq!((&*error.message, error.past), ("bad", false));
+        error
+    };
+    let error = refused(1);
+    world.clock.advance(Duration::from_millis(1));
+    world.put("good", 1);
+    life.until("the other change", || last_error().past);
+    assert_eq!((last_error().at_ms, target.count()), (error.at_ms, 1));
+
+    // Also by a parked change, and a new error is not past.
+    target.behave(|_| Outcome::Done);
+    life.until_after("the bad one", STEP, || life.status("r").parked == 0);
+    target.behave(refuse_bad);
+    refused(2);
+    target.behave(|_| Outcome::Done);
+    life.until_after("the second bad one", STEP, || target.count() == 3);
+    life.until("the error to be past", || last_error().past);
+
+    // What is refused beside others that are taken is not.
+    target.behave(|batch| {
+        let ids = batch.deliveries.iter().map(|delivery| delivery.id.clone());
+        Outcome::Partly(ids.take(1).map(|id| (id, "full".to_owned())).collect())
+    });
+    life.stop();
+    world.put("one", 1);
+    world.put("two", 1);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([Route {
+        batch_size: 2,
+        maximum_batching_window: STEP,
+        ..route("r")
+    }]);
+    life.until("one of two", || life.status("r").delivered == 1);
+    let error = life.status("r").last_error.unwrap();
+    assert_eq!((&*error.message, error.past), ("full", false));
+}
+
+#[test]
 fn a_change_that_is_never_taken_becomes_a_dead_letter_after_its_attempts() {
     let world = World::new();
     let target = Recorder::with(refuse_bad);
@@ -222,4 +270,35 @@ fn ten_thousand_poison_changes_do_not_stop_the_rest() {
         life.status("r").dead == 10_000
     });
     assert_eq!(life.status("r").parked, 0);
+}
+
+#[test]
+fn a_route_with_as_many_parked_changes_as_it_may_have_stands_still_until_some_are_taken() {
+    let bound = 10;
+    let world = World {
+        parked_max: bound,
+        ..World::new()
+    };
+    let target = Recorder::with(refuse_bad);
+    let life = world.life(&[("r", target.clone())]);
+    life.apply([route("r")]);
+    for n in 0..30 {
+        world.put(&format!("bad-{n}"), 1);
+    }
+    world.put("good", 1);
+    let standing = || {
+        let status = life.status("r");
+        (status.parked, status.waiting, status.dead, status.delivered)
+    };
+    // What is behind waits, too.
+    life.until("the bound", || standing() == (10, 21, 0, 0));
+    // Attempts that are refused make no room.
+    let attempts = target.batches().len();
+    world.clock.advance(STEP);
+    life.until("further attempts", || target.batches().len() >= attempts + bound);
+    assert_eq!(standing(), (10, 21, 0, 0));
+
+    target.behave(|_| Outcome::Done);
+    life.until_after("everything", STEP, || target.count() == 31);
+    life.until("nothing to be left", || standing() == (0, 0, 0, 31));
 }

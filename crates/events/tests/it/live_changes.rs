@@ -132,7 +132,8 @@ fn letters(life: &Life) -> Vec<(String, String)> {
 fn what_a_removed_route_has_not_delivered_becomes_dead_letters() {
     let world = World::new();
     let away = Recorder::with(|_| Outcome::Unavailable("nothing listens".into()));
-    let life = world.life(&[("r", away.clone()), ("new", Recorder::new())]);
+    let new = Recorder::new();
+    let life = world.life(&[("r", away.clone()), ("new", new.clone())]);
     let changed = Route {
         events: vec![ChangeEvent::Insert],
         ..route("r")
@@ -155,6 +156,9 @@ fn what_a_removed_route_has_not_delivered_becomes_dead_letters() {
     assert_eq!(life.router.status().len(), 1);
     // It is forgotten: one of the same name begins anew.
     world.put("later", 1);
+    life.until("everything for the other route", || {
+        new.count() == 601 && life.status("new").waiting == 0
+    });
     life.apply([]);
     assert_eq!(letters(&life).len(), 300);
 }

@@ -21,6 +21,7 @@ mod moves;
 mod order;
 mod outages;
 mod queues;
+mod room;
 mod scanned_rows;
 mod shards;
 mod storm;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use trestle_events::{Batch, DeadLetter, Deliver, Door, Outcome, Route, RouteState, Selection, Target};
+use trestle_events::{
+    Batch, Concurrency, DeadLetter, Deliver, Door, Outcome, Route, RouteState, Selection, Target,
+};
 
 use crate::support::{Life, Recorder, START, World, assert_in_order, pk, refuse_bad, route};
 
@@ -456,6 +458,42 @@ fn the_status_says_since_when_why_and_when_the_next_probe_is() {
         life.status("r").state == RouteState::Running
     });
     assert_eq!(life.status("r").on_hold, None);
+}
+
+/// Is away when it is asked for the first time, and never answers again.
+struct AwayThenHung(AtomicUsize);
+
+impl Target for AwayThenHung {
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0 => Box::pin(std::future::ready(unavailable(batch))),
+            _ => Box::pin(std::future::pending()),
+        }
+    }
+}
+
+#[test]
+fn the_status_says_that_a_probe_is_under_way() {
+    for concurrency in [None, Some(Concurrency { most: 5, per: None })] {
+        let world = World::new();
+        let target = Arc::new(AwayThenHung(AtomicUsize::new(0)));
+        let door = Door::Target(Arc::clone(&target) as Arc<dyn Target>);
+        let life = world.life_with(
+            Arc::new(world.engine.clone()),
+            HashMap::from([("r".to_owned(), door)]),
+        );
+        life.apply([Route {
+            concurrency,
+            ..route("r")
+        }]);
+        world.put("a", 1);
+        on_hold(&life);
+        assert!(!life.status("r").on_hold.unwrap().probing);
+        world.clock.advance(PAUSE);
+        life.until("the probe", || target.0.load(Ordering::SeqCst) == 2);
+        let hold = life.status("r").on_hold.unwrap();
+        assert!(hold.probing && hold.next_probe_ms <= world.clock_now().as_millis());
+    }
 }
 
 #[test]

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeStream, DescribeTable,
-    Error, KeySchemaElement, KeyType, PutItem, Shard, StreamSpecification, StreamViewType, UpdateTable,
+    Error, KeySchemaElement, KeyType, PutItem, RowPage, Shard, StreamSpecification, StreamViewType,
+    UpdateTable,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_events::{
-    Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowPage,
-    RowReading, RowSource, ScanSettings, Setup, StartingPosition, Target, Typer,
+    Batch, Change, Deliver, Destination, Door, HeldSpace, Outcome, Route, RouteStatus, Router, RowReading,
+    RowSource, ScanSettings, Setup, StartingPosition, Target, Typer,
 };
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub(crate) scan: Option<ScanSettings>,
     /// What routers are told about the space that changes take.
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
+    /// The most parked changes of a route.
+    pub(crate) parked_max: usize,
 }
 
 impl World {
@@ -51,6 +54,7 @@ impl World {
             typer,
             scan: None,
             held: None,
+            parked_max: Setup::PARKED_MAX,
         };
         world.table("T");
         world.table("fence");
@@ -191,6 +195,7 @@ impl World {
             },
             runtime: runtime.handle().clone(),
             held: self.held.clone(),
+            parked_max: self.parked_max,
         });
         Life {
             clock: self.clock.clone(),
@@ -213,14 +218,7 @@ struct EngineRows(Engine);
 
 impl RowSource for EngineRows {
     fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error> {
-        let page = self.0.row_page(table, after, limit, "layout/")?;
-        Ok(RowPage {
-            rows: page.rows,
-            key: page.key,
-            next: page.next,
-            mark: page.mark,
-            layout: page.documents,
-        })
+        self.0.row_page(table, after, limit, "layout/")
     }
 }
 

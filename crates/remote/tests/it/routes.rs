@@ -72,6 +72,7 @@ fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
         poll: Duration::from_millis(10),
         runtime: runtime.handle().clone(),
         held: None,
+        parked_max: Setup::PARKED_MAX,
     });
     (runtime, router)
 }

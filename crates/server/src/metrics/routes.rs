@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::render::Page;
-use trestle_admin::{RouteState, RouteStatus};
+use trestle_admin::{RouteList, RouteState, RouteStatus};
 
 /// One figure of a route: its name, its kind, its help, and how to read it, if it is known.
 type Figure = (
@@ -13,7 +13,7 @@ type Figure = (
     fn(&RouteStatus) -> Option<f64>,
 );
 
-const FIGURES: [Figure; 11] = [
+const FIGURES: [Figure; 10] = [
     ("route_delivered_total", "counter", "Changes delivered.", |s| {
         Some(s.delivered as f64)
     }),
@@ -51,12 +51,6 @@ const FIGURES: [Figure; 11] = [
         |s| Some(s.parked as f64),
     ),
     (
-        "route_dead_letters",
-        "gauge",
-        "Changes that were given up.",
-        |s| Some(s.dead as f64),
-    ),
-    (
         "route_gaps",
         "gauge",
         "Shards of which records were trimmed before they were read.",
@@ -77,7 +71,8 @@ const FIGURES: [Figure; 11] = [
 ];
 
 /// The page of all routes; empty without any.
-pub(crate) fn render(routes: &[RouteStatus]) -> String {
+pub(crate) fn render(list: &RouteList) -> String {
+    let routes = &list.routes;
     let mut page = Page::default();
     for (name, kind, help, read) in FIGURES.iter().filter(|_| !routes.is_empty()) {
         page.head(name, kind, help);
@@ -87,8 +82,25 @@ pub(crate) fn render(routes: &[RouteStatus]) -> String {
             }
         }
     }
+    dead_letters(list, &mut page);
     held(routes, &mut page);
     page.0
+}
+
+/// Dead letters by route, also of those that are gone.
+fn dead_letters(list: &RouteList, page: &mut Page) {
+    let here = list.routes.iter().map(|route| (&route.route, route.dead));
+    let gone = list.gone.iter().map(|route| (&route.route, route.dead));
+    let mut all = here.chain(gone).peekable();
+    if all.peek().is_none() {
+        return;
+    }
+    let name = "route_dead_letters";
+    let help = "Changes that were given up, also those of routes that are gone.";
+    page.head(name, "gauge", help);
+    for (route, dead) in all {
+        page.labelled(name, "route", route, dead as f64);
+    }
 }
 
 /// What is kept for routes beyond the retention of the streams, by table.
@@ -141,6 +153,38 @@ mod tests {
         }
     }
 
+    fn page(routes: &[RouteStatus]) -> String {
+        render(&RouteList {
+            routes: routes.to_vec(),
+            gone: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn the_dead_letters_of_routes_that_are_gone_are_counted_also_without_any_route() {
+        let gone = trestle_admin::GoneRoute {
+            route: "former".to_owned(),
+            dead: 3,
+        };
+        for routes in [Vec::new(), vec![status("mail", RouteState::Running)]] {
+            let figures = routes.len() + 1;
+            let page = render(&RouteList {
+                routes,
+                gone: vec![gone.clone()],
+            });
+            assert!(
+                page.contains("trestle_route_dead_letters{route=\"former\"} 3\n"),
+                "{page}"
+            );
+            assert_eq!(
+                page.matches("trestle_route_dead_letters{").count(),
+                figures,
+                "{page}"
+            );
+            assert_eq!(page.matches("# TYPE trestle_route_dead_letters gauge").count(), 1);
+        }
+    }
+
     #[test]
     fn a_backfill_shows_how_far_it_is_and_a_route_without_one_shows_nothing() {
         let backfill = trestle_admin::BackfillStatus {
@@ -152,7 +196,7 @@ mod tests {
             began_ms: 1,
             ended_ms: None,
         };
-        let page = render(&[
+        let page = page(&[
             status("mail", RouteState::Running),
             RouteStatus {
                 backfill: Some(backfill),
@@ -167,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_route_on_hold_is_marked() {
-        let page = render(&[
+        let page = page(&[
             status("mail", RouteState::Running),
             status("stuck", RouteState::OnHold),
         ]);
@@ -178,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_route_that_is_switched_off_has_no_lag_but_still_its_dead_letters() {
-        let page = render(&[
+        let page = page(&[
             status("mail", RouteState::Running),
             status("old", RouteState::Disabled),
         ]);

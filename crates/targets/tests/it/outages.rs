@@ -63,6 +63,7 @@ impl World {
             poll: Duration::from_secs(1),
             runtime: tokio::runtime::Handle::current(),
             held: None,
+            parked_max: Setup::PARKED_MAX,
         });
         let world = World {
             clock,

@@ -1,9 +1,9 @@
 //! Backfills of routes that run here: begun and ended at the start.
 
 use super::RunFlags;
-use super::report::say;
 use crate::exit::Failure;
 use crate::routes::backfill::told;
+use crate::routes::say;
 use clap::Args;
 use std::time::Duration;
 use trestle_env::Timestamp;
@@ -12,9 +12,9 @@ use trestle_events::{
 };
 use trestle_remote::Remote;
 
-/// Flags about the rows that are there.
+/// Flags of `trestle routes run` about backfills: which begin and which end at its start.
 #[derive(Debug, Args)]
-pub(super) struct BackfillFlags {
+pub(super) struct StartBackfillFlags {
     /// Give every row that this route takes to its target, in order with the changes; one that is running goes on. May be
     /// given more than once
     #[arg(long = "backfill", value_name = "ROUTE")]
@@ -31,7 +31,7 @@ pub(super) struct BackfillFlags {
     stream_delay: Duration,
 }
 
-impl BackfillFlags {
+impl StartBackfillFlags {
     /// Names that are not in the file.
     pub(super) fn check(&self, routes: &[Route]) -> Result<(), Failure> {
         let is_known = |name: &&String| routes.iter().any(|route| route.name == **name);

@@ -1,15 +1,10 @@
 //! Lines on standard error: how routes are doing, when that changes.
 
 use crate::routes::backfill::told;
+use crate::routes::say;
 use std::collections::HashMap;
-use std::io::Write;
 use trestle_env::{Timestamp, iso_8601_millis};
 use trestle_events::RouteStatus;
-
-/// With standard error closed there is nobody left to tell.
-pub(super) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
 
 /// What was said last about each route.
 #[derive(Default)]
@@ -68,7 +63,7 @@ fn line(status: &RouteStatus) -> String {
             "; {gaps} gaps in which changes may be missing: --backfill {route} sends every present row"
         );
     }
-    if let Some(error) = &status.last_error {
+    if let Some(error) = status.last_error.as_ref().filter(|error| !error.past) {
         let first = error.message.lines().next().unwrap_or_default();
         line += &format!("; last error: {first}");
     }
