@@ -39,7 +39,10 @@ impl<D: Database, M: Model> Client<D, M> {
             Some(pattern) if pattern.parameters().len() == given.len() => Ok((pattern.name(), parameters)),
             _ => {
                 let wanted = pattern.map_or(0, |pattern| pattern.parameters().len());
-                let reason = format!("Access pattern {access} has {wanted} parameters, not {}", given.len());
+                let reason = format!(
+                    "Access pattern {access} has {wanted} parameters, not {}",
+                    given.len()
+                );
                 Err(Error::Invalid(trestle_api::Error::validation(reason)))
             }
         }

@@ -69,8 +69,7 @@ async fn read(State(app): App, Path(path): Path<Vec<String>>, Query(page): Query
         [tenant, run] => app.object("wf-runs", &[tenant, run]).await?,
         [tenant, run, "inventory"] => app.object("inventory", &[tenant, run]).await?,
         [tenant, run, kind] => app.list(tenant, run, kind, page).await?,
-        [tenant, run, kind, id] => app.object(kind, &[tenant, run, id]).await?,
-        [tenant, run, kind, group, id] => app.object(kind, &[tenant, run, group, id]).await?,
+        [tenant, run, kind, id @ ..] => app.object(kind, &[&[*tenant, *run], id].concat()).await?,
         _ => return Err(Error::NotFound("path")),
     })
 }

@@ -131,12 +131,10 @@ impl Service {
     }
 }
 
-/// What a command is answered with, if not with the run. `None`: there is nothing to do any more.
-type Changed = Result<Option<Value>>;
-
 impl Step<'_> {
     /// Lets a command happen in memory, and commits what changed. `None`: another step came first.
     pub(crate) async fn carry_out(mut self, command: &Command) -> Result<Option<Value>> {
+        // `None` is that there is nothing to do any more.
         let answer = match command {
             Command::ReportTask(attempt) => self.report_task(attempt).await,
             Command::PutEvent(event) => self.put_event(event).await,
@@ -174,7 +172,7 @@ impl Step<'_> {
         }
     }
 
-    async fn start_task(&mut self, attempt: &Attempt) -> Changed {
+    async fn start_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
         let (mut task, _, seconds) = self.task(attempt, TaskRunStatus::Scheduled).await?;
         let mut report = attempt.clone();
         report.error = Some("no worker reported in time".to_owned());
@@ -185,7 +183,7 @@ impl Step<'_> {
         Ok(Some(self.put(task)))
     }
 
-    async fn report_task(&mut self, attempt: &Attempt) -> Changed {
+    async fn report_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
         let (mut task, retries, _) = self.task(attempt, TaskRunStatus::Running).await?;
         if attempt.worker_id.is_some() && attempt.worker_id != task.worker_id {
             return Err(Error::Conflict("another worker has the task".to_owned()));
@@ -214,14 +212,14 @@ impl Step<'_> {
         Ok(Some(self.put(task)))
     }
 
-    async fn wake(&mut self, position: i64) -> Changed {
+    async fn wake(&mut self, position: i64) -> Result<Option<Value>> {
         let node = self.running_node(position).await?;
         self.complete(node, None).await?;
         Ok(Some(Value::Null))
     }
 
     /// Ends a run that is not over.
-    fn give_up(&mut self, reason: &str) -> Changed {
+    fn give_up(&mut self, reason: &str) -> Result<Option<Value>> {
         if self.run.end_time.is_some() {
             return Ok(None);
         }
@@ -231,7 +229,7 @@ impl Step<'_> {
     }
 
     /// Stops or resumes. A run that is resumed goes on if its node was done meanwhile.
-    async fn turn(&mut self, from: WfRunStatus, to: WfRunStatus) -> Changed {
+    async fn turn(&mut self, from: WfRunStatus, to: WfRunStatus) -> Result<Option<Value>> {
         match self.run.status {
             status if status == to => return Ok(None),
             status if status == from => self.run.status = to,
@@ -255,14 +253,14 @@ impl Step<'_> {
         }
     }
 
-    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Changed {
+    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Result<Option<Value>> {
         let mut task = self.user_task(guid).await?;
         task.status = UserTaskRunStatus::Assigned;
         task.user_id = Some(user.to_owned());
         Ok(Some(self.put(task)))
     }
 
-    async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Changed {
+    async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Result<Option<Value>> {
         let mut task = self.user_task(guid).await?;
         let node = self.running_node(task.position).await?;
         task.status = UserTaskRunStatus::Done;
@@ -272,7 +270,7 @@ impl Step<'_> {
         Ok(Some(self.put(task)))
     }
 
-    async fn put_event(&mut self, event: &Event) -> Changed {
+    async fn put_event(&mut self, event: &Event) -> Result<Option<Value>> {
         let (event_name, guid, created_at) = (event.event_name.clone(), event.guid.clone(), self.now());
         let id = format!("{event_name}/{guid}");
         let new = of_run!(self => NewExternalEvent { event_name, guid, created_at });

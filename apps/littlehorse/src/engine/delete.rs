@@ -2,7 +2,7 @@
 //! from then on nothing else happens to it; it goes last. A message lets a delete go on after a crash.
 
 use super::*;
-use crate::layout::BELONGINGS;
+use crate::BELONGINGS;
 
 /// The most rows of a run that one step reads in order to delete them.
 pub const DELETES_MAX: u32 = 50;

@@ -10,15 +10,9 @@ use super::*;
 /// The queue of what is to happen later: timeouts, the end of a sleep, deletes that go on.
 pub const TIMERS: &str = "littlehorse-timers";
 
-/// How often a timer is tried before it is given up.
+/// How often a timer is tried before it is put aside; a task is handed out as often as a queue can.
 const TIMER_RECEIVES_MAX: u32 = 10;
-
-/// How often a task is handed to a worker in vain: as often as a queue can.
 const TASK_RECEIVES_MAX: u32 = 1000;
-
-/// How long a message waits to be handled: as long as a queue can keep it, 14 days.
-const KEPT_SECONDS: &str = "1209600";
-
 /// The longest that a poll waits for a task.
 const POLL_SECONDS_MAX: u64 = 20;
 
@@ -45,21 +39,14 @@ impl Service {
     pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<(Arc<Self>, Worker)> {
         let queues = database.queues().clone();
         let service = Arc::new(Service { db, queues });
-        service.create_queue(TIMERS, TIMER_RECEIVES_MAX).await?;
+        let queues = &service.queues;
+        queues
+            .create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX)
+            .await?;
         let timed = Arc::clone(&service);
         let ring = move |job: Job<Due>| Arc::clone(&timed).ring(job.body);
-        let timers = service.queues.work(TIMERS, WorkerSettings::default(), ring);
+        let timers = queues.work(TIMERS, WorkerSettings::default(), ring);
         Ok((service, timers))
-    }
-
-    /// A queue, and one for what cannot be handled.
-    async fn create_queue(&self, name: &str, receives_max: u32) -> Result<()> {
-        let dead = self.queues.create_with_dead_letters(name, receives_max).await?;
-        let kept = [("MessageRetentionPeriod".to_owned(), KEPT_SECONDS.to_owned())];
-        for queue in [name, &dead] {
-            self.queues.set_attributes(queue, &kept.clone().into()).await?;
-        }
-        Ok(())
     }
 
     /// What is due is done, unless the run went on without it. What the database refuses it would refuse again: the run
@@ -79,9 +66,12 @@ impl Service {
     pub async fn put_spec(&self, tenant: &str, spec: Spec) -> Result<WfSpec> {
         check_name(tenant)?;
         spec.check()?;
-        for task in spec.task_defs() {
-            let queue = task_queue(tenant, task);
-            self.create_queue(&queue, TASK_RECEIVES_MAX).await?;
+        for node in &spec.nodes {
+            if let Action::Task(task) = &node.run {
+                let queue = task_queue(tenant, &task.task_def_name);
+                let receives_max = TASK_RECEIVES_MAX;
+                self.queues.create_with_dead_letters(&queue, receives_max).await?;
+            }
         }
         let version = match self.newest_spec(tenant, &spec.name).await {
             Err(Error::NotFound(_)) => 0,

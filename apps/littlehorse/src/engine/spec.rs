@@ -88,14 +88,6 @@ impl Spec {
             None => Ok(()),
         }
     }
-
-    /// The definitions of its tasks.
-    pub(crate) fn task_defs(&self) -> impl Iterator<Item = &str> {
-        self.nodes.iter().filter_map(|node| match &node.run {
-            Action::Task(task) => Some(task.task_def_name.as_str()),
-            _ => None,
-        })
-    }
 }
 
 /// Names are parts of keys, and of names of queues.

@@ -11,7 +11,6 @@ use super::*;
 
 /// The one thread of a run.
 pub(crate) const THREAD: i64 = 0;
-
 /// How often a step is begun anew because another was faster.
 const ATTEMPTS_MAX: usize = 100;
 
