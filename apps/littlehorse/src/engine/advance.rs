@@ -6,13 +6,6 @@ use super::*;
 const KEY_BYTES_MAX: usize = 256;
 
 impl Step<'_> {
-    /// The first node of a run, before everything else.
-    pub(crate) async fn begin(&mut self) -> Result<()> {
-        let entry = self.arrive("entrypoint", NodeRunType::Entrypoint);
-        self.close(entry, None);
-        self.go_on().await
-    }
-
     /// Comes to one node after another, until the run waits or is over. A run that was stopped stays where it is.
     pub(crate) async fn go_on(&mut self) -> Result<()> {
         while self.run.status == WfRunStatus::Running {
@@ -54,7 +47,7 @@ impl Step<'_> {
     }
 
     /// The row of the node that the run comes to.
-    fn arrive(&mut self, name: &str, r#type: NodeRunType) -> NodeRun {
+    pub(crate) fn arrive(&mut self, name: &str, r#type: NodeRunType) -> NodeRun {
         self.run.position += 1;
         let (thread_run_number, position) = (THREAD, self.run.position);
         let (node_name, arrival_time) = (name.to_owned(), self.now());
@@ -62,7 +55,7 @@ impl Step<'_> {
     }
 
     /// A node is done; a variable takes what came of it.
-    fn close(&mut self, mut node: NodeRun, output: Option<String>) {
+    pub(crate) fn close(&mut self, mut node: NodeRun, output: Option<String>) {
         let target = self.spec_at(node.position).and_then(|node| node.output.clone());
         if let (Some(name), Some(_)) = (target, &output) {
             self.assign(&name, output);

@@ -93,7 +93,9 @@ impl Service {
         if let Some(name) = new.variables.keys().next() {
             return Err(Error::Invalid(format!("the workflow has no variable {name}")));
         }
-        step.begin().await?;
+        let entry = step.arrive("entrypoint", NodeRunType::Entrypoint);
+        step.close(entry, None);
+        step.go_on().await?;
         let exists = format!("there is a run {} already", step.run.wf_run_id);
         step.commit().await?.ok_or(Error::Conflict(exists))
     }

@@ -106,8 +106,11 @@ impl Service {
         if !self.queues.exists(&queue).await? {
             return Err(Error::NotFound("task definition"));
         }
-        let mut receive = Receive::default();
-        receive.wait = Some(Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX)));
+        let seconds = poll.wait_seconds.min(POLL_SECONDS_MAX);
+        let receive = Receive {
+            wait: Some(Duration::from_secs(seconds)),
+            ..Receive::default()
+        };
         while let Some(message) = self.queues.receive(&queue, receive).await?.pop() {
             let handle = &message.receipt_handle;
             let Ok(mut due) = serde_json::from_str::<Due>(&message.body) else {
