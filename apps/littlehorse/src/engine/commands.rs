@@ -1,31 +1,20 @@
 //! What can happen to a run: requests bring commands, and queues keep them for later. Messages come late, and come again; a
 //! command that finds the run elsewhere changes nothing.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use trestle::ids;
 
-use super::spec::Action;
-use super::step::{Step, of_run};
-use super::tags::Getable;
-use super::{Error, Result, Service, Texts};
-use crate::model::*;
+use super::*;
 
 /// How long a worker may take, unless the node says.
 const TIMEOUT_SECONDS: u64 = 60;
 
-/// Something that happens to a run. `guid` is a task or an event; the same event again changes nothing.
+/// Something that happens to a run. `guid` is a task or an event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub(crate) enum Command {
-    /// A worker takes an attempt of a task.
-    StartTask(Attempt),
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Command {
     /// A worker says what became of it, or its time is over. With an error it is tried again, if there are retries left.
     ReportTask(Attempt),
-    /// The sleep at this position is over.
-    Wake(i64),
+    /// The same event again changes nothing.
     PutEvent(Event),
     AssignUserTask {
         guid: String,
@@ -38,14 +27,20 @@ pub(crate) enum Command {
     /// The run stands still behind the node that it is at.
     Stop,
     Resume,
+    /// A worker takes an attempt of a task. This and what follows is only for the engine.
+    StartTask(Attempt),
+    /// The sleep at this position is over.
+    Wake(i64),
+    /// The engine cannot go on with the run.
+    Fail(String),
     /// The run goes, with everything that belongs to it, a bounded number of rows at a time.
     Delete,
 }
 
-/// An attempt of a task; the first is 0.
+/// An attempt of a task; the first is 0. In a report `worker_id` may say who took it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Attempt {
+pub struct Attempt {
     pub(crate) guid: String,
     pub(crate) attempt: i64,
     pub(crate) worker_id: Option<String>,
@@ -53,122 +48,152 @@ pub(crate) struct Attempt {
     pub(crate) error: Option<String>,
 }
 
-/// An event from outside.
+/// An event from outside. Its key is what a run waits for, if it does not name the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Event {
+pub struct Event {
     pub(crate) event_name: String,
     #[serde(default = "ids::uuid")]
     pub(crate) guid: String,
     pub(crate) content: Option<String>,
-    /// What the run waits for, if the event does not name the run.
     pub(crate) correlation_key: Option<String>,
 }
 
+/// A run to begin.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunWf {
+    pub(crate) wf_spec_name: String,
+    #[serde(default = "ids::uuid")]
+    pub(crate) wf_run_id: String,
+    #[serde(default)]
+    pub(crate) variables: Texts,
+}
+
 impl Service {
-    /// Lets a command, as JSON, happen to a run: what became of it.
-    pub async fn command(&self, tenant: &str, run: &str, command: Value) -> Result<Value> {
-        self.process(tenant, run, &serde_json::from_value(command)?).await
+    /// Lets a command happen to a run: what became of it.
+    pub async fn command(&self, tenant: &str, run: &str, command: Command) -> Result<Value> {
+        self.process(&Due::of(tenant, run, command)).await
     }
 
     /// Begins a run of the newest version of a workflow. Everything up to its first wait is one commit.
-    pub async fn run_wf(
-        &self,
-        tenant: &str,
-        workflow: &str,
-        id: Option<String>,
-        mut variables: Texts,
-    ) -> Result<WfRun> {
-        let (row, spec) = self.newest_spec(tenant, workflow).await?;
+    pub async fn run_wf(&self, tenant: &str, mut new: RunWf) -> Result<WfRun> {
+        let (row, spec) = self.newest_spec(tenant, &new.wf_spec_name).await?;
         let run = NewWfRun {
             tenant: tenant.to_owned(),
-            wf_run_id: id.unwrap_or_else(ids::uuid),
+            wf_run_id: new.wf_run_id,
             wf_spec_name: row.name,
             wf_spec_version: row.version,
-            start_time: self.now(),
+            start_time: self.db.now(),
         };
-        let (run, id) = (WfRun::from(run.clone()), run.wf_run_id);
-        let mut step = Step::of(self, run, spec, true);
+        let mut step = Step::of(self, run.into(), spec);
         for (name, initial) in step.spec.variables.clone() {
-            step.assign(&name, variables.remove(&name).or(initial));
+            step.assign(&name, new.variables.remove(&name).or(initial));
         }
-        if let Some(name) = variables.keys().next() {
-            return Err(Error::Invalid(format!("workflow {workflow} has no variable {name}")));
+        if let Some(name) = new.variables.keys().next() {
+            return Err(Error::Invalid(format!("the workflow has no variable {name}")));
         }
-        step.begin().await?;
-        match step.commit().await? {
-            true => self.wf_run(tenant, &id).await,
-            false => Err(Error::Conflict(format!("there is a run {id} already"))),
-        }
+        let entry = step.arrive("entrypoint", NodeRunType::Entrypoint);
+        step.close(entry, None);
+        step.go_on().await?;
+        let exists = format!("there is a run {} already", step.run.wf_run_id);
+        step.commit().await?.ok_or(Error::Conflict(exists))
     }
 
-    /// Brings an event, as JSON, to the run that waits for one with its key.
-    pub async fn put_correlated(&self, tenant: &str, event: Value) -> Result<Value> {
-        let event: Event = serde_json::from_value(event)?;
-        let (waits_for, key) = (&event.event_name, event.correlation_key.as_deref().unwrap_or_default());
-        let tag = &format!("__correlationKey_{key}__waitsFor_{waits_for}");
-        let waiting = self.db.node_runs_by_tag(NodeRunsByTagWhere { tenant, tag }).first().await?;
-        let run = waiting.map(|node| node.wf_run_id);
-        let run = run.ok_or(Error::NotFound("run that waits for this key"))?;
-        self.process(tenant, &run, &Command::PutEvent(event)).await
+    /// Brings an event to the run that waits for one with its key. If it came to a run before, it is that one.
+    pub async fn put_correlated(&self, tenant: &str, event: Event) -> Result<Value> {
+        let missing = || Error::Invalid("correlationKey is missing".to_owned());
+        let key = (
+            "correlationKey",
+            event.correlation_key.as_ref().ok_or_else(missing)?,
+        );
+        let name = &event.event_name;
+        let tag_come = &tag([key, ("eventName", name), ("guid", &event.guid)])?;
+        let tag = &tag([key, ("waitsFor", name)])?;
+        let waiting = self.db.node_runs_by_tag(NodeRunsByTagWhere { tenant, tag });
+        let waiting = waiting.collect().await?;
+        // After those that wait: another request may bring the event to one of them just now.
+        let tag = tag_come;
+        let come = self
+            .db
+            .external_events_by_tag(ExternalEventsByTagWhere { tenant, tag });
+        let come = come.first().await?;
+        let runs = match come {
+            Some(event) => vec![event.wf_run_id],
+            None => waiting.into_iter().map(|node| node.wf_run_id).collect(),
+        };
+        for run in runs {
+            let put = Command::PutEvent(event.clone());
+            // Otherwise it went on, or is being deleted; another one may wait.
+            if self.attempt(&Due::of(tenant, &run, put)).await?.is_some() {
+                return Ok(json!({ "wfRunId": run, "guid": event.guid }));
+            }
+        }
+        Err(Error::NotFound("run that waits for this key"))
     }
 }
 
 impl Step<'_> {
-    /// Changes the run in memory. `None`: there is nothing to do any more.
-    pub(crate) async fn carry_out(&mut self, command: &Command) -> Result<Option<Value>> {
-        match command {
-            Command::StartTask(attempt) => self.start_task(attempt).await,
+    /// Lets a command happen in memory, and commits what changed. `None`: another step came first.
+    pub(crate) async fn carry_out(mut self, command: &Command) -> Result<Option<Value>> {
+        // `None` is that there is nothing to do any more.
+        let answer = match command {
             Command::ReportTask(attempt) => self.report_task(attempt).await,
-            Command::Wake(position) => self.wake(*position).await,
             Command::PutEvent(event) => self.put_event(event).await,
-            Command::AssignUserTask { guid, user } => self.user_task(guid, Some(user), None).await,
-            Command::CompleteUserTask { guid, results } => {
-                self.user_task(guid, None, results.as_deref()).await
-            }
+            Command::AssignUserTask { guid, user } => self.assign_user_task(guid, user).await,
+            Command::CompleteUserTask { guid, results } => self.complete_user_task(guid, results).await,
             Command::Stop => self.turn(WfRunStatus::Running, WfRunStatus::Halted).await,
             Command::Resume => self.turn(WfRunStatus::Halted, WfRunStatus::Running).await,
+            Command::StartTask(attempt) => self.start_task(attempt).await,
+            Command::Wake(position) => self.wake(*position).await,
+            Command::Fail(reason) => self.give_up(reason),
             Command::Delete => Ok(None),
-        }
+        };
+        let Some(answer) = answer? else {
+            return Ok(Some(json!(self.run)));
+        };
+        // What has no answer of its own is answered with the run.
+        let run = self.commit().await?;
+        Ok(run.map(|run| if answer.is_null() { json!(run) } else { answer }))
     }
 
-    /// Writes a row, and answers with it.
-    fn reply<G: Getable + Serialize>(&mut self, mut row: G) -> Result<Option<Value>> {
-        row.retag();
-        let answer = json!(row);
-        self.put(row);
-        Ok(Some(answer))
-    }
-
-    /// The task of an attempt in this state, the node that it is for, the retries and how long a worker may take.
-    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, NodeRun, i64, Duration)> {
+    /// The task of an attempt in this state, with its retries and the seconds that a worker may take.
+    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, i64, u64)> {
         let key = of_run!(self => TaskRunKey { task_guid: of.guid.clone() });
         let task = self.service.db.get(key).await?.ok_or(Error::NotFound("task"))?;
         if (task.attempt, task.status) != (of.attempt, status) {
             let reason = format!("attempt {} of task {} is {}", task.attempt, of.guid, task.status);
             return Err(Error::Conflict(reason));
         }
-        let node = self.node(task.position).await?;
-        let (retries, seconds) = match self.spec.node(&node.node_name).map(|node| &node.run) {
-            Some(Action::Task(task)) => (task.retries, task.timeout_seconds),
-            _ => (0, None),
-        };
-        Ok((task, node, retries, Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS))))
+        match self.spec_at(task.position).map(|node| &node.run) {
+            Some(Action::Task(spec)) => {
+                let seconds = spec.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
+                Ok((task, spec.retries, seconds))
+            }
+            _ => Err(Error::NotFound("task of the workflow")),
+        }
     }
 
     async fn start_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
-        let (mut task, _, _, timeout) = self.task(attempt, TaskRunStatus::Scheduled).await?;
+        let (mut task, _, seconds) = self.task(attempt, TaskRunStatus::Scheduled).await?;
+        let mut report = attempt.clone();
+        report.error = Some("no worker reported in time".to_owned());
+        self.later(Command::ReportTask(report), seconds)?;
         task.status = TaskRunStatus::Running;
-        (task.worker_id, task.started_at) = (attempt.worker_id.clone(), Some(self.now()));
-        let error = Some("no worker reported in time".to_owned());
-        self.later(Command::ReportTask(Attempt { error, ..attempt.clone() }), timeout)?;
-        self.reply(task)
+        task.worker_id = attempt.worker_id.clone();
+        task.started_at = Some(self.now());
+        Ok(Some(self.put(task)))
     }
 
     async fn report_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
-        let (mut task, node, retries, _) = self.task(attempt, TaskRunStatus::Running).await?;
+        let (mut task, retries, _) = self.task(attempt, TaskRunStatus::Running).await?;
+        if attempt.worker_id.is_some() && attempt.worker_id != task.worker_id {
+            return Err(Error::Conflict("another worker has the task".to_owned()));
+        }
+        let node = self.running_node(task.position).await?;
         task.ended_at = Some(self.now());
-        (task.output, task.error) = (attempt.output.clone(), attempt.error.clone());
+        task.output = attempt.output.clone();
+        task.error = attempt.error.clone();
         match &attempt.error {
             None => {
                 task.status = TaskRunStatus::Success;
@@ -177,7 +202,8 @@ impl Step<'_> {
             Some(_) if task.attempt < retries => {
                 // A second after the first failure, twice as long after each further one.
                 let wait = Duration::from_secs(1 << task.attempt.clamp(0, 6));
-                (task.status, task.attempt) = (TaskRunStatus::Scheduled, task.attempt + 1);
+                task.status = TaskRunStatus::Scheduled;
+                task.attempt += 1;
                 self.call_worker(&task, wait)?;
             }
             Some(reason) => {
@@ -185,15 +211,22 @@ impl Step<'_> {
                 self.fail(node, reason)?;
             }
         }
-        self.reply(task)
+        Ok(Some(self.put(task)))
     }
 
     async fn wake(&mut self, position: i64) -> Result<Option<Value>> {
-        let node = self.node(position).await?;
-        if node.status != NodeRunStatus::Running {
+        let node = self.running_node(position).await?;
+        self.complete(node, None).await?;
+        Ok(Some(Value::Null))
+    }
+
+    /// Ends a run that is not over.
+    fn give_up(&mut self, reason: &str) -> Result<Option<Value>> {
+        if self.run.end_time.is_some() {
             return Ok(None);
         }
-        self.complete(node, None).await?;
+        self.run.error = Some(reason.to_owned());
+        self.end(WfRunStatus::Error)?;
         Ok(Some(Value::Null))
     }
 
@@ -205,72 +238,63 @@ impl Step<'_> {
             status => return Err(Error::Conflict(format!("the run is {status} already"))),
         }
         let node = self.node(self.run.position).await?;
-        if to == WfRunStatus::Running && node.status == NodeRunStatus::Completed {
-            self.go_on_behind(&node.node_name).await?;
+        if node.status == NodeRunStatus::Completed {
+            self.go_on().await?;
         }
-        Ok(Some(json!(self.run)))
+        Ok(Some(Value::Null))
     }
 
-    /// Gives a task to a person, or notes what they did.
-    async fn user_task(
-        &mut self,
-        guid: &str,
-        user: Option<&str>,
-        results: Option<&str>,
-    ) -> Result<Option<Value>> {
+    /// A task for a person that is not done.
+    async fn user_task(&self, guid: &str) -> Result<UserTaskRun> {
         let key = of_run!(self => UserTaskRunKey { user_task_guid: guid.to_owned() });
         let task = self.service.db.get(key).await?;
-        let mut task = task.ok_or(Error::NotFound("user task"))?;
-        if task.status == UserTaskRunStatus::Done {
-            return Err(Error::Conflict(format!("user task {guid} is done already")));
+        let task = task.ok_or(Error::NotFound("user task"))?;
+        match task.status {
+            UserTaskRunStatus::Done => Err(Error::Conflict("the user task is done already".to_owned())),
+            _ => Ok(task),
         }
-        match user {
-            Some(_) => (task.status, task.user_id) = (UserTaskRunStatus::Assigned, user.map(str::to_owned)),
-            None => {
-                (task.status, task.ended_at) = (UserTaskRunStatus::Done, Some(self.now()));
-                task.results = results.map(str::to_owned);
-                let node = self.node(task.position).await?;
-                self.complete(node, task.results.clone()).await?;
-            }
-        }
-        self.reply(task)
     }
 
-    /// The oldest event of this name that no node has taken, and none in this step.
-    pub(crate) async fn unclaimed(&mut self, event_name: &str) -> Result<Option<ExternalEvent>> {
-        let (tenant, wf_run_id) = (self.run.tenant.as_str(), self.run.wf_run_id.as_str());
-        let named = ExternalEventsNamedWhere { tenant, wf_run_id, event_name };
-        let mut events = self.service.db.external_events_named(named).collect().await?;
-        events.retain(|event| event.claimed_by.is_none() && !self.taken.contains(&event.guid));
-        let oldest = events.into_iter().min_by_key(|event| event.created_at.moment());
-        self.taken.extend(oldest.iter().map(|event| event.guid.clone()));
-        Ok(oldest)
+    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Result<Option<Value>> {
+        let mut task = self.user_task(guid).await?;
+        task.status = UserTaskRunStatus::Assigned;
+        task.user_id = Some(user.to_owned());
+        Ok(Some(self.put(task)))
+    }
+
+    async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Result<Option<Value>> {
+        let mut task = self.user_task(guid).await?;
+        let node = self.running_node(task.position).await?;
+        task.status = UserTaskRunStatus::Done;
+        task.ended_at = Some(self.now());
+        task.results = results.clone();
+        self.complete(node, results.clone()).await?;
+        Ok(Some(self.put(task)))
     }
 
     async fn put_event(&mut self, event: &Event) -> Result<Option<Value>> {
         let (event_name, guid, created_at) = (event.event_name.clone(), event.guid.clone(), self.now());
         let id = format!("{event_name}/{guid}");
-        let answer = json!({ "wfRunId": self.run.wf_run_id, "guid": guid });
-        let mut node = self.node(self.run.position).await?;
-        let is_waited_for =
-            node.status == NodeRunStatus::Running && node.waits_for.as_ref() == Some(&event_name);
         let new = of_run!(self => NewExternalEvent { event_name, guid, created_at });
         if self.service.db.get(new.key()).await?.is_some() {
             return Ok(None);
         }
-        if event.correlation_key.is_some()
-            && !(is_waited_for && event.correlation_key == node.correlation_key)
-        {
-            return Err(Error::Conflict("the run does not wait for this event any more".to_owned()));
+        let node = self.node(self.run.position).await?;
+        let is_waited_for = node.waits_for.as_ref() == Some(&event.event_name);
+        let has_key = is_waited_for && event.correlation_key == node.correlation_key;
+        if event.correlation_key.is_some() && !has_key {
+            return Err(Error::Conflict("the run does not wait for this event".to_owned()));
         }
-        let mut row = ExternalEvent { content: event.content.clone(), ..new.into() };
-        self.inventory().await?.external_events.insert(id.clone());
-        row.claimed_by = is_waited_for.then_some(node.position);
-        self.put(row);
+        self.inventory().await?.external_events.insert(id);
+        let mut row = ExternalEvent::from(new);
+        row.content = event.content.clone();
+        row.correlation_key = event.correlation_key.clone();
         if is_waited_for {
-            node.subject = Some(id);
-            self.complete(node, event.content.clone()).await?;
+            self.claim(node, row);
+            self.go_on().await?;
+        } else {
+            self.put(row);
         }
-        Ok(Some(answer))
+        Ok(Some(Value::Null))
     }
 }

@@ -5,7 +5,7 @@ use trestle::{queue::QueueError, typed};
 /// What a call answers with.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed. Whatever it is, nothing was changed.
+/// Why a call failed. Unless the database or a queue failed, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is not there, or belongs to another tenant.
@@ -14,15 +14,15 @@ pub enum Error {
     /// The run is in a state that does not allow it.
     #[error("{0}")]
     Conflict(String),
-    /// Others changed the run whenever this tried to.
-    #[error("others changed it all the time; try again")]
+    /// Others were faster each time, or the database has too much to do.
+    #[error("there is too much to do; try again")]
     Busy,
-    /// The request makes no sense.
+    /// The request makes no sense, or is too large.
     #[error("{0}")]
     Invalid(String),
-    /// The request is no JSON, or not that of a request.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
+    /// A workflow that is stored is not one of this version.
+    #[error("what is stored cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
     /// The database failed.
     #[error(transparent)]
     Database(typed::Error),
@@ -36,6 +36,7 @@ impl From<typed::Error> for Error {
         use typed::Error::{Bookmark, Invalid, Refused};
         match error {
             Refused(_) | Invalid(_) | Bookmark { .. } => Error::Invalid(error.to_string()),
+            error if error.is_transient() => Error::Busy,
             error => Error::Database(error),
         }
     }

@@ -1,30 +1,20 @@
 //! The application: its database, its queues, and what works in the background.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use trestle::Embedded;
 use trestle::queue::{Job, Queues, Receive, Worker, WorkerSettings};
-use trestle::typed::{Held, Timestamp};
+use trestle::typed::Held;
 
-use super::commands::Command;
-use super::spec::Spec;
-use super::{Error, Result};
-use crate::model::{Littlehorse, NewWfSpec, VersionsOfSpecWhere, WfSpec};
+use super::spec::check_name;
+use super::*;
 
 /// The queue of what is to happen later: timeouts, the end of a sleep, deletes that go on.
 pub const TIMERS: &str = "littlehorse-timers";
 
-/// How often a timer is tried before it is given up.
+/// How often a timer is tried before it is put aside; a task is handed out as often as a queue can.
 const TIMER_RECEIVES_MAX: u32 = 10;
-
-/// How long a task waits for a worker: as long as a queue can keep it, 14 days.
-const TASK_SECONDS_MAX: &str = "1209600";
-
-/// How long a message is out of sight while its attempt is noted.
-const VISIBILITY: Duration = Duration::from_secs(30);
+const TASK_RECEIVES_MAX: u32 = 1000;
+/// The longest that a poll waits for a task.
+const POLL_SECONDS_MAX: u64 = 20;
 
 /// What requests and timers work with.
 pub struct Service {
@@ -34,46 +24,54 @@ pub struct Service {
     pub queues: Queues,
 }
 
-/// A message: what is to happen to a run.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Due {
-    pub(crate) tenant: String,
-    pub(crate) run: String,
-    pub(crate) command: Command,
+/// A worker asks for a task, and waits a while for one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Poll {
+    task_def_name: String,
+    worker_id: String,
+    #[serde(default)]
+    wait_seconds: u64,
 }
 
 impl Service {
     /// Starts the application on a database that has the model of `db`, and the worker of its timers.
     pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<(Arc<Self>, Worker)> {
         let queues = database.queues().clone();
-        queues.create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX).await?;
         let service = Arc::new(Service { db, queues });
+        let queues = &service.queues;
+        queues
+            .create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX)
+            .await?;
         let timed = Arc::clone(&service);
         let ring = move |job: Job<Due>| Arc::clone(&timed).ring(job.body);
-        let timers = service.queues.work(TIMERS, WorkerSettings::default(), ring);
+        let timers = queues.work(TIMERS, WorkerSettings::default(), ring);
         Ok((service, timers))
     }
 
-    /// What is due is done, unless the run went on without it.
+    /// What is due is done, unless the run went on without it. What the database refuses it would refuse again: the run
+    /// has failed.
     async fn ring(self: Arc<Self>, due: Due) -> Result<()> {
-        match self.process(&due.tenant, &due.run, &due.command).await {
-            Ok(_) | Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
+        let done = match self.attempt(&due).await {
+            Err(Error::Invalid(reason)) => {
+                let command = Command::Fail(reason);
+                self.attempt(&Due { command, ..due }).await
+            }
+            done => done,
+        };
+        done.map(drop)
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.db.now()
-    }
-
-    /// Stores a workflow, as JSON, as its next version.
-    pub async fn put_spec(&self, tenant: &str, spec: Value) -> Result<WfSpec> {
-        let spec: Spec = serde_json::from_value(spec)?;
+    /// Stores a workflow as its next version.
+    pub async fn put_spec(&self, tenant: &str, spec: Spec) -> Result<WfSpec> {
+        check_name(tenant)?;
         spec.check()?;
-        for task in spec.tasks() {
-            let kept = [("MessageRetentionPeriod".to_owned(), TASK_SECONDS_MAX.to_owned())];
-            let queue = task_queue(tenant, &task.task_def_name);
-            self.queues.create(&queue, &kept.into(), &[].into()).await?;
+        for node in &spec.nodes {
+            if let Action::Task(task) = &node.run {
+                let queue = task_queue(tenant, &task.task_def_name);
+                let receives_max = TASK_RECEIVES_MAX;
+                self.queues.create_with_dead_letters(&queue, receives_max).await?;
+            }
         }
         let version = match self.newest_spec(tenant, &spec.name).await {
             Err(Error::NotFound(_)) => 0,
@@ -82,7 +80,7 @@ impl Service {
         let new = WfSpec::from(NewWfSpec {
             tenant: tenant.to_owned(),
             version,
-            created_at: self.now(),
+            created_at: self.db.now(),
             definition: serde_json::to_string(&spec)?,
             name: spec.name,
         });
@@ -99,26 +97,35 @@ impl Service {
         Ok((newest, spec))
     }
 
-    /// The next task of a definition, taken by a worker; waits a while if there is none.
-    pub async fn poll(&self, tenant: &str, task: &str, by: &str, wait: Duration) -> Result<Option<Value>> {
-        let queue = task_queue(tenant, task);
+    /// The next task of a definition, taken by a worker.
+    pub async fn poll(&self, tenant: &str, poll: Poll) -> Result<Option<Value>> {
+        if poll.worker_id.is_empty() {
+            return Err(Error::Invalid("workerId is empty".to_owned()));
+        }
+        let queue = task_queue(tenant, &poll.task_def_name);
         if !self.queues.exists(&queue).await? {
             return Err(Error::NotFound("task definition"));
         }
-        let (max, visibility, wait) = (1, Some(VISIBILITY), Some(wait));
-        let receive = Receive { max, visibility, wait };
+        let seconds = poll.wait_seconds.min(POLL_SECONDS_MAX);
+        let receive = Receive {
+            wait: Some(Duration::from_secs(seconds)),
+            ..Receive::default()
+        };
         while let Some(message) = self.queues.receive(&queue, receive).await?.pop() {
-            let Due { run, mut command, .. } = serde_json::from_str(&message.body)?;
-            if let Command::StartTask(attempt) = &mut command {
-                attempt.worker_id = Some(by.to_owned());
-            }
-            let task = match self.process(tenant, &run, &command).await {
-                Err(Error::NotFound(_) | Error::Conflict(_)) => None,
-                // If it could not be noted, the message comes again.
-                started => Some(started?),
+            let handle = &message.receipt_handle;
+            let Ok(mut due) = serde_json::from_str::<Due>(&message.body) else {
+                self.queues.give_up(&queue, handle, "it is no task").await?;
+                continue;
             };
-            // If this is never done, the message comes again and finds that the attempt is under way.
-            self.queues.delete(&queue, &message.receipt_handle).await?;
+            if let Command::StartTask(attempt) = &mut due.command {
+                attempt.worker_id = Some(poll.worker_id.clone());
+            }
+            // If it cannot be noted that it was taken, the message comes again.
+            let task = self.attempt(&due).await?;
+            // If this fails, the message comes again and finds that the attempt is under way.
+            if let Err(error) = self.queues.delete(&queue, handle).await {
+                tracing::warn!(%error, queue, "a message will come again");
+            }
             if task.is_some() {
                 return Ok(task);
             }
@@ -129,5 +136,5 @@ impl Service {
 
 /// The queue of the tasks of one definition. Neither name has the separator in it.
 pub(crate) fn task_queue(tenant: &str, task: &str) -> String {
-    format!("lh_{tenant}_{task}")
+    format!("{tenant}_{task}")
 }

@@ -1,18 +1,14 @@
 //! Workflow specs: what a workflow is made of, as JSON, and whether it makes sense.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
-
-use super::{Error, Result};
+use super::*;
 
 /// Variables and nodes are few, so that whatever a step writes fits into one commit.
-const PARTS_MAX: usize = 20;
+const PARTS_MAX: usize = 30;
 
 /// Variables with their values at the start, and nodes in the order in which a run comes to them. It ends behind the last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Spec {
+pub struct Spec {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) variables: BTreeMap<String, Option<String>>,
@@ -37,7 +33,10 @@ pub(crate) enum Action {
     /// A worker polls for it, does it and reports.
     Task(Task),
     /// The run waits for an event: one that names the run, or one with the value of the variable `correlate` as its key.
-    ExternalEvent { event: String, correlate: Option<String> },
+    ExternalEvent {
+        event: String,
+        correlate: Option<String>,
+    },
     /// A person does it.
     UserTask { form: String, user: Option<String> },
     /// The run waits for so many seconds.
@@ -61,24 +60,42 @@ pub(crate) struct Task {
 }
 
 impl Spec {
-    /// Whether it is small, and names are unique.
+    /// Whether it is small, names are good for keys, and what it refers to is there.
     pub(crate) fn check(&self) -> Result<()> {
         let names: BTreeSet<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         if names.len() < self.nodes.len() || self.nodes.len().max(self.variables.len()) > PARTS_MAX {
             let rule = format!("at most {PARTS_MAX} nodes with names of their own, and as many variables");
             return Err(Error::Invalid(format!("workflow {}: {rule}", self.name)));
         }
-        Ok(())
+        check_name(&self.name)?;
+        self.variables.keys().try_for_each(|name| check_name(name))?;
+        self.nodes.iter().try_for_each(|node| self.check_node(node))
     }
 
-    pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
-        self.nodes.iter().filter_map(|node| match &node.run {
-            Action::Task(task) => Some(task),
-            _ => None,
-        })
+    fn check_node(&self, node: &Node) -> Result<()> {
+        let (subject, reads): (&String, Vec<&String>) = match &node.run {
+            Action::Task(task) => (&task.task_def_name, task.input.iter().collect()),
+            Action::ExternalEvent { event, correlate } => (event, correlate.iter().collect()),
+            Action::UserTask { form, .. } => (form, Vec::new()),
+            Action::Sleep(_) => (&node.name, Vec::new()),
+            Action::ThrowEvent { event, content } => (event, vec![content]),
+        };
+        check_name(&node.name)?;
+        check_name(subject)?;
+        let mut variables = reads.into_iter().chain(&node.output);
+        match variables.find(|name| !self.variables.contains_key(*name)) {
+            Some(name) => Err(Error::Invalid(format!("node {}: no variable {name}", node.name))),
+            None => Ok(()),
+        }
     }
+}
 
-    pub(crate) fn node(&self, name: &str) -> Option<&Node> {
-        self.nodes.iter().find(|node| node.name == name)
+/// Names are parts of keys, and of names of queues.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if (1..=36).contains(&name.len()) && name.bytes().all(is_plain) {
+        return Ok(());
     }
+    let rule = "a name is 1 to 36 letters, digits and hyphens";
+    Err(Error::Invalid(format!("{name:?}: {rule}")))
 }

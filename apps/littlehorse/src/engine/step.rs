@@ -1,32 +1,50 @@
 //! A step: a run, what changes of it, and one commit.
 //!
 //! Each step raises the run's revision and holds only if no other step did so meanwhile. So whatever a step has read of
-//! the run's rows is still true when they are written, and a step that loses is begun anew.
+//! the run's rows is still true when they are written, and a step that loses is begun anew. Only a delete is several
+//! commits; from the first of them on, nothing else happens to the run.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-use serde_json::{Value, json};
 use trestle::queue::{self, NewMessage};
-use trestle::typed::{Held, If, Part, Timestamp, Transaction};
+use trestle::typed::{Held, If, Timestamp, Transaction};
 
-use super::commands::Command;
-use super::service::{Due, TIMERS};
-use super::spec::Spec;
-use super::tags::Getable;
-use super::{Error, Result, Service};
-use crate::model::*;
+use super::*;
 
 /// The one thread of a run.
 pub(crate) const THREAD: i64 = 0;
-
 /// How often a step is begun anew because another was faster.
 const ATTEMPTS_MAX: usize = 100;
 
-/// The writes of a commit.
 pub(crate) type Writes<'s> = Transaction<'s, LittlehorseModel>;
 /// A message with its queue.
 pub(crate) type Message = (String, NewMessage);
+
+/// What is to happen to a run; the body of a message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Due {
+    pub(crate) tenant: String,
+    pub(crate) run: String,
+    /// Given, it is meant for the run that began then, and for no later one with the same id.
+    pub(crate) start_time: Option<String>,
+    pub(crate) command: Command,
+}
+
+impl Due {
+    pub(crate) fn of(tenant: &str, run: &str, command: Command) -> Self {
+        Due {
+            tenant: tenant.to_owned(),
+            run: run.to_owned(),
+            start_time: None,
+            command,
+        }
+    }
+
+    /// The message that lets a command happen to this run in a while.
+    pub(crate) fn message(queue: &str, run: &WfRun, command: Command, after: Duration) -> Result<Message> {
+        let mut due = Due::of(&run.tenant, &run.wf_run_id, command);
+        due.start_time = Some(run.start_time.to_string());
+        Ok((queue.to_owned(), NewMessage::job(&due)?.after(after)))
+    }
+}
 
 /// A row or a key of the run of a step: `of_run!(step => NodeRunKey { … })`.
 macro_rules! of_run {
@@ -42,43 +60,45 @@ pub(crate) struct Step<'s> {
     pub(crate) run: WfRun,
     pub(crate) spec: Spec,
     pub(crate) variables: BTreeMap<String, Variable>,
-    pub(crate) inventory: Option<Inventory>,
-    /// The one message that a step can leave.
-    pub(crate) message: Option<Message>,
     /// Variables that changed.
-    pub(crate) assigned: BTreeSet<String>,
+    assigned: BTreeSet<String>,
+    inventory: Option<Inventory>,
     /// Events that nodes of this step took.
     pub(crate) taken: BTreeSet<String>,
-    is_new: bool,
+    /// The one message that a step can leave.
+    pub(crate) message: Option<Message>,
     writes: Writes<'s>,
 }
 
 impl Service {
     /// Lets a command happen to a run, in one commit: what became of it.
-    pub(crate) async fn process(&self, tenant: &str, run: &str, command: &Command) -> Result<Value> {
+    pub(crate) async fn process(&self, due: &Due) -> Result<Value> {
         for _ in 0..ATTEMPTS_MAX {
-            if let Some(answer) = self.attempt(tenant, run, command).await? {
+            let answer = match due.command {
+                Command::Delete => self.delete_step(due).await?,
+                _ => Step::load(self, due).await?.carry_out(&due.command).await?,
+            };
+            if let Some(answer) = answer {
                 return Ok(answer);
             }
         }
         Err(Error::Busy)
     }
 
-    /// `None`: another step came first.
-    async fn attempt(&self, tenant: &str, run: &str, command: &Command) -> Result<Option<Value>> {
-        if let Command::Delete = command {
-            return self.delete_step(tenant, run).await;
+    /// The same. `None`: the run went on without it, or is gone.
+    pub(crate) async fn attempt(&self, due: &Due) -> Result<Option<Value>> {
+        match self.process(due).await {
+            Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(None),
+            done => done.map(Some),
         }
-        let mut step = Step::load(self, tenant, run).await?;
-        let Some(answer) = step.carry_out(command).await? else {
-            return Ok(Some(json!({})));
-        };
-        Ok(step.commit().await?.then_some(answer))
     }
 
-    pub(crate) async fn wf_run(&self, tenant: &str, run: &str) -> Result<WfRun> {
-        let run = self.db.wf_run(WfRunWhere { tenant, wf_run_id: run }).await?;
-        run.ok_or(Error::NotFound("run"))
+    pub(crate) async fn wf_run(&self, due: &Due) -> Result<WfRun> {
+        let (tenant, wf_run_id) = (due.tenant.as_str(), due.run.as_str());
+        let run = self.db.wf_run(WfRunWhere { tenant, wf_run_id }).await?;
+        let begun = due.start_time.as_deref();
+        let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
+        run.filter(is_meant).ok_or(Error::NotFound("run"))
     }
 
     /// Commits writes together with the message that they leave; says whether their conditions held.
@@ -94,13 +114,6 @@ impl Service {
     }
 }
 
-/// A message that lets a command happen to a run, in a while.
-pub(crate) fn due(queue: &str, run: &WfRun, command: Command, after: Duration) -> Result<Message> {
-    let (tenant, run) = (run.tenant.clone(), run.wf_run_id.clone());
-    let message = NewMessage::job(&Due { tenant, run, command })?;
-    Ok((queue.to_owned(), message.after(after)))
-}
-
 /// That no other step has changed the run, and that it is not another run with the same id.
 pub(crate) fn unchanged(run: &WfRun) -> If<WfRun> {
     let is_same = WfRun::START_TIME.equals(run.start_time.clone());
@@ -108,49 +121,54 @@ pub(crate) fn unchanged(run: &WfRun) -> If<WfRun> {
 }
 
 impl<'s> Step<'s> {
-    async fn load(service: &'s Service, tenant: &str, run: &str) -> Result<Self> {
-        let (db, run) = (&service.db, service.wf_run(tenant, run).await?);
+    async fn load(service: &'s Service, due: &Due) -> Result<Self> {
+        let run = service.wf_run(due).await?;
         if run.deleting {
             return Err(Error::NotFound("run"));
         }
-        let (name, version) = (run.wf_spec_name.as_str(), run.wf_spec_version);
-        let spec = db.wf_spec(WfSpecWhere { tenant, name, version }).await?;
-        let spec = serde_json::from_str(&spec.ok_or(Error::NotFound("workflow"))?.definition)?;
-        let wf_run_id = run.wf_run_id.as_str();
-        let rows = db.variables(VariablesWhere { tenant, wf_run_id }).collect().await?;
-        let mut step = Self::of(service, run, spec, false);
+        let (db, tenant, wf_run_id) = (&service.db, due.tenant.as_str(), due.run.as_str());
+        let spec = WfSpecWhere {
+            tenant,
+            name: &run.wf_spec_name,
+            version: run.wf_spec_version,
+        };
+        let spec = db.wf_spec(spec).await?.ok_or(Error::NotFound("workflow"))?;
+        let spec = serde_json::from_str(&spec.definition)?;
+        let rows = db.variables(VariablesWhere { tenant, wf_run_id });
+        let rows = rows.collect().await?;
+        let mut step = Self::of(service, run, spec);
         step.variables = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
         Ok(step)
     }
 
-    pub(crate) fn of(service: &'s Service, run: WfRun, spec: Spec, is_new: bool) -> Self {
+    pub(crate) fn of(service: &'s Service, run: WfRun, spec: Spec) -> Self {
         Step {
             service,
             run,
             spec,
             variables: BTreeMap::new(),
-            inventory: None,
-            message: None,
             assigned: BTreeSet::new(),
+            inventory: None,
             taken: BTreeSet::new(),
-            is_new,
+            message: None,
             writes: service.db.transaction(),
         }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.service.now()
+        self.service.db.now()
     }
 
-    fn add(&mut self, part: impl Part<LittlehorseModel>) {
-        let writes = std::mem::replace(&mut self.writes, self.service.db.transaction());
-        self.writes = writes.with(part);
+    /// What the workflow has at a position: nothing at the entrypoint, and nothing at the exit.
+    pub(crate) fn spec_at(&self, position: i64) -> Option<&Node> {
+        self.spec.nodes.get(usize::try_from(position - 1).ok()?)
     }
 
-    /// Writes a row with the tags that it is found by. Once for each row in a step.
-    pub(crate) fn put<G: Getable>(&mut self, mut row: G) {
+    /// Writes a row with the tags that it is found by, and shows it. Once for each row in a step.
+    pub(crate) fn put<G: Getable>(&mut self, mut row: G) -> Value {
         row.retag();
-        self.add(self.service.db.put(&row));
+        self.writes.add(self.service.db.put(&row));
+        json!(row)
     }
 
     pub(crate) async fn node(&self, position: i64) -> Result<NodeRun> {
@@ -158,8 +176,9 @@ impl<'s> Step<'s> {
         self.service.db.get(key).await?.ok_or(Error::NotFound("node"))
     }
 
-    pub(crate) fn later(&mut self, command: Command, after: Duration) -> Result<()> {
-        self.message = Some(due(TIMERS, &self.run, command, after)?);
+    pub(crate) fn later(&mut self, command: Command, seconds: u64) -> Result<()> {
+        let after = Duration::from_secs(seconds);
+        self.message = Some(Due::message(TIMERS, &self.run, command, after)?);
         Ok(())
     }
 
@@ -170,8 +189,8 @@ impl<'s> Step<'s> {
     pub(crate) fn assign(&mut self, name: &str, value: Option<String>) {
         let (thread_run_number, created_at) = (THREAD, self.now());
         let new = of_run!(self => NewVariable { thread_run_number, name: name.to_owned(), created_at });
-        let row = self.variables.entry(name.to_owned()).or_insert_with(|| new.into());
-        row.value = value;
+        let row = self.variables.entry(name.to_owned());
+        row.or_insert_with(|| new.into()).value = value;
         self.assigned.insert(name.to_owned());
     }
 
@@ -185,24 +204,25 @@ impl<'s> Step<'s> {
         Ok(self.inventory.insert(inventory.unwrap_or_else(|| new.into())))
     }
 
-    /// Writes everything, or finds that another step came first.
-    pub(crate) async fn commit(mut self) -> Result<bool> {
+    /// Writes everything and answers with the run, or finds that another step came first.
+    pub(crate) async fn commit(mut self) -> Result<Option<WfRun>> {
         for name in std::mem::take(&mut self.assigned) {
             if let Some(row) = self.variables.remove(&name) {
                 self.put(row);
             }
         }
         if let Some(inventory) = self.inventory.take() {
-            self.add(self.service.db.put(&inventory));
+            self.writes.add(self.service.db.put(&inventory));
         }
-        let mut run = self.run.clone();
-        run.retag();
-        run.revision += 1;
-        let put = self.service.db.put(&run);
-        self.add(match self.is_new {
-            true => put.if_not_exists(),
-            false => put.only_if(unchanged(&self.run)),
+        let is_unchanged = unchanged(&self.run);
+        self.run.revision += 1;
+        self.run.retag();
+        let put = self.service.db.put(&self.run);
+        self.writes.add(match self.run.revision {
+            1 => put.if_not_exists(),
+            _ => put.only_if(is_unchanged),
         });
-        self.service.send(self.writes, self.message).await
+        let is_done = self.service.send(self.writes, self.message).await?;
+        Ok(is_done.then_some(self.run))
     }
 }

@@ -1,10 +1,9 @@
 //! A worker: a process of its own that polls for tasks over HTTP, does them and reports. It knows nothing of keys, so that
 //! workers of any version work for a server of any version.
 
-use std::time::Duration;
-
 use reqwest::{Client, StatusCode};
-use serde_json::{Value, json};
+
+use super::*;
 
 /// How long to wait before a server that did not answer is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -17,32 +16,39 @@ pub(crate) async fn work(url: &str, tenant: &str) -> reqwest::Result<()> {
     let worker = std::process::id().to_string();
     let poll = json!({ "taskDefName": "greet", "workerId": worker, "waitSeconds": 5 });
     loop {
-        match one(&client, &url, &poll).await {
-            Ok(StatusCode::OK | StatusCode::NO_CONTENT) => continue,
-            Ok(status) => tracing::info!(%status, "no task; asking again"),
-            Err(error) => tracing::info!(%error, "the server did not answer; asking again"),
+        match ask(&client, format!("{url}/tasks/poll"), &poll).await {
+            (StatusCode::NO_CONTENT, _) => {}
+            (StatusCode::OK, task) => {
+                let run = task["wfRunId"].as_str().unwrap_or_default();
+                let report = json!({ "reportTask": greet(&task, &worker) });
+                // If it is refused, it came too late: another attempt is under way.
+                ask(&client, format!("{url}/wf-runs/{run}"), &report).await;
+            }
+            // The task is not known yet.
+            _ => tokio::time::sleep(PAUSE).await,
         }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Does one task, if there is one.
-async fn one(client: &Client, url: &str, poll: &Value) -> reqwest::Result<StatusCode> {
-    let polled = client.post(format!("{url}/tasks/poll")).json(poll).send().await?;
-    if polled.status() != StatusCode::OK {
-        return Ok(polled.status());
-    }
-    let task: Value = polled.json().await?;
-    let mut report = json!({ "guid": task["taskGuid"], "attempt": task["attempt"] });
-    // What comes of a task: somebody is greeted.
+/// What comes of a task.
+fn greet(task: &Value, worker: &str) -> Value {
+    let mut report = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "workerId": worker });
     match task["input"]["name"].as_str() {
         Some("nobody") => report["error"] = json!("there is nobody to greet"),
         name => report["output"] = json!(format!("hello, {}", name.unwrap_or("world"))),
     }
-    let run = task["wfRunId"].as_str().unwrap_or_default();
-    let report = client.post(format!("{url}/wf-runs/{run}")).json(&json!({ "reportTask": report }));
-    let status = report.send().await?.status();
-    // If the attempt timed out meanwhile, the report is refused, and another attempt is under way.
-    tracing::debug!(%status, run, "reported");
-    Ok(StatusCode::OK)
+    report
+}
+
+/// Repeats a request until the server takes or refuses it.
+async fn ask(client: &Client, url: String, body: &Value) -> (StatusCode, Value) {
+    loop {
+        match client.post(&url).json(body).send().await {
+            Ok(answer) if !answer.status().is_server_error() => {
+                return (answer.status(), answer.json().await.unwrap_or_default());
+            }
+            failed => tracing::info!(url, ?failed, "asking again"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
