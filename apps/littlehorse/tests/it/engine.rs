@@ -76,7 +76,7 @@ async fn a_task_that_fails_is_tried_again_and_then_the_run_has_failed() {
     let world = with(&[order()]).await;
     world.run(T, "order", "wf", json!({ "name": "nobody" })).await;
     for attempt in 0..2 {
-        let task = world.poll(T, "greet").await.expect("a task");
+        let task = world.next_task(T, "greet").await;
         assert_eq!(task["attempt"], attempt);
         let failed = json!({ "guid": "0-1", "attempt": attempt, "error": "no" });
         world.command(T, "wf", json!({ "reportTask": failed.clone() })).await;
@@ -96,7 +96,7 @@ async fn a_task_that_fails_is_tried_again_and_then_the_run_has_failed() {
 async fn a_worker_that_never_reports_loses_its_attempt_to_the_timer() {
     let world = with(&[order()]).await;
     world.run(T, "order", "wf", json!({})).await;
-    world.poll(T, "greet").await.expect("a task");
+    world.next_task(T, "greet").await;
     world.advance(31);
     let task = format!("/tenants/{T}/wf-runs/wf/task-runs/0-1");
     world.wait_until(&task, |task| task["attempt"] == 1 && task["status"] == "SCHEDULED").await;

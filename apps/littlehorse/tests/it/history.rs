@@ -83,7 +83,7 @@ pub(crate) async fn answers(world: &World, page: usize) -> BTreeMap<String, Valu
         let canaries = (0..CANARIES).map(|at| format!("canary-{at}"));
         for run in RUNS.into_iter().map(str::to_owned).chain(canaries) {
             let path = format!("/tenants/{tenant}/wf-runs/{run}");
-            objects(world, &mut answers, &path, page).await;
+            run_answers(world, &mut answers, &path, page).await;
         }
         for search in SEARCHES {
             let path = format!("/tenants/{tenant}/search/{search}");
@@ -95,7 +95,12 @@ pub(crate) async fn answers(world: &World, page: usize) -> BTreeMap<String, Valu
 }
 
 /// A run, its lists, and each of its rows by itself.
-async fn objects(world: &World, answers: &mut BTreeMap<String, Value>, path: &str, page: usize) {
+pub(crate) async fn run_answers(
+    world: &World,
+    answers: &mut BTreeMap<String, Value>,
+    path: &str,
+    page: usize,
+) {
     let ids = |kind: &str, row: &Value| {
         let name = |name: &str| row[name].to_string().replace('"', "");
         match kind {
@@ -158,16 +163,16 @@ pub(crate) fn assert_same(twin: &BTreeMap<String, Value>, now: &BTreeMap<String,
     }
 }
 
-/// Lists that are worth a bookmark in the middle: each has at least four rows at some time.
-pub(crate) fn lists() -> Vec<String> {
+/// Lists that are worth a bookmark in the middle: those of these runs, and searches.
+pub(crate) fn lists(runs: &[&str]) -> Vec<String> {
     let mut lists = Vec::new();
     for tenant in TENANTS {
-        for run in RUNS {
-            lists.extend(
-                ["node-runs", "variables"].map(|kind| format!("/tenants/{tenant}/wf-runs/{run}/{kind}")),
-            );
+        for run in runs {
+            let kinds = ["node-runs", "variables", "external-events"];
+            lists.extend(kinds.map(|kind| format!("/tenants/{tenant}/wf-runs/{run}/{kind}")));
         }
-        lists.extend([SEARCHES[3], SEARCHES[9]].map(|search| format!("/tenants/{tenant}/search/{search}")));
+        let searches = [SEARCHES[3], SEARCHES[5], SEARCHES[9]];
+        lists.extend(searches.map(|search| format!("/tenants/{tenant}/search/{search}")));
     }
     lists
 }
