@@ -150,7 +150,7 @@ async fn an_event_with_a_key_finds_the_run_that_waits_for_it_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_step_does_to_its_rows_is_one_commit_also_when_steps_meet() {
+async fn steps_of_one_run_that_meet_happen_one_after_another_and_none_is_lost() {
     let world = std::sync::Arc::new(with(&[order()]).await);
     world.run(T, "order", "wf", json!({ "orderId": "o-1" })).await;
     let mut puts = tokio::task::JoinSet::new();

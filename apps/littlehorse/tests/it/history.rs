@@ -9,11 +9,11 @@ use crate::support::{World, canary, order};
 /// Tenants and runs of which one's name begins with the other's.
 pub(crate) const TENANTS: [&str; 2] = ["acme", "acme-2"];
 pub(crate) const RUNS: [&str; 5] = ["wf", "wf-2", "wf-2-2", "w", "z"];
-const KINDS: [&str; 6] =
+pub(crate) const KINDS: [&str; 6] =
     ["node-runs", "variables", "external-events", "task-runs", "user-task-runs", "workflow-events"];
 /// Runs of the canary, so that there are pages.
 const CANARIES: usize = 4;
-const SEARCHES: [&str; 12] = [
+pub(crate) const SEARCHES: [&str; 12] = [
     "wf-runs?status=RUNNING",
     "wf-runs?status=HALTED",
     "wf-runs?status=COMPLETED",
