@@ -107,7 +107,7 @@ async fn point_04_a_process_that_is_killed_behind_any_commit_leaves_each_row_onc
 }
 
 /// The rows of a run agree: with each other, and with what the run says.
-async fn check(world: &World, run: &str, moment: &str) {
+pub(crate) async fn check(world: &World, run: &str, moment: &str) {
     let path = format!("/tenants/{T}/wf-runs/{run}");
     let own = world.get(&path).await;
     let position = own["position"].as_u64().unwrap();
