@@ -85,20 +85,37 @@ impl Store for Kept {
 /// A row's key as it lies in storage.
 pub(crate) type Place = (String, String);
 
+/// What a key in storage says: the table (4 bytes), a hash (8), the length of the partition key (2), both keys.
+fn place(key: &[u8]) -> (&[u8], Place) {
+    let (table, key) = key.split_at(4);
+    let length = usize::from(u16::from_be_bytes([key[8], key[9]]));
+    let (pk, sk) = key[10..].split_at(length);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (table, (text(pk), text(sk)))
+}
+
 /// Where the rows of the application's table lie, tags included: no model stands between, which would show a row that lies
-/// in two places once. A key in storage is the table (4 bytes), a hash (8), the length of the partition key (2), both keys.
+/// in two places once.
 pub(crate) fn places(store: &dyn Store) -> Vec<Place> {
     let mut tables: BTreeMap<Vec<u8>, Vec<Place>> = BTreeMap::new();
     rows(store, Space::Items, |key, _| {
-        let (table, key) = key.as_slice().split_at(4);
-        let length = usize::from(u16::from_be_bytes([key[8], key[9]]));
-        let (pk, sk) = key[10..].split_at(length);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        tables.entry(table.to_vec()).or_default().push((text(pk), text(sk)));
+        let (table, place) = place(key.as_slice());
+        tables.entry(table.to_vec()).or_default().push(place);
     });
     // It is the table that has the workflows.
     let is_ours = |places: &Vec<Place>| places.iter().any(|(_, sk)| sk.starts_with("0/2/"));
     tables.into_values().find(is_ours).unwrap()
+}
+
+/// The tags of all rows as they lie in storage, key and value. Their partitions are called `{tenant}/5/…`.
+pub(crate) fn tags(store: &dyn Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut tags = BTreeMap::new();
+    rows(store, Space::Items, |key, value| {
+        if place(key.as_slice()).1.0.contains("/5/") {
+            tags.insert(key.as_slice().to_vec(), value.as_slice().to_vec());
+        }
+    });
+    tags
 }
 
 /// Whether a row of a run lies under a key of the grouped layout.

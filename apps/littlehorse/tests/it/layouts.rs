@@ -1,16 +1,20 @@
 //! What the two layouts must not mix up, what lies together, and what a delete leaves.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use trestle::api::{GetItem, OperationName, Query, Scan};
 use trestle::migrate::MigrationState;
-use trestle::{Item, Wait as _};
+use trestle::{Embedded, Item, MemoryStore, VirtualClock, Wait as _};
 
 use littlehorse::DELETES_MAX;
 use littlehorse::model::{Littlehorse, ObjectsOfRunWhere};
 
 use crate::history::{self, KINDS, RUNS, SEARCHES, TENANTS};
+use crate::kept::{Place, places};
 use crate::migrating::{sweep_all, sweep_page};
-use crate::support::World;
+use crate::support::{START, World, unswept};
 
 const TABLE: &str = "littlehorse-core";
 
@@ -145,8 +149,15 @@ async fn point_09_a_run_is_deleted_before_during_and_after_the_migration_and_a_r
 
 #[tokio::test]
 async fn point_13_one_range_of_the_grouped_layout_is_the_whole_run_with_its_inventory() {
-    let world = World::new().await;
+    let store = Arc::new(MemoryStore::new());
+    let clock = Arc::new(VirtualClock::starting_at(START));
+    let embedded = Embedded::on(store.clone(), clock.clone(), unswept()).unwrap();
+    let world = World::new_of(clock, embedded).await;
     history::begin(&world).await;
+    // The run throws its events when it wakes.
+    history::step(&world, "acme", "wf-2-2", 2).await;
+    world.advance(3601);
+    world.wait_for("acme", "wf-2-2", "COMPLETED").await;
     let values = [(":pk", "acme/wrg/wf-2-2")];
     let query = Query {
         table_name: TABLE.into(),
@@ -157,11 +168,16 @@ async fn point_13_one_range_of_the_grouped_layout_is_the_whole_run_with_its_inve
     let found = world.embedded.run(query).unwrap().items.unwrap().to_vec();
     let kinds: Vec<String> =
         found.iter().map(|row| text(row, "sk").split('/').take(2).collect::<Vec<_>>().join("/")).collect();
-    for kind in ["0/3", "0/4", "0/5", "0/6", "0/11", "0/12", "9/3"] {
-        assert!(kinds.iter().any(|found| found == kind), "{kind} of {kinds:?}");
-    }
+    let expected = ["0/11", "0/12", "0/16", "0/3", "0/4", "0/5", "0/6", "9/3"].map(str::to_owned);
+    assert_eq!(kinds.into_iter().collect::<BTreeSet<_>>(), expected.into(), "every type, and no other");
     let owned = rows_of(&world, "acme", "wf-2-2").into_iter().filter(|row| !row.contains_key("tag"));
     assert_eq!(found.len(), owned.count(), "all of it");
+    assert!(found.iter().all(|row| text(row, "wfRunId") == "wf-2-2" && text(row, "tenant") == "acme"));
+    // Contiguous: in storage, no other row lies between the first and the last.
+    let lie = places(&*store);
+    let own = |(pk, _): &Place| pk == "acme/wrg/wf-2-2";
+    let first = lie.iter().position(own).unwrap();
+    assert!(lie[first..first + found.len()].iter().all(own), "{lie:?}");
     let db = Littlehorse::apply_to(&world.embedded).unwrap();
     let before = world.embedded.storage_reads();
     let whole = db.objects_of_run(ObjectsOfRunWhere { tenant: "acme", wf_run_id: "wf-2-2" });

@@ -1,11 +1,14 @@
 //! Rows move from the legacy layout to the grouped one, beside a twin whose rows do not.
 
-use serde_json::json;
-use trestle::OperationReads;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
 use trestle::api::OperationName;
 use trestle::migrate::{MigrationState, MigrationStatus, Rate};
+use trestle::{MemoryStore, OperationReads, Store as _};
 
-use crate::history::{self, RUNS, TENANTS, answers, assert_same, one_page};
+use crate::history::{self, RUNS, SEARCHES, TENANTS, answers, assert_same, one_page};
+use crate::kept::{places, tags};
 use crate::support::World;
 
 pub(crate) const MODEL: Option<&str> = Some("littlehorse");
@@ -75,15 +78,19 @@ async fn point_02_every_answer_before_during_and_after_equals_that_of_a_twin_tha
     let moving = moving.upgrade().await;
     assert_eq!(status(&moving).state, MigrationState::Dual);
     assert_same(&before, &answers(&moving, 100).await, "after the start");
-    let mut sizes = [1, 2, 3, 100].into_iter().cycle();
+    let mut sizes = [1, 2, 3, 4, 100].into_iter().cycle();
+    let mut states = Vec::new();
     loop {
         let (now, page) = (sweep_page(&moving), sizes.next().unwrap());
+        states.push(now.state);
         let moment = format!("{} {:.2}, pages of {page}", now.state, now.done);
         assert_same(&answers(&twin, page).await, &answers(&moving, page).await, &moment);
         if now.state == MigrationState::Verified {
             break;
         }
     }
+    let sweeping = states.iter().filter(|state| **state == MigrationState::Sweeping);
+    assert!(sweeping.count() >= 5, "each size of a page, while some rows have moved: {states:?}");
     moving.models().finish_migration(MODEL).unwrap();
     assert_same(&before, &answers(&moving, 100).await, "when it is over");
 }
@@ -175,14 +182,36 @@ async fn point_04_the_step_that_processes_a_row_moves_it_in_its_own_commit_and_n
 
 #[tokio::test]
 async fn point_05_a_read_never_writes() {
-    let old = World::old().await;
+    let store = Arc::new(MemoryStore::new());
+    let old = World::old_on(store.clone()).await;
     history::begin(&old).await;
-    let moving = old.upgrade().await;
-    answers(&moving, 2).await;
-    answers(&moving, 100).await;
-    assert_eq!((lookups(&moving, RUN).await, lookups(&moving, NODE).await), (2, 2), "nothing moved");
-    assert_eq!(status(&moving).state, MigrationState::Dual);
-    assert_eq!(status(&moving).rows_moved, 0);
+    // Timers stand still: what is committed is what requests commit.
+    let (clock, embedded) = old.upgrade().await.stop().await;
+    let moving = World::still(clock, embedded);
+    let mut states = Vec::new();
+    loop {
+        states.push(status(&moving).state);
+        let (commits, lie) = (store.stats().last_commit, places(&*store));
+        answers(&moving, 3).await;
+        moving.ask("GET", MISSING, None).await;
+        moving.get("/migration").await;
+        assert_eq!(store.stats().last_commit, commits, "{states:?}: a read committed something");
+        assert_eq!(places(&*store), lie, "{states:?}: a read moved a row");
+        if states.last() == Some(&MigrationState::Verified) {
+            break;
+        }
+        for _ in 0..4 {
+            if sweep_page(&moving).state == MigrationState::Verified {
+                break;
+            }
+        }
+    }
+    assert!(
+        states.contains(&MigrationState::Dual) && states.contains(&MigrationState::Sweeping),
+        "{states:?}"
+    );
+    moving.command("acme", "wf", json!("stop")).await;
+    assert!(store.stats().last_commit > 0, "commits are counted");
 }
 
 /// A run that waits for its first task and has events that no node has waited for yet.
@@ -266,41 +295,70 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
 #[tokio::test]
 async fn point_08_both_ranges_are_read_only_while_the_migration_is_under_way() {
     const LIST: &str = "/tenants/acme/wf-runs/wf/node-runs";
+    // Tags lie where they lay: there is one place to look for them.
+    const SEARCH: &str = "/tenants/acme/search/node-runs?status=COMPLETED&type=TASK";
     let ranges = async |world: &World| {
-        let reads = reads(world, OperationName::Query, LIST).await;
-        (reads.ranges, reads.double_reads)
+        let list = reads(world, OperationName::Query, LIST).await;
+        let search = reads(world, OperationName::Query, SEARCH).await;
+        [list, search].map(|reads| (reads.ranges, reads.double_reads))
     };
+    let once = [(1, 0); 2];
     let fresh = World::new().await;
     history::begin(&fresh).await;
-    assert_eq!(ranges(&fresh).await, (1, 0), "a fresh table");
+    assert_eq!(ranges(&fresh).await, once, "a fresh table");
     let old = World::old().await;
     history::begin(&old).await;
-    assert_eq!(ranges(&old).await, (1, 0), "before");
+    assert_eq!(ranges(&old).await, once, "before");
     let moving = old.upgrade().await;
-    let (both, double_reads) = ranges(&moving).await;
-    assert!(both > 1 && double_reads > 0, "during: {both}, {double_reads}");
+    assert_eq!(ranges(&moving).await, [(2, 1), (1, 0)], "during");
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
-    assert_eq!(ranges(&moving).await, (1, 0), "after");
+    assert_eq!(ranges(&moving).await, once, "after");
+    moving.models().finish_migration(MODEL).unwrap();
+    assert_eq!(ranges(&moving).await, once, "when it is over");
+}
+
+/// The bytes of every page of every search, bookmarks included.
+async fn searches(world: &World) -> Vec<(String, String)> {
+    let mut texts = Vec::new();
+    for (tenant, search) in TENANTS.iter().flat_map(|tenant| SEARCHES.map(|search| (tenant, search))) {
+        let mut path = format!("/tenants/{tenant}/search/{search}&limit=2");
+        loop {
+            let text = world.text(&path).await;
+            let page: Value = serde_json::from_str(&text).unwrap();
+            texts.push((path.clone(), text));
+            match page["bookmark"].as_str() {
+                Some(next) => path = format!("/tenants/{tenant}/search/{search}&limit=2&bookmark={next}"),
+                None => break,
+            }
+        }
+    }
+    texts
 }
 
 #[tokio::test]
-async fn point_10_searches_answer_byte_for_byte_the_same_before_and_after() {
-    let old = World::old().await;
+async fn point_10_searches_and_stored_tags_are_byte_for_byte_the_same_before_and_after() {
+    let store = Arc::new(MemoryStore::new());
+    let old = World::old_on(store.clone()).await;
     history::begin(&old).await;
-    let texts = async |world: &World| {
-        let answers = answers(world, 2).await.into_iter();
-        let searches = answers.filter(|(question, _)| question.contains("/search/"));
-        searches.map(|(question, answer)| (question, answer.to_string())).collect::<Vec<_>>()
+    let (answered, stored) = (searches(&old).await, tags(&*store));
+    let found = answered.iter().filter(|(_, text)| text.contains("wfRunId"));
+    assert!(found.count() > SEARCHES.len() && answered.len() > 2 * SEARCHES.len() * 3 / 2, "{answered:?}");
+    assert!(stored.len() > 100, "{} tags", stored.len());
+    let check = async |world: &World, moment: &str| {
+        assert_eq!(searches(world).await, answered, "{moment}");
+        assert_eq!(tags(&*store), stored, "{moment}: tags as they lie in storage");
     };
-    let before = texts(&old).await;
-    let found = before.iter().filter(|(_, answer)| answer.contains("wfRunId"));
-    assert!(found.count() > before.len() / 2, "{before:?}");
     let moving = old.upgrade().await;
-    assert_eq!(texts(&moving).await, before);
-    sweep_page(&moving);
-    assert_eq!(texts(&moving).await, before);
+    check(&moving, "after the start").await;
+    for _ in 0..5 {
+        sweep_page(&moving);
+    }
+    assert_eq!(status(&moving).state, MigrationState::Sweeping);
+    check(&moving, "when some rows have moved").await;
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
-    assert_eq!(texts(&moving).await, before);
+    check(&moving, "after").await;
+    moving.models().finish_migration(MODEL).unwrap();
+    check(&moving, "when it is over").await;
 }
 
 #[tokio::test]

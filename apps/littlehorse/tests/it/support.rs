@@ -91,6 +91,18 @@ impl World {
 
     /// Sends a request; answers with status and JSON.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let (status, text) = self.asked(method, path, body).await;
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// The text of an answer, as it is sent.
+    pub(crate) async fn text(&self, path: &str) -> String {
+        let (status, text) = self.asked("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        text
+    }
+
+    async fn asked(&self, method: &str, path: &str, body: Option<Value>) -> (u16, String) {
         let request = Request::builder().method(method).uri(path);
         let request = match body {
             Some(body) => {
@@ -102,7 +114,7 @@ impl World {
         let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
         let status = response.status().as_u16();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
