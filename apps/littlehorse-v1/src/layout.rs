@@ -1,8 +1,7 @@
 //! Where the rows of a run lie in this version: each type in a range of its own.
 
-/// The access patterns that find all rows of a run.
-pub(crate) const OBJECTS: &[&str] = &[
-    "wf_runs",
+/// The access patterns that find all rows of a run, but the run itself.
+pub(crate) const BELONGINGS: &[&str] = &[
     "node_runs",
     "variables",
     "external_events",

@@ -51,8 +51,13 @@ impl<'d, M> Transaction<'d, M> {
 
     /// Adds any write: with its conditions, as the client's functions make it.
     pub fn with(mut self, part: impl Part<M>) -> Self {
-        self.drafts.push(part.into_draft());
+        self.add(part);
         self
+    }
+
+    /// Adds any write, as [`Transaction::with`] does: for a transaction that is put together in several places.
+    pub fn add(&mut self, part: impl Part<M>) {
+        self.drafts.push(part.into_draft());
     }
 
     /// Writes a row.

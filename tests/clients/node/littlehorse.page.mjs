@@ -46,7 +46,9 @@ after(async () => {
 });
 
 async function post(path, body) {
-  const answer = await fetch(`${url}/tenants/default/${path}`, { method: "POST", body: JSON.stringify(body) });
+  const answer = await fetch(`${url}/tenants/default/${path}`, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  });
   assert.ok(answer.ok, await answer.clone().text());
   return answer.json();
 }

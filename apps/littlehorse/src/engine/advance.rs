@@ -2,53 +2,52 @@
 
 use std::time::Duration;
 
-use super::Result;
-use super::commands::{Attempt, Command};
+use super::commands::{Attempt, Happening};
 use super::service::task_queue;
 use super::spec::{Action, Node, Task};
-use super::step::{Step, THREAD, due, of_run};
+use super::step::{Due, Step, THREAD, of_run};
+use super::{Error, Result};
 use crate::model::*;
+
+/// The most bytes of a correlation key: it is a part of tags.
+const KEY_BYTES_MAX: usize = 256;
 
 impl Step<'_> {
     /// The first node of a run, before everything else.
     pub(crate) async fn begin(&mut self) -> Result<()> {
         let entry = self.arrive("entrypoint", NodeRunType::Entrypoint);
         self.close(entry, None);
-        self.go_on(0).await
+        self.go_on().await
     }
 
-    /// A node is done, and the run goes on, unless it was stopped.
-    pub(crate) async fn complete(&mut self, node: NodeRun, output: Option<String>) -> Result<()> {
-        let name = node.node_name.clone();
-        self.close(node, output);
-        match self.run.status {
-            WfRunStatus::Running => self.go_on_behind(&name).await,
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) async fn go_on_behind(&mut self, node: &str) -> Result<()> {
-        let at = self.spec.nodes.iter().position(|other| other.name == node);
-        self.go_on(at.map_or(0, |at| at + 1)).await
-    }
-
-    async fn go_on(&mut self, from: usize) -> Result<()> {
-        for node in self.spec.nodes.clone().iter().skip(from) {
-            if !self.enter(node).await? {
-                return Ok(());
+    /// Comes to one node after another, until the run waits or is over. A run that was stopped stays where it is.
+    pub(crate) async fn go_on(&mut self) -> Result<()> {
+        while self.run.status == WfRunStatus::Running {
+            match self.spec_at(self.run.position + 1).cloned() {
+                Some(node) if self.enter(&node).await? => {}
+                Some(_) => return Ok(()),
+                None => {
+                    let exit = self.arrive("exit", NodeRunType::Exit);
+                    self.close(exit, None);
+                    self.end(WfRunStatus::Completed)?;
+                }
             }
         }
-        let exit = self.arrive("exit", NodeRunType::Exit);
-        self.close(exit, None);
-        self.end(WfRunStatus::Completed)
+        Ok(())
+    }
+
+    /// A node is done, and the run goes on.
+    pub(crate) async fn complete(&mut self, node: NodeRun, output: Option<String>) -> Result<()> {
+        self.close(node, output);
+        self.go_on().await
     }
 
     /// The run is over. One that is kept for a while only is deleted later.
-    fn end(&mut self, status: WfRunStatus) -> Result<()> {
+    pub(crate) fn end(&mut self, status: WfRunStatus) -> Result<()> {
         self.run.status = status;
         self.run.end_time = Some(self.now());
         match self.spec.retention_seconds {
-            Some(seconds) => self.later(Command::Delete, Duration::from_secs(seconds)),
+            Some(seconds) => self.later(Happening::Delete, Duration::from_secs(seconds)),
             None => Ok(()),
         }
     }
@@ -56,7 +55,8 @@ impl Step<'_> {
     /// A node, and with it the run, has failed.
     pub(crate) fn fail(&mut self, mut node: NodeRun, reason: &str) -> Result<()> {
         node.status = NodeRunStatus::Error;
-        (node.error, node.end_time) = (Some(reason.to_owned()), Some(self.now()));
+        node.error = Some(reason.to_owned());
+        node.end_time = Some(self.now());
         self.run.error = Some(format!("node {}: {reason}", node.node_name));
         self.put(node);
         self.end(WfRunStatus::Error)
@@ -65,19 +65,35 @@ impl Step<'_> {
     /// The row of the node that the run comes to.
     fn arrive(&mut self, name: &str, r#type: NodeRunType) -> NodeRun {
         self.run.position += 1;
-        let (node_name, arrival_time, position) = (name.to_owned(), self.now(), self.run.position);
-        let thread_run_number = THREAD;
-        of_run!(self => NewNodeRun { thread_run_number, position, node_name, r#type, arrival_time }).into()
+        let new = of_run!(self => NewNodeRun {
+            thread_run_number: THREAD,
+            position: self.run.position,
+            node_name: name.to_owned(),
+            r#type,
+            arrival_time: self.now(),
+        });
+        new.into()
     }
 
     /// A node is done; a variable takes what came of it.
     fn close(&mut self, mut node: NodeRun, output: Option<String>) {
-        let target = self.spec.node(&node.node_name).and_then(|node| node.output.clone());
+        let target = self.spec_at(node.position).and_then(|node| node.output.clone());
         if let (Some(name), Some(_)) = (target, &output) {
             self.assign(&name, output);
         }
-        (node.status, node.end_time) = (NodeRunStatus::Completed, Some(self.now()));
+        node.status = NodeRunStatus::Completed;
+        node.end_time = Some(self.now());
+        node.waits_for = None;
         self.put(node);
+    }
+
+    /// A node takes an event and is done.
+    pub(crate) fn claim(&mut self, mut node: NodeRun, mut event: ExternalEvent) {
+        event.claimed_by = Some(node.position);
+        event.is_claimed = true;
+        node.subject = Some(format!("{}/{}", event.event_name, event.guid));
+        self.close(node, event.content.clone());
+        self.put(event);
     }
 
     /// Comes to a node; says whether it is done at once.
@@ -91,7 +107,7 @@ impl Step<'_> {
             }
             Action::Sleep(seconds) => {
                 row.r#type = NodeRunType::Sleep;
-                self.later(Command::Wake(row.position), Duration::from_secs(*seconds))?;
+                self.later(Happening::Wake(row.position), Duration::from_secs(*seconds))?;
             }
             Action::ThrowEvent { event, content } => {
                 row.r#type = NodeRunType::ThrowEvent;
@@ -101,19 +117,52 @@ impl Step<'_> {
             }
             Action::ExternalEvent { event, correlate } => {
                 row.r#type = NodeRunType::ExternalEvent;
-                row.waits_for = Some(event.clone());
                 row.correlation_key = correlate.as_ref().and_then(|name| self.variable(name));
-                if let Some(mut found) = self.unclaimed(event).await? {
-                    found.claimed_by = Some(row.position);
-                    row.subject = Some(format!("{event}/{}", found.guid));
-                    self.close(row, found.content.clone());
-                    self.put(found);
+                if row
+                    .correlation_key
+                    .as_ref()
+                    .is_some_and(|key| key.len() > KEY_BYTES_MAX)
+                {
+                    self.fail(
+                        row,
+                        &format!("its correlation key has more than {KEY_BYTES_MAX} bytes"),
+                    )?;
+                    return Ok(false);
+                }
+                if let Some(event) = self.unclaimed(event).await? {
+                    self.claim(row, event);
                     return Ok(true);
                 }
+                row.waits_for = Some(event.clone());
             }
         }
         self.put(row);
         Ok(false)
+    }
+
+    /// A node that is not done.
+    pub(crate) async fn running_node(&self, position: i64) -> Result<NodeRun> {
+        match self.node(position).await? {
+            node if node.status == NodeRunStatus::Running => Ok(node),
+            node => Err(Error::Conflict(format!(
+                "node {} is {} already",
+                node.node_name, node.status
+            ))),
+        }
+    }
+
+    /// The oldest event of this name that no node has taken, and none in this step.
+    async fn unclaimed(&mut self, event_name: &str) -> Result<Option<ExternalEvent>> {
+        let named = ExternalEventsNamedWhere {
+            tenant: &self.run.tenant,
+            wf_run_id: &self.run.wf_run_id,
+            event_name,
+        };
+        let mut events = self.service.db.external_events_named(named).collect().await?;
+        events.retain(|event| !event.is_claimed && !self.taken.contains(&event.guid));
+        let oldest = events.into_iter().min_by_key(|event| event.created_at.moment());
+        self.taken.extend(oldest.iter().map(|event| event.guid.clone()));
+        Ok(oldest)
     }
 
     /// The id of what the node at this position is about.
@@ -124,43 +173,60 @@ impl Step<'_> {
     fn schedule(&mut self, task: &Task) -> Result<String> {
         let given = |name: &String| Some((name.clone(), self.variable(name)?));
         let input = Some(task.input.iter().filter_map(given).collect());
-        let (task_def_name, task_guid) = (task.task_def_name.clone(), self.guid());
-        let (position, scheduled_at) = (self.run.position, self.now());
-        let new = of_run!(self => NewTaskRun { task_guid, position, task_def_name, scheduled_at });
-        let task = TaskRun { input, ..new.into() };
-        self.call_worker(&task, Duration::ZERO)?;
-        let guid = task.task_guid.clone();
-        self.put(task);
-        Ok(guid)
+        let new = of_run!(self => NewTaskRun {
+            task_guid: self.guid(),
+            position: self.run.position,
+            task_def_name: task.task_def_name.clone(),
+            scheduled_at: self.now(),
+        });
+        let row = TaskRun { input, ..new.into() };
+        self.call_worker(&row, Duration::ZERO)?;
+        self.put(row);
+        Ok(self.guid())
     }
 
     /// Leaves a message for the workers of a task.
     pub(crate) fn call_worker(&mut self, task: &TaskRun, after: Duration) -> Result<()> {
-        let (guid, attempt) = (task.task_guid.clone(), task.attempt);
-        let start = Command::StartTask(Attempt { guid, attempt, ..Attempt::default() });
+        let start = Happening::StartTask(Attempt {
+            guid: task.task_guid.clone(),
+            attempt: task.attempt,
+            ..Attempt::default()
+        });
         let queue = task_queue(&task.tenant, &task.task_def_name);
-        self.message = Some(due(&queue, &self.run, start, after)?);
+        self.message = Some(Due::message(&queue, &self.run, start, after)?);
         Ok(())
     }
 
     fn offer(&mut self, form: &str, user_id: Option<String>) -> String {
-        let (user_task_def_name, position, scheduled_at) = (form.to_owned(), self.run.position, self.now());
-        let (user_task_guid, guid) = (self.guid(), self.guid());
-        let new =
-            of_run!(self => NewUserTaskRun { user_task_guid, position, user_task_def_name, scheduled_at });
-        let mut task = UserTaskRun { user_id, ..new.into() };
+        let new = of_run!(self => NewUserTaskRun {
+            user_task_guid: self.guid(),
+            position: self.run.position,
+            user_task_def_name: form.to_owned(),
+            scheduled_at: self.now(),
+        });
+        let mut task = UserTaskRun {
+            user_id,
+            ..new.into()
+        };
         if task.user_id.is_some() {
             task.status = UserTaskRunStatus::Assigned;
         }
         self.put(task);
-        guid
+        self.guid()
     }
 
     async fn throw(&mut self, event: &str, content: &str) -> Result<String> {
-        let (event_name, number, created_at) = (event.to_owned(), self.run.thrown, self.now());
-        let new = of_run!(self => NewWorkflowEvent { event_name, number, created_at });
+        let number = self.run.thrown;
+        let new = of_run!(self => NewWorkflowEvent {
+            event_name: event.to_owned(),
+            number,
+            created_at: self.now(),
+        });
         let content = self.variable(content);
-        self.put(WorkflowEvent { content, ..new.into() });
+        self.put(WorkflowEvent {
+            content,
+            ..new.into()
+        });
         self.run.thrown += 1;
         let id = format!("{event}/{number}");
         self.inventory().await?.workflow_events.insert(id.clone());

@@ -3,98 +3,134 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::to_bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::middleware::map_response;
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::commands::Command;
+use super::commands::{Command, Event, RunWf};
+use super::spec::Spec;
 use super::{Error, Result, Service, Texts};
 
 const PAGE: &str = include_str!("../../page.html");
 const OPENAPI: &str = include_str!("../../openapi.json");
 /// The longest that a poll waits for a task.
 const POLL_SECONDS_MAX: u64 = 20;
+/// More than that is not told of what was refused.
+const REASON_BYTES_MAX: usize = 64 << 10;
 
 type App = State<Arc<Service>>;
-/// A tenant, and the path below it.
-type Below = Path<(String, String)>;
+type Tenant = Path<String>;
+/// A tenant, and the run or the kind of rows that is meant.
+type Ids = Path<(String, String)>;
 type Answer = Result<Response>;
 
 /// The API on a service.
 pub fn router(service: Arc<Service>) -> Router {
-    let nothing_here = async || Error::NotFound("path; /openapi.json says what there is");
+    let tenant = Router::new()
+        .route("/wf-specs", get(list_specs).post(put_spec))
+        .route("/wf-runs", post(run_wf))
+        .route("/wf-runs/{run}", get(get_run).post(command).delete(delete))
+        .route("/wf-runs/{run}/inventory", get(get_inventory))
+        .route("/wf-runs/{run}/{kind}", get(list))
+        .route("/wf-runs/{run}/{kind}/{id}", get(get_object))
+        .route("/wf-runs/{run}/{kind}/{group}/{id}", get(get_object))
+        .route("/external-events", post(put_event))
+        .route("/search/{kind}", get(search))
+        .route("/tasks/poll", post(poll));
+    let openapi = get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI));
     Router::new()
         .route("/", get(async || Html(PAGE)))
-        .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI)))
+        .route("/openapi.json", openapi)
         .route("/migration", get(migration))
-        .route("/tenants/{tenant}/{*path}", get(read).post(write).delete(delete))
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(nothing_here)
+        .nest("/tenants/{tenant}", tenant)
+        .layer(map_response(in_json))
         .with_state(service)
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct RunWf {
-    wf_spec_name: String,
-    wf_run_id: Option<String>,
+struct Poll {
+    task_def_name: String,
+    worker_id: String,
     #[serde(default)]
-    variables: Texts,
+    wait_seconds: u64,
 }
 
 async fn migration(State(app): App) -> Answer {
-    shown(app.db.database().models().migration_status(Some(app.db.definition().name())).ok())
+    let of_model = app.db.definition().name();
+    let mut migrations = app.db.database().models().migrations().into_iter();
+    shown(migrations.find(|migration| migration.model == of_model))
 }
 
-async fn read(State(app): App, Path((tenant, path)): Below, Query(mut query): Query<Texts>) -> Answer {
-    let limit = query.remove("limit").map(|limit| limit.parse()).transpose();
-    let limit = limit.map_err(|_| Error::Invalid("limit is a number from 1 on".to_owned()))?;
-    let page = (limit, query.remove("bookmark"));
-    match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["wf-specs"] => shown(app.specs(&tenant, page).await?),
-        ["search", kind] => shown(app.search(&tenant, kind, &query, page).await?),
-        ["wf-runs", run] => shown(app.object(&tenant, run, "wf-runs", &[]).await?),
-        ["wf-runs", run, "inventory"] => shown(app.object(&tenant, run, "inventory", &[]).await?),
-        ["wf-runs", run, kind] => shown(app.list(&tenant, run, kind, page).await?),
-        ["wf-runs", run, kind, id @ ..] => shown(app.object(&tenant, run, kind, id).await?),
-        _ => Err(Error::NotFound("path")),
+async fn list_specs(State(app): App, Path(tenant): Tenant, Query(page): Query<Texts>) -> Answer {
+    shown(app.specs(&tenant, page).await?)
+}
+
+async fn put_spec(State(app): App, Path(tenant): Tenant, Json(spec): Json<Spec>) -> Answer {
+    created(app.put_spec(&tenant, spec).await?)
+}
+
+async fn run_wf(State(app): App, Path(tenant): Tenant, Json(run): Json<RunWf>) -> Answer {
+    created(app.run_wf(&tenant, run).await?)
+}
+
+async fn get_run(State(app): App, Path((tenant, run)): Ids) -> Answer {
+    shown(app.object("wf-runs", &[&tenant, &run]).await?)
+}
+
+async fn get_inventory(State(app): App, Path((tenant, run)): Ids) -> Answer {
+    shown(app.object("inventory", &[&tenant, &run]).await?)
+}
+
+async fn command(State(app): App, Path((tenant, run)): Ids, Json(command): Json<Command>) -> Answer {
+    shown(app.command(&tenant, &run, command).await?)
+}
+
+async fn delete(State(app): App, Path((tenant, run)): Ids) -> Answer {
+    shown(app.delete(&tenant, &run).await?)
+}
+
+async fn list(
+    State(app): App,
+    Path((tenant, run, kind)): Path<(String, String, String)>,
+    Query(page): Query<Texts>,
+) -> Answer {
+    shown(app.list(&tenant, &run, &kind, page).await?)
+}
+
+async fn get_object(State(app): App, Path(path): Path<Vec<String>>) -> Answer {
+    let mut path: Vec<&str> = path.iter().map(String::as_str).collect();
+    // Tenant and run come before it, and what identifies the row behind it.
+    let kind = path.remove(2);
+    shown(app.object(kind, &path).await?)
+}
+
+async fn put_event(State(app): App, Path(tenant): Tenant, Json(event): Json<Event>) -> Answer {
+    shown(app.put_correlated(&tenant, event).await?)
+}
+
+async fn search(State(app): App, Path((tenant, kind)): Ids, Query(asked): Query<Texts>) -> Answer {
+    shown(app.search(&tenant, &kind, asked).await?)
+}
+
+async fn poll(State(app): App, Path(tenant): Tenant, Json(poll): Json<Poll>) -> Answer {
+    if poll.worker_id.is_empty() {
+        return Err(Error::Invalid("workerId is empty".to_owned()));
     }
-}
-
-async fn write(State(app): App, Path((tenant, path)): Below, body: Bytes) -> Answer {
-    match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["wf-specs"] => created(app.put_spec(&tenant, serde_json::from_slice(&body)?).await?),
-        ["wf-runs"] => {
-            let new: RunWf = serde_json::from_slice(&body)?;
-            let run = app.run_wf(&tenant, &new.wf_spec_name, new.wf_run_id, new.variables);
-            created(run.await?)
-        }
-        ["wf-runs", run] => shown(app.command(&tenant, run, serde_json::from_slice(&body)?).await?),
-        ["external-events"] => shown(app.put_correlated(&tenant, serde_json::from_slice(&body)?).await?),
-        ["tasks", "poll"] => {
-            let poll: Value = serde_json::from_slice(&body)?;
-            let text = |name: &str| poll[name].as_str().unwrap_or_default();
-            let wait = poll["waitSeconds"].as_u64().unwrap_or_default().min(POLL_SECONDS_MAX);
-            let (task, worker, wait) = (text("taskDefName"), text("workerId"), Duration::from_secs(wait));
-            match app.poll(&tenant, task, worker, wait).await? {
-                Some(task) => shown(task),
-                None => Ok(StatusCode::NO_CONTENT.into_response()),
-            }
-        }
-        _ => Err(Error::NotFound("path")),
-    }
-}
-
-async fn delete(State(app): App, Path((tenant, path)): Below) -> Answer {
-    match path.strip_prefix("wf-runs/") {
-        Some(run) => shown(app.process(&tenant, run, &Command::Delete).await?),
-        None => Err(Error::NotFound("path")),
+    let wait = Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX));
+    match app
+        .poll(&tenant, &poll.task_def_name, &poll.worker_id, wait)
+        .await?
+    {
+        Some(task) => shown(task),
+        None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
@@ -106,13 +142,33 @@ fn created(row: impl Serialize) -> Answer {
     Ok((StatusCode::CREATED, Json(row)).into_response())
 }
 
+/// What axum refuses by itself, in the shape of every other error.
+async fn in_json(mut response: Response) -> Response {
+    let (mut status, headers) = (response.status(), response.headers_mut());
+    let kind = headers.get(CONTENT_TYPE);
+    if status.is_success() || kind.is_some_and(|kind| kind == "application/json") {
+        return response;
+    }
+    if status == StatusCode::UNPROCESSABLE_ENTITY {
+        status = StatusCode::BAD_REQUEST;
+    }
+    let allow = headers.remove(ALLOW).map(|methods| [(ALLOW, methods)]);
+    let said = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
+    let mut error = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
+    if error.is_empty() {
+        error = format!("{status}: /openapi.json says what there is");
+    }
+    (status, allow, Json(json!({ "error": error }))).into_response()
+}
+
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = match &self {
             Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::Conflict(_) | Error::Busy => StatusCode::CONFLICT,
-            Error::Invalid(_) | Error::Json(_) => StatusCode::BAD_REQUEST,
-            Error::Database(_) | Error::Queue(_) => {
+            Error::Conflict(_) => StatusCode::CONFLICT,
+            Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Unreadable(_) | Error::Database(_) | Error::Queue(_) => {
                 tracing::error!(error = %self, "a request failed");
                 StatusCode::INTERNAL_SERVER_ERROR
             }

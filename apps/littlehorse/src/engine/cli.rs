@@ -5,12 +5,11 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use serde_json::Value;
+use clap::{Args, Parser};
 use tokio::net::TcpListener;
 use trestle::{Embedded, Options};
 
-use super::{Service, Texts, api, worker};
+use super::{RunWf, Service, Spec, api, worker};
 use crate::model::Littlehorse;
 
 type Fault = Box<dyn std::error::Error>;
@@ -30,16 +29,11 @@ enum Cli {
         /// Where the data is; made if it is missing
         #[arg(long)]
         data: PathBuf,
-        /// The port on this machine; 0 takes a free one
-        #[arg(long, default_value_t = 8070)]
-        port: u16,
+        #[command(flatten)]
+        door: Door,
     },
     /// Serves sample data that is not kept, with a worker in the same process
-    Demo {
-        /// The port on this machine; 0 takes a free one
-        #[arg(long, default_value_t = 8070)]
-        port: u16,
-    },
+    Demo(Door),
     /// Polls a server for tasks, does them and reports
     Worker {
         /// The server
@@ -51,11 +45,20 @@ enum Cli {
     },
 }
 
+#[derive(Args)]
+struct Door {
+    /// The port on this machine; 0 takes a free one
+    #[arg(long, default_value_t = 8070)]
+    port: u16,
+}
+
 /// The program.
 pub async fn main(open: Open) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
-    log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+    log.with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     match carry_out(Cli::parse(), open).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -68,8 +71,8 @@ pub async fn main(open: Open) -> ExitCode {
 async fn carry_out(cli: Cli, open: Open) -> Result<(), Fault> {
     let options = Options::default();
     match cli {
-        Cli::Serve { data, port } => serve(&Embedded::open(&data, options)?, open, port, false).await,
-        Cli::Demo { port } => serve(&Embedded::in_memory(options)?, open, port, true).await,
+        Cli::Serve { data, door } => serve(&Embedded::open(&data, options)?, open, door.port, false).await,
+        Cli::Demo(door) => serve(&Embedded::in_memory(options)?, open, door.port, true).await,
         Cli::Worker { url, tenant } => Ok(worker::work(&url, &tenant).await?),
     }
 }
@@ -101,9 +104,8 @@ async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Res
 
 #[derive(serde::Deserialize)]
 struct Sample {
-    workflows: Vec<Value>,
-    /// The id of a run, its workflow and its variables.
-    runs: Vec<(String, String, Texts)>,
+    workflows: Vec<Spec>,
+    runs: Vec<RunWf>,
 }
 
 async fn begin(service: &Service) -> Result<(), Fault> {
@@ -111,8 +113,8 @@ async fn begin(service: &Service) -> Result<(), Fault> {
     for spec in sample.workflows {
         service.put_spec(TENANT, spec).await?;
     }
-    for (id, workflow, variables) in sample.runs {
-        service.run_wf(TENANT, &workflow, Some(id), variables).await?;
+    for run in sample.runs {
+        service.run_wf(TENANT, run).await?;
     }
     Ok(())
 }

@@ -1,60 +1,57 @@
-//! Delete: all rows of a run, a bounded number in each commit; the database deletes their tags. What is left goes in further
-//! steps, which the queue of timers keeps, so that a delete goes on after a crash.
+//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. First the run is marked, and
+//! from then on nothing else happens to it; it goes last. A message lets a delete go on after a crash.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::commands::Command;
-use super::step::{Writes, due, unchanged};
+use super::commands::Happening;
+use super::step::{Due, Target, unchanged};
 use super::{Error, Result, Service, TIMERS};
-use crate::layout::OBJECTS;
-use crate::model::{LittlehorseRow, WfRun, WfRunStatus};
+use crate::layout::BELONGINGS;
+use crate::model::{WfRun, WfRunStatus};
 
-/// The most rows of a run that one commit deletes, besides the run itself.
+/// The most rows of a run that one step reads in order to delete them.
 pub const DELETES_MAX: u32 = 50;
 
+/// When a delete goes on whose process died.
+const RESUMED_AFTER: Duration = Duration::from_secs(60);
+
 impl Service {
-    /// One step of a delete: how many rows it deleted. The run itself goes with the last step. `None`: the run changed.
-    pub(crate) async fn delete_step(&self, tenant: &str, id: &str) -> Result<Option<Value>> {
-        let run = self.wf_run(tenant, id).await?;
+    /// One step of a delete: how many rows it deleted. `None`: the run changed.
+    pub(crate) async fn delete_step(&self, target: &Target) -> Result<Option<Value>> {
+        let mut run = self.wf_run(target).await?;
         if run.status == WfRunStatus::Running {
             return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
         }
-        let mut rows = Vec::new();
-        for access in OBJECTS {
-            let wanted = [("tenant", tenant), ("wfRunId", id)].into();
-            rows.extend(self.rows(access, wanted).page_size(DELETES_MAX + 2).page().await?.rows);
+        if !run.deleting && !self.mark(&mut run).await? {
+            return Ok(None);
         }
-        rows.retain(|row| !matches!(row, LittlehorseRow::WfRun(_)));
-        let is_last = rows.len() <= DELETES_MAX as usize;
-        rows.truncate(DELETES_MAX as usize);
-        let (count, only_if) = (rows.len() + usize::from(is_last), unchanged(&run));
-        let writes = rows.into_iter().fold(self.db.transaction(), without);
-        let (writes, next) = match is_last {
-            true => (writes.with(self.db.delete(&run).only_if(only_if)), None),
-            false => {
-                let next = due(TIMERS, &run, Command::Delete, Duration::ZERO)?;
-                let revision = run.revision + 1;
-                let kept = WfRun { deleting: true, revision, ..run };
-                (writes.with(self.db.put(&kept).only_if(only_if)), Some(next))
+        let mut count = 0;
+        for access in BELONGINGS {
+            let rows = self.rows(access, &[&target.tenant, &target.run])?.delete();
+            let step = rows.rows_per_step(DELETES_MAX - count).step().await?;
+            count += u32::try_from(step.rows).unwrap_or(DELETES_MAX);
+            if step.next.is_some() || count >= DELETES_MAX {
+                let next = Due::message(TIMERS, &run, Happening::Delete, Duration::ZERO)?;
+                self.send(self.db.transaction(), Some(next)).await?;
+                return Ok(Some(json!({ "deleted": count, "done": false })));
             }
-        };
-        let answer = json!({ "deleted": count, "done": is_last });
-        Ok(self.send(writes, next).await?.then_some(answer))
+        }
+        // If it is gone already, another process went on with this delete.
+        let gone = self.db.delete(&run).only_if(unchanged(&run));
+        self.send(self.db.transaction().with(gone), None).await?;
+        Ok(Some(json!({ "deleted": count + 1, "done": true })))
     }
-}
 
-fn without(writes: Writes<'_>, row: LittlehorseRow) -> Writes<'_> {
-    match row {
-        LittlehorseRow::NodeRun(row) => writes.delete(&row),
-        LittlehorseRow::Variable(row) => writes.delete(&row),
-        LittlehorseRow::ExternalEvent(row) => writes.delete(&row),
-        LittlehorseRow::TaskRun(row) => writes.delete(&row),
-        LittlehorseRow::UserTaskRun(row) => writes.delete(&row),
-        LittlehorseRow::WorkflowEvent(row) => writes.delete(&row),
-        LittlehorseRow::Inventory(row) => writes.delete(&row),
-        // What is no row of a run stays.
-        _ => writes,
+    /// Lets all other commands refuse the run; says whether it had not changed.
+    async fn mark(&self, run: &mut WfRun) -> Result<bool> {
+        let resumed = Due::message(TIMERS, run, Happening::Delete, RESUMED_AFTER)?;
+        let is_unchanged = unchanged(run);
+        run.deleting = true;
+        run.revision += 1;
+        let marked = self.db.put(&*run).only_if(is_unchanged);
+        let marked = self.db.transaction().with(marked);
+        self.send(marked, Some(resumed)).await
     }
 }

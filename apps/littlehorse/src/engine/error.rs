@@ -1,11 +1,12 @@
 //! What can go wrong, as callers can tell it apart.
 
+use trestle::api::CancellationCode;
 use trestle::{queue::QueueError, typed};
 
 /// What a call answers with.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed. Whatever it is, nothing was changed.
+/// Why a call failed. Unless the database or a queue failed, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is not there, or belongs to another tenant.
@@ -14,15 +15,15 @@ pub enum Error {
     /// The run is in a state that does not allow it.
     #[error("{0}")]
     Conflict(String),
-    /// Others changed the run whenever this tried to.
-    #[error("others changed it all the time; try again")]
+    /// Others were faster each time, or the database has too much to do.
+    #[error("there is too much to do; try again")]
     Busy,
-    /// The request makes no sense.
+    /// The request makes no sense, or is too large.
     #[error("{0}")]
     Invalid(String),
-    /// The request is no JSON, or not that of a request.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
+    /// A workflow that is stored is not one of this version.
+    #[error("what is stored cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
     /// The database failed.
     #[error(transparent)]
     Database(typed::Error),
@@ -33,9 +34,20 @@ pub enum Error {
 
 impl From<typed::Error> for Error {
     fn from(error: typed::Error) -> Self {
-        use typed::Error::{Bookmark, Invalid, Refused};
+        use typed::Error as E;
+        let failed_with = |code| match &error {
+            E::Canceled(canceled) => canceled
+                .reasons
+                .iter()
+                .flatten()
+                .any(|reason| reason.code == code),
+            _ => false,
+        };
         match error {
-            Refused(_) | Invalid(_) | Bookmark { .. } => Error::Invalid(error.to_string()),
+            E::Refused(_) | E::Invalid(_) | E::Bookmark { .. } => Error::Invalid(error.to_string()),
+            E::Throttled(_) | E::Contended(_) => Error::Busy,
+            _ if failed_with(CancellationCode::ValidationError) => Error::Invalid(error.to_string()),
+            _ if failed_with(CancellationCode::TransactionConflict) => Error::Busy,
             error => Error::Database(error),
         }
     }

@@ -1,91 +1,108 @@
 //! Get, List and Search. All rows of a run are read alike: by an access pattern of the model, and shown as JSON.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
+use trestle::Item;
+use trestle::collection::parameters;
 use trestle::typed::{AccessRows, Get, Queried};
-use trestle::{AttributeValue, Item};
 
+use super::tags::{SEARCHED_BY, searched_by, tag};
 use super::{Error, Result, Service};
 use crate::model::LittlehorseRow;
 
 /// What an access pattern finds.
 pub(crate) type Rows<'d> = AccessRows<'d, LittlehorseRow, Queried>;
 
-/// Texts by their names: attributes, variables.
+/// Texts by their names: attributes, variables, parameters.
 pub type Texts = BTreeMap<String, String>;
-/// How many rows to list at most, 100 unless given; and the bookmark of the page before.
-pub type Page = (Option<NonZeroU32>, Option<String>);
 
-/// A type of rows: how a path names it; the access patterns of a row, of a list and of a search; what identifies a row
-/// besides the run.
-type Kind = (&'static str, &'static str, &'static str, &'static str, &'static [&'static str]);
+/// The parameters of a list: how many rows at most, and the bookmark of the page before.
+const PAGED_BY: [&str; 2] = ["limit", "bookmark"];
 
-#[rustfmt::skip]
-const KINDS: [Kind; 8] = [
-    ("wf-runs", "wf_run", "", "wf_runs_by_tag", &[]),
-    ("inventory", "inventory", "", "", &[]),
-    ("node-runs", "node_run", "node_runs", "node_runs_by_tag", &["threadRunNumber", "position"]),
-    ("variables", "variable", "variables", "variables_by_tag", &["threadRunNumber", "name"]),
-    ("external-events", "external_event", "external_events", "external_events_by_tag", &["eventName", "guid"]),
-    ("task-runs", "task_run", "task_runs", "task_runs_by_tag", &["taskGuid"]),
-    ("user-task-runs", "user_task_run", "user_task_runs", "user_task_runs_by_tag", &["userTaskGuid"]),
-    ("workflow-events", "workflow_event", "workflow_events", "workflow_events_by_tag", &["eventName", "number"]),
-];
+const LIMIT_DEFAULT: u32 = 100;
+const LIMIT_MAX: u32 = 1000;
 
-fn kind_of(kind: &str) -> Result<Kind> {
-    let found = KINDS.into_iter().find(|(name, ..)| *name == kind);
+/// The entity that a path names: `node_run` for `node-runs`.
+fn entity_of(kind: &str) -> Result<&'static str> {
+    let mut entities = SEARCHED_BY.iter().map(|(entity, _)| *entity);
+    let found = entities.find(|entity| format!("{}s", entity.replace('_', "-")) == kind);
     found.ok_or(Error::NotFound("kind of object"))
 }
 
 impl Service {
-    /// The rows of one type of a run.
-    pub async fn list(&self, tenant: &str, run: &str, kind: &str, page: Page) -> Result<Value> {
-        let wanted = [("tenant", tenant), ("wfRunId", run)];
-        self.page(kind_of(kind)?.2, wanted.into(), page).await
+    /// The rows of one kind of a run.
+    pub async fn list(&self, tenant: &str, run: &str, kind: &str, page: Texts) -> Result<Value> {
+        let access = format!("{}s", entity_of(kind)?);
+        self.page(&access, &[tenant, run], page).await
     }
 
-    /// One row of a run: what `id` names within its type.
-    pub async fn object(&self, tenant: &str, run: &str, kind: &str, id: &[&str]) -> Result<Value> {
-        let (_, access, .., names) = kind_of(kind)?;
-        let mut identity = Item::from([("tenant", tenant), ("wfRunId", run)]);
-        for (name, text) in names.iter().zip(id) {
-            let value = match *name {
-                "threadRunNumber" | "position" | "number" => text.parse::<i64>().map(AttributeValue::from),
-                _ => Ok((*text).into()),
-            };
-            identity.insert(*name, value.map_err(|_| Error::NotFound("object"))?);
-        }
-        let row = match names.len() == id.len() {
-            true => Get::<LittlehorseRow>::by_access(self.db.handle(), access, identity).await?,
-            false => None,
+    /// One row: tenant, run, and what identifies it within its kind.
+    pub async fn object(&self, kind: &str, identity: &[&str]) -> Result<Value> {
+        let access = match kind {
+            "inventory" => kind,
+            _ => entity_of(kind)?,
         };
+        let (access, wanted) = self.told(access, identity)?;
+        let row = Get::<LittlehorseRow>::by_access(self.db.handle(), access, wanted).await?;
         row.map(|row| json!(row)).ok_or(Error::NotFound("object"))
     }
 
     /// The ids of rows with these attributes, oldest first.
-    pub async fn search(&self, tenant: &str, kind: &str, by: &Texts, page: Page) -> Result<Value> {
-        let tag = by.iter().map(|(name, value)| format!("__{name}_{value}"));
-        let wanted = [("tenant", tenant), ("tag", &tag.collect::<String>())];
-        self.page(kind_of(kind)?.3, wanted.into(), page).await
+    pub async fn search(&self, tenant: &str, kind: &str, asked: Texts) -> Result<Value> {
+        let entity = entity_of(kind)?;
+        let is_page = |(name, _): &(String, String)| PAGED_BY.contains(&name.as_str());
+        let (page, by): (Texts, Texts) = asked.into_iter().partition(is_page);
+        let names: Vec<&str> = by.keys().map(String::as_str).collect();
+        let groups = searched_by(entity);
+        if !groups.contains(&names.as_slice()) {
+            let known: Vec<String> = groups.iter().map(|group| group.join(" and ")).collect();
+            let known = known.join(", or by ");
+            return Err(Error::Invalid(format!("{kind} are searched by {known}")));
+        }
+        let access = format!("{entity}s_by_tag");
+        self.page(&access, &[tenant, &tag(by)?], page).await
     }
 
     /// The workflows of a tenant, all versions.
-    pub async fn specs(&self, tenant: &str, page: Page) -> Result<Value> {
-        self.page("specs", [("tenant", tenant)].into(), page).await
+    pub async fn specs(&self, tenant: &str, page: Texts) -> Result<Value> {
+        self.page("specs", &[tenant], page).await
     }
 
-    async fn page(&self, access: &'static str, wanted: Item, (limit, bookmark): Page) -> Result<Value> {
-        if access.is_empty() {
-            return Err(Error::NotFound("list"));
+    async fn page(&self, access: &str, given: &[&str], mut page: Texts) -> Result<Value> {
+        let limit = page
+            .remove("limit")
+            .map_or(Ok(LIMIT_DEFAULT), |limit| limit.parse());
+        let limit = limit.ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
+        let limit =
+            limit.ok_or_else(|| Error::Invalid(format!("limit is a number from 1 to {LIMIT_MAX}")))?;
+        let bookmark = page.remove("bookmark");
+        if let Some(name) = page.keys().next() {
+            return Err(Error::Invalid(format!("there is no parameter {name}")));
         }
-        let rows = self.rows(access, wanted).page_size(limit.map_or(100, NonZeroU32::get));
+        let rows = self.rows(access, given)?.page_size(limit);
         let page = rows.continued(bookmark).page().await?;
         Ok(json!({ "items": page.rows, "bookmark": page.next }))
     }
 
-    pub(crate) fn rows(&self, access: &'static str, wanted: Item) -> Rows<'_> {
-        Rows::new(self.db.handle(), access, wanted)
+    /// What an access pattern finds, told the values of its parameters.
+    pub(crate) fn rows(&self, access: &str, given: &[&str]) -> Result<Rows<'_>> {
+        let (access, wanted) = self.told(access, given)?;
+        Ok(Rows::new(self.db.handle(), access, wanted))
+    }
+
+    /// An access pattern of the model and its parameters. A text that is no value of one is no object's.
+    fn told(&self, access: &str, given: &[&str]) -> Result<(&'static str, Item)> {
+        let model = self.db.definition().model()?;
+        let pattern = model.access(access).ok_or(Error::NotFound("list"))?;
+        let names = pattern
+            .parameters()
+            .iter()
+            .map(|parameter| parameter.name.clone());
+        let texts = names.zip(given.iter().map(|text| (*text).to_owned()));
+        match parameters(model, access, texts) {
+            Ok(wanted) if given.len() == pattern.parameters().len() => Ok((pattern.name(), wanted)),
+            _ => Err(Error::NotFound("object")),
+        }
     }
 }

@@ -18,7 +18,9 @@ mod tags;
 mod worker;
 
 pub use cli::{Open, main};
+pub use commands::{Attempt, Command, Event, RunWf};
 pub use delete::DELETES_MAX;
 pub use error::{Error, Result};
-pub use lists::{Page, Texts};
+pub use lists::Texts;
 pub use service::{Service, TIMERS};
+pub use spec::Spec;

@@ -1,60 +1,102 @@
 //! Tags: what a row is searched by. The database keeps an index row for each tag, in the commit of the row that has it.
 
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use serde::Serialize;
+use trestle::AttributeValue;
 use trestle::typed::{Entity, FromRow, Write};
 
+use super::{Error, Result};
 use crate::model::*;
+
+/// Which attributes rows of an entity are searched by: together, and with names in order.
+type SearchedBy = (&'static str, &'static [&'static [&'static str]]);
+
+pub(crate) const SEARCHED_BY: [SearchedBy; 7] = [
+    (
+        "wf_run",
+        &[&["wfSpecName"], &["status"], &["status", "wfSpecName"]],
+    ),
+    (
+        "node_run",
+        &[&["status", "type"], &["correlationKey", "waitsFor"]],
+    ),
+    ("variable", &[&["name", "value"]]),
+    (
+        "external_event",
+        &[
+            &["eventName", "isClaimed"],
+            &["correlationKey", "eventName", "guid"],
+        ],
+    ),
+    ("task_run", &[&["taskDefName"], &["status", "taskDefName"]]),
+    (
+        "user_task_run",
+        &[&["status", "userTaskDefName"], &["status", "userId"]],
+    ),
+    ("workflow_event", &[&["eventName"]]),
+];
 
 /// The most bytes of a tag; a row is not found by what is longer.
 const TAG_BYTES_MAX: usize = 400;
 
 /// A row of a run that can be searched for.
 pub(crate) trait Getable:
-    Entity + FromRow<Model = LittlehorseModel> + Write<LittlehorseModel, Entity = Self>
+    FromRow<Model = LittlehorseModel> + Entity + Serialize + Write<LittlehorseModel, Entity = Self>
 {
-    /// Gives it the tags that it is found by now: `__status_RUNNING__wfSpecName_greet`, with names in order.
-    fn retag(&mut self);
+    fn tags(&mut self) -> &mut BTreeSet<String>;
+
+    /// Gives it the tags that it is found by now.
+    fn retag(&mut self) {
+        let row = self.to_item();
+        let value = |name: &&'static str| match row.get(name)? {
+            AttributeValue::S(text) => Some((*name, text.clone())),
+            AttributeValue::Bool(truth) => Some((*name, truth.to_string())),
+            _ => None,
+        };
+        let of_group = |group: &&[&'static str]| {
+            let values: Option<Vec<_>> = group.iter().map(value).collect();
+            tag(values?).ok()
+        };
+        *self.tags() = searched_by(Self::NAME).iter().filter_map(of_group).collect();
+    }
 }
 
 macro_rules! getable {
-    ($row:ident, |$self:ident| $tags:expr) => {
-        impl Getable for $row {
-            fn retag(&mut self) {
-                let $self = &*self;
-                let tags = $tags.into_iter().filter(|tag: &String| tag.len() <= TAG_BYTES_MAX);
-                self.tags = tags.collect();
+    ($($row:ident),*) => {
+        $(impl Getable for $row {
+            fn tags(&mut self) -> &mut BTreeSet<String> {
+                &mut self.tags
             }
-        }
+        })*
     };
 }
 
-getable!(WfRun, |run| {
-    let (spec, status) = (&run.wf_spec_name, run.status);
-    let both = format!("__status_{status}__wfSpecName_{spec}");
-    [format!("__wfSpecName_{spec}"), format!("__status_{status}"), both]
-});
-getable!(NodeRun, |node| {
-    let status = format!("__status_{}__type_{}", node.status, node.r#type);
-    let key = node.correlation_key.as_ref().filter(|_| node.status == NodeRunStatus::Running);
-    let waits = key.zip(node.waits_for.as_ref());
-    let waits = waits.map(|(key, event)| format!("__correlationKey_{key}__waitsFor_{event}"));
-    [Some(status), waits].into_iter().flatten()
-});
-getable!(Variable, |variable| {
-    let value = variable.value.as_ref();
-    value.map(|value| format!("__name_{}__value_{value}", variable.name))
-});
-getable!(ExternalEvent, |event| {
-    let is_claimed = event.claimed_by.is_some();
-    [format!("__eventName_{}__isClaimed_{is_claimed}", event.event_name)]
-});
-getable!(TaskRun, |task| {
-    let (name, status) = (&task.task_def_name, task.status);
-    [format!("__taskDefName_{name}"), format!("__status_{status}__taskDefName_{name}")]
-});
-getable!(UserTaskRun, |task| {
-    let user = task.user_id.as_ref();
-    let user = user.map(|user| format!("__status_{}__userId_{user}", task.status));
-    let name = format!("__status_{}__userTaskDefName_{}", task.status, task.user_task_def_name);
-    [Some(name), user].into_iter().flatten()
-});
-getable!(WorkflowEvent, |event| [format!("__eventName_{}", event.event_name)]);
+getable!(
+    WfRun,
+    NodeRun,
+    Variable,
+    ExternalEvent,
+    TaskRun,
+    UserTaskRun,
+    WorkflowEvent
+);
+
+/// The groups of attributes that rows of an entity are searched by.
+pub(crate) fn searched_by(entity: &str) -> &'static [&'static [&'static str]] {
+    let found = SEARCHED_BY.iter().find(|(name, _)| *name == entity);
+    found.map_or(&[], |(_, groups)| groups)
+}
+
+/// The tag of these attributes, which are in order: `__status_RUNNING__wfSpecName_greet`.
+pub(crate) fn tag<N: Display, V: Display>(attributes: impl IntoIterator<Item = (N, V)>) -> Result<String> {
+    let parts = attributes.into_iter();
+    let tag: String = parts.map(|(name, value)| format!("__{name}_{value}")).collect();
+    match tag.len() {
+        0..=TAG_BYTES_MAX => Ok(tag),
+        _ => Err(Error::Invalid(format!(
+            "rows are found by at most {TAG_BYTES_MAX} bytes"
+        ))),
+    }
+}

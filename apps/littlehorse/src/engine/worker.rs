@@ -17,32 +17,41 @@ pub(crate) async fn work(url: &str, tenant: &str) -> reqwest::Result<()> {
     let worker = std::process::id().to_string();
     let poll = json!({ "taskDefName": "greet", "workerId": worker, "waitSeconds": 5 });
     loop {
-        match one(&client, &url, &poll).await {
-            Ok(StatusCode::OK | StatusCode::NO_CONTENT) => continue,
-            Ok(status) => tracing::info!(%status, "no task; asking again"),
-            Err(error) => tracing::info!(%error, "the server did not answer; asking again"),
+        let polled = ask(&client, &format!("{url}/tasks/poll"), &poll).await;
+        if let (StatusCode::OK, task) = polled {
+            let (run, report) = greet(&task, &worker);
+            // A report that is refused came too late: the attempt timed out, and another one is under way.
+            let (status, _) = ask(&client, &format!("{url}/wf-runs/{run}"), &report).await;
+            tracing::debug!(%status, run, "reported");
+        } else if polled.0 != StatusCode::NO_CONTENT {
+            tracing::info!(status = %polled.0, "no task; asking again");
+            tokio::time::sleep(PAUSE).await;
         }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Does one task, if there is one.
-async fn one(client: &Client, url: &str, poll: &Value) -> reqwest::Result<StatusCode> {
-    let polled = client.post(format!("{url}/tasks/poll")).json(poll).send().await?;
-    if polled.status() != StatusCode::OK {
-        return Ok(polled.status());
-    }
-    let task: Value = polled.json().await?;
-    let mut report = json!({ "guid": task["taskGuid"], "attempt": task["attempt"] });
-    // What comes of a task: somebody is greeted.
+/// What comes of a task, and for which run: somebody is greeted.
+fn greet<'t>(task: &'t Value, worker: &str) -> (&'t str, Value) {
+    let run = task["wfRunId"].as_str().unwrap_or_default();
+    let mut report = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "workerId": worker });
     match task["input"]["name"].as_str() {
         Some("nobody") => report["error"] = json!("there is nobody to greet"),
         name => report["output"] = json!(format!("hello, {}", name.unwrap_or("world"))),
     }
-    let run = task["wfRunId"].as_str().unwrap_or_default();
-    let report = client.post(format!("{url}/wf-runs/{run}")).json(&json!({ "reportTask": report }));
-    let status = report.send().await?.status();
-    // If the attempt timed out meanwhile, the report is refused, and another attempt is under way.
-    tracing::debug!(%status, run, "reported");
-    Ok(StatusCode::OK)
+    (run, json!({ "reportTask": report }))
+}
+
+/// Repeats a request until the server takes or refuses it.
+async fn ask(client: &Client, url: &str, body: &Value) -> (StatusCode, Value) {
+    loop {
+        match client.post(url).json(body).send().await {
+            Ok(answer) if !answer.status().is_server_error() => {
+                let status = answer.status();
+                return (status, answer.json().await.unwrap_or_default());
+            }
+            Ok(answer) => tracing::info!(status = %answer.status(), "the server failed; asking again"),
+            Err(error) => tracing::info!(%error, "the server did not answer; asking again"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }

@@ -43,8 +43,8 @@ async fn what_is_not_there_is_an_error_in_json() {
     for (method, path, status) in [
         ("GET", "/nowhere", 404),
         ("GET", "/tenants/acme/nowhere", 404),
-        ("PUT", "/tenants/acme/wf-specs", 404),
-        ("DELETE", "/tenants/acme/wf-specs", 404),
+        ("PUT", "/tenants/acme/wf-specs", 405),
+        ("DELETE", "/tenants/acme/wf-specs", 405),
         ("GET", "/tenants/acme/wf-runs/wf/nodes", 404),
         ("GET", "/tenants/acme/wf-runs/wf/node-runs/0", 404),
         ("GET", "/tenants/acme/wf-runs/wf/node-runs/0/x", 404),

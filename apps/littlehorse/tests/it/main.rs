@@ -12,4 +12,7 @@ mod keys;
 mod killed;
 mod layouts;
 mod migrating;
+mod recovery;
+mod refusals;
+mod stale;
 mod support;

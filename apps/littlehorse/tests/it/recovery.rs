@@ -1,0 +1,174 @@
+//! What goes on after a failure: late timers, repeated reports, repeated events.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::routing::post;
+use serde_json::{Value, json};
+use trestle::Wait as _;
+use trestle::queue::NewMessage;
+
+use littlehorse::model::{Inventory, Littlehorse, NewInventory, WfRunKey};
+
+use crate::support::{World, canary, order};
+
+const T: &str = "acme";
+
+fn nap() -> Value {
+    let nap = json!({ "name": "nap", "run": { "sleep": 3600 } });
+    let throw =
+        json!({ "name": "tell", "run": { "throwEvent": { "event": "all-is-done", "content": "v" } } });
+    json!({ "name": "nap", "variables": { "v": null }, "nodes": [nap, throw] })
+}
+
+#[tokio::test]
+async fn a_timer_rings_also_if_the_program_stood_still_for_ten_days() {
+    let world = World::new().await;
+    world.post("/tenants/acme/wf-specs", nap()).await;
+    world.run(T, "nap", "wf", json!({})).await;
+    let (clock, embedded) = world.stop().await;
+    clock.advance(Duration::from_secs(10 * 24 * 3600));
+    let world = World::new_of(clock, embedded).await;
+    world.wait_for(T, "wf", "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn a_timer_that_can_never_be_carried_out_fails_the_run() {
+    let world = World::new().await;
+    world.post("/tenants/acme/wf-specs", nap()).await;
+    world.run(T, "nap", "wf", json!({})).await;
+    let db = Littlehorse::apply_to(&world.embedded).unwrap();
+    // As large as a row can be, but for a few bytes.
+    let full = (0..800).rev().step_by(8).map(|length| {
+        let new = NewInventory {
+            tenant: T.to_owned(),
+            wf_run_id: "wf".to_owned(),
+        };
+        let events = (0..6_390).map(|at| format!("{at:064}"));
+        Inventory {
+            workflow_events: events.chain(["x".repeat(length + 1)]).collect(),
+            ..new.into()
+        }
+    });
+    assert!(
+        full.into_iter()
+            .any(|inventory| db.put(&inventory).wait().is_ok())
+    );
+    world.advance(3601);
+    world.wait_for(T, "wf", "ERROR").await;
+    let run = world.get("/tenants/acme/wf-runs/wf").await;
+    assert!(
+        run["error"].as_str().is_some_and(|error| error.contains("size")),
+        "{run}"
+    );
+}
+
+#[tokio::test]
+async fn a_task_message_that_cannot_be_read_is_put_aside_and_the_next_one_is_handed_out() {
+    let world = World::new().await;
+    world.post("/tenants/acme/wf-specs", canary()).await;
+    let queues = world.embedded.queues();
+    let names = queues.list("", None, 100).await.unwrap();
+    let queue = names.iter().find(|name| name.ends_with("acme_greet")).unwrap();
+    queues.send(queue, NewMessage::from("no JSON")).await.unwrap();
+    world.run(T, "canary", "wf", json!({})).await;
+    assert_eq!(world.poll(T, "greet").await.unwrap()["wfRunId"], "wf");
+    assert_eq!(queues.counts(&format!("{queue}-dead")).await.unwrap().visible, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_repeats_its_report_until_it_is_answered() {
+    let (polls, reports) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (polled, reported) = (Arc::clone(&polls), Arc::clone(&reports));
+    let poll = async move || match polled.fetch_add(1, Ordering::SeqCst) {
+        0 => Ok(Json(
+            json!({ "wfRunId": "wf", "taskGuid": "0-1", "attempt": 0, "input": {} }),
+        )),
+        _ => Err(StatusCode::NO_CONTENT),
+    };
+    let report = async move |Json(body): Json<Value>| {
+        assert_eq!(body["reportTask"]["output"], "hello, world");
+        match reported.fetch_add(1, Ordering::SeqCst) {
+            0..3 => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::OK,
+        }
+    };
+    let router = axum::Router::new()
+        .route("/tenants/acme/tasks/poll", post(poll))
+        .route("/tenants/acme/wf-runs/wf", post(report));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_littlehorse"));
+    let worker = worker
+        .args(["worker", "--tenant", T, "--url", &url])
+        .stderr(Stdio::null());
+    let mut worker = worker.spawn().unwrap();
+    let begun = std::time::Instant::now();
+    // It asks for the next task when the report was taken.
+    while reports.load(Ordering::SeqCst) < 4 && begun.elapsed().as_secs() < 30 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert_eq!(
+        reports.load(Ordering::SeqCst),
+        4,
+        "three in vain, and one that was taken"
+    );
+}
+
+/// Runs that wait for a payment with the same key, the oldest first.
+async fn waiting(runs: &[&str]) -> World {
+    let world = World::new().await;
+    world.post("/tenants/acme/wf-specs", order()).await;
+    for run in runs {
+        world.advance(1);
+        world.run(T, "order", run, json!({ "orderId": "o-1" })).await;
+        world.work(T, "greet", "hello").await;
+    }
+    world
+}
+
+fn paid(guid: &str) -> Value {
+    json!({ "eventName": "payment", "correlationKey": "o-1", "guid": guid, "content": "1" })
+}
+
+#[tokio::test]
+async fn an_event_that_is_sent_again_comes_to_the_same_run_and_once() {
+    let world = waiting(&["one", "two"]).await;
+    for (guid, run) in [
+        ("g1", "one"),
+        ("g1", "one"),
+        ("g2", "two"),
+        ("g1", "one"),
+        ("g2", "two"),
+    ] {
+        let taken = world.post("/tenants/acme/external-events", paid(guid)).await;
+        assert_eq!(taken, json!({ "wfRunId": run, "guid": guid }));
+    }
+    for run in ["one", "two"] {
+        assert_eq!(world.list(T, run, "external-events").await.len(), 1, "{run}");
+    }
+    let (status, answer) = world
+        .ask("POST", "/tenants/acme/external-events", Some(paid("g3")))
+        .await;
+    assert_eq!(status, 404, "no other run waits: {answer}");
+}
+
+#[tokio::test]
+async fn an_event_passes_a_run_that_is_being_deleted() {
+    let world = waiting(&["one", "two"]).await;
+    let key = WfRunKey {
+        tenant: T.to_owned(),
+        wf_run_id: "one".to_owned(),
+    };
+    let db = Littlehorse::apply_to(&world.embedded).unwrap();
+    db.update_wf_run(key).set_deleting(true).await.unwrap();
+    let taken = world.post("/tenants/acme/external-events", paid("g1")).await;
+    assert_eq!(taken["wfRunId"], "two");
+}
