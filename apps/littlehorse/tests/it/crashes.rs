@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use littlehorse::DELETES_MAX;
 use serde_json::{Value, json};
 use trestle::migrate::MigrationState;
 use trestle::{Clock as _, Embedded, MemoryStore, Store, VirtualClock};
@@ -24,7 +25,14 @@ async fn begun(store: Arc<dyn Store>) -> World {
     let world = World::old_on(store).await;
     world.post(&format!("/tenants/{T}/wf-specs"), order()).await;
     for run in RUNS {
-        world.run(T, "order", run, json!({ "orderId": format!("o-{run}"), "name": run })).await;
+        world
+            .run(
+                T,
+                "order",
+                run,
+                json!({ "orderId": format!("o-{run}"), "name": run }),
+            )
+            .await;
     }
     world
 }
@@ -54,7 +62,10 @@ async fn answers(world: &World) -> Answers {
 fn names(store: &dyn Store, moment: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for place in places(store) {
-        assert!(names.insert(name(&place)), "{moment}: {place:?} lies in two places");
+        assert!(
+            names.insert(name(&place)),
+            "{moment}: {place:?} lies in two places"
+        );
     }
     names
 }
@@ -103,7 +114,11 @@ async fn point_04_a_process_that_is_killed_behind_any_commit_leaves_each_row_onc
         assert_same(expected, &answers(&again).await, &moment);
         assert_eq!(&self::names(&**left, &moment), names, "{moment}: swept");
     }
-    assert!(left.len() > STEPS && moved.len() >= STEPS, "{} commits, {moved:?} rows moved", left.len());
+    assert!(
+        left.len() > STEPS && moved.len() >= STEPS,
+        "{} commits, {moved:?} rows moved",
+        left.len()
+    );
 }
 
 /// The rows of a run agree: with each other, and with what the run says.
@@ -130,20 +145,30 @@ pub(crate) async fn check(world: &World, run: &str, moment: &str) {
     let variables = by(&world.list(T, run, "variables").await, "name");
     for (variable, at) in [("greeting", "1"), ("payment", "2")] {
         let is_done = nodes.get(at).is_some_and(|node| node["status"] == "COMPLETED");
-        assert_eq!(variables[variable]["value"].is_string(), is_done, "{moment}: {variable}");
+        assert_eq!(
+            variables[variable]["value"].is_string(),
+            is_done,
+            "{moment}: {variable}"
+        );
     }
     let thrown = world.list(T, run, "workflow-events").await;
     assert_eq!(own["thrown"], thrown.len(), "{moment}");
     let inventory = world.ask("GET", &format!("{path}/inventory"), None).await.1;
     let listed = |kind: &str| inventory[kind].as_array().map_or(0, Vec::len);
     let events = world.list(T, run, "external-events").await.len();
-    assert_eq!((listed("externalEvents"), listed("workflowEvents")), (events, thrown.len()), "{moment}");
+    assert_eq!(
+        (listed("externalEvents"), listed("workflowEvents")),
+        (events, thrown.len()),
+        "{moment}"
+    );
 }
 
 /// Rows by the text of an attribute.
 fn by(rows: &[Value], name: &str) -> BTreeMap<String, Value> {
     let named = rows.iter().filter(|row| row.get(name).is_some());
-    named.map(|row| (row[name].to_string().replace('"', ""), row.clone())).collect()
+    named
+        .map(|row| (row[name].to_string().replace('"', ""), row.clone()))
+        .collect()
 }
 
 /// Does what the run waits for, until it is over.
@@ -158,7 +183,9 @@ async fn bring_to_its_end(world: &World, run: &str, moment: &str) {
             "HALTED" => drop(world.command(T, run, json!("resume")).await),
             _ => {}
         }
-        let node = world.get(&format!("{path}/node-runs/0/{}", own["position"])).await;
+        let node = world
+            .get(&format!("{path}/node-runs/0/{}", own["position"]))
+            .await;
         match node["type"].as_str().unwrap() {
             "TASK" => match world.poll(T, "greet").await {
                 Some(task) => {
@@ -186,7 +213,9 @@ async fn what_a_step_does_to_its_rows_and_what_it_leaves_for_later_is_one_commit
     let world = World::new_of(clock.clone(), embedded).await;
     world.post(&format!("/tenants/{T}/wf-specs"), order()).await;
     store.begin();
-    world.run(T, "order", "wf", json!({ "orderId": "o-wf", "name": "Ada" })).await;
+    world
+        .run(T, "order", "wf", json!({ "orderId": "o-wf", "name": "Ada" }))
+        .await;
     for which in [0, 10, 1, 2, 3] {
         history::step(&world, T, "wf", which).await;
     }
@@ -212,4 +241,90 @@ async fn what_a_step_does_to_its_rows_and_what_it_leaves_for_later_is_one_commit
         again.stop().await;
     }
     assert!(seen.len() > 5, "{seen:?}");
+}
+
+/// Rows of a run besides its tags, wherever they lie.
+fn rows_of(store: &dyn Store, run: &str, moment: &str) -> usize {
+    let names = names(store, moment);
+    let is_own = |name: &&String| name.split(['/', ' ']).nth(3) == Some(run) && !name.contains("__");
+    names.iter().filter(is_own).count()
+}
+
+#[tokio::test]
+async fn point_09_a_delete_whose_process_is_killed_behind_any_commit_goes_on_in_the_next() {
+    let store = Arc::new(Kept::default());
+    let old = begun(store.clone()).await;
+    for at in 10..60 {
+        history::step(&old, T, RUNS[0], at).await;
+    }
+    // Some of its rows move before it is deleted, and some do not.
+    let moving = old.upgrade().await;
+    for at in 60..80 {
+        history::step(&moving, T, RUNS[0], at).await;
+    }
+    moving.command(T, RUNS[0], json!("stop")).await;
+    let path = format!("/tenants/{T}/wf-runs/{}", RUNS[0]);
+    let before = rows_of(&*store, RUNS[0], "before");
+    let neighbours = rows_of(&*store, RUNS[1], "before");
+    assert!(
+        before > DELETES_MAX as usize + 20 && neighbours > 5,
+        "{before}, {neighbours}"
+    );
+    store.begin();
+    let (status, first) = moving.ask("DELETE", &path, None).await;
+    assert_eq!((status, &first["done"]), (200, &json!(false)), "{first}");
+    moving
+        .wait_until(&path, |answer| answer["error"].is_string())
+        .await;
+    let (clock, _) = moving.stop().await;
+    let (mut rows, mut cut_off) = (before, 0);
+    for (at, left) in store.left().iter().enumerate() {
+        let moment = format!("killed behind commit {at}");
+        let now = rows_of(&**left, RUNS[0], &moment);
+        assert!(
+            rows - now <= DELETES_MAX as usize + 1,
+            "{moment}: {now} of {rows} rows are left"
+        );
+        rows = now;
+        let (clock, embedded) = restarted(left, &clock);
+        let again = World::new_of(clock, embedded).await;
+        let (status, run) = again.ask("GET", &path, None).await;
+        match (status, &run["deleting"]) {
+            (200, Value::Bool(true)) => {
+                cut_off += 1;
+                let stopped = again.ask("POST", &path, Some(json!("resume"))).await;
+                assert_eq!(stopped.0, 404, "{moment}: nothing else happens to it");
+                until_gone(&again, &path, &moment).await;
+            }
+            (200, _) => assert_eq!(now, before, "{moment}: the delete has not begun"),
+            _ => assert_eq!(now, 0, "{moment}: the run goes last"),
+        }
+        again.stop().await;
+        let is_own = |name: &String| name.contains(&format!("/{}/", RUNS[0])) || name.ends_with("/wf");
+        if status != 200 || run["deleting"] == true {
+            let names = names(&**left, &moment);
+            assert!(
+                !names.iter().any(is_own),
+                "{moment}: rows and tags are gone: {names:?}"
+            );
+        }
+        assert_eq!(
+            rows_of(&**left, RUNS[1], &moment),
+            neighbours,
+            "{moment}: the next run is whole"
+        );
+    }
+    assert!(cut_off > 0, "no delete was cut off");
+}
+
+/// Waits until a delete that was cut off has ended by itself; it may be resumed only after a while.
+async fn until_gone(world: &World, path: &str, moment: &str) {
+    for _ in 0..200 {
+        if world.ask("GET", path, None).await.0 == 404 {
+            return;
+        }
+        world.advance(10);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{moment}: the delete does not go on");
 }

@@ -9,8 +9,14 @@ use crate::support::{World, canary, order};
 /// Tenants and runs of which one's name begins with the other's.
 pub(crate) const TENANTS: [&str; 2] = ["acme", "acme-2"];
 pub(crate) const RUNS: [&str; 5] = ["wf", "wf-2", "wf-2-2", "w", "z"];
-pub(crate) const KINDS: [&str; 6] =
-    ["node-runs", "variables", "external-events", "task-runs", "user-task-runs", "workflow-events"];
+pub(crate) const KINDS: [&str; 6] = [
+    "node-runs",
+    "variables",
+    "external-events",
+    "task-runs",
+    "user-task-runs",
+    "workflow-events",
+];
 /// Runs of the canary, so that there are pages.
 const CANARIES: usize = 4;
 pub(crate) const SEARCHES: [&str; 12] = [
@@ -43,7 +49,9 @@ pub(crate) async fn begin(world: &World) {
             }
         }
         for at in 0..CANARIES {
-            world.run(tenant, "canary", &format!("canary-{at}"), json!({})).await;
+            world
+                .run(tenant, "canary", &format!("canary-{at}"), json!({}))
+                .await;
         }
     }
 }
@@ -60,7 +68,9 @@ pub(crate) async fn step(world: &World, tenant: &str, run: &str, which: usize) {
         }
         1 => {
             let event = json!({ "eventName": "payment", "guid": "g1", "content": "1", "correlationKey": format!("o-{run}") });
-            world.post(&format!("/tenants/{tenant}/external-events"), event).await;
+            world
+                .post(&format!("/tenants/{tenant}/external-events"), event)
+                .await;
         }
         2 => {
             let done = json!({ "completeUserTask": { "guid": "0-3", "results": "yes" } });
@@ -119,7 +129,12 @@ pub(crate) async fn run_answers(
     for kind in KINDS {
         let list = format!("{path}/{kind}");
         let listed = pages(world, &list, page).await;
-        for row in listed.as_array().unwrap().iter().flat_map(|page| page.as_array().unwrap()) {
+        for row in listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|page| page.as_array().unwrap())
+        {
             let one = format!("{list}/{}", ids(kind, row));
             let answer = world.get(&one).await;
             assert_eq!(&answer, row, "{one}: what is listed is what is got");
@@ -150,7 +165,9 @@ pub(crate) async fn one_page(
     bookmark: Option<&str>,
 ) -> (Vec<Value>, Option<String>) {
     let sign = if path.contains('?') { '&' } else { '?' };
-    let after = bookmark.map(|bookmark| format!("&bookmark={bookmark}")).unwrap_or_default();
+    let after = bookmark
+        .map(|bookmark| format!("&bookmark={bookmark}"))
+        .unwrap_or_default();
     let listed = world.get(&format!("{path}{sign}limit={limit}{after}")).await;
     let next = listed["bookmark"].as_str().map(str::to_owned);
     (listed["items"].as_array().unwrap().clone(), next)

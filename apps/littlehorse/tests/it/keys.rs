@@ -32,12 +32,18 @@ const IDENTITY: [&str; 12] = [
 ];
 
 fn rows(embedded: &Embedded) -> Vec<Item> {
-    let scan = Scan { table_name: TABLE.into(), ..Scan::default() };
+    let scan = Scan {
+        table_name: TABLE.into(),
+        ..Scan::default()
+    };
     embedded.run(scan).unwrap().items.unwrap().to_vec()
 }
 
 fn text(item: &Item, name: &str) -> String {
-    item.get(name).and_then(|value| value.as_s()).unwrap_or_default().to_owned()
+    item.get(name)
+        .and_then(|value| value.as_s())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The key as upstream's store has it: one text.
@@ -63,7 +69,9 @@ fn identity(item: &Item) -> String {
 
 fn keys(embedded: &Embedded) -> BTreeMap<String, String> {
     let rows = rows(embedded);
-    let objects = rows.iter().filter(|row| row.contains_key("wfRunId") && !row.contains_key("tag"));
+    let objects = rows
+        .iter()
+        .filter(|row| row.contains_key("wfRunId") && !row.contains_key("tag"));
     objects.map(|row| (identity(row), key(row))).collect()
 }
 
@@ -121,16 +129,28 @@ async fn run_of_every_type() -> World {
     old.post("/tenants/default/wf-specs", spec).await;
     old.run("default", "golden", "asdf", json!({})).await;
     old.work("default", "greet", "done").await;
-    old.command("default", "asdf", json!({ "putEvent": { "eventName": "paid", "guid": "g1" } })).await;
-    old.command("default", "asdf", json!({ "completeUserTask": { "guid": "0-3" } })).await;
+    old.command(
+        "default",
+        "asdf",
+        json!({ "putEvent": { "eventName": "paid", "guid": "g1" } }),
+    )
+    .await;
+    old.command(
+        "default",
+        "asdf",
+        json!({ "completeUserTask": { "guid": "0-3" } }),
+    )
+    .await;
     assert_eq!(old.status("default", "asdf").await, "COMPLETED");
     old
 }
 
 /// The rows of the golden list have their keys, and there are no others.
 fn assert_golden(embedded: &Embedded, layout: usize, names: &BTreeMap<String, [&str; 3]>) {
-    let expected: BTreeMap<String, String> =
-        names.iter().map(|(name, keys)| (name.clone(), keys[layout].to_owned())).collect();
+    let expected: BTreeMap<String, String> = names
+        .iter()
+        .map(|(name, keys)| (name.clone(), keys[layout].to_owned()))
+        .collect();
     assert_eq!(keys(embedded), expected);
 }
 
@@ -148,13 +168,18 @@ async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_betw
     put_shipped(&shipped, "default", "asdf", &[0, 1, 2, 3, 4, 5]);
     let mut shipped = keys(&shipped);
     shipped.retain(|name, _| found.contains_key(name));
-    let expected: BTreeMap<String, String> =
-        found.iter().map(|(name, key)| (name.clone(), of(key)[SHIPPED].to_owned())).collect();
+    let expected: BTreeMap<String, String> = found
+        .iter()
+        .map(|(name, key)| (name.clone(), of(key)[SHIPPED].to_owned()))
+        .collect();
     assert_eq!(shipped, expected);
     let moving = old.upgrade().await;
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
     assert_golden(&moving.embedded, GROUPED, &names);
-    moving.models().roll_back_migration(MODEL, &mut trestle::models::Nobody).unwrap();
+    moving
+        .models()
+        .roll_back_migration(MODEL, &mut trestle::models::Nobody)
+        .unwrap();
     let old = moving.downgrade().await;
     assert_eq!(sweep_all(&old).state, MigrationState::RolledBack);
     assert_golden(&old.embedded, LEGACY, &names);
@@ -173,12 +198,24 @@ fn check(embedded: &Embedded) -> BTreeMap<String, String> {
         let is_node = row.contains_key("threadRunNumber");
         without.retain(|name, _| !IDENTITY.contains(&name) || name == "position" && !is_node);
         let place = Item::from([("pk", text(row, "pk")), ("sk", text(row, "sk"))]);
-        let delete = DeleteItem { table_name: TABLE.into(), key: place, ..DeleteItem::default() };
+        let delete = DeleteItem {
+            table_name: TABLE.into(),
+            key: place,
+            ..DeleteItem::default()
+        };
         embedded.run(delete).unwrap();
-        embedded.run(PutItem { table_name: TABLE.into(), item: without, ..PutItem::default() }).unwrap();
+        embedded
+            .run(PutItem {
+                table_name: TABLE.into(),
+                item: without,
+                ..PutItem::default()
+            })
+            .unwrap();
     }
-    let again: BTreeMap<String, String> =
-        rows(embedded).iter().map(|row| (key(row), identity(row))).collect();
+    let again: BTreeMap<String, String> = rows(embedded)
+        .iter()
+        .map(|row| (key(row), identity(row)))
+        .collect();
     assert_eq!(again, by_key, "what was left out came back from the keys");
     by_key
 }
@@ -202,5 +239,9 @@ async fn point_01_keys_of_every_layout_are_injective_and_can_be_read_back() {
         identities.sort();
         identities
     };
-    assert_eq!(identities(&legacy), identities(&grouped), "both name the same rows");
+    assert_eq!(
+        identities(&legacy),
+        identities(&grouped),
+        "both name the same rows"
+    );
 }

@@ -48,10 +48,18 @@ fn worker(program: &str, url: &str) -> Process {
 /// Starts a server on a directory, and waits until it answers.
 fn server(program: &str, data: &Path, port: u16) -> (Process, String) {
     let mut command = Command::new(program);
-    command.args(["serve", "--port", &port.to_string(), "--data"]).arg(data);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    command
+        .args(["serve", "--port", &port.to_string(), "--data"])
+        .arg(data);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     let url = line.trim().rsplit(' ').next().unwrap_or_default().to_owned();
     assert!(url.starts_with("http://"), "{program} did not start: {line}");
     (Process(child), url)
@@ -78,7 +86,9 @@ impl Client {
     }
 
     async fn post(&self, path: &str, body: Value) -> Value {
-        let (status, answer) = self.ask("POST", &format!("/tenants/acme/{path}"), Some(body)).await;
+        let (status, answer) = self
+            .ask("POST", &format!("/tenants/acme/{path}"), Some(body))
+            .await;
         assert!(status < 300, "{path}: {status} {answer}");
         answer
     }
@@ -111,7 +121,9 @@ impl Client {
     async fn until_state(&self, state: &str) {
         self.until(async || {
             let migration = self.migration().await;
-            (migration["state"] == state).then_some(()).ok_or(migration.to_string())
+            (migration["state"] == state)
+                .then_some(())
+                .ok_or(migration.to_string())
         })
         .await;
     }
@@ -150,7 +162,10 @@ fn as_it_is(from: &Path, to: &Path) {
 }
 
 fn store_in(place: &Path) -> Arc<dyn Store> {
-    let settings = StoreSettings { durability: Durability::Buffered, ..StoreSettings::default() };
+    let settings = StoreSettings {
+        durability: Durability::Buffered,
+        ..StoreSettings::default()
+    };
     Arc::new(FjallStore::open(place, settings).unwrap())
 }
 
@@ -165,7 +180,9 @@ async fn left_by(data: &Path, moment: &str) -> (MigrationState, usize) {
     let copy = tempfile::tempdir().unwrap();
     as_it_is(data, copy.path());
     let world = opened(copy.path(), &Arc::new(VirtualClock::starting_at(START)));
-    let running = world.get("/tenants/acme/search/wf-runs?status=RUNNING&limit=1000").await;
+    let running = world
+        .get("/tenants/acme/search/wf-runs?status=RUNNING&limit=1000")
+        .await;
     for at in (0..ORDERS).step_by(10) {
         check(&world, &format!("order-{at}"), moment).await;
     }
@@ -179,7 +196,11 @@ async fn point_14_runs_in_flight_survive_the_upgrade_with_workers_of_both_versio
     let place = tempfile::tempdir().unwrap();
     let (old, url) = server(OLD, place.path(), 0);
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
-    let client = Client { client: reqwest::Client::new(), url, begun: Instant::now() };
+    let client = Client {
+        client: reqwest::Client::new(),
+        url,
+        begun: Instant::now(),
+    };
     for mut spec in [canary(), order()] {
         spec["nodes"][0]["run"]["task"]["retries"] = json!(20);
         spec["nodes"][0]["run"]["task"]["timeoutSeconds"] = json!(2);
@@ -187,7 +208,12 @@ async fn point_14_runs_in_flight_survive_the_upgrade_with_workers_of_both_versio
     }
     // A worker takes a task and is never heard of again.
     client.begin("canary", 0..1).await;
-    let lost = client.post("tasks/poll", json!({ "taskDefName": "greet", "workerId": "lost" })).await;
+    let lost = client
+        .post(
+            "tasks/poll",
+            json!({ "taskDefName": "greet", "workerId": "lost" }),
+        )
+        .await;
     assert_eq!(lost["wfRunId"], "canary-0");
     client.begin("order", 0..ORDERS).await;
     let mut workers = [worker(OLD, &client.url), worker(NEW, &client.url)];
@@ -205,7 +231,9 @@ async fn point_14_runs_in_flight_survive_the_upgrade_with_workers_of_both_versio
                 let migration = client.migration().await;
                 let moved = migration["rows_moved"].as_u64().unwrap_or_default();
                 let is_sweeping = ["dual", "sweeping"].contains(&migration["state"].as_str().unwrap());
-                (!is_sweeping || moved >= 100 * round as u64).then_some(()).ok_or(migration.to_string())
+                (!is_sweeping || moved >= 100 * round as u64)
+                    .then_some(())
+                    .ok_or(migration.to_string())
             })
             .await;
         drop(server);
@@ -216,32 +244,53 @@ async fn point_14_runs_in_flight_survive_the_upgrade_with_workers_of_both_versio
         [MigrationState::Dual, MigrationState::Sweeping].contains(state) && *running > ORDERS
     });
     assert!(unfinished.count() > 1, "{left:?}");
-    assert!(left.iter().any(|(state, _)| *state == MigrationState::Sweeping), "{left:?}");
+    assert!(
+        left.iter().any(|(state, _)| *state == MigrationState::Sweeping),
+        "{left:?}"
+    );
     let (new, _) = server(NEW, place.path(), port);
     client.until_state("verified").await;
     client
         .until(async || {
-            let waiting =
-                client.items("search/node-runs?status=RUNNING&type=EXTERNAL_EVENT&limit=1000").await;
+            let waiting = client
+                .items("search/node-runs?status=RUNNING&type=EXTERNAL_EVENT&limit=1000")
+                .await;
             let done = (client.completed().await.len(), waiting.len());
-            (done == (CANARIES, ORDERS)).then_some(()).ok_or(format!("{done:?} runs are done or wait"))
+            (done == (CANARIES, ORDERS))
+                .then_some(())
+                .ok_or(format!("{done:?} runs are done or wait"))
         })
         .await;
     client.check_runs().await;
-    let lost = client.ask("GET", "/tenants/acme/wf-runs/canary-0/task-runs/0-1", None).await.1;
-    assert!(lost["attempt"].as_u64() > Some(0), "another worker took it over: {lost}");
+    let lost = client
+        .ask("GET", "/tenants/acme/wf-runs/canary-0/task-runs/0-1", None)
+        .await
+        .1;
+    assert!(
+        lost["attempt"].as_u64() > Some(0),
+        "another worker took it over: {lost}"
+    );
     drop((new, workers));
     there_and_back(place.path(), port, &client).await;
 }
 
 /// The version before does not start on what was migrated; it does when that was rolled back; and the second try succeeds.
 async fn there_and_back(data: &Path, port: u16, client: &Client) {
-    let refused = Command::new(OLD).args(["serve", "--port", "0", "--data"]).arg(data).output().unwrap();
+    let refused = Command::new(OLD)
+        .args(["serve", "--port", "0", "--data"])
+        .arg(data)
+        .output()
+        .unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("littlehorse") && said.contains("trestle migrate"), "{said}");
+    assert!(
+        said.contains("littlehorse") && said.contains("trestle migrate"),
+        "{said}"
+    );
     let embedded = Embedded::open(data, Options::default()).unwrap();
-    let rolled_back = embedded.models().roll_back_migration(MODEL, &mut trestle::models::Nobody);
+    let rolled_back = embedded
+        .models()
+        .roll_back_migration(MODEL, &mut trestle::models::Nobody);
     assert!(rolled_back.unwrap().is_none_or(|plan| !plan.is_refused()));
     let status = embedded.models().sweep(MODEL, &mut |_| true).unwrap();
     assert_eq!(status.state, MigrationState::RolledBack);

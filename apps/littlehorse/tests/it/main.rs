@@ -12,6 +12,7 @@ mod keys;
 mod killed;
 mod layouts;
 mod migrating;
+mod program;
 mod recovery;
 mod refusals;
 mod stale;

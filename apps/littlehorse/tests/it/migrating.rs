@@ -21,12 +21,18 @@ pub(crate) fn status(world: &World) -> MigrationStatus {
 pub(crate) fn sweep_page(world: &World) -> MigrationStatus {
     world.models().resume_migration(MODEL, None).unwrap();
     let mut pages = 0..2;
-    world.models().sweep(MODEL, &mut |_| pages.next() == Some(0)).unwrap()
+    world
+        .models()
+        .sweep(MODEL, &mut |_| pages.next() == Some(0))
+        .unwrap()
 }
 
 /// What is left of the sweep.
 pub(crate) fn sweep_all(world: &World) -> MigrationStatus {
-    world.models().resume_migration(MODEL, Some(Rate::UNLIMITED)).unwrap();
+    world
+        .models()
+        .resume_migration(MODEL, Some(Rate::UNLIMITED))
+        .unwrap();
     world.models().sweep(MODEL, &mut |_| true).unwrap()
 }
 
@@ -54,7 +60,12 @@ async fn take_bookmarks(twin: &World, moving: &World, into: &mut Vec<Taken>) {
             let ours = one_page(moving, &path, limit, None).await;
             assert_eq!(ours.0, theirs.0, "{path}, the first page of {limit}");
             assert_eq!(ours.1.is_some(), theirs.1.is_some(), "{path}, pages of {limit}");
-            let taken = |(theirs, ours)| Taken { path: path.clone(), limit, theirs, ours };
+            let taken = |(theirs, ours)| Taken {
+                path: path.clone(),
+                limit,
+                theirs,
+                ours,
+            };
             into.extend(theirs.1.zip(ours.1).map(taken));
         }
     }
@@ -62,7 +73,13 @@ async fn take_bookmarks(twin: &World, moving: &World, into: &mut Vec<Taken>) {
 
 /// The page behind each bookmark is the same in both.
 async fn check_bookmarks(twin: &World, moving: &World, taken: &[Taken], moment: &str) {
-    for Taken { path, limit, theirs, ours } in taken {
+    for Taken {
+        path,
+        limit,
+        theirs,
+        ours,
+    } in taken
+    {
         let expected = one_page(twin, path, *limit, Some(theirs)).await;
         let found = one_page(moving, path, *limit, Some(ours)).await;
         assert_eq!(found.0, expected.0, "{moment}: {path}, pages of {limit}");
@@ -84,13 +101,20 @@ async fn point_02_every_answer_before_during_and_after_equals_that_of_a_twin_tha
         let (now, page) = (sweep_page(&moving), sizes.next().unwrap());
         states.push(now.state);
         let moment = format!("{} {:.2}, pages of {page}", now.state, now.done);
-        assert_same(&answers(&twin, page).await, &answers(&moving, page).await, &moment);
+        assert_same(
+            &answers(&twin, page).await,
+            &answers(&moving, page).await,
+            &moment,
+        );
         if now.state == MigrationState::Verified {
             break;
         }
     }
     let sweeping = states.iter().filter(|state| **state == MigrationState::Sweeping);
-    assert!(sweeping.count() >= 5, "each size of a page, while some rows have moved: {states:?}");
+    assert!(
+        sweeping.count() >= 5,
+        "each size of a page, while some rows have moved: {states:?}"
+    );
     moving.models().finish_migration(MODEL).unwrap();
     assert_same(&before, &answers(&moving, 100).await, "when it is over");
 }
@@ -101,7 +125,11 @@ async fn point_02_runs_go_on_while_their_rows_move_and_end_as_those_of_the_twin(
     let moving = moving.upgrade().await;
     // What still has to happen to each run, one thing after each page of the sweep.
     let further = TENANTS.iter().flat_map(|tenant| {
-        let of = move |(at, run)| (at..6).filter(|which| *which != 3).map(move |which| (*tenant, run, which));
+        let of = move |(at, run)| {
+            (at..6)
+                .filter(|which| *which != 3)
+                .map(move |which| (*tenant, run, which))
+        };
         RUNS.into_iter().enumerate().flat_map(of)
     });
     let mut states = Vec::new();
@@ -129,7 +157,11 @@ async fn point_02_runs_go_on_while_their_rows_move_and_end_as_those_of_the_twin(
         }
     }
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
-    assert_same(&answers(&twin, 100).await, &answers(&moving, 100).await, "in the end");
+    assert_same(
+        &answers(&twin, 100).await,
+        &answers(&moving, 100).await,
+        "in the end",
+    );
 }
 
 /// What a request read, by operation.
@@ -151,16 +183,32 @@ const MISSING: &str = "/tenants/acme/wf-runs/none";
 async fn point_03_a_row_in_its_place_is_one_lookup_and_only_during_the_migration_a_miss_is_two() {
     let fresh = World::new().await;
     history::begin(&fresh).await;
-    assert_eq!((lookups(&fresh, RUN).await, lookups(&fresh, MISSING).await), (1, 1), "a fresh table");
+    assert_eq!(
+        (lookups(&fresh, RUN).await, lookups(&fresh, MISSING).await),
+        (1, 1),
+        "a fresh table"
+    );
     let old = World::old().await;
     history::begin(&old).await;
-    assert_eq!((lookups(&old, RUN).await, lookups(&old, MISSING).await), (1, 1), "before");
+    assert_eq!(
+        (lookups(&old, RUN).await, lookups(&old, MISSING).await),
+        (1, 1),
+        "before"
+    );
     let moving = old.upgrade().await;
-    assert_eq!((lookups(&moving, RUN).await, lookups(&moving, MISSING).await), (2, 2), "new, then legacy");
+    assert_eq!(
+        (lookups(&moving, RUN).await, lookups(&moving, MISSING).await),
+        (2, 2),
+        "new, then legacy"
+    );
     moving.command("acme", "wf", json!("stop")).await;
     assert_eq!(lookups(&moving, RUN).await, 1, "it moved, and is found at once");
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
-    assert_eq!((lookups(&moving, RUN).await, lookups(&moving, MISSING).await), (1, 1), "after");
+    assert_eq!(
+        (lookups(&moving, RUN).await, lookups(&moving, MISSING).await),
+        (1, 1),
+        "after"
+    );
 }
 
 #[tokio::test]
@@ -172,10 +220,15 @@ async fn point_04_the_step_that_processes_a_row_moves_it_in_its_own_commit_and_n
     moving.command("acme", "wf", json!("stop")).await;
     let after = moving.get(RUN).await;
     assert_eq!(after["status"], "HALTED");
-    assert_eq!(after["revision"].as_i64(), before["revision"].as_i64().map(|revision| revision + 1));
+    assert_eq!(
+        after["revision"].as_i64(),
+        before["revision"].as_i64().map(|revision| revision + 1)
+    );
     assert_eq!(lookups(&moving, RUN).await, 1, "the run moved");
     assert_eq!(lookups(&moving, NODE).await, 2, "its first node was only read");
-    let found = one_page(&moving, "/tenants/acme/search/wf-runs?status=HALTED", 100, None).await.0;
+    let found = one_page(&moving, "/tenants/acme/search/wf-runs?status=HALTED", 100, None)
+        .await
+        .0;
     let runs = found.iter().filter(|row| row["wfRunId"] == "wf");
     assert_eq!(runs.count(), 1, "one visible copy, in searches too");
 }
@@ -195,7 +248,11 @@ async fn point_05_a_read_never_writes() {
         answers(&moving, 3).await;
         moving.ask("GET", MISSING, None).await;
         moving.get("/migration").await;
-        assert_eq!(store.stats().last_commit, commits, "{states:?}: a read committed something");
+        assert_eq!(
+            store.stats().last_commit,
+            commits,
+            "{states:?}: a read committed something"
+        );
         assert_eq!(places(&*store), lie, "{states:?}: a read moved a row");
         if states.last() == Some(&MigrationState::Verified) {
             break;
@@ -219,7 +276,9 @@ const FRESH: &str = "fresh";
 
 async fn begin_fresh(world: &World) {
     for tenant in TENANTS {
-        world.run(tenant, "order", FRESH, json!({ "orderId": "o-fresh" })).await;
+        world
+            .run(tenant, "order", FRESH, json!({ "orderId": "o-fresh" }))
+            .await;
         for (name, guid) in [("note", "early"), ("payment", "early"), ("payment", "late")] {
             world.advance(1);
             let event = json!({ "eventName": name, "guid": guid, "content": "1" });
@@ -264,7 +323,13 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
         assert_eq!(lookups(&moving, &row).await, expected, "{row}");
     }
     let mut states = Vec::new();
-    let further = [(1, FRESH, 0), (0, RUNS[0], 1), (1, FRESH, 2), (0, RUNS[2], 2), (1, RUNS[1], 1)];
+    let further = [
+        (1, FRESH, 0),
+        (0, RUNS[0], 1),
+        (1, FRESH, 2),
+        (0, RUNS[2], 2),
+        (1, RUNS[1], 1),
+    ];
     let mut further = further.into_iter();
     loop {
         let mut held = Vec::new();
@@ -284,7 +349,14 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
         }
     }
     assert_eq!(further.next(), None, "the sweep ended before the steps did");
-    assert!(states.iter().filter(|state| **state == MigrationState::Sweeping).count() > 2, "{states:?}");
+    assert!(
+        states
+            .iter()
+            .filter(|state| **state == MigrationState::Sweeping)
+            .count()
+            > 2,
+        "{states:?}"
+    );
     // Bookmarks of the version before are understood until here. Those of the present one stay.
     let mut held = Vec::new();
     take_bookmarks(&twin, &moving, &mut held).await;
@@ -320,7 +392,10 @@ async fn point_08_both_ranges_are_read_only_while_the_migration_is_under_way() {
 /// The bytes of every page of every search, bookmarks included.
 async fn searches(world: &World) -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    for (tenant, search) in TENANTS.iter().flat_map(|tenant| SEARCHES.map(|search| (tenant, search))) {
+    for (tenant, search) in TENANTS
+        .iter()
+        .flat_map(|tenant| SEARCHES.map(|search| (tenant, search)))
+    {
         let mut path = format!("/tenants/{tenant}/search/{search}&limit=2");
         loop {
             let text = world.text(&path).await;
@@ -342,7 +417,10 @@ async fn point_10_searches_and_stored_tags_are_byte_for_byte_the_same_before_and
     history::begin(&old).await;
     let (answered, stored) = (searches(&old).await, tags(&*store));
     let found = answered.iter().filter(|(_, text)| text.contains("wfRunId"));
-    assert!(found.count() > SEARCHES.len() && answered.len() > 2 * SEARCHES.len() * 3 / 2, "{answered:?}");
+    assert!(
+        found.count() > SEARCHES.len() && answered.len() > 2 * SEARCHES.len() * 3 / 2,
+        "{answered:?}"
+    );
     assert!(stored.len() > 100, "{} tags", stored.len());
     let check = async |world: &World, moment: &str| {
         assert_eq!(searches(world).await, answered, "{moment}");
@@ -372,7 +450,10 @@ async fn point_11_the_sweep_ends_nothing_is_left_and_the_old_keys_can_be_switche
     assert_eq!((swept.state, swept.rows_remaining), (MigrationState::Verified, 0));
     assert!(swept.rows_moved > 50, "{swept}");
     assert_eq!(moving.get("/migration").await["state"], "verified");
-    assert!(crate::layouts::raw(&moving, legacy).is_some(), "old keys are understood until the end");
+    assert!(
+        crate::layouts::raw(&moving, legacy).is_some(),
+        "old keys are understood until the end"
+    );
     moving.models().finish_migration(MODEL).unwrap();
     assert_eq!(moving.get("/migration").await["state"], "done");
     assert_eq!(crate::layouts::raw(&moving, legacy), None);
@@ -393,14 +474,25 @@ async fn point_14_a_rollback_at_any_moment_brings_every_answer_back_and_a_second
                 break;
             }
         }
-        let plan = moving.models().roll_back_migration(MODEL, &mut trestle::models::Nobody).unwrap();
+        let plan = moving
+            .models()
+            .roll_back_migration(MODEL, &mut trestle::models::Nobody)
+            .unwrap();
         assert!(plan.is_none_or(|plan| !plan.is_refused()));
         moving = moving.downgrade().await;
-        assert_same(&answers(&twin, 3).await, &answers(&moving, 3).await, "while rows move back");
+        assert_same(
+            &answers(&twin, 3).await,
+            &answers(&moving, 3).await,
+            "while rows move back",
+        );
         assert_eq!(sweep_all(&moving).state, MigrationState::RolledBack);
         assert_same(&answers(&twin, 3).await, &answers(&moving, 3).await, "back");
     }
     let moving = moving.upgrade().await;
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
-    assert_same(&answers(&twin, 100).await, &answers(&moving, 100).await, "the last try");
+    assert_same(
+        &answers(&twin, 100).await,
+        &answers(&moving, 100).await,
+        "the last try",
+    );
 }

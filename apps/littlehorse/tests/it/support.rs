@@ -42,7 +42,12 @@ impl World {
         let db = littlehorse_v1::model::Littlehorse::apply_to(&embedded).unwrap();
         let (service, timers) = littlehorse_v1::Service::start(&embedded, db).await.unwrap();
         let router = littlehorse_v1::api::router(service);
-        World { clock, embedded, router, timers: Some(timers) }
+        World {
+            clock,
+            embedded,
+            router,
+            timers: Some(timers),
+        }
     }
 
     /// The present version, on an empty database.
@@ -54,11 +59,19 @@ impl World {
     }
 
     pub(crate) async fn new_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
-        let options = StartOptions { rate: "3000".parse::<Rate>().unwrap(), ..StartOptions::default() };
+        let options = StartOptions {
+            rate: "3000".parse::<Rate>().unwrap(),
+            ..StartOptions::default()
+        };
         let (db, _) = littlehorse::model::Littlehorse::migrate_to(&embedded, options).unwrap();
         let (service, timers) = littlehorse::Service::start(&embedded, db).await.unwrap();
         let router = littlehorse::api::router(service);
-        World { clock, embedded, router, timers: Some(timers) }
+        World {
+            clock,
+            embedded,
+            router,
+            timers: Some(timers),
+        }
     }
 
     /// The present version without its timers: nothing happens but what is asked for.
@@ -67,7 +80,12 @@ impl World {
         let queues = embedded.queues().clone();
         let service = Arc::new(littlehorse::Service { db, queues });
         let router = littlehorse::api::router(service);
-        World { clock, embedded, router, timers: None }
+        World {
+            clock,
+            embedded,
+            router,
+            timers: None,
+        }
     }
 
     /// Ends the program and starts the present version on its data.
@@ -137,13 +155,16 @@ impl World {
 
     /// Lets a command happen to a run.
     pub(crate) async fn command(&self, tenant: &str, run: &str, command: Value) -> Value {
-        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command).await
+        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command)
+            .await
     }
 
     /// Takes the next task, if there is one.
     pub(crate) async fn poll(&self, tenant: &str, task: &str) -> Option<Value> {
         let poll = json!({ "taskDefName": task, "workerId": "w1" });
-        let (status, task) = self.ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll)).await;
+        let (status, task) = self
+            .ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll))
+            .await;
         (status == 200).then_some(task)
     }
 
@@ -208,7 +229,10 @@ impl World {
 
 /// Rows move when the test says so.
 pub(crate) fn unswept() -> Options {
-    Options { background: Background::Tables, ..Options::default() }
+    Options {
+        background: Background::Tables,
+        ..Options::default()
+    }
 }
 
 /// A workflow with one task, as the canary has it.
