@@ -3,8 +3,18 @@
 
 #[path = "../../littlehorse/src/engine/mod.rs"]
 mod engine;
-mod layout;
 #[path = "../../littlehorse/src/model.rs"]
 pub mod model;
 
 pub use engine::*;
+
+/// The access patterns that find all rows of a run, but the run itself: each type lies in a range of its own.
+const BELONGINGS: [&str; 7] = [
+    "node_runs",
+    "variables",
+    "external_events",
+    "task_runs",
+    "user_task_runs",
+    "workflow_events",
+    "inventories",
+];

@@ -88,12 +88,19 @@ macro_rules! layout {
             use $program::Service;
             use $program::model::{Littlehorse, NewWfSpec};
 
+            async fn delete(service: &Service, id: String) -> Result<(), Fault> {
+                let delete = serde_json::from_value(json!("delete"))?;
+                service.command(TENANT, &id, delete).await?;
+                Ok(())
+            }
+
             /// Runs a workflow to its end.
             pub(super) async fn run(service: &Service, id: String, tasks: usize) -> Result<(), Fault> {
                 let new = json!({ "wfSpecName": "canary", "wfRunId": id });
                 service.run_wf(TENANT, serde_json::from_value(new)?).await?;
                 for _ in 0..tasks {
-                    let task = service.poll(TENANT, "work", "w", Duration::ZERO).await?;
+                    let poll = json!({ "taskDefName": "work", "workerId": "w" });
+                    let task = service.poll(TENANT, serde_json::from_value(poll)?).await?;
                     let task = task.ok_or("there is no task")?;
                     let done = json!({ "guid": task["taskGuid"], "attempt": 0, "output": "x".repeat(100) });
                     let report = serde_json::from_value(json!({ "reportTask": done }))?;
@@ -116,7 +123,7 @@ macro_rules! layout {
                         break;
                     }
                     run(service, name(new), tasks).await?;
-                    service.delete(TENANT, &name(old)).await?;
+                    delete(service, name(old)).await?;
                     done += tasks;
                     let due = Duration::from_secs_f64(done as f64 / sizes.rate as f64);
                     tokio::time::sleep(due.saturating_sub(begun.elapsed())).await;
@@ -152,7 +159,7 @@ macro_rules! layout {
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
                 let before = database.storage_reads();
                 for at in 0..sizes.deletes {
-                    service.delete(TENANT, &name(at)).await?;
+                    delete(&service, name(at)).await?;
                 }
                 let deletes = database.storage_reads().since(&before).total();
                 let canary = canary(&service, &database, sizes, tasks).await?;

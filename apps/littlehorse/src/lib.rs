@@ -2,7 +2,9 @@
 //! compiled a second time in `apps/littlehorse-v1`, with the model of the legacy layout: that is the version before.
 
 mod engine;
-mod layout;
 pub mod model;
 
 pub use engine::*;
+
+/// The access patterns that find all rows of a run, but the run itself: they lie in one partition.
+const BELONGINGS: [&str; 1] = ["belongings_of_run"];

@@ -14,8 +14,8 @@ pub type QueueAttributes = BTreeMap<String, String>;
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// A number that can be set: its name, bounds and default.
-struct Quantity {
-    name: &'static str,
+pub(crate) struct Quantity {
+    pub(crate) name: &'static str,
     min: u64,
     max: u64,
     default: u64,
@@ -34,7 +34,7 @@ const VISIBILITY: Quantity = quantity("VisibilityTimeout", 0, 43_200, 30);
 const DELAY: Quantity = quantity("DelaySeconds", 0, 900, 0);
 const LONG: Quantity = quantity(LONG_DELAY, 0, LONG_DELAY_S_MAX, 0);
 const WAIT: Quantity = quantity("ReceiveMessageWaitTimeSeconds", 0, 20, 0);
-const RETENTION: Quantity = quantity("MessageRetentionPeriod", 60, 1_209_600, 345_600);
+pub(crate) const RETENTION: Quantity = quantity("MessageRetentionPeriod", 60, 1_209_600, 345_600);
 const SIZE: Quantity = quantity(
     "MaximumMessageSize",
     1024,
@@ -140,6 +140,11 @@ pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) {
             attributes.insert(name.clone(), value.clone());
         }
     }
+}
+
+/// That messages are kept as long as they can be.
+pub(crate) fn longest_retention() -> QueueAttributes {
+    QueueAttributes::from([(RETENTION.name.to_owned(), RETENTION.max.to_string())])
 }
 
 /// Whether a client can ask for an attribute of that name.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::TransactWriteItem;
 use trestle_env::{Timestamp, ids};
 
-use crate::attributes::QueueAttributes;
+use crate::attributes::{QueueAttributes, RETENTION, longest_retention};
 use crate::definition::State;
 use crate::error::QueueError;
 use crate::finish::finish;
@@ -60,7 +60,8 @@ impl Queues {
     }
 
     /// Makes a queue, and one called `NAME-dead` for its messages that were received so often in vain; answers with that
-    /// name. A queue that exists gets this limit.
+    /// name. Both keep messages for 14 days, which is the longest, unless their retention was set otherwise. A queue that
+    /// exists gets this limit.
     pub async fn create_with_dead_letters(
         &self,
         name: &str,
@@ -75,6 +76,10 @@ impl Queues {
         let policy = QueueAttributes::from([("RedrivePolicy".to_owned(), policy.to_string())]);
         for queue in [&dead, name] {
             self.create(queue, &plain, &BTreeMap::new()).await?;
+            let set = &self.queue(queue).await?.state().definition.attributes;
+            if !set.contains_key(RETENTION.name) {
+                self.set_attributes(queue, &longest_retention()).await?;
+            }
         }
         self.set_attributes(name, &policy).await?;
         Ok(dead)

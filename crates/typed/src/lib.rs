@@ -11,6 +11,7 @@ mod access_rows;
 mod attribute;
 mod batch;
 mod bookmark;
+mod by_name;
 mod client;
 mod definition;
 mod delete_rows;

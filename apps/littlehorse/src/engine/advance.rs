@@ -1,13 +1,6 @@
 //! How a run goes on from node to node, until it has to wait or is over.
 
-use std::time::Duration;
-
-use super::commands::{Attempt, Happening};
-use super::service::task_queue;
-use super::spec::{Action, Node, Task};
-use super::step::{Due, Step, THREAD, of_run};
-use super::{Error, Result};
-use crate::model::*;
+use super::*;
 
 /// The most bytes of a correlation key: it is a part of tags.
 const KEY_BYTES_MAX: usize = 256;
@@ -46,10 +39,8 @@ impl Step<'_> {
     pub(crate) fn end(&mut self, status: WfRunStatus) -> Result<()> {
         self.run.status = status;
         self.run.end_time = Some(self.now());
-        match self.spec.retention_seconds {
-            Some(seconds) => self.later(Happening::Delete, Duration::from_secs(seconds)),
-            None => Ok(()),
-        }
+        let kept = self.spec.retention_seconds;
+        kept.map_or(Ok(()), |seconds| self.later(Command::Delete, seconds))
     }
 
     /// A node, and with it the run, has failed.
@@ -65,14 +56,9 @@ impl Step<'_> {
     /// The row of the node that the run comes to.
     fn arrive(&mut self, name: &str, r#type: NodeRunType) -> NodeRun {
         self.run.position += 1;
-        let new = of_run!(self => NewNodeRun {
-            thread_run_number: THREAD,
-            position: self.run.position,
-            node_name: name.to_owned(),
-            r#type,
-            arrival_time: self.now(),
-        });
-        new.into()
+        let (thread_run_number, position) = (THREAD, self.run.position);
+        let (node_name, arrival_time) = (name.to_owned(), self.now());
+        of_run!(self => NewNodeRun { thread_run_number, position, node_name, r#type, arrival_time }).into()
     }
 
     /// A node is done; a variable takes what came of it.
@@ -107,7 +93,7 @@ impl Step<'_> {
             }
             Action::Sleep(seconds) => {
                 row.r#type = NodeRunType::Sleep;
-                self.later(Happening::Wake(row.position), Duration::from_secs(*seconds))?;
+                self.later(Command::Wake(row.position), *seconds)?;
             }
             Action::ThrowEvent { event, content } => {
                 row.r#type = NodeRunType::ThrowEvent;
@@ -118,15 +104,8 @@ impl Step<'_> {
             Action::ExternalEvent { event, correlate } => {
                 row.r#type = NodeRunType::ExternalEvent;
                 row.correlation_key = correlate.as_ref().and_then(|name| self.variable(name));
-                if row
-                    .correlation_key
-                    .as_ref()
-                    .is_some_and(|key| key.len() > KEY_BYTES_MAX)
-                {
-                    self.fail(
-                        row,
-                        &format!("its correlation key has more than {KEY_BYTES_MAX} bytes"),
-                    )?;
+                if row.correlation_key.as_deref().unwrap_or_default().len() > KEY_BYTES_MAX {
+                    self.fail(row, "its correlation key is too long to be searched for")?;
                     return Ok(false);
                 }
                 if let Some(event) = self.unclaimed(event).await? {
@@ -142,20 +121,19 @@ impl Step<'_> {
 
     /// A node that is not done.
     pub(crate) async fn running_node(&self, position: i64) -> Result<NodeRun> {
-        match self.node(position).await? {
-            node if node.status == NodeRunStatus::Running => Ok(node),
-            node => Err(Error::Conflict(format!(
-                "node {} is {} already",
-                node.node_name, node.status
-            ))),
+        let node = self.node(position).await?;
+        match node.status {
+            NodeRunStatus::Running => Ok(node),
+            status => Err(Error::Conflict(format!("the node is {status} already"))),
         }
     }
 
     /// The oldest event of this name that no node has taken, and none in this step.
     async fn unclaimed(&mut self, event_name: &str) -> Result<Option<ExternalEvent>> {
+        let (tenant, wf_run_id) = (self.run.tenant.as_str(), self.run.wf_run_id.as_str());
         let named = ExternalEventsNamedWhere {
-            tenant: &self.run.tenant,
-            wf_run_id: &self.run.wf_run_id,
+            tenant,
+            wf_run_id,
             event_name,
         };
         let mut events = self.service.db.external_events_named(named).collect().await?;
@@ -171,15 +149,12 @@ impl Step<'_> {
     }
 
     fn schedule(&mut self, task: &Task) -> Result<String> {
+        let (task_guid, task_def_name) = (self.guid(), task.task_def_name.clone());
+        let (position, scheduled_at) = (self.run.position, self.now());
+        let new = of_run!(self => NewTaskRun { task_guid, position, task_def_name, scheduled_at });
         let given = |name: &String| Some((name.clone(), self.variable(name)?));
-        let input = Some(task.input.iter().filter_map(given).collect());
-        let new = of_run!(self => NewTaskRun {
-            task_guid: self.guid(),
-            position: self.run.position,
-            task_def_name: task.task_def_name.clone(),
-            scheduled_at: self.now(),
-        });
-        let row = TaskRun { input, ..new.into() };
+        let mut row = TaskRun::from(new);
+        row.input = Some(task.input.iter().filter_map(given).collect());
         self.call_worker(&row, Duration::ZERO)?;
         self.put(row);
         Ok(self.guid())
@@ -187,46 +162,35 @@ impl Step<'_> {
 
     /// Leaves a message for the workers of a task.
     pub(crate) fn call_worker(&mut self, task: &TaskRun, after: Duration) -> Result<()> {
-        let start = Happening::StartTask(Attempt {
-            guid: task.task_guid.clone(),
-            attempt: task.attempt,
-            ..Attempt::default()
-        });
+        let mut attempt = Attempt::default();
+        attempt.guid.clone_from(&task.task_guid);
+        attempt.attempt = task.attempt;
         let queue = task_queue(&task.tenant, &task.task_def_name);
-        self.message = Some(Due::message(&queue, &self.run, start, after)?);
+        let message = Due::message(&queue, &self.run, Command::StartTask(attempt), after)?;
+        self.message = Some(message);
         Ok(())
     }
 
     fn offer(&mut self, form: &str, user_id: Option<String>) -> String {
-        let new = of_run!(self => NewUserTaskRun {
-            user_task_guid: self.guid(),
-            position: self.run.position,
-            user_task_def_name: form.to_owned(),
-            scheduled_at: self.now(),
-        });
-        let mut task = UserTaskRun {
-            user_id,
-            ..new.into()
-        };
-        if task.user_id.is_some() {
+        let (user_task_guid, user_task_def_name) = (self.guid(), form.to_owned());
+        let (position, scheduled_at) = (self.run.position, self.now());
+        let new =
+            of_run!(self => NewUserTaskRun { user_task_guid, position, user_task_def_name, scheduled_at });
+        let mut task = UserTaskRun::from(new);
+        if user_id.is_some() {
             task.status = UserTaskRunStatus::Assigned;
         }
+        task.user_id = user_id;
         self.put(task);
         self.guid()
     }
 
     async fn throw(&mut self, event: &str, content: &str) -> Result<String> {
-        let number = self.run.thrown;
-        let new = of_run!(self => NewWorkflowEvent {
-            event_name: event.to_owned(),
-            number,
-            created_at: self.now(),
-        });
-        let content = self.variable(content);
-        self.put(WorkflowEvent {
-            content,
-            ..new.into()
-        });
+        let (event_name, number, created_at) = (event.to_owned(), self.run.thrown, self.now());
+        let new = of_run!(self => NewWorkflowEvent { event_name, number, created_at });
+        let mut row = WorkflowEvent::from(new);
+        row.content = self.variable(content);
+        self.put(row);
         self.run.thrown += 1;
         let id = format!("{event}/{number}");
         self.inventory().await?.workflow_events.insert(id.clone());

@@ -1,8 +1,5 @@
 //! The HTTP API. `openapi.json` describes it; everything but the page lies under a tenant.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::body::to_bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -11,17 +8,11 @@ use axum::middleware::map_response;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::commands::{Command, Event, RunWf};
-use super::spec::Spec;
-use super::{Error, Result, Service, Texts};
+use super::*;
 
 const PAGE: &str = include_str!("../../page.html");
 const OPENAPI: &str = include_str!("../../openapi.json");
-/// The longest that a poll waits for a task.
-const POLL_SECONDS_MAX: u64 = 20;
 /// More than that is not told of what was refused.
 const REASON_BYTES_MAX: usize = 64 << 10;
 
@@ -36,11 +27,10 @@ pub fn router(service: Arc<Service>) -> Router {
     let tenant = Router::new()
         .route("/wf-specs", get(list_specs).post(put_spec))
         .route("/wf-runs", post(run_wf))
-        .route("/wf-runs/{run}", get(get_run).post(command).delete(delete))
-        .route("/wf-runs/{run}/inventory", get(get_inventory))
-        .route("/wf-runs/{run}/{kind}", get(list))
-        .route("/wf-runs/{run}/{kind}/{id}", get(get_object))
-        .route("/wf-runs/{run}/{kind}/{group}/{id}", get(get_object))
+        .route("/wf-runs/{run}", get(read).post(command).delete(delete))
+        .route("/wf-runs/{run}/{kind}", get(read))
+        .route("/wf-runs/{run}/{kind}/{id}", get(read))
+        .route("/wf-runs/{run}/{kind}/{group}/{id}", get(read))
         .route("/external-events", post(put_event))
         .route("/search/{kind}", get(search))
         .route("/tasks/poll", post(poll));
@@ -54,15 +44,6 @@ pub fn router(service: Arc<Service>) -> Router {
         .with_state(service)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Poll {
-    task_def_name: String,
-    worker_id: String,
-    #[serde(default)]
-    wait_seconds: u64,
-}
-
 async fn migration(State(app): App) -> Answer {
     let of_model = app.db.definition().name();
     let mut migrations = app.db.database().models().migrations().into_iter();
@@ -70,7 +51,7 @@ async fn migration(State(app): App) -> Answer {
 }
 
 async fn list_specs(State(app): App, Path(tenant): Tenant, Query(page): Query<Texts>) -> Answer {
-    shown(app.specs(&tenant, page).await?)
+    shown(app.page("specs", &[&tenant], page).await?)
 }
 
 async fn put_spec(State(app): App, Path(tenant): Tenant, Json(spec): Json<Spec>) -> Answer {
@@ -81,35 +62,28 @@ async fn run_wf(State(app): App, Path(tenant): Tenant, Json(run): Json<RunWf>) -
     created(app.run_wf(&tenant, run).await?)
 }
 
-async fn get_run(State(app): App, Path((tenant, run)): Ids) -> Answer {
-    shown(app.object("wf-runs", &[&tenant, &run]).await?)
-}
-
-async fn get_inventory(State(app): App, Path((tenant, run)): Ids) -> Answer {
-    shown(app.object("inventory", &[&tenant, &run]).await?)
+/// A run, one of its lists, or one of its rows.
+async fn read(State(app): App, Path(path): Path<Vec<String>>, Query(page): Query<Texts>) -> Answer {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    shown(match path.as_slice() {
+        [tenant, run] => app.object("wf-runs", &[tenant, run]).await?,
+        [tenant, run, "inventory"] => app.object("inventory", &[tenant, run]).await?,
+        [tenant, run, kind] => app.list(tenant, run, kind, page).await?,
+        [tenant, run, kind, id @ ..] => app.object(kind, &[&[*tenant, *run], id].concat()).await?,
+        _ => return Err(Error::NotFound("path")),
+    })
 }
 
 async fn command(State(app): App, Path((tenant, run)): Ids, Json(command): Json<Command>) -> Answer {
+    use Command::{Delete, Fail, StartTask, Wake};
+    if let StartTask(_) | Wake(_) | Fail(_) | Delete = command {
+        return Err(Error::Invalid("only the engine does that".to_owned()));
+    }
     shown(app.command(&tenant, &run, command).await?)
 }
 
 async fn delete(State(app): App, Path((tenant, run)): Ids) -> Answer {
-    shown(app.delete(&tenant, &run).await?)
-}
-
-async fn list(
-    State(app): App,
-    Path((tenant, run, kind)): Path<(String, String, String)>,
-    Query(page): Query<Texts>,
-) -> Answer {
-    shown(app.list(&tenant, &run, &kind, page).await?)
-}
-
-async fn get_object(State(app): App, Path(path): Path<Vec<String>>) -> Answer {
-    let mut path: Vec<&str> = path.iter().map(String::as_str).collect();
-    // Tenant and run come before it, and what identifies the row behind it.
-    let kind = path.remove(2);
-    shown(app.object(kind, &path).await?)
+    shown(app.command(&tenant, &run, Command::Delete).await?)
 }
 
 async fn put_event(State(app): App, Path(tenant): Tenant, Json(event): Json<Event>) -> Answer {
@@ -121,14 +95,7 @@ async fn search(State(app): App, Path((tenant, kind)): Ids, Query(asked): Query<
 }
 
 async fn poll(State(app): App, Path(tenant): Tenant, Json(poll): Json<Poll>) -> Answer {
-    if poll.worker_id.is_empty() {
-        return Err(Error::Invalid("workerId is empty".to_owned()));
-    }
-    let wait = Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX));
-    match app
-        .poll(&tenant, &poll.task_def_name, &poll.worker_id, wait)
-        .await?
-    {
+    match app.poll(&tenant, poll).await? {
         Some(task) => shown(task),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }

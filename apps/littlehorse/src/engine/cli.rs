@@ -5,17 +5,16 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::Parser;
 use tokio::net::TcpListener;
 use trestle::{Embedded, Options};
 
-use super::{RunWf, Service, Spec, api, worker};
-use crate::model::Littlehorse;
+use super::*;
 
-type Fault = Box<dyn std::error::Error>;
+type Fallible<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// How the model takes effect: it is applied, or rows of another layout move to it.
-pub type Open = fn(&Embedded) -> Result<Littlehorse<Embedded>, Fault>;
+pub type Open = fn(&Embedded) -> Fallible<Littlehorse<Embedded>>;
 
 /// The tenant of the sample data.
 const TENANT: &str = "default";
@@ -29,11 +28,16 @@ enum Cli {
         /// Where the data is; made if it is missing
         #[arg(long)]
         data: PathBuf,
-        #[command(flatten)]
-        door: Door,
+        /// The port on this machine; 0 takes a free one
+        #[arg(long, default_value_t = 8070)]
+        port: u16,
     },
     /// Serves sample data that is not kept, with a worker in the same process
-    Demo(Door),
+    Demo {
+        /// The port on this machine; 0 takes a free one
+        #[arg(long, default_value_t = 8070)]
+        port: u16,
+    },
     /// Polls a server for tasks, does them and reports
     Worker {
         /// The server
@@ -45,20 +49,12 @@ enum Cli {
     },
 }
 
-#[derive(Args)]
-struct Door {
-    /// The port on this machine; 0 takes a free one
-    #[arg(long, default_value_t = 8070)]
-    port: u16,
-}
-
 /// The program.
 pub async fn main(open: Open) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
-    log.with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    let log = log.with_writer(std::io::stderr);
+    log.with_ansi(std::io::stderr().is_terminal()).init();
     match carry_out(Cli::parse(), open).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -68,16 +64,16 @@ pub async fn main(open: Open) -> ExitCode {
     }
 }
 
-async fn carry_out(cli: Cli, open: Open) -> Result<(), Fault> {
+async fn carry_out(cli: Cli, open: Open) -> Fallible<()> {
     let options = Options::default();
     match cli {
-        Cli::Serve { data, door } => serve(&Embedded::open(&data, options)?, open, door.port, false).await,
-        Cli::Demo(door) => serve(&Embedded::in_memory(options)?, open, door.port, true).await,
+        Cli::Serve { data, port } => serve(&Embedded::open(&data, options)?, open, port, false).await,
+        Cli::Demo { port } => serve(&Embedded::in_memory(options)?, open, port, true).await,
         Cli::Worker { url, tenant } => Ok(worker::work(&url, &tenant).await?),
     }
 }
 
-async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Result<(), Fault> {
+async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Fallible<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener.map_err(|error| format!("--port {port}: {error}; choose another"))?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -86,29 +82,23 @@ async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Res
         begin(&service).await?;
     }
     writeln!(std::io::stdout(), "littlehorse serves {url}")?;
-    let worker = async {
-        match is_demo {
-            true => worker::work(&url, TENANT).await,
-            false => std::future::pending().await,
-        }
-    };
     tokio::select! {
         biased; // A server that is busy can be interrupted.
         interrupted = tokio::signal::ctrl_c() => interrupted?,
         served = axum::serve(listener, api::router(service)) => served?,
-        ended = worker => ended?,
+        ended = worker::work(&url, TENANT), if is_demo => ended?,
     }
     timers.stop().await;
     Ok(())
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 struct Sample {
     workflows: Vec<Spec>,
     runs: Vec<RunWf>,
 }
 
-async fn begin(service: &Service) -> Result<(), Fault> {
+async fn begin(service: &Service) -> Fallible<()> {
     let sample: Sample = serde_json::from_str(include_str!("../../sample.json"))?;
     for spec in sample.workflows {
         service.put_spec(TENANT, spec).await?;

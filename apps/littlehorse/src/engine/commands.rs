@@ -1,74 +1,54 @@
-//! What can happen to a run: requests bring commands, and queues keep what is due later. Messages come late, and come again;
-//! what finds the run elsewhere changes nothing.
+//! What can happen to a run: requests bring commands, and queues keep them for later. Messages come late, and come again; a
+//! command that finds the run elsewhere changes nothing.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use trestle::ids;
 
-use super::spec::{Action, Task};
-use super::step::{Step, Target, of_run};
-use super::tags::tag;
-use super::{Error, Result, Service, Texts};
-use crate::model::*;
+use super::*;
 
-/// Something that a client lets happen to a run.
+/// How long a worker may take, unless the node says.
+const TIMEOUT_SECONDS: u64 = 60;
+
+/// Something that happens to a run. `guid` is a task or an event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Command {
-    /// A worker says what became of an attempt. With an error it is tried again, if there are retries left.
+    /// A worker says what became of it, or its time is over. With an error it is tried again, if there are retries left.
     ReportTask(Attempt),
     /// The same event again changes nothing.
     PutEvent(Event),
-    /// A person is to do a user task.
     AssignUserTask {
-        /// The task.
         guid: String,
-        /// The person.
         user: String,
     },
-    /// A person did it.
     CompleteUserTask {
-        /// The task.
         guid: String,
-        /// What came of it.
         results: Option<String>,
     },
     /// The run stands still behind the node that it is at.
     Stop,
-    /// It goes on.
     Resume,
-}
-
-/// Something that happens to a run, from wherever it comes.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Happening {
-    Command(Command),
-    /// A worker takes an attempt of a task.
+    /// A worker takes an attempt of a task. This and what follows is only for the engine.
     StartTask(Attempt),
     /// The sleep at this position is over.
     Wake(i64),
-    /// The engine cannot go on with the run, for this reason.
+    /// The engine cannot go on with the run.
     Fail(String),
     /// The run goes, with everything that belongs to it, a bounded number of rows at a time.
     Delete,
 }
 
-/// An attempt of a task; the first is 0.
+/// An attempt of a task; the first is 0. In a report `worker_id` may say who took it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attempt {
     pub(crate) guid: String,
     pub(crate) attempt: i64,
-    /// Given with a report, it is the worker that took the attempt.
     pub(crate) worker_id: Option<String>,
     pub(crate) output: Option<String>,
     pub(crate) error: Option<String>,
 }
 
-/// An event from outside.
+/// An event from outside. Its key is what a run waits for, if it does not name the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Event {
@@ -76,7 +56,6 @@ pub struct Event {
     #[serde(default = "ids::uuid")]
     pub(crate) guid: String,
     pub(crate) content: Option<String>,
-    /// What the run waits for, if the event does not name the run.
     pub(crate) correlation_key: Option<String>,
 }
 
@@ -94,14 +73,7 @@ pub struct RunWf {
 impl Service {
     /// Lets a command happen to a run: what became of it.
     pub async fn command(&self, tenant: &str, run: &str, command: Command) -> Result<Value> {
-        let target = Target::named(tenant, run);
-        self.process(&target, &Happening::Command(command)).await
-    }
-
-    /// Deletes some rows of a run, and leaves the others to the timers.
-    pub async fn delete(&self, tenant: &str, run: &str) -> Result<Value> {
-        self.process(&Target::named(tenant, run), &Happening::Delete)
-            .await
+        self.process(&Due::of(tenant, run, command)).await
     }
 
     /// Begins a run of the newest version of a workflow. Everything up to its first wait is one commit.
@@ -119,43 +91,40 @@ impl Service {
             step.assign(&name, new.variables.remove(&name).or(initial));
         }
         if let Some(name) = new.variables.keys().next() {
-            let reason = format!("workflow {} has no variable {name}", step.spec.name);
-            return Err(Error::Invalid(reason));
+            return Err(Error::Invalid(format!("the workflow has no variable {name}")));
         }
         step.begin().await?;
-        let id = step.run.wf_run_id.clone();
-        let begun = step.commit().await?;
-        begun.ok_or_else(|| Error::Conflict(format!("there is a run {id} already")))
+        let exists = format!("there is a run {} already", step.run.wf_run_id);
+        step.commit().await?.ok_or(Error::Conflict(exists))
     }
 
     /// Brings an event to the run that waits for one with its key. If it came to a run before, it is that one.
     pub async fn put_correlated(&self, tenant: &str, event: Event) -> Result<Value> {
-        let key = event.correlation_key.as_deref();
-        let key = key.ok_or_else(|| Error::Invalid("correlationKey is missing".to_owned()))?;
-        let (name, guid) = (event.event_name.as_str(), event.guid.as_str());
-        let waiting = &tag([("correlationKey", key), ("waitsFor", name)])?;
-        let waiting = self
+        let missing = || Error::Invalid("correlationKey is missing".to_owned());
+        let key = (
+            "correlationKey",
+            event.correlation_key.as_ref().ok_or_else(missing)?,
+        );
+        let name = &event.event_name;
+        let tag_come = &tag([key, ("eventName", name), ("guid", &event.guid)])?;
+        let tag = &tag([key, ("waitsFor", name)])?;
+        let waiting = self.db.node_runs_by_tag(NodeRunsByTagWhere { tenant, tag });
+        let waiting = waiting.collect().await?;
+        // After those that wait: another request may bring the event to one of them just now.
+        let tag = tag_come;
+        let come = self
             .db
-            .node_runs_by_tag(NodeRunsByTagWhere { tenant, tag: waiting });
-        let mut runs: Vec<String> = waiting
-            .collect()
-            .await?
-            .into_iter()
-            .map(|node| node.wf_run_id)
-            .collect();
-        // It is looked for after those that wait: another request may bring it to one of them now.
-        let came = &tag([("correlationKey", key), ("eventName", name), ("guid", guid)])?;
-        let came = self
-            .db
-            .external_events_by_tag(ExternalEventsByTagWhere { tenant, tag: came });
-        if let Some(event) = came.first().await? {
-            runs = vec![event.wf_run_id];
-        }
+            .external_events_by_tag(ExternalEventsByTagWhere { tenant, tag });
+        let come = come.first().await?;
+        let runs = match come {
+            Some(event) => vec![event.wf_run_id],
+            None => waiting.into_iter().map(|node| node.wf_run_id).collect(),
+        };
         for run in runs {
-            match self.command(tenant, &run, Command::PutEvent(event.clone())).await {
-                // It went on, or is being deleted; another one may wait.
-                Err(Error::NotFound(_) | Error::Conflict(_)) => continue,
-                answered => return answered,
+            let put = Command::PutEvent(event.clone());
+            // Otherwise it went on, or is being deleted; another one may wait.
+            if self.attempt(&Due::of(tenant, &run, put)).await?.is_some() {
+                return Ok(json!({ "wfRunId": run, "guid": event.guid }));
             }
         }
         Err(Error::NotFound("run that waits for this key"))
@@ -163,75 +132,63 @@ impl Service {
 }
 
 impl Step<'_> {
-    /// Lets it happen in memory and commits it. `None`: another step came first.
-    pub(crate) async fn carry_out(mut self, what: &Happening) -> Result<Option<Value>> {
-        let answer = match what {
-            Happening::Command(Command::ReportTask(attempt)) => self.report_task(attempt).await?,
-            Happening::Command(Command::PutEvent(event)) => self.put_event(event).await?,
-            Happening::Command(Command::AssignUserTask { guid, user }) => {
-                self.assign_user_task(guid, user).await?
-            }
-            Happening::Command(Command::CompleteUserTask { guid, results }) => {
-                self.complete_user_task(guid, results).await?
-            }
-            Happening::Command(Command::Stop) => self.turn(WfRunStatus::Running, WfRunStatus::Halted).await?,
-            Happening::Command(Command::Resume) => {
-                self.turn(WfRunStatus::Halted, WfRunStatus::Running).await?
-            }
-            Happening::StartTask(attempt) => self.start_task(attempt).await?,
-            Happening::Wake(position) => self.wake(*position).await?,
-            Happening::Fail(reason) => self.give_up(reason)?,
-            Happening::Delete => Value::Null,
+    /// Lets a command happen in memory, and commits what changed. `None`: another step came first.
+    pub(crate) async fn carry_out(mut self, command: &Command) -> Result<Option<Value>> {
+        // `None` is that there is nothing to do any more.
+        let answer = match command {
+            Command::ReportTask(attempt) => self.report_task(attempt).await,
+            Command::PutEvent(event) => self.put_event(event).await,
+            Command::AssignUserTask { guid, user } => self.assign_user_task(guid, user).await,
+            Command::CompleteUserTask { guid, results } => self.complete_user_task(guid, results).await,
+            Command::Stop => self.turn(WfRunStatus::Running, WfRunStatus::Halted).await,
+            Command::Resume => self.turn(WfRunStatus::Halted, WfRunStatus::Running).await,
+            Command::StartTask(attempt) => self.start_task(attempt).await,
+            Command::Wake(position) => self.wake(*position).await,
+            Command::Fail(reason) => self.give_up(reason),
+            Command::Delete => Ok(None),
         };
-        let run = match self.is_idle {
-            true => Some(self.run),
-            false => self.commit().await?,
+        let Some(answer) = answer? else {
+            return Ok(Some(json!(self.run)));
         };
         // What has no answer of its own is answered with the run.
+        let run = self.commit().await?;
         Ok(run.map(|run| if answer.is_null() { json!(run) } else { answer }))
     }
 
-    /// The task of an attempt in this state.
-    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<TaskRun> {
+    /// The task of an attempt in this state, with its retries and the seconds that a worker may take.
+    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, i64, u64)> {
         let key = of_run!(self => TaskRunKey { task_guid: of.guid.clone() });
         let task = self.service.db.get(key).await?.ok_or(Error::NotFound("task"))?;
         if (task.attempt, task.status) != (of.attempt, status) {
             let reason = format!("attempt {} of task {} is {}", task.attempt, of.guid, task.status);
             return Err(Error::Conflict(reason));
         }
-        Ok(task)
-    }
-
-    /// What the workflow says of a task.
-    fn spec_of(&self, task: &TaskRun) -> Result<&Task> {
         match self.spec_at(task.position).map(|node| &node.run) {
-            Some(Action::Task(task)) => Ok(task),
+            Some(Action::Task(spec)) => {
+                let seconds = spec.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
+                Ok((task, spec.retries, seconds))
+            }
             _ => Err(Error::NotFound("task of the workflow")),
         }
     }
 
-    async fn start_task(&mut self, attempt: &Attempt) -> Result<Value> {
-        let mut task = self.task(attempt, TaskRunStatus::Scheduled).await?;
-        let timeout = Duration::from_secs(self.spec_of(&task)?.timeout_seconds);
+    async fn start_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
+        let (mut task, _, seconds) = self.task(attempt, TaskRunStatus::Scheduled).await?;
         let mut report = attempt.clone();
         report.error = Some("no worker reported in time".to_owned());
-        self.later(Happening::Command(Command::ReportTask(report)), timeout)?;
+        self.later(Command::ReportTask(report), seconds)?;
         task.status = TaskRunStatus::Running;
         task.worker_id = attempt.worker_id.clone();
         task.started_at = Some(self.now());
-        Ok(self.put(task))
+        Ok(Some(self.put(task)))
     }
 
-    async fn report_task(&mut self, attempt: &Attempt) -> Result<Value> {
-        let mut task = self.task(attempt, TaskRunStatus::Running).await?;
+    async fn report_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
+        let (mut task, retries, _) = self.task(attempt, TaskRunStatus::Running).await?;
         if attempt.worker_id.is_some() && attempt.worker_id != task.worker_id {
-            return Err(Error::Conflict(format!(
-                "another worker has task {}",
-                attempt.guid
-            )));
+            return Err(Error::Conflict("another worker has the task".to_owned()));
         }
         let node = self.running_node(task.position).await?;
-        let retries = self.spec_of(&task)?.retries;
         task.ended_at = Some(self.now());
         task.output = attempt.output.clone();
         task.error = attempt.error.clone();
@@ -252,101 +209,90 @@ impl Step<'_> {
                 self.fail(node, reason)?;
             }
         }
-        Ok(self.put(task))
+        Ok(Some(self.put(task)))
     }
 
-    async fn wake(&mut self, position: i64) -> Result<Value> {
+    async fn wake(&mut self, position: i64) -> Result<Option<Value>> {
         let node = self.running_node(position).await?;
         self.complete(node, None).await?;
-        Ok(Value::Null)
+        Ok(Some(Value::Null))
     }
 
     /// Ends a run that is not over.
-    fn give_up(&mut self, reason: &str) -> Result<Value> {
-        self.is_idle = self.run.end_time.is_some();
-        if !self.is_idle {
-            self.run.error = Some(reason.to_owned());
-            self.end(WfRunStatus::Error)?;
+    fn give_up(&mut self, reason: &str) -> Result<Option<Value>> {
+        if self.run.end_time.is_some() {
+            return Ok(None);
         }
-        Ok(Value::Null)
+        self.run.error = Some(reason.to_owned());
+        self.end(WfRunStatus::Error)?;
+        Ok(Some(Value::Null))
     }
 
     /// Stops or resumes. A run that is resumed goes on if its node was done meanwhile.
-    async fn turn(&mut self, from: WfRunStatus, to: WfRunStatus) -> Result<Value> {
+    async fn turn(&mut self, from: WfRunStatus, to: WfRunStatus) -> Result<Option<Value>> {
         match self.run.status {
-            status if status == to => self.is_idle = true,
+            status if status == to => return Ok(None),
             status if status == from => self.run.status = to,
             status => return Err(Error::Conflict(format!("the run is {status} already"))),
         }
         let node = self.node(self.run.position).await?;
-        if !self.is_idle && to == WfRunStatus::Running && node.status == NodeRunStatus::Completed {
+        if node.status == NodeRunStatus::Completed {
             self.go_on().await?;
         }
-        Ok(Value::Null)
+        Ok(Some(Value::Null))
     }
 
     /// A task for a person that is not done.
     async fn user_task(&self, guid: &str) -> Result<UserTaskRun> {
         let key = of_run!(self => UserTaskRunKey { user_task_guid: guid.to_owned() });
         let task = self.service.db.get(key).await?;
-        match task.ok_or(Error::NotFound("user task"))? {
-            task if task.status == UserTaskRunStatus::Done => {
-                Err(Error::Conflict(format!("user task {guid} is done already")))
-            }
-            task => Ok(task),
+        let task = task.ok_or(Error::NotFound("user task"))?;
+        match task.status {
+            UserTaskRunStatus::Done => Err(Error::Conflict("the user task is done already".to_owned())),
+            _ => Ok(task),
         }
     }
 
-    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Result<Value> {
+    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Result<Option<Value>> {
         let mut task = self.user_task(guid).await?;
         task.status = UserTaskRunStatus::Assigned;
         task.user_id = Some(user.to_owned());
-        Ok(self.put(task))
+        Ok(Some(self.put(task)))
     }
 
-    async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Result<Value> {
+    async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Result<Option<Value>> {
         let mut task = self.user_task(guid).await?;
         let node = self.running_node(task.position).await?;
         task.status = UserTaskRunStatus::Done;
         task.ended_at = Some(self.now());
         task.results = results.clone();
         self.complete(node, results.clone()).await?;
-        Ok(self.put(task))
+        Ok(Some(self.put(task)))
     }
 
-    async fn put_event(&mut self, event: &Event) -> Result<Value> {
-        let answer = json!({ "wfRunId": self.run.wf_run_id, "guid": event.guid });
-        let new = of_run!(self => NewExternalEvent {
-            event_name: event.event_name.clone(),
-            guid: event.guid.clone(),
-            created_at: self.now(),
-        });
+    async fn put_event(&mut self, event: &Event) -> Result<Option<Value>> {
+        let (event_name, guid, created_at) = (event.event_name.clone(), event.guid.clone(), self.now());
+        let id = format!("{event_name}/{guid}");
+        let new = of_run!(self => NewExternalEvent { event_name, guid, created_at });
         if self.service.db.get(new.key()).await?.is_some() {
-            self.is_idle = true;
-            return Ok(answer);
+            return Ok(None);
         }
         let node = self.node(self.run.position).await?;
-        let is_waited_for =
-            node.status == NodeRunStatus::Running && node.waits_for.as_ref() == Some(&event.event_name);
-        let is_for_node = is_waited_for && event.correlation_key == node.correlation_key;
-        if event.correlation_key.is_some() && !is_for_node {
-            return Err(Error::Conflict(
-                "the run does not wait for this event any more".to_owned(),
-            ));
+        let is_waited_for = node.waits_for.as_ref() == Some(&event.event_name);
+        let has_key = is_waited_for && event.correlation_key == node.correlation_key;
+        if event.correlation_key.is_some() && !has_key {
+            return Err(Error::Conflict("the run does not wait for this event".to_owned()));
         }
-        let id = format!("{}/{}", event.event_name, event.guid);
         self.inventory().await?.external_events.insert(id);
-        let row = ExternalEvent {
-            content: event.content.clone(),
-            correlation_key: event.correlation_key.clone(),
-            ..new.into()
-        };
+        let mut row = ExternalEvent::from(new);
+        row.content = event.content.clone();
+        row.correlation_key = event.correlation_key.clone();
         if is_waited_for {
             self.claim(node, row);
             self.go_on().await?;
         } else {
             self.put(row);
         }
-        Ok(answer)
+        Ok(Some(Value::Null))
     }
 }

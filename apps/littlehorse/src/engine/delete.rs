@@ -1,15 +1,8 @@
 //! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. First the run is marked, and
 //! from then on nothing else happens to it; it goes last. A message lets a delete go on after a crash.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
-
-use super::commands::Happening;
-use super::step::{Due, Target, unchanged};
-use super::{Error, Result, Service, TIMERS};
-use crate::layout::BELONGINGS;
-use crate::model::{WfRun, WfRunStatus};
+use super::*;
+use crate::BELONGINGS;
 
 /// The most rows of a run that one step reads in order to delete them.
 pub const DELETES_MAX: u32 = 50;
@@ -19,8 +12,8 @@ const RESUMED_AFTER: Duration = Duration::from_secs(60);
 
 impl Service {
     /// One step of a delete: how many rows it deleted. `None`: the run changed.
-    pub(crate) async fn delete_step(&self, target: &Target) -> Result<Option<Value>> {
-        let mut run = self.wf_run(target).await?;
+    pub(crate) async fn delete_step(&self, due: &Due) -> Result<Option<Value>> {
+        let mut run = self.wf_run(due).await?;
         if run.status == WfRunStatus::Running {
             return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
         }
@@ -29,11 +22,12 @@ impl Service {
         }
         let mut count = 0;
         for access in BELONGINGS {
-            let rows = self.rows(access, &[&target.tenant, &target.run])?.delete();
+            let told = [due.tenant.as_str(), &due.run];
+            let rows = self.db.rows_of::<LittlehorseRow>(access, &told)?.delete();
             let step = rows.rows_per_step(DELETES_MAX - count).step().await?;
             count += u32::try_from(step.rows).unwrap_or(DELETES_MAX);
             if step.next.is_some() || count >= DELETES_MAX {
-                let next = Due::message(TIMERS, &run, Happening::Delete, Duration::ZERO)?;
+                let next = Due::message(TIMERS, &run, Command::Delete, Duration::ZERO)?;
                 self.send(self.db.transaction(), Some(next)).await?;
                 return Ok(Some(json!({ "deleted": count, "done": false })));
             }
@@ -46,12 +40,11 @@ impl Service {
 
     /// Lets all other commands refuse the run; says whether it had not changed.
     async fn mark(&self, run: &mut WfRun) -> Result<bool> {
-        let resumed = Due::message(TIMERS, run, Happening::Delete, RESUMED_AFTER)?;
+        let resumed = Due::message(TIMERS, run, Command::Delete, RESUMED_AFTER)?;
         let is_unchanged = unchanged(run);
         run.deleting = true;
         run.revision += 1;
         let marked = self.db.put(&*run).only_if(is_unchanged);
-        let marked = self.db.transaction().with(marked);
-        self.send(marked, Some(resumed)).await
+        self.send(self.db.transaction().with(marked), Some(resumed)).await
     }
 }

@@ -1,6 +1,5 @@
 //! What can go wrong, as callers can tell it apart.
 
-use trestle::api::CancellationCode;
 use trestle::{queue::QueueError, typed};
 
 /// What a call answers with.
@@ -34,20 +33,10 @@ pub enum Error {
 
 impl From<typed::Error> for Error {
     fn from(error: typed::Error) -> Self {
-        use typed::Error as E;
-        let failed_with = |code| match &error {
-            E::Canceled(canceled) => canceled
-                .reasons
-                .iter()
-                .flatten()
-                .any(|reason| reason.code == code),
-            _ => false,
-        };
+        use typed::Error::{Bookmark, Invalid, Refused};
         match error {
-            E::Refused(_) | E::Invalid(_) | E::Bookmark { .. } => Error::Invalid(error.to_string()),
-            E::Throttled(_) | E::Contended(_) => Error::Busy,
-            _ if failed_with(CancellationCode::ValidationError) => Error::Invalid(error.to_string()),
-            _ if failed_with(CancellationCode::TransactionConflict) => Error::Busy,
+            Refused(_) | Invalid(_) | Bookmark { .. } => Error::Invalid(error.to_string()),
+            error if error.is_transient() => Error::Busy,
             error => Error::Database(error),
         }
     }

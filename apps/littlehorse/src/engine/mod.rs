@@ -2,7 +2,7 @@
 //! command: a step reads the run, carries the command out in memory, and commits every row that changes, its tags and the
 //! message that it leaves for later, in one transaction that holds only if no other step came first.
 //!
-//! Start reading at `service.rs`, then `step.rs` and `commands.rs`.
+//! Start reading at `service.rs`, then `step.rs` and `commands.rs`. What most parts use is imported here.
 
 mod advance;
 pub mod api;
@@ -17,10 +17,22 @@ mod step;
 mod tags;
 mod worker;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use self::commands::{Attempt, Command, Event, RunWf};
+use self::service::{Poll, task_queue};
+use self::spec::{Action, Node, Spec, Task};
+use self::step::{Due, Step, THREAD, of_run, unchanged};
+use self::tags::{Getable, searched_by, tag};
+use crate::model::*;
+
 pub use cli::{Open, main};
-pub use commands::{Attempt, Command, Event, RunWf};
 pub use delete::DELETES_MAX;
 pub use error::{Error, Result};
 pub use lists::Texts;
 pub use service::{Service, TIMERS};
-pub use spec::Spec;

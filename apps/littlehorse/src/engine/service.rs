@@ -1,33 +1,20 @@
 //! The application: its database, its queues, and what works in the background.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use serde_json::Value;
 use trestle::Embedded;
 use trestle::queue::{Job, Queues, Receive, Worker, WorkerSettings};
 use trestle::typed::Held;
 
-use super::commands::Happening;
-use super::spec::{Spec, check_name};
-use super::step::Due;
-use super::{Error, Result};
-use crate::model::{Littlehorse, NewWfSpec, VersionsOfSpecWhere, WfSpec};
+use super::spec::check_name;
+use super::*;
 
 /// The queue of what is to happen later: timeouts, the end of a sleep, deletes that go on.
 pub const TIMERS: &str = "littlehorse-timers";
 
-/// How often a timer is tried before it is given up.
+/// How often a timer is tried before it is put aside; a task is handed out as often as a queue can.
 const TIMER_RECEIVES_MAX: u32 = 10;
-
-/// How often a task is handed to a worker in vain: as often as a queue can.
 const TASK_RECEIVES_MAX: u32 = 1000;
-
-/// How long a message waits to be handled: as long as a queue can keep it, 14 days.
-const KEPT_SECONDS: &str = "1209600";
-
-/// How long a message is out of sight while its attempt is noted.
-const VISIBILITY: Duration = Duration::from_secs(30);
+/// The longest that a poll waits for a task.
+const POLL_SECONDS_MAX: u64 = 20;
 
 /// What requests and timers work with.
 pub struct Service {
@@ -37,48 +24,54 @@ pub struct Service {
     pub queues: Queues,
 }
 
+/// A worker asks for a task, and waits a while for one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Poll {
+    task_def_name: String,
+    worker_id: String,
+    #[serde(default)]
+    wait_seconds: u64,
+}
+
 impl Service {
     /// Starts the application on a database that has the model of `db`, and the worker of its timers.
     pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<(Arc<Self>, Worker)> {
         let queues = database.queues().clone();
         let service = Arc::new(Service { db, queues });
-        service.create_queue(TIMERS, TIMER_RECEIVES_MAX).await?;
+        let queues = &service.queues;
+        queues
+            .create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX)
+            .await?;
         let timed = Arc::clone(&service);
         let ring = move |job: Job<Due>| Arc::clone(&timed).ring(job.body);
-        let timers = service.queues.work(TIMERS, WorkerSettings::default(), ring);
+        let timers = queues.work(TIMERS, WorkerSettings::default(), ring);
         Ok((service, timers))
-    }
-
-    /// A queue, and one for what cannot be handled.
-    async fn create_queue(&self, name: &str, receives_max: u32) -> Result<()> {
-        let dead = self.queues.create_with_dead_letters(name, receives_max).await?;
-        let kept = [("MessageRetentionPeriod".to_owned(), KEPT_SECONDS.to_owned())];
-        for queue in [name, &dead] {
-            self.queues.set_attributes(queue, &kept.clone().into()).await?;
-        }
-        Ok(())
     }
 
     /// What is due is done, unless the run went on without it. What the database refuses it would refuse again: the run
     /// has failed.
     async fn ring(self: Arc<Self>, due: Due) -> Result<()> {
-        let mut done = self.process(&due.target, &due.what).await;
-        if let Err(Error::Invalid(reason)) = done {
-            done = self.process(&due.target, &Happening::Fail(reason)).await;
-        }
-        match done {
-            Ok(_) | Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
+        let done = match self.attempt(&due).await {
+            Err(Error::Invalid(reason)) => {
+                let command = Command::Fail(reason);
+                self.attempt(&Due { command, ..due }).await
+            }
+            done => done,
+        };
+        done.map(drop)
     }
 
     /// Stores a workflow as its next version.
     pub async fn put_spec(&self, tenant: &str, spec: Spec) -> Result<WfSpec> {
         check_name(tenant)?;
         spec.check()?;
-        for task in spec.tasks() {
-            let queue = task_queue(tenant, &task.task_def_name);
-            self.create_queue(&queue, TASK_RECEIVES_MAX).await?;
+        for node in &spec.nodes {
+            if let Action::Task(task) = &node.run {
+                let queue = task_queue(tenant, &task.task_def_name);
+                let receives_max = TASK_RECEIVES_MAX;
+                self.queues.create_with_dead_letters(&queue, receives_max).await?;
+            }
         }
         let version = match self.newest_spec(tenant, &spec.name).await {
             Err(Error::NotFound(_)) => 0,
@@ -104,33 +97,29 @@ impl Service {
         Ok((newest, spec))
     }
 
-    /// The next task of a definition, taken by a worker; waits a while if there is none.
-    pub async fn poll(
-        &self,
-        tenant: &str,
-        task: &str,
-        worker: &str,
-        wait: Duration,
-    ) -> Result<Option<Value>> {
-        let queue = task_queue(tenant, task);
+    /// The next task of a definition, taken by a worker.
+    pub async fn poll(&self, tenant: &str, poll: Poll) -> Result<Option<Value>> {
+        if poll.worker_id.is_empty() {
+            return Err(Error::Invalid("workerId is empty".to_owned()));
+        }
+        let queue = task_queue(tenant, &poll.task_def_name);
         if !self.queues.exists(&queue).await? {
             return Err(Error::NotFound("task definition"));
         }
-        let receive = Receive {
-            max: 1,
-            visibility: Some(VISIBILITY),
-            wait: Some(wait),
-        };
+        let mut receive = Receive::default();
+        receive.wait = Some(Duration::from_secs(poll.wait_seconds.min(POLL_SECONDS_MAX)));
         while let Some(message) = self.queues.receive(&queue, receive).await?.pop() {
             let handle = &message.receipt_handle;
-            let task = match serde_json::from_str(&message.body) {
-                Ok(due) => self.start_task(due, worker).await?,
-                Err(error) => {
-                    self.queues.give_up(&queue, handle, error.to_string()).await?;
-                    continue;
-                }
+            let Ok(mut due) = serde_json::from_str::<Due>(&message.body) else {
+                self.queues.give_up(&queue, handle, "it is no task").await?;
+                continue;
             };
-            // Otherwise the message comes again, and finds that the attempt is under way.
+            if let Command::StartTask(attempt) = &mut due.command {
+                attempt.worker_id = Some(poll.worker_id.clone());
+            }
+            // If it cannot be noted that it was taken, the message comes again.
+            let task = self.attempt(&due).await?;
+            // If this fails, the message comes again and finds that the attempt is under way.
             if let Err(error) = self.queues.delete(&queue, handle).await {
                 tracing::warn!(%error, queue, "a message will come again");
             }
@@ -139,18 +128,6 @@ impl Service {
             }
         }
         Ok(None)
-    }
-
-    /// Notes that a worker takes an attempt. `None`: the run went on without it.
-    async fn start_task(&self, mut due: Due, worker: &str) -> Result<Option<Value>> {
-        if let Happening::StartTask(attempt) = &mut due.what {
-            attempt.worker_id = Some(worker.to_owned());
-        }
-        match self.process(&due.target, &due.what).await {
-            Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(None),
-            // If it could not be noted, the message comes again.
-            started => Ok(Some(started?)),
-        }
     }
 }
 

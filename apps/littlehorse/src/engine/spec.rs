@@ -1,19 +1,9 @@
 //! Workflow specs: what a workflow is made of, as JSON, and whether it makes sense.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
-
-use super::{Error, Result};
+use super::*;
 
 /// Variables and nodes are few, so that whatever a step writes fits into one commit.
 const PARTS_MAX: usize = 30;
-
-/// The longest that anything waits: a year, as queues have it.
-const SECONDS_MAX: u64 = 365 * 24 * 3600;
-
-/// The most bytes of a name.
-const NAME_BYTES_MAX: usize = 36;
 
 /// Variables with their values at the start, and nodes in the order in which a run comes to them. It ends behind the last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,106 +55,47 @@ pub(crate) struct Task {
     /// How often a failure is tried again.
     #[serde(default)]
     pub(crate) retries: i64,
-    /// How long a worker may take.
-    #[serde(default = "one_minute")]
-    pub(crate) timeout_seconds: u64,
-}
-
-fn one_minute() -> u64 {
-    60
+    /// How long a worker may take; a minute unless given.
+    pub(crate) timeout_seconds: Option<u64>,
 }
 
 impl Spec {
-    /// Whether it is small, names can be parts of keys, and what it refers to is there.
+    /// Whether it is small, names are good for keys, and what it refers to is there.
     pub(crate) fn check(&self) -> Result<()> {
         let names: BTreeSet<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-        let is_small = self.nodes.len().max(self.variables.len()) <= PARTS_MAX;
-        if names.len() < self.nodes.len() || !is_small {
+        if names.len() < self.nodes.len() || self.nodes.len().max(self.variables.len()) > PARTS_MAX {
             let rule = format!("at most {PARTS_MAX} nodes with names of their own, and as many variables");
             return Err(Error::Invalid(format!("workflow {}: {rule}", self.name)));
         }
-        for name in self
-            .variables
-            .keys()
-            .chain([&self.name])
-            .chain(self.nodes.iter().flat_map(Node::names))
-        {
-            check_name(name)?;
-        }
-        if let Some(name) = self
-            .nodes
-            .iter()
-            .flat_map(Node::variables)
-            .find(|name| !self.variables.contains_key(*name))
-        {
-            return Err(Error::Invalid(format!(
-                "workflow {} has no variable {name}",
-                self.name
-            )));
-        }
-        match self
-            .nodes
-            .iter()
-            .map(Node::seconds)
-            .chain(self.retention_seconds)
-            .max()
-        {
-            Some(seconds) if seconds > SECONDS_MAX => {
-                Err(Error::Invalid(format!("{seconds} seconds are more than a year")))
-            }
-            _ => Ok(()),
-        }
+        check_name(&self.name)?;
+        self.variables.keys().try_for_each(|name| check_name(name))?;
+        self.nodes.iter().try_for_each(|node| self.check_node(node))
     }
 
-    pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
-        self.nodes.iter().filter_map(|node| match &node.run {
-            Action::Task(task) => Some(task),
-            _ => None,
-        })
-    }
-}
-
-impl Node {
-    /// Its own name, and that of what happens there.
-    fn names(&self) -> [&String; 2] {
-        let subject = match &self.run {
-            Action::Task(task) => &task.task_def_name,
-            Action::ExternalEvent { event, .. } | Action::ThrowEvent { event, .. } => event,
-            Action::UserTask { form, .. } => form,
-            Action::Sleep(_) => &self.name,
+    fn check_node(&self, node: &Node) -> Result<()> {
+        let (subject, reads): (&String, Vec<&String>) = match &node.run {
+            Action::Task(task) => (&task.task_def_name, task.input.iter().collect()),
+            Action::ExternalEvent { event, correlate } => (event, correlate.iter().collect()),
+            Action::UserTask { form, .. } => (form, Vec::new()),
+            Action::Sleep(_) => (&node.name, Vec::new()),
+            Action::ThrowEvent { event, content } => (event, vec![content]),
         };
-        [&self.name, subject]
-    }
-
-    /// The variables that it reads and writes.
-    fn variables(&self) -> impl Iterator<Item = &String> {
-        let read: Vec<&String> = match &self.run {
-            Action::Task(task) => task.input.iter().collect(),
-            Action::ExternalEvent { correlate, .. } => correlate.iter().collect(),
-            Action::ThrowEvent { content, .. } => vec![content],
-            Action::UserTask { .. } | Action::Sleep(_) => Vec::new(),
-        };
-        read.into_iter().chain(&self.output)
-    }
-
-    /// How long it may take, as far as the workflow says.
-    fn seconds(&self) -> u64 {
-        match &self.run {
-            Action::Task(task) => task.timeout_seconds,
-            Action::Sleep(seconds) => *seconds,
-            _ => 0,
+        check_name(&node.name)?;
+        check_name(subject)?;
+        let mut variables = reads.into_iter().chain(&node.output);
+        match variables.find(|name| !self.variables.contains_key(*name)) {
+            Some(name) => Err(Error::Invalid(format!("node {}: no variable {name}", node.name))),
+            None => Ok(()),
         }
     }
 }
 
-/// Names are parts of keys and of queues.
+/// Names are parts of keys, and of names of queues.
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    let is_plain = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if is_plain && (1..=NAME_BYTES_MAX).contains(&name.len()) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if (1..=36).contains(&name.len()) && name.bytes().all(is_plain) {
         return Ok(());
     }
-    let rule = format!("a name is 1 to {NAME_BYTES_MAX} letters, digits and hyphens");
+    let rule = "a name is 1 to 36 letters, digits and hyphens";
     Err(Error::Invalid(format!("{name:?}: {rule}")))
 }

@@ -1,69 +1,48 @@
 //! A step: a run, what changes of it, and one commit.
 //!
 //! Each step raises the run's revision and holds only if no other step did so meanwhile. So whatever a step has read of
-//! the run's rows is still true when they are written, and a step that loses is begun anew. A delete is several commits;
-//! the first of them lets all other commands refuse the run.
+//! the run's rows is still true when they are written, and a step that loses is begun anew. Only a delete is several
+//! commits; from the first of them on, nothing else happens to the run.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use trestle::queue::{self, NewMessage};
 use trestle::typed::{Held, If, Timestamp, Transaction};
 
-use super::commands::Happening;
-use super::service::TIMERS;
-use super::spec::{Node, Spec};
-use super::tags::Getable;
-use super::{Error, Result, Service};
-use crate::model::*;
+use super::*;
 
 /// The one thread of a run.
 pub(crate) const THREAD: i64 = 0;
-
 /// How often a step is begun anew because another was faster.
 const ATTEMPTS_MAX: usize = 100;
 
+pub(crate) type Writes<'s> = Transaction<'s, LittlehorseModel>;
 /// A message with its queue.
 pub(crate) type Message = (String, NewMessage);
 
-/// Which run is meant.
+/// What is to happen to a run; the body of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Target {
+pub(crate) struct Due {
     pub(crate) tenant: String,
     pub(crate) run: String,
-    /// Given, it is the run that began then, and no later one with the same id.
-    start_time: Option<String>,
-}
-
-/// What is to happen to a run: the body of a message.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Due {
-    pub(crate) target: Target,
-    pub(crate) what: Happening,
-}
-
-impl Target {
-    pub(crate) fn named(tenant: &str, run: &str) -> Self {
-        Target {
-            tenant: tenant.to_owned(),
-            run: run.to_owned(),
-            start_time: None,
-        }
-    }
+    /// Given, it is meant for the run that began then, and for no later one with the same id.
+    pub(crate) start_time: Option<String>,
+    pub(crate) command: Command,
 }
 
 impl Due {
-    /// The message that lets something happen to this run, and no other, in a while.
-    pub(crate) fn message(queue: &str, run: &WfRun, what: Happening, after: Duration) -> Result<Message> {
-        let start_time = Some(run.start_time.to_string());
-        let target = Target {
-            start_time,
-            ..Target::named(&run.tenant, &run.wf_run_id)
-        };
-        let message = NewMessage::job(&Due { target, what })?;
-        Ok((queue.to_owned(), message.after(after)))
+    pub(crate) fn of(tenant: &str, run: &str, command: Command) -> Self {
+        Due {
+            tenant: tenant.to_owned(),
+            run: run.to_owned(),
+            start_time: None,
+            command,
+        }
+    }
+
+    /// The message that lets a command happen to this run in a while.
+    pub(crate) fn message(queue: &str, run: &WfRun, command: Command, after: Duration) -> Result<Message> {
+        let mut due = Due::of(&run.tenant, &run.wf_run_id, command);
+        due.start_time = Some(run.start_time.to_string());
+        Ok((queue.to_owned(), NewMessage::job(&due)?.after(after)))
     }
 }
 
@@ -88,18 +67,16 @@ pub(crate) struct Step<'s> {
     pub(crate) taken: BTreeSet<String>,
     /// The one message that a step can leave.
     pub(crate) message: Option<Message>,
-    /// There is nothing to do any more.
-    pub(crate) is_idle: bool,
-    writes: Transaction<'s, LittlehorseModel>,
+    writes: Writes<'s>,
 }
 
 impl Service {
-    /// Lets something happen to a run, in one commit: what became of it.
-    pub(crate) async fn process(&self, target: &Target, what: &Happening) -> Result<Value> {
+    /// Lets a command happen to a run, in one commit: what became of it.
+    pub(crate) async fn process(&self, due: &Due) -> Result<Value> {
         for _ in 0..ATTEMPTS_MAX {
-            let answer = match what {
-                Happening::Delete => self.delete_step(target).await?,
-                _ => Step::load(self, target).await?.carry_out(what).await?,
+            let answer = match due.command {
+                Command::Delete => self.delete_step(due).await?,
+                _ => Step::load(self, due).await?.carry_out(&due.command).await?,
             };
             if let Some(answer) = answer {
                 return Ok(answer);
@@ -108,24 +85,24 @@ impl Service {
         Err(Error::Busy)
     }
 
-    pub(crate) async fn wf_run(&self, target: &Target) -> Result<WfRun> {
-        let (tenant, wf_run_id) = (target.tenant.as_str(), target.run.as_str());
+    /// The same. `None`: the run went on without it, or is gone.
+    pub(crate) async fn attempt(&self, due: &Due) -> Result<Option<Value>> {
+        match self.process(due).await {
+            Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(None),
+            done => done.map(Some),
+        }
+    }
+
+    pub(crate) async fn wf_run(&self, due: &Due) -> Result<WfRun> {
+        let (tenant, wf_run_id) = (due.tenant.as_str(), due.run.as_str());
         let run = self.db.wf_run(WfRunWhere { tenant, wf_run_id }).await?;
-        let is_meant = |run: &WfRun| {
-            target
-                .start_time
-                .as_deref()
-                .is_none_or(|start| start == run.start_time.as_str())
-        };
+        let begun = due.start_time.as_deref();
+        let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
         run.filter(is_meant).ok_or(Error::NotFound("run"))
     }
 
     /// Commits writes together with the message that they leave; says whether their conditions held.
-    pub(crate) async fn send(
-        &self,
-        writes: Transaction<'_, LittlehorseModel>,
-        message: Option<Message>,
-    ) -> Result<bool> {
+    pub(crate) async fn send(&self, writes: Writes<'_>, message: Option<Message>) -> Result<bool> {
         let done = match message {
             Some((queue, message)) => {
                 let enlisted = self.queues.enlist(&queue, vec![message]).await?;
@@ -144,27 +121,21 @@ pub(crate) fn unchanged(run: &WfRun) -> If<WfRun> {
 }
 
 impl<'s> Step<'s> {
-    async fn load(service: &'s Service, target: &Target) -> Result<Self> {
-        let run = service.wf_run(target).await?;
+    async fn load(service: &'s Service, due: &Due) -> Result<Self> {
+        let run = service.wf_run(due).await?;
         if run.deleting {
             return Err(Error::NotFound("run"));
         }
-        let tenant = target.tenant.as_str();
-        let (name, version) = (run.wf_spec_name.as_str(), run.wf_spec_version);
-        let spec = service
-            .db
-            .wf_spec(WfSpecWhere {
-                tenant,
-                name,
-                version,
-            })
-            .await?;
-        let spec = serde_json::from_str(&spec.ok_or(Error::NotFound("workflow"))?.definition)?;
-        let variables = VariablesWhere {
+        let (db, tenant, wf_run_id) = (&service.db, due.tenant.as_str(), due.run.as_str());
+        let spec = WfSpecWhere {
             tenant,
-            wf_run_id: &target.run,
+            name: &run.wf_spec_name,
+            version: run.wf_spec_version,
         };
-        let rows = service.db.variables(variables).collect().await?;
+        let spec = db.wf_spec(spec).await?.ok_or(Error::NotFound("workflow"))?;
+        let spec = serde_json::from_str(&spec.definition)?;
+        let rows = db.variables(VariablesWhere { tenant, wf_run_id });
+        let rows = rows.collect().await?;
         let mut step = Self::of(service, run, spec);
         step.variables = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
         Ok(step)
@@ -180,7 +151,6 @@ impl<'s> Step<'s> {
             inventory: None,
             taken: BTreeSet::new(),
             message: None,
-            is_idle: false,
             writes: service.db.transaction(),
         }
     }
@@ -206,8 +176,9 @@ impl<'s> Step<'s> {
         self.service.db.get(key).await?.ok_or(Error::NotFound("node"))
     }
 
-    pub(crate) fn later(&mut self, what: Happening, after: Duration) -> Result<()> {
-        self.message = Some(Due::message(TIMERS, &self.run, what, after)?);
+    pub(crate) fn later(&mut self, command: Command, seconds: u64) -> Result<()> {
+        let after = Duration::from_secs(seconds);
+        self.message = Some(Due::message(TIMERS, &self.run, command, after)?);
         Ok(())
     }
 
@@ -218,11 +189,8 @@ impl<'s> Step<'s> {
     pub(crate) fn assign(&mut self, name: &str, value: Option<String>) {
         let (thread_run_number, created_at) = (THREAD, self.now());
         let new = of_run!(self => NewVariable { thread_run_number, name: name.to_owned(), created_at });
-        let row = self
-            .variables
-            .entry(name.to_owned())
-            .or_insert_with(|| new.into());
-        row.value = value;
+        let row = self.variables.entry(name.to_owned());
+        row.or_insert_with(|| new.into()).value = value;
         self.assigned.insert(name.to_owned());
     }
 

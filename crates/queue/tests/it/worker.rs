@@ -220,3 +220,19 @@ async fn never_more_jobs_at_once_than_allowed() {
     worker.stop().await;
     assert_eq!(most.load(Ordering::SeqCst), 3);
 }
+
+#[tokio::test]
+async fn work_for_later_is_kept_as_long_as_a_queue_can_unless_its_retention_was_set() {
+    let fixture = Fixture::new();
+    let retention = async |queue: &str| {
+        let attributes = fixture.queues.attributes(queue).await.unwrap();
+        attributes["MessageRetentionPeriod"].clone()
+    };
+    let dead = fixture.queues.create_with_dead_letters("work", 3).await.unwrap();
+    assert_eq!(retention("work").await, "1209600");
+    assert_eq!(retention(&dead).await, "1209600");
+    let hour = [("MessageRetentionPeriod".to_owned(), "3600".to_owned())].into();
+    fixture.queues.set_attributes("work", &hour).await.unwrap();
+    fixture.queues.create_with_dead_letters("work", 3).await.unwrap();
+    assert_eq!(retention("work").await, "3600", "an operator's choice stays");
+}

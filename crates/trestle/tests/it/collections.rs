@@ -140,3 +140,19 @@ fn a_database_without_the_model_deletes_what_nothing_follows_from() {
         .unwrap();
     assert_eq!(deleted.rows, 5);
 }
+
+#[test]
+fn an_access_pattern_is_used_by_its_name_with_texts_in_the_order_of_the_model() {
+    let db = Shop::apply_to(&embedded()).unwrap();
+    fill(&db, "ada", 3);
+    let found = db.rows_of::<ShopRow>("customer_with_orders", &["ada"]).unwrap();
+    assert_eq!(found.collect().wait().unwrap().len(), 4);
+    for (access, given) in [
+        ("customer_with_orders", &[][..]),
+        ("customer_with_orders", &["ada", "bob"]),
+        ("customers_of_the_moon", &["ada"]),
+    ] {
+        let refused = db.rows_of::<ShopRow>(access, given);
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{access} {given:?}");
+    }
+}
