@@ -26,19 +26,36 @@ async fn a_run_of_the_canary_has_three_nodes_and_one_task() {
     assert_eq!(types, ["ENTRYPOINT", "TASK", "EXIT"]);
     let tasks = world.list(T, "wf", "task-runs").await;
     assert_eq!(tasks.len(), 1);
-    assert_eq!((&tasks[0]["status"], &tasks[0]["output"]), (&json!("SUCCESS"), &json!("done")));
+    assert_eq!(
+        (&tasks[0]["status"], &tasks[0]["output"]),
+        (&json!("SUCCESS"), &json!("done"))
+    );
     assert!(world.poll(T, "greet").await.is_none());
 }
 
 /// Brings a run of `order` to its end.
 async fn whole(world: &World, run: &str) {
-    world.run(T, "order", run, json!({ "orderId": "o-1", "name": "Ada" })).await;
+    world
+        .run(T, "order", run, json!({ "orderId": "o-1", "name": "Ada" }))
+        .await;
     world.work(T, "greet", "hello, Ada").await;
     let paid = json!({ "eventName": "payment", "correlationKey": "o-1", "guid": "g1", "content": "12 EUR" });
     let taken = world.post(&format!("/tenants/{T}/external-events"), paid).await;
     assert_eq!(taken["wfRunId"], run);
-    world.command(T, run, json!({ "assignUserTask": { "guid": "0-3", "user": "ann" } })).await;
-    world.command(T, run, json!({ "completeUserTask": { "guid": "0-3", "results": "yes" } })).await;
+    world
+        .command(
+            T,
+            run,
+            json!({ "assignUserTask": { "guid": "0-3", "user": "ann" } }),
+        )
+        .await;
+    world
+        .command(
+            T,
+            run,
+            json!({ "completeUserTask": { "guid": "0-3", "results": "yes" } }),
+        )
+        .await;
     world.advance(3601);
     world.wait_for(T, run, "COMPLETED").await;
 }
@@ -48,8 +65,10 @@ async fn a_run_passes_every_kind_of_node_and_its_variables_take_what_came_of_the
     let world = with(&[order()]).await;
     whole(&world, "wf").await;
     let variables = world.list(T, "wf", "variables").await;
-    let values: Vec<_> =
-        variables.iter().map(|row| (row["name"].as_str().unwrap(), row["value"].as_str())).collect();
+    let values: Vec<_> = variables
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap(), row["value"].as_str()))
+        .collect();
     let expected = [
         ("approved", Some("yes")),
         ("greeting", Some("hello, Ada")),
@@ -64,7 +83,10 @@ async fn a_run_passes_every_kind_of_node_and_its_variables_take_what_came_of_the
     let events = world.list(T, "wf", "external-events").await;
     assert_eq!((events.len(), &events[0]["claimedBy"]), (1, &json!(2)));
     let people = world.list(T, "wf", "user-task-runs").await;
-    assert_eq!((&people[0]["status"], &people[0]["userId"]), (&json!("DONE"), &json!("ann")));
+    assert_eq!(
+        (&people[0]["status"], &people[0]["userId"]),
+        (&json!("DONE"), &json!("ann"))
+    );
     let inventory = world.get(&format!("/tenants/{T}/wf-runs/wf/inventory")).await;
     assert_eq!(inventory["externalEvents"], json!(["payment/g1"]));
     assert_eq!(inventory["workflowEvents"].as_array().unwrap().len(), 9);
@@ -76,12 +98,18 @@ async fn a_task_that_fails_is_tried_again_and_then_the_run_has_failed() {
     let world = with(&[order()]).await;
     world.run(T, "order", "wf", json!({ "name": "nobody" })).await;
     for attempt in 0..2 {
-        let task = world.poll(T, "greet").await.expect("a task");
+        let task = world.next_task(T, "greet").await;
         assert_eq!(task["attempt"], attempt);
         let failed = json!({ "guid": "0-1", "attempt": attempt, "error": "no" });
-        world.command(T, "wf", json!({ "reportTask": failed.clone() })).await;
+        world
+            .command(T, "wf", json!({ "reportTask": failed.clone() }))
+            .await;
         let again = world
-            .ask("POST", &format!("/tenants/{T}/wf-runs/wf"), Some(json!({ "reportTask": failed })))
+            .ask(
+                "POST",
+                &format!("/tenants/{T}/wf-runs/wf"),
+                Some(json!({ "reportTask": failed })),
+            )
             .await;
         assert_eq!(again.0, 409, "the same report again: {}", again.1);
         assert!(world.poll(T, "greet").await.is_none(), "a retry waits");
@@ -96,12 +124,22 @@ async fn a_task_that_fails_is_tried_again_and_then_the_run_has_failed() {
 async fn a_worker_that_never_reports_loses_its_attempt_to_the_timer() {
     let world = with(&[order()]).await;
     world.run(T, "order", "wf", json!({})).await;
-    world.poll(T, "greet").await.expect("a task");
+    world.next_task(T, "greet").await;
     world.advance(31);
     let task = format!("/tenants/{T}/wf-runs/wf/task-runs/0-1");
-    world.wait_until(&task, |task| task["attempt"] == 1 && task["status"] == "SCHEDULED").await;
+    world
+        .wait_until(&task, |task| {
+            task["attempt"] == 1 && task["status"] == "SCHEDULED"
+        })
+        .await;
     let late = json!({ "reportTask": { "guid": "0-1", "attempt": 0, "output": "too late" } });
-    assert_eq!(world.ask("POST", &format!("/tenants/{T}/wf-runs/wf"), Some(late)).await.0, 409);
+    assert_eq!(
+        world
+            .ask("POST", &format!("/tenants/{T}/wf-runs/wf"), Some(late))
+            .await
+            .0,
+        409
+    );
     world.advance(5);
     world.work(T, "greet", "in time").await;
     assert_eq!(world.get(&task).await["output"], "in time");
@@ -114,7 +152,11 @@ async fn a_stopped_run_keeps_what_happens_and_goes_on_when_it_is_resumed() {
     world.command(T, "wf", json!("stop")).await;
     world.work(T, "greet", "hello").await;
     assert_eq!(world.status(T, "wf").await, "HALTED");
-    assert_eq!(world.list(T, "wf", "node-runs").await.len(), 2, "it did not go on");
+    assert_eq!(
+        world.list(T, "wf", "node-runs").await.len(),
+        2,
+        "it did not go on"
+    );
     world.command(T, "wf", json!("resume")).await;
     assert_eq!(world.status(T, "wf").await, "RUNNING");
     let nodes = world.list(T, "wf", "node-runs").await;
@@ -128,10 +170,17 @@ async fn an_event_for_a_run_waits_until_a_node_takes_it_and_comes_once() {
     let event = json!({ "putEvent": { "eventName": "payment", "guid": "g1", "content": "1" } });
     world.command(T, "wf", event.clone()).await;
     world.command(T, "wf", event).await;
-    assert_eq!(world.list(T, "wf", "external-events").await[0].get("claimedBy"), None);
+    assert_eq!(
+        world.list(T, "wf", "external-events").await[0].get("claimedBy"),
+        None
+    );
     world.work(T, "greet", "hello").await;
     assert_eq!(world.list(T, "wf", "external-events").await[0]["claimedBy"], 2);
-    assert_eq!(world.list(T, "wf", "user-task-runs").await.len(), 1, "the run is at the next wait");
+    assert_eq!(
+        world.list(T, "wf", "user-task-runs").await.len(),
+        1,
+        "the run is at the next wait"
+    );
 }
 
 #[tokio::test]
@@ -144,13 +193,17 @@ async fn an_event_with_a_key_finds_the_run_that_waits_for_it_and_no_other() {
     let events = format!("/tenants/{T}/external-events");
     let paid = |key: &str| json!({ "eventName": "payment", "correlationKey": key, "content": "1" });
     assert_eq!(world.post(&events, paid("o-2")).await["wfRunId"], "two");
-    assert_eq!(world.ask("POST", &events, Some(paid("o-2"))).await.0, 404, "it waits no more");
+    assert_eq!(
+        world.ask("POST", &events, Some(paid("o-2"))).await.0,
+        404,
+        "it waits no more"
+    );
     assert_eq!(world.ask("POST", &events, Some(paid("o-3"))).await.0, 404);
     assert_eq!(world.post(&events, paid("o-1")).await["wfRunId"], "one");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_step_does_to_its_rows_is_one_commit_also_when_steps_meet() {
+async fn steps_of_one_run_that_meet_happen_one_after_another_and_none_is_lost() {
     let world = std::sync::Arc::new(with(&[order()]).await);
     world.run(T, "order", "wf", json!({ "orderId": "o-1" })).await;
     let mut puts = tokio::task::JoinSet::new();
@@ -163,7 +216,11 @@ async fn what_a_step_does_to_its_rows_is_one_commit_also_when_steps_meet() {
     let run = world.get(&format!("/tenants/{T}/wf-runs/wf")).await;
     assert_eq!(run["revision"], 21, "each step raised the revision once");
     let inventory = world.get(&format!("/tenants/{T}/wf-runs/wf/inventory")).await;
-    assert_eq!(inventory["externalEvents"].as_array().unwrap().len(), 20, "no step was lost");
+    assert_eq!(
+        inventory["externalEvents"].as_array().unwrap().len(),
+        20,
+        "no step was lost"
+    );
 }
 
 #[tokio::test]
@@ -174,7 +231,11 @@ async fn a_run_with_a_retention_is_deleted_when_it_is_over() {
     world.run(T, "canary", "wf", json!({})).await;
     world.work(T, "greet", "done").await;
     world.advance(61);
-    world.wait_until(&format!("/tenants/{T}/wf-runs/wf"), |answer| answer["error"].is_string()).await;
+    world
+        .wait_until(&format!("/tenants/{T}/wf-runs/wf"), |answer| {
+            answer["error"].is_string()
+        })
+        .await;
 }
 
 #[tokio::test]
@@ -185,14 +246,24 @@ async fn what_makes_no_sense_is_refused_with_a_reason() {
     for (path, body, status, word) in [
         (specs.as_str(), twice, 400, "names of their own"),
         (specs.as_str(), json!({ "name": "a/b", "nodes": [] }), 400, "name"),
-        ("/tenants/acme/wf-runs", json!({ "wfSpecName": "none" }), 404, "workflow"),
+        (
+            "/tenants/acme/wf-runs",
+            json!({ "wfSpecName": "none" }),
+            404,
+            "workflow",
+        ),
         (
             "/tenants/acme/wf-runs",
             json!({ "wfSpecName": "canary", "variables": { "x": "1" } }),
             400,
             "variable x",
         ),
-        ("/tenants/acme/wf-runs", json!({ "wfSpecName": "canary", "wfRunId": "a/b" }), 400, "wfRunId"),
+        (
+            "/tenants/acme/wf-runs",
+            json!({ "wfSpecName": "canary", "wfRunId": "a/b" }),
+            400,
+            "wfRunId",
+        ),
         ("/tenants/acme/wf-runs/none", json!("stop"), 404, "run"),
         ("/tenants/acme/wf-runs/none", json!("dance"), 400, "dance"),
         (
@@ -204,11 +275,18 @@ async fn what_makes_no_sense_is_refused_with_a_reason() {
     ] {
         let (answered, answer) = world.ask("POST", path, Some(body)).await;
         assert_eq!(answered, status, "{path}: {answer}");
-        assert!(answer["error"].as_str().unwrap().contains(word), "{path}: {answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains(word),
+            "{path}: {answer}"
+        );
     }
     world.run(T, "canary", "wf", json!({})).await;
     let again = world
-        .ask("POST", "/tenants/acme/wf-runs", Some(json!({ "wfSpecName": "canary", "wfRunId": "wf" })))
+        .ask(
+            "POST",
+            "/tenants/acme/wf-runs",
+            Some(json!({ "wfSpecName": "canary", "wfRunId": "wf" })),
+        )
         .await;
     assert_eq!(again.0, 409, "{}", again.1);
 }

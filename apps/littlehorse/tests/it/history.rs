@@ -9,11 +9,17 @@ use crate::support::{World, canary, order};
 /// Tenants and runs of which one's name begins with the other's.
 pub(crate) const TENANTS: [&str; 2] = ["acme", "acme-2"];
 pub(crate) const RUNS: [&str; 5] = ["wf", "wf-2", "wf-2-2", "w", "z"];
-const KINDS: [&str; 6] =
-    ["node-runs", "variables", "external-events", "task-runs", "user-task-runs", "workflow-events"];
+pub(crate) const KINDS: [&str; 6] = [
+    "node-runs",
+    "variables",
+    "external-events",
+    "task-runs",
+    "user-task-runs",
+    "workflow-events",
+];
 /// Runs of the canary, so that there are pages.
 const CANARIES: usize = 4;
-const SEARCHES: [&str; 12] = [
+pub(crate) const SEARCHES: [&str; 12] = [
     "wf-runs?status=RUNNING",
     "wf-runs?status=HALTED",
     "wf-runs?status=COMPLETED",
@@ -43,7 +49,9 @@ pub(crate) async fn begin(world: &World) {
             }
         }
         for at in 0..CANARIES {
-            world.run(tenant, "canary", &format!("canary-{at}"), json!({})).await;
+            world
+                .run(tenant, "canary", &format!("canary-{at}"), json!({}))
+                .await;
         }
     }
 }
@@ -60,7 +68,9 @@ pub(crate) async fn step(world: &World, tenant: &str, run: &str, which: usize) {
         }
         1 => {
             let event = json!({ "eventName": "payment", "guid": "g1", "content": "1", "correlationKey": format!("o-{run}") });
-            world.post(&format!("/tenants/{tenant}/external-events"), event).await;
+            world
+                .post(&format!("/tenants/{tenant}/external-events"), event)
+                .await;
         }
         2 => {
             let done = json!({ "completeUserTask": { "guid": "0-3", "results": "yes" } });
@@ -83,7 +93,7 @@ pub(crate) async fn answers(world: &World, page: usize) -> BTreeMap<String, Valu
         let canaries = (0..CANARIES).map(|at| format!("canary-{at}"));
         for run in RUNS.into_iter().map(str::to_owned).chain(canaries) {
             let path = format!("/tenants/{tenant}/wf-runs/{run}");
-            objects(world, &mut answers, &path, page).await;
+            run_answers(world, &mut answers, &path, page).await;
         }
         for search in SEARCHES {
             let path = format!("/tenants/{tenant}/search/{search}");
@@ -95,7 +105,12 @@ pub(crate) async fn answers(world: &World, page: usize) -> BTreeMap<String, Valu
 }
 
 /// A run, its lists, and each of its rows by itself.
-async fn objects(world: &World, answers: &mut BTreeMap<String, Value>, path: &str, page: usize) {
+pub(crate) async fn run_answers(
+    world: &World,
+    answers: &mut BTreeMap<String, Value>,
+    path: &str,
+    page: usize,
+) {
     let ids = |kind: &str, row: &Value| {
         let name = |name: &str| row[name].to_string().replace('"', "");
         match kind {
@@ -114,7 +129,12 @@ async fn objects(world: &World, answers: &mut BTreeMap<String, Value>, path: &st
     for kind in KINDS {
         let list = format!("{path}/{kind}");
         let listed = pages(world, &list, page).await;
-        for row in listed.as_array().unwrap().iter().flat_map(|page| page.as_array().unwrap()) {
+        for row in listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|page| page.as_array().unwrap())
+        {
             let one = format!("{list}/{}", ids(kind, row));
             let answer = world.get(&one).await;
             assert_eq!(&answer, row, "{one}: what is listed is what is got");
@@ -145,7 +165,9 @@ pub(crate) async fn one_page(
     bookmark: Option<&str>,
 ) -> (Vec<Value>, Option<String>) {
     let sign = if path.contains('?') { '&' } else { '?' };
-    let after = bookmark.map(|bookmark| format!("&bookmark={bookmark}")).unwrap_or_default();
+    let after = bookmark
+        .map(|bookmark| format!("&bookmark={bookmark}"))
+        .unwrap_or_default();
     let listed = world.get(&format!("{path}{sign}limit={limit}{after}")).await;
     let next = listed["bookmark"].as_str().map(str::to_owned);
     (listed["items"].as_array().unwrap().clone(), next)
@@ -158,16 +180,16 @@ pub(crate) fn assert_same(twin: &BTreeMap<String, Value>, now: &BTreeMap<String,
     }
 }
 
-/// Lists that are worth a bookmark in the middle: each has at least four rows at some time.
-pub(crate) fn lists() -> Vec<String> {
+/// Lists that are worth a bookmark in the middle: those of these runs, and searches.
+pub(crate) fn lists(runs: &[&str]) -> Vec<String> {
     let mut lists = Vec::new();
     for tenant in TENANTS {
-        for run in RUNS {
-            lists.extend(
-                ["node-runs", "variables"].map(|kind| format!("/tenants/{tenant}/wf-runs/{run}/{kind}")),
-            );
+        for run in runs {
+            let kinds = ["node-runs", "variables", "external-events"];
+            lists.extend(kinds.map(|kind| format!("/tenants/{tenant}/wf-runs/{run}/{kind}")));
         }
-        lists.extend([SEARCHES[3], SEARCHES[9]].map(|search| format!("/tenants/{tenant}/search/{search}")));
+        let searches = [SEARCHES[3], SEARCHES[5], SEARCHES[9]];
+        lists.extend(searches.map(|search| format!("/tenants/{tenant}/search/{search}")));
     }
     lists
 }

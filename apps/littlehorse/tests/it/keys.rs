@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use trestle::api::{DeleteItem, PutItem, Scan};
+use trestle::migrate::MigrationState;
 use trestle::{Embedded, Item, Options, Wait as _};
 
 use crate::history;
+use crate::migrating::{MODEL, sweep_all};
 use crate::support::World;
 
 mod shipped {
@@ -29,12 +32,18 @@ const IDENTITY: [&str; 12] = [
 ];
 
 fn rows(embedded: &Embedded) -> Vec<Item> {
-    let scan = Scan { table_name: TABLE.into(), ..Scan::default() };
+    let scan = Scan {
+        table_name: TABLE.into(),
+        ..Scan::default()
+    };
     embedded.run(scan).unwrap().items.unwrap().to_vec()
 }
 
 fn text(item: &Item, name: &str) -> String {
-    item.get(name).and_then(|value| value.as_s()).unwrap_or_default().to_owned()
+    item.get(name)
+        .and_then(|value| value.as_s())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The key as upstream's store has it: one text.
@@ -42,14 +51,32 @@ fn key(item: &Item) -> String {
     format!("{}/{}", text(item, "pk"), text(item, "sk"))
 }
 
-/// What identifies a row, whatever its layout, and the type that its key tells.
-fn identity(item: &Item) -> String {
-    let named = IDENTITY.iter().filter_map(|name| Some(format!("{name}={:?}", item.get(name)?)));
-    named.collect::<Vec<_>>().join(" ")
+/// The numbers of storeable and getable in a row's key: its type.
+fn kind(item: &Item) -> String {
+    let (sk, group) = (text(item, "sk"), format!("wrg/{}/", text(item, "wfRunId")));
+    let behind = sk.split_once(&group).map_or(sk.as_str(), |(_, behind)| behind);
+    behind.split('/').take(2).collect::<Vec<_>>().join("/")
 }
 
-/// One row of each type, for a tenant and a run.
-fn put_shipped(embedded: &Embedded, tenant: &str, run: &str, number: i64) {
+/// What identifies a row, whatever its layout: the type that its key tells, and attributes. Of these, a task has the position
+/// of its node, which is no part of its key.
+fn identity(item: &Item) -> String {
+    let is_node = item.contains_key("threadRunNumber");
+    let names = IDENTITY.iter().filter(|name| **name != "position" || is_node);
+    let named = names.filter_map(|name| Some(format!(" {name}={:?}", item.get(name)?)));
+    kind(item) + &named.collect::<String>()
+}
+
+fn keys(embedded: &Embedded) -> BTreeMap<String, String> {
+    let rows = rows(embedded);
+    let objects = rows
+        .iter()
+        .filter(|row| row.contains_key("wfRunId") && !row.contains_key("tag"));
+    objects.map(|row| (identity(row), key(row))).collect()
+}
+
+/// Rows of each type, for a tenant and a run, in upstream's layout.
+fn put_shipped(embedded: &Embedded, tenant: &str, run: &str, positions: &[i64]) {
     let db = shipped::LittlehorseShipped::apply_to(embedded).unwrap();
     macro_rules! put {
         ($new:ident $(, $field:ident: $value:expr)*) => {
@@ -57,60 +84,105 @@ fn put_shipped(embedded: &Embedded, tenant: &str, run: &str, number: i64) {
         };
     }
     put!(NewWfRun);
-    put!(NewNodeRun, thread_run_number: 0, position: number);
     put!(NewVariable, thread_run_number: 0, name: "input".into());
-    put!(NewExternalEvent, event_name: "paid".into(), guid: format!("g{number}"));
-    put!(NewTaskRun, task_guid: format!("0-{number}"));
-    put!(NewUserTaskRun, user_task_guid: format!("0-{number}"));
-    put!(NewWorkflowEvent, event_name: "done".into(), number: number);
     put!(NewInventory);
-}
-
-#[test]
-fn point_01_the_keys_of_the_shipped_layout_and_their_legacy_form_are_upstreams() {
-    let embedded = Embedded::in_memory(Options::default()).unwrap();
-    put_shipped(&embedded, "default", "asdf", 1);
-    let mut keys: Vec<String> = rows(&embedded).iter().map(key).collect();
-    keys.sort();
-    let golden = [
-        "default/0/wrg/asdf/0/11/0-1",
-        "default/0/wrg/asdf/0/12/0-1",
-        "default/0/wrg/asdf/0/16/done/1",
-        "default/0/wrg/asdf/0/3/",
-        "default/0/wrg/asdf/0/4/0/1",
-        "default/0/wrg/asdf/0/5/0/input",
-        "default/0/wrg/asdf/0/6/paid/g1",
-        "default/9/wrg/asdf/9/3/",
-    ];
-    assert_eq!(keys, golden);
-    // What upstream makes of a shipped key to find the legacy one: the group is taken out.
-    let legacy = keys.iter().map(|key| to_legacy(key).unwrap()).collect::<Vec<_>>();
-    let golden = [
-        "default/0/11/asdf/0-1",
-        "default/0/12/asdf/0-1",
-        "default/0/16/asdf/done/1",
-        "default/0/3/asdf",
-        "default/0/4/asdf/0/1",
-        "default/0/5/asdf/0/input",
-        "default/0/6/asdf/paid/g1",
-        "default/9/3/asdf",
-    ];
-    assert_eq!(legacy, golden);
-    assert_eq!(to_legacy("tenant1/5/wrg/wf-run-123/5/3/0/1").as_deref(), Some("tenant1/5/3/wf-run-123/0/1"));
-    assert_eq!(to_legacy("tenant2/5/wrg/wf-run-456/5/1").as_deref(), Some("tenant2/5/1/wf-run-456"));
-    assert_eq!(to_legacy("default/0/4/asdf/0/1"), None, "it is legacy already");
-}
-
-/// Upstream's rule, for its vectors.
-fn to_legacy(key: &str) -> Option<String> {
-    let parts: Vec<&str> = key.trim_end_matches('/').split('/').collect();
-    match parts.as_slice() {
-        [tenant, storeable, "wrg", run, _, getable, rest @ ..] => {
-            let legacy = [&[*tenant, *storeable, *getable, *run], rest].concat();
-            Some(legacy.join("/"))
-        }
-        _ => None,
+    for number in positions {
+        put!(NewNodeRun, thread_run_number: 0, position: *number);
+        put!(NewExternalEvent, event_name: "paid".into(), guid: format!("g{number}"));
+        put!(NewTaskRun, task_guid: format!("0-{number}"));
+        put!(NewUserTaskRun, user_task_guid: format!("0-{number}"));
+        put!(NewWorkflowEvent, event_name: "done".into(), number: *number);
     }
+}
+
+/// The rows of one run: their keys in the legacy layout, in the one that upstream shipped, and in the grouped one.
+#[rustfmt::skip]
+const GOLDEN: [[&str; 3]; 13] = [
+    ["default/0/11/asdf/0-1", "default/0/wrg/asdf/0/11/0-1", "default/wrg/asdf/0/11/0-1"],
+    ["default/0/12/asdf/0-3", "default/0/wrg/asdf/0/12/0-3", "default/wrg/asdf/0/12/0-3"],
+    ["default/0/16/asdf/done/0", "default/0/wrg/asdf/0/16/done/0", "default/wrg/asdf/0/16/done/0"],
+    ["default/0/3/asdf", "default/0/wrg/asdf/0/3/", "default/wrg/asdf/0/3"],
+    ["default/0/4/asdf/0/0", "default/0/wrg/asdf/0/4/0/0", "default/wrg/asdf/0/4/0/0"],
+    ["default/0/4/asdf/0/1", "default/0/wrg/asdf/0/4/0/1", "default/wrg/asdf/0/4/0/1"],
+    ["default/0/4/asdf/0/2", "default/0/wrg/asdf/0/4/0/2", "default/wrg/asdf/0/4/0/2"],
+    ["default/0/4/asdf/0/3", "default/0/wrg/asdf/0/4/0/3", "default/wrg/asdf/0/4/0/3"],
+    ["default/0/4/asdf/0/4", "default/0/wrg/asdf/0/4/0/4", "default/wrg/asdf/0/4/0/4"],
+    ["default/0/4/asdf/0/5", "default/0/wrg/asdf/0/4/0/5", "default/wrg/asdf/0/4/0/5"],
+    ["default/0/5/asdf/0/input", "default/0/wrg/asdf/0/5/0/input", "default/wrg/asdf/0/5/0/input"],
+    ["default/0/6/asdf/paid/g1", "default/0/wrg/asdf/0/6/paid/g1", "default/wrg/asdf/0/6/paid/g1"],
+    ["default/9/3/asdf", "default/9/wrg/asdf/9/3/", "default/wrg/asdf/9/3"],
+];
+const LEGACY: usize = 0;
+const SHIPPED: usize = 1;
+const GROUPED: usize = 2;
+
+/// A run of the version before that has rows of every type.
+async fn run_of_every_type() -> World {
+    let old = World::old().await;
+    let nodes = json!([
+        { "name": "work", "run": { "task": { "taskDefName": "greet" } } },
+        { "name": "paid", "run": { "externalEvent": { "event": "paid" } } },
+        { "name": "sign", "run": { "userTask": { "form": "form" } } },
+        { "name": "tell", "run": { "throwEvent": { "event": "done", "content": "input" } } },
+    ]);
+    let spec = json!({ "name": "golden", "variables": { "input": "x" }, "nodes": nodes });
+    old.post("/tenants/default/wf-specs", spec).await;
+    old.run("default", "golden", "asdf", json!({})).await;
+    old.work("default", "greet", "done").await;
+    old.command(
+        "default",
+        "asdf",
+        json!({ "putEvent": { "eventName": "paid", "guid": "g1" } }),
+    )
+    .await;
+    old.command(
+        "default",
+        "asdf",
+        json!({ "completeUserTask": { "guid": "0-3" } }),
+    )
+    .await;
+    assert_eq!(old.status("default", "asdf").await, "COMPLETED");
+    old
+}
+
+/// The rows of the golden list have their keys, and there are no others.
+fn assert_golden(embedded: &Embedded, layout: usize, names: &BTreeMap<String, [&str; 3]>) {
+    let expected: BTreeMap<String, String> = names
+        .iter()
+        .map(|(name, keys)| (name.clone(), keys[layout].to_owned()))
+        .collect();
+    assert_eq!(keys(embedded), expected);
+}
+
+#[tokio::test]
+async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_between_them() {
+    let old = run_of_every_type().await;
+    let found = keys(&old.embedded);
+    let mut legacy: Vec<&str> = found.values().map(String::as_str).collect();
+    legacy.sort_unstable();
+    assert_eq!(legacy, GOLDEN.map(|keys| keys[LEGACY]));
+    // What each row of the list is, by its legacy key: in the other layouts it must be the same row.
+    let of = |key: &String| *GOLDEN.iter().find(|keys| keys[LEGACY] == key).unwrap();
+    let names = found.iter().map(|(name, key)| (name.clone(), of(key))).collect();
+    let shipped = Embedded::in_memory(Options::default()).unwrap();
+    put_shipped(&shipped, "default", "asdf", &[0, 1, 2, 3, 4, 5]);
+    let mut shipped = keys(&shipped);
+    shipped.retain(|name, _| found.contains_key(name));
+    let expected: BTreeMap<String, String> = found
+        .iter()
+        .map(|(name, key)| (name.clone(), of(key)[SHIPPED].to_owned()))
+        .collect();
+    assert_eq!(shipped, expected);
+    let moving = old.upgrade().await;
+    assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
+    assert_golden(&moving.embedded, GROUPED, &names);
+    moving
+        .models()
+        .roll_back_migration(MODEL, &mut trestle::models::Nobody)
+        .unwrap();
+    let old = moving.downgrade().await;
+    assert_eq!(sweep_all(&old).state, MigrationState::RolledBack);
+    assert_golden(&old.embedded, LEGACY, &names);
 }
 
 /// Two rows never share a key, and a key alone tells all that identifies its row.
@@ -126,12 +198,24 @@ fn check(embedded: &Embedded) -> BTreeMap<String, String> {
         let is_node = row.contains_key("threadRunNumber");
         without.retain(|name, _| !IDENTITY.contains(&name) || name == "position" && !is_node);
         let place = Item::from([("pk", text(row, "pk")), ("sk", text(row, "sk"))]);
-        let delete = DeleteItem { table_name: TABLE.into(), key: place, ..DeleteItem::default() };
+        let delete = DeleteItem {
+            table_name: TABLE.into(),
+            key: place,
+            ..DeleteItem::default()
+        };
         embedded.run(delete).unwrap();
-        embedded.run(PutItem { table_name: TABLE.into(), item: without, ..PutItem::default() }).unwrap();
+        embedded
+            .run(PutItem {
+                table_name: TABLE.into(),
+                item: without,
+                ..PutItem::default()
+            })
+            .unwrap();
     }
-    let again: BTreeMap<String, String> =
-        rows(embedded).iter().map(|row| (key(row), identity(row))).collect();
+    let again: BTreeMap<String, String> = rows(embedded)
+        .iter()
+        .map(|row| (key(row), identity(row)))
+        .collect();
     assert_eq!(again, by_key, "what was left out came back from the keys");
     by_key
 }
@@ -141,9 +225,7 @@ async fn point_01_keys_of_every_layout_are_injective_and_can_be_read_back() {
     let shipped = Embedded::in_memory(Options::default()).unwrap();
     for tenant in ["default", "default-0", "d"] {
         for run in ["wf", "wf-2", "w", "wrg", "0", "0-4"] {
-            for number in [0, 1, 10, 11] {
-                put_shipped(&shipped, tenant, run, number);
-            }
+            put_shipped(&shipped, tenant, run, &[0, 1, 10, 11]);
         }
     }
     assert_eq!(check(&shipped).len(), 3 * 6 * (3 + 4 * 5));
@@ -157,5 +239,9 @@ async fn point_01_keys_of_every_layout_are_injective_and_can_be_read_back() {
         identities.sort();
         identities
     };
-    assert_eq!(identities(&legacy), identities(&grouped), "both name the same rows");
+    assert_eq!(
+        identities(&legacy),
+        identities(&grouped),
+        "both name the same rows"
+    );
 }

@@ -42,7 +42,12 @@ impl World {
         let db = littlehorse_v1::model::Littlehorse::apply_to(&embedded).unwrap();
         let (service, timers) = littlehorse_v1::Service::start(&embedded, db).await.unwrap();
         let router = littlehorse_v1::api::router(service);
-        World { clock, embedded, router, timers: Some(timers) }
+        World {
+            clock,
+            embedded,
+            router,
+            timers: Some(timers),
+        }
     }
 
     /// The present version, on an empty database.
@@ -54,11 +59,19 @@ impl World {
     }
 
     pub(crate) async fn new_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
-        let options = StartOptions { rate: "3000".parse::<Rate>().unwrap(), ..StartOptions::default() };
+        let options = StartOptions {
+            rate: "3000".parse::<Rate>().unwrap(),
+            ..StartOptions::default()
+        };
         let (db, _) = littlehorse::model::Littlehorse::migrate_to(&embedded, options).unwrap();
         let (service, timers) = littlehorse::Service::start(&embedded, db).await.unwrap();
         let router = littlehorse::api::router(service);
-        World { clock, embedded, router, timers: Some(timers) }
+        World {
+            clock,
+            embedded,
+            router,
+            timers: Some(timers),
+        }
     }
 
     /// The present version without its timers: nothing happens but what is asked for.
@@ -67,7 +80,12 @@ impl World {
         let queues = embedded.queues().clone();
         let service = Arc::new(littlehorse::Service { db, queues });
         let router = littlehorse::api::router(service);
-        World { clock, embedded, router, timers: None }
+        World {
+            clock,
+            embedded,
+            router,
+            timers: None,
+        }
     }
 
     /// Ends the program and starts the present version on its data.
@@ -91,6 +109,18 @@ impl World {
 
     /// Sends a request; answers with status and JSON.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let (status, text) = self.asked(method, path, body).await;
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// The text of an answer, as it is sent.
+    pub(crate) async fn text(&self, path: &str) -> String {
+        let (status, text) = self.asked("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        text
+    }
+
+    async fn asked(&self, method: &str, path: &str, body: Option<Value>) -> (u16, String) {
         let request = Request::builder().method(method).uri(path);
         let request = match body {
             Some(body) => {
@@ -102,7 +132,7 @@ impl World {
         let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
         let status = response.status().as_u16();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
@@ -125,19 +155,34 @@ impl World {
 
     /// Lets a command happen to a run.
     pub(crate) async fn command(&self, tenant: &str, run: &str, command: Value) -> Value {
-        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command).await
+        self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command)
+            .await
     }
 
     /// Takes the next task, if there is one.
     pub(crate) async fn poll(&self, tenant: &str, task: &str) -> Option<Value> {
         let poll = json!({ "taskDefName": task, "workerId": "w1" });
-        let (status, task) = self.ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll)).await;
+        let (status, task) = self
+            .ask("POST", &format!("/tenants/{tenant}/tasks/poll"), Some(poll))
+            .await;
         (status == 200).then_some(task)
+    }
+
+    /// Takes the next task, which there is: a row is visible a moment before the queue knows of the message that came with it.
+    pub(crate) async fn next_task(&self, tenant: &str, task: &str) -> Value {
+        let begun = std::time::Instant::now();
+        loop {
+            if let Some(task) = self.poll(tenant, task).await {
+                return task;
+            }
+            assert!(begun.elapsed() < PATIENCE, "there is no task {task}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Takes the next task and does it.
     pub(crate) async fn work(&self, tenant: &str, task: &str, output: &str) -> Value {
-        let task = self.poll(tenant, task).await.expect("a task");
+        let task = self.next_task(tenant, task).await;
         let done = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "output": output });
         let run = task["wfRunId"].as_str().unwrap();
         self.command(tenant, run, json!({ "reportTask": done })).await
@@ -184,7 +229,10 @@ impl World {
 
 /// Rows move when the test says so.
 pub(crate) fn unswept() -> Options {
-    Options { background: Background::Tables, ..Options::default() }
+    Options {
+        background: Background::Tables,
+        ..Options::default()
+    }
 }
 
 /// A workflow with one task, as the canary has it.

@@ -1,0 +1,134 @@
+//! A store that keeps what a process leaves that is killed behind any of its commits, and where rows lie in a store.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use trestle::{MemoryStore, Store};
+use trestle_store::{Batch, Bytes, Direction, ReadCounts, ReadPurpose, Result, Snapshot, Space, Stats};
+
+/// A store in memory, with a copy of it behind each commit since [`Kept::begin`].
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    store: MemoryStore,
+    is_begun: AtomicBool,
+    left: Mutex<Vec<Arc<MemoryStore>>>,
+}
+
+impl Kept {
+    /// What is there now is the first that is kept.
+    pub(crate) fn begin(&self) {
+        self.is_begun.store(true, Ordering::SeqCst);
+        self.keep();
+    }
+
+    /// What a process leaves that is killed at the beginning, and behind each commit.
+    pub(crate) fn left(&self) -> Vec<Arc<MemoryStore>> {
+        self.left.lock().unwrap().clone()
+    }
+
+    fn keep(&self) {
+        self.left.lock().unwrap().push(Arc::new(copy(&self.store)));
+    }
+}
+
+fn rows(store: &dyn Store, space: Space, mut each: impl FnMut(Bytes, Bytes)) {
+    let snapshot = store.snapshot();
+    for row in snapshot.range(space, Bound::Unbounded, Bound::Unbounded, Direction::Forward) {
+        let (key, value) = row.unwrap();
+        each(key, value);
+    }
+}
+
+/// The same rows in a store of their own.
+fn copy(store: &dyn Store) -> MemoryStore {
+    let mut batch = Batch::new();
+    for space in Space::ALL {
+        rows(store, space, |key, value| batch.put(space, key, value));
+    }
+    let copy = MemoryStore::new();
+    copy.commit(batch).unwrap();
+    copy
+}
+
+impl Store for Kept {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        self.store.get(space, key)
+    }
+
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        self.store.snapshot()
+    }
+
+    fn commit(&self, batch: Batch) -> Result<()> {
+        self.store.commit(batch)?;
+        if self.is_begun.load(Ordering::SeqCst) {
+            self.keep();
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.store.sync()
+    }
+
+    fn stats(&self) -> Stats {
+        self.store.stats()
+    }
+
+    fn reads(&self, purpose: ReadPurpose) -> ReadCounts {
+        self.store.reads(purpose)
+    }
+}
+
+/// A row's key as it lies in storage.
+pub(crate) type Place = (String, String);
+
+/// What a key in storage says: the table (4 bytes), a hash (8), the length of the partition key (2), both keys.
+fn place(key: &[u8]) -> (&[u8], Place) {
+    let (table, key) = key.split_at(4);
+    let length = usize::from(u16::from_be_bytes([key[8], key[9]]));
+    let (pk, sk) = key[10..].split_at(length);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (table, (text(pk), text(sk)))
+}
+
+/// Where the rows of the application's table lie, tags included: no model stands between, which would show a row that lies
+/// in two places once.
+pub(crate) fn places(store: &dyn Store) -> Vec<Place> {
+    let mut tables: BTreeMap<Vec<u8>, Vec<Place>> = BTreeMap::new();
+    rows(store, Space::Items, |key, _| {
+        let (table, place) = place(key.as_slice());
+        tables.entry(table.to_vec()).or_default().push(place);
+    });
+    // It is the table that has the workflows.
+    let is_ours = |places: &Vec<Place>| places.iter().any(|(_, sk)| sk.starts_with("0/2/"));
+    tables.into_values().find(is_ours).unwrap()
+}
+
+/// The tags of all rows as they lie in storage, key and value. Their partitions are called `{tenant}/5/…`.
+pub(crate) fn tags(store: &dyn Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut tags = BTreeMap::new();
+    rows(store, Space::Items, |key, value| {
+        if place(key.as_slice()).1.0.contains("/5/") {
+            tags.insert(key.as_slice().to_vec(), value.as_slice().to_vec());
+        }
+    });
+    tags
+}
+
+/// Whether a row of a run lies under a key of the grouped layout.
+pub(crate) fn is_grouped((pk, _): &Place) -> bool {
+    pk.contains("/wrg/")
+}
+
+/// What a row is called wherever it lies: its key in the legacy layout.
+pub(crate) fn name((pk, sk): &Place) -> String {
+    let Some((tenant, run)) = pk.split_once("/wrg/") else {
+        return format!("{pk} {sk}");
+    };
+    let mut parts: Vec<&str> = sk.split('/').collect();
+    parts.insert(2, run);
+    format!("{tenant} {}", parts.join("/"))
+}
