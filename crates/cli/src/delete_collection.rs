@@ -1,15 +1,16 @@
 //! `trestle delete-collection`: all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
 
+mod outcome;
+
 use crate::administration::{PlaceFlags, collections, print_json};
 use crate::bar::Bar;
 use crate::database::Database;
 use crate::exit::Failure;
-use crate::model::{line, load_sound};
+use crate::model::load_sound;
 use clap::Args;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use trestle_admin::DeletedRows;
 use trestle_api::{Error, is_own_table, own_table_refusal};
 use trestle_collection::{CollectionBookmark, CollectionRows, CollectionStep, StepBounds, parameters};
 use trestle_model::Model;
@@ -94,11 +95,11 @@ pub(crate) fn delete_collection(flags: &DeleteCollectionFlags) -> Result<(), Fai
     if flags.json {
         print_json(&deleted)?;
     } else {
-        print(&deleted);
+        outcome::print(&deleted);
     }
     match deleted.left.len() {
         0 => Ok(()),
-        left => Err(Failure::failed(format!("{left} rows stay"))),
+        left => Err(Failure::failed(outcome::stay(left))),
     }
 }
 
@@ -231,23 +232,4 @@ fn stopped(error: &Error, after: Option<&CollectionBookmark>) -> Failure {
         None => String::new(),
     };
     Failure::failed(format!("{error}{again}"))
-}
-
-fn print(deleted: &DeletedRows) {
-    let count = match deleted.deleted {
-        1 => "1 row".to_owned(),
-        many => format!("{many} rows"),
-    };
-    let verb = if deleted.dry_run {
-        "would be deleted"
-    } else {
-        "deleted"
-    };
-    line(&format!("{count} {verb}"));
-    for row in &deleted.left {
-        line(&format!("  stays: {}: {}", row.key, row.reason));
-    }
-    if let Some(next) = &deleted.next {
-        line(&format!("there are more: go on with --after {next}"));
-    }
 }

@@ -207,8 +207,35 @@ fn rows_that_are_kept_for_others_stay_and_fail_the_command() {
         &endpoint,
     ];
     let (said, complained) = ended(home.path(), 1, &args);
-    assert!(said.starts_with("0 rows deleted\n  stays: {"), "{said}");
+    assert!(said.starts_with("0 rows deleted\n  2 rows stay: "), "{said}");
+    assert!(said.contains("\n    {\"pk\":{\"S\":\"emails\"}"), "{said}");
     assert!(complained.contains("2 rows stay"), "{complained}");
+    let one: Vec<&str> = args.iter().chain(&["--prefix", "wf-"]).copied().collect();
+    let (said, complained) = ended(home.path(), 1, &one);
+    assert!(said.starts_with("0 rows deleted\n  1 row stays: "), "{said}");
+    assert!(complained.contains("1 row stays"), "{complained}");
+}
+
+#[test]
+fn rows_that_stay_for_one_reason_are_told_of_together() {
+    let (home, server) = shop();
+    for number in 1..=40 {
+        let email = format!("{number}@shop");
+        let customer = json!({"kind": {"S": "customer"}, "customer": {"S": &email}, "email": {"S": &email}});
+        put(&server, &customer);
+    }
+    let endpoint = endpoint(&server);
+    let args = ["delete-collection", "shop", "--partition", "emails", "--yes"];
+    let there = ["--endpoint", &endpoint];
+    let args: Vec<&str> = args.iter().chain(&there).copied().collect();
+    let (said, _) = ended(home.path(), 1, &args);
+    assert!(said.starts_with("0 rows deleted\n  42 rows stay: "), "{said}");
+    assert!(said.ends_with("    and 39 more; --json shows all\n"), "{said}");
+    assert_eq!(said.lines().count(), 6, "{said}");
+    let args: Vec<&str> = args.iter().chain(&["--json"]).copied().collect();
+    let (said, _) = ended(home.path(), 1, &args);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["left"].as_array().unwrap().len(), 42);
 }
 
 #[test]
