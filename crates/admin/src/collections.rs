@@ -46,7 +46,8 @@ pub struct DeleteCollection {
 /// The answer to [`DeleteCollection`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeletedRows {
-    /// Rows that are gone; with `dry_run`, rows that would go.
+    /// Rows that were found and are gone; one that another deletion took at the same time counts for both. With `dry_run`,
+    /// rows that were found, also those that would stay.
     pub deleted: u64,
     /// Whether rows were only counted.
     pub dry_run: bool,

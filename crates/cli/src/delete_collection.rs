@@ -46,7 +46,7 @@ pub(crate) struct DeleteCollectionFlags {
     /// A parameter of the access pattern; may be given more than once
     #[arg(long = "where", value_name = "NAME=VALUE", requires = "access", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Count the rows and delete none
+    /// Count the rows and delete none; rows that the database keeps for others and would not delete count, too
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before deleting
@@ -192,7 +192,7 @@ impl<'f> Run<'f> {
             if all.next.is_none() {
                 break;
             }
-            let deleted = if self.flags.dry_run { "counted" } else { "deleted" };
+            let deleted = if self.flags.dry_run { "found" } else { "deleted" };
             self.bar.show(deleted, || format!("{} rows {deleted}", all.rows));
             self.slow_down(begun, made);
         }

@@ -28,7 +28,8 @@ impl Default for StepBounds {
 /// What a step came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionStep {
-    /// Rows that are gone; of a step that only counts, rows that are there.
+    /// Rows that it found and that are gone. A row that another deletion took at the same time counts for both: a batch does
+    /// not tell whether a row was still there. Of a step that only counts, rows that it found.
     pub rows: u64,
     /// Bytes that were read to find them, about.
     pub bytes: u64,
@@ -113,7 +114,8 @@ impl CollectionRows<'_> {
         Ok(())
     }
 
-    /// Counts the next rows and deletes none.
+    /// Counts the next rows and deletes none. Rows that the database would refuse to delete count, too: that shows only
+    /// when they are deleted.
     pub async fn count(
         &self,
         database: &dyn Database,

@@ -8,11 +8,8 @@ use trestle_admin::{DeletedRows, StayingRow};
 const KEYS_SHOWN_MAX: usize = 3;
 
 pub(super) fn print(deleted: &DeletedRows) {
-    let verb = if deleted.dry_run {
-        "would be deleted"
-    } else {
-        "deleted"
-    };
+    // Which of them the database keeps for others shows only when they are deleted.
+    let verb = if deleted.dry_run { "found" } else { "deleted" };
     line(&format!("{} {verb}", rows(deleted.deleted)));
     for (reason, staying) in by_reason(&deleted.left) {
         print_staying(reason, &staying);

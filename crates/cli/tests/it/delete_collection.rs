@@ -106,10 +106,7 @@ fn of_wf(home: &TempDir, server: &Running, code: i32, more: &[&str]) -> (String,
 #[test]
 fn a_partition_is_counted_asked_about_and_deleted() {
     let (home, server) = shop();
-    assert_eq!(
-        of_wf(&home, &server, 0, &["--dry-run"]).0,
-        "31 rows would be deleted\n"
-    );
+    assert_eq!(of_wf(&home, &server, 0, &["--dry-run"]).0, "31 rows found\n");
     let (_, unasked) = of_wf(&home, &server, 2, &[]);
     assert!(unasked.contains("say --yes"), "{unasked}");
     assert_eq!(rows(&server), 34, "nothing was deleted so far");
@@ -206,6 +203,9 @@ fn rows_that_are_kept_for_others_stay_and_fail_the_command() {
         "--endpoint",
         &endpoint,
     ];
+    let counted: Vec<&str> = args.iter().chain(&["--dry-run"]).copied().collect();
+    let (said, _) = ended(home.path(), 0, &counted);
+    assert_eq!(said, "2 rows found\n", "it does not promise that they go");
     let (said, complained) = ended(home.path(), 1, &args);
     assert!(said.starts_with("0 rows deleted\n  2 rows stay: "), "{said}");
     assert!(said.contains("\n    {\"pk\":{\"S\":\"emails\"}"), "{said}");
@@ -336,7 +336,7 @@ fn a_key_that_may_only_read_counts_and_deletes_nothing() {
         "{refused}"
     );
     let (_, (counted, _)) = asked("reader", "shy", "--dry-run");
-    assert_eq!(counted, "31 rows would be deleted\n");
+    assert_eq!(counted, "31 rows found\n");
     let (_, (deleted, _)) = asked("ada", "hush", "--yes");
     assert_eq!(deleted, "31 rows deleted\n");
 }
