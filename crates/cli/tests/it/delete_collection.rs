@@ -217,6 +217,43 @@ fn rows_that_are_kept_for_others_stay_and_fail_the_command() {
 }
 
 #[test]
+fn a_bookmark_that_does_not_fit_is_refused_and_not_recommended() {
+    let (home, server) = shop();
+    let (_, refused) = of_wf(&home, &server, 2, &["--yes", "--after", "garbage"]);
+    assert!(refused.contains("garbage"), "{refused}");
+    assert!(refused.contains("leave it out"), "{refused}");
+    assert!(!refused.contains("goes on"), "{refused}");
+    let steps = ["--yes", "--json", "--rows-per-step", "10", "--steps", "1"];
+    let (said, _) = of_wf(&home, &server, 0, &steps);
+    let first: Value = serde_json::from_str(&said).unwrap();
+    let next = first["next"].as_str().unwrap();
+    let endpoint = endpoint(&server);
+    let of_other = [
+        "delete-collection",
+        "shop",
+        "--partition",
+        "customer#wf-2",
+        "--yes",
+        "--after",
+        next,
+        "--endpoint",
+        &endpoint,
+    ];
+    let (_, refused) = ended(home.path(), 1, &of_other);
+    assert!(refused.contains("leave --after out"), "{refused}");
+    assert!(!refused.contains("goes on"), "{refused}");
+}
+
+#[test]
+fn a_command_line_without_rows_shows_both_ways_to_name_them() {
+    let (_, said) = ended(Path::new("."), 2, &["delete-collection"]);
+    for usage in ["<TABLE> --partition <VALUE>", "--model <FILE> --access <NAME>"] {
+        assert!(said.contains(usage), "{said}");
+    }
+    assert!(!said.contains("--ca-file"), "{said}");
+}
+
+#[test]
 fn rows_that_stay_for_one_reason_are_told_of_together() {
     let (home, server) = shop();
     for number in 1..=40 {
