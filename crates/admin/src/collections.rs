@@ -26,7 +26,7 @@ pub struct DeleteCollection {
     /// One of its access patterns: a query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// The pattern's parameters: texts, numbers and truth values.
+    /// The pattern's parameters: texts, numbers and truth values. A text stands for a value of the parameter's type.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Value>,
     /// The most rows of the step: 1,000 unless given.

@@ -340,6 +340,11 @@ fn the_call_makes_one_step() {
             json!({"model": "shop", "access": "nothing"}),
             "no access pattern nothing",
         ),
+        (
+            400,
+            json!({"model": "shop", "access": "orders_of_customer", "where": {"customer": 7}}),
+            "customer must be of type string, but is the number 7",
+        ),
         (404, json!({"table": "nowhere", "partition": "x"}), ""),
         (404, json!({"model": "nothing", "access": "x"}), "nothing"),
     ] {
