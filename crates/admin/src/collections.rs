@@ -26,7 +26,7 @@ pub struct DeleteCollection {
     /// One of its access patterns: a query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// The pattern's parameters: texts, numbers and truth values.
+    /// The pattern's parameters: texts, numbers and truth values. A text stands for a value of the parameter's type.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Value>,
     /// The most rows of the step: 1,000 unless given.
@@ -46,7 +46,8 @@ pub struct DeleteCollection {
 /// The answer to [`DeleteCollection`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeletedRows {
-    /// Rows that are gone; with `dry_run`, rows that would go.
+    /// Rows that were found and are gone; one that another deletion took at the same time counts for both. With `dry_run`,
+    /// rows that were found, also those that would stay.
     pub deleted: u64,
     /// Whether rows were only counted.
     pub dry_run: bool,

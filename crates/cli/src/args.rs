@@ -1,7 +1,7 @@
 //! What can be typed. Every flag is optional: what is not typed comes from the environment or the file.
 
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
-use crate::delete_collection::DeleteCollectionFlags;
+use crate::delete_collection::{self, DeleteCollectionFlags};
 use crate::exit::EXIT_CODES;
 use crate::migrate::MigrateCommand;
 use crate::model::ModelCommand;
@@ -48,6 +48,7 @@ pub(crate) enum Command {
     /// Each row is deleted as a client would delete it: what a model derives from it goes with it, and streams tell of it. A
     /// command that is stopped has deleted a part; the same command again goes on. Works with any server that speaks DynamoDB's
     /// protocol.
+    #[command(override_usage = delete_collection::USAGE)]
     DeleteCollection(Box<DeleteCollectionFlags>),
     /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
     #[command(subcommand)]

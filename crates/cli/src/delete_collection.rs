@@ -1,18 +1,24 @@
 //! `trestle delete-collection`: all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
 
+mod outcome;
+
 use crate::administration::{PlaceFlags, collections, print_json};
 use crate::bar::Bar;
 use crate::database::Database;
 use crate::exit::Failure;
-use crate::model::{line, load_sound};
+use crate::model::load_sound;
 use clap::Args;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use trestle_admin::DeletedRows;
-use trestle_api::{Error, is_own_table, own_table_refusal};
+use trestle_api::{Error, ErrorKind, is_own_table, own_table_refusal};
 use trestle_collection::{CollectionBookmark, CollectionRows, CollectionStep, StepBounds, parameters};
 use trestle_model::Model;
+
+/// There are two ways to name the rows.
+pub(crate) const USAGE: &str =
+    "trestle delete-collection [OPTIONS] <TABLE> --partition <VALUE> [--prefix <TEXT>]
+       trestle delete-collection [OPTIONS] --model <FILE> --access <NAME> [--where <NAME=VALUE>]...";
 
 /// Flags of `trestle delete-collection`.
 #[derive(Debug, Args)]
@@ -45,7 +51,7 @@ pub(crate) struct DeleteCollectionFlags {
     /// A parameter of the access pattern; may be given more than once
     #[arg(long = "where", value_name = "NAME=VALUE", requires = "access", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Count the rows and delete none
+    /// Count the rows and delete none; rows that the database keeps for others and would not delete count, too
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before deleting
@@ -61,8 +67,8 @@ pub(crate) struct DeleteCollectionFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     steps: Option<u32>,
     /// Go on where a former run ended, as it said
-    #[arg(long, value_name = "BOOKMARK")]
-    after: Option<String>,
+    #[arg(long, value_name = "BOOKMARK", value_parser = bookmark)]
+    after: Option<CollectionBookmark>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -73,6 +79,12 @@ pub(crate) struct DeleteCollectionFlags {
 fn parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+fn bookmark(text: &str) -> Result<CollectionBookmark, String> {
+    let bookmark = CollectionBookmark::from(text.to_owned());
+    let checked = bookmark.check().map_err(|error| error.message().to_owned());
+    checked.map(|()| bookmark)
 }
 
 pub(crate) fn delete_collection(flags: &DeleteCollectionFlags) -> Result<(), Failure> {
@@ -94,11 +106,11 @@ pub(crate) fn delete_collection(flags: &DeleteCollectionFlags) -> Result<(), Fai
     if flags.json {
         print_json(&deleted)?;
     } else {
-        print(&deleted);
+        outcome::print(&deleted);
     }
     match deleted.left.len() {
         0 => Ok(()),
-        left => Err(Failure::failed(format!("{left} rows stay"))),
+        left => Err(Failure::failed(outcome::stay(left))),
     }
 }
 
@@ -175,15 +187,15 @@ impl<'f> Run<'f> {
     /// Makes steps until it is done, or as many as were asked for.
     fn all(&mut self, database: &Database, rows: &CollectionRows<'_>) -> Result<CollectionStep, Failure> {
         let mut all = CollectionStep {
-            next: self.flags.after.clone().map(Into::into),
+            next: self.flags.after.clone(),
             ..CollectionStep::default()
         };
-        for _ in 0..self.flags.steps.unwrap_or(u32::MAX) {
+        for made in 0..self.flags.steps.unwrap_or(u32::MAX) {
             let after = all.next.take();
             let begun = Instant::now();
             let step = self.step(database, rows, after.as_ref());
-            let step = step.map_err(|error| stopped(&error, after.as_ref()))?;
-            let made = step.rows;
+            let step = step.map_err(|error| stopped(&error, after.as_ref(), made))?;
+            let in_step = step.rows;
             all.rows += step.rows;
             all.bytes += step.bytes;
             all.left.extend(step.left);
@@ -191,9 +203,9 @@ impl<'f> Run<'f> {
             if all.next.is_none() {
                 break;
             }
-            let deleted = if self.flags.dry_run { "counted" } else { "deleted" };
+            let deleted = if self.flags.dry_run { "found" } else { "deleted" };
             self.bar.show(deleted, || format!("{} rows {deleted}", all.rows));
-            self.slow_down(begun, made);
+            self.slow_down(begun, in_step);
         }
         self.bar.clear();
         Ok(all)
@@ -224,30 +236,14 @@ impl<'f> Run<'f> {
     }
 }
 
-/// What was deleted stays deleted.
-fn stopped(error: &Error, after: Option<&CollectionBookmark>) -> Failure {
-    let again = match after {
+/// Why it ended after so many steps. What was deleted stays deleted.
+fn stopped(error: &Error, after: Option<&CollectionBookmark>, steps: u32) -> Failure {
+    let help = match after {
+        Some(_) if steps == 0 && error.kind() == ErrorKind::Validation => {
+            "; if --after is from a deletion of other rows, leave --after out".to_owned()
+        }
         Some(after) => format!("; the same command again goes on, or with --after {after}"),
         None => String::new(),
     };
-    Failure::failed(format!("{error}{again}"))
-}
-
-fn print(deleted: &DeletedRows) {
-    let count = match deleted.deleted {
-        1 => "1 row".to_owned(),
-        many => format!("{many} rows"),
-    };
-    let verb = if deleted.dry_run {
-        "would be deleted"
-    } else {
-        "deleted"
-    };
-    line(&format!("{count} {verb}"));
-    for row in &deleted.left {
-        line(&format!("  stays: {}: {}", row.key, row.reason));
-    }
-    if let Some(next) = &deleted.next {
-        line(&format!("there are more: go on with --after {next}"));
-    }
+    Failure::failed(format!("{error}{help}"))
 }

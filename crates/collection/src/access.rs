@@ -1,7 +1,7 @@
 //! The rows that an access pattern finds.
 
 use trestle_api::{Error, Query, Request, ReturnConsumedCapacity};
-use trestle_item::Item;
+use trestle_item::{AttributeValue, Item};
 use trestle_model::{AccessPattern, Model, Refusal, Table};
 
 use crate::rows::refuse_own;
@@ -52,21 +52,22 @@ impl<'m> CollectionRows<'m> {
     }
 }
 
-/// The parameters of an access pattern, from texts.
-pub fn parameters(
+/// The parameters of an access pattern. A text stands for a value of the type that the parameter has; any other value is of
+/// that type.
+pub fn parameters<V: Into<AttributeValue>>(
     model: &Model,
     access: &str,
-    texts: impl IntoIterator<Item = (String, String)>,
+    given: impl IntoIterator<Item = (String, V)>,
 ) -> Result<Item, Error> {
     let pattern = pattern(model, access)?;
     let mut parameters = Item::new();
-    for (name, text) in texts {
+    for (name, value) in given {
         let mut known = pattern.parameters().iter();
         let kind = known.find(|parameter| parameter.name == name);
         // Binding says which ones there are.
         let value = match kind {
-            Some(parameter) => text::parameter(&name, parameter.kind, text)?,
-            None => text.into(),
+            Some(parameter) => text::parameter(&name, parameter.kind, value.into())?,
+            None => value.into(),
         };
         parameters.insert(name, value);
     }

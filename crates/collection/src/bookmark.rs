@@ -50,6 +50,11 @@ impl CollectionBookmark {
         &self.0
     }
 
+    /// Whether the text is a bookmark at all. Whether it is one of the rows that are to be deleted shows in a step.
+    pub fn check(&self) -> Result<(), Error> {
+        self.position().map(drop)
+    }
+
     pub(crate) fn of(position: Position) -> Self {
         let mut content = Item::from([
             (SECOND, AttributeValue::Bool(position.is_second)),
@@ -64,7 +69,7 @@ impl CollectionBookmark {
     pub(crate) fn position(&self) -> Result<Position, Error> {
         self.read().ok_or_else(|| {
             Error::validation(format!(
-                "The bookmark {:?} is none of a collection; begin without one",
+                "The bookmark {:?} is none of a collection; leave it out to begin anew",
                 self.0
             ))
         })
@@ -117,7 +122,7 @@ mod tests {
         }
         for text in ["", "%%%", "AAAA", "bm90aGluZw"] {
             assert!(
-                CollectionBookmark::from(text.to_owned()).position().is_err(),
+                CollectionBookmark::from(text.to_owned()).check().is_err(),
                 "{text}"
             );
         }

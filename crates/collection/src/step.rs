@@ -7,12 +7,13 @@ use crate::bookmark::Position;
 use crate::delete::delete;
 use crate::{CollectionBookmark, CollectionRows};
 
-/// What a step may take at most. It ends with the page of rows that reaches one of them; a page has at most 1 MB.
+/// What a step may take at most. It ends with the page of rows that reaches one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepBounds {
     /// Rows that it looks at: 1,000 unless told otherwise.
     pub rows: u32,
-    /// Bytes of those rows: 4 MiB unless told otherwise.
+    /// Bytes of those rows, about: 4 MiB unless told otherwise. How large rows are shows only when they have been read, so
+    /// the last page may take it over the bound.
     pub bytes: u64,
 }
 
@@ -28,7 +29,8 @@ impl Default for StepBounds {
 /// What a step came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionStep {
-    /// Rows that are gone; of a step that only counts, rows that are there.
+    /// Rows that it found and that are gone. A row that another deletion took at the same time counts for both: a batch does
+    /// not tell whether a row was still there. Of a step that only counts, rows that it found.
     pub rows: u64,
     /// Bytes that were read to find them, about.
     pub bytes: u64,
@@ -51,6 +53,11 @@ pub struct LeftRow {
 /// Bytes behind a unit of a strongly consistent read; a unit of another read is for twice as many.
 const UNIT_BYTES: f64 = 4096.0;
 
+/// The most bytes in a page of a query.
+const PAGE_BYTES_MAX: u64 = 1 << 20;
+/// Rows of the first page of a step that may not have a whole page.
+const FIRST_ROWS: u64 = 10;
+
 /// Rows that a step has found.
 #[derive(Default)]
 struct Found {
@@ -61,6 +68,23 @@ struct Found {
     looked_at: u32,
     bytes: u64,
     is_end: bool,
+}
+
+impl Found {
+    /// How many rows to look at next, so that the bounds hold. A query knows no bound of bytes below that of a page: rows are
+    /// taken to be as large as those before.
+    fn next_rows(&self, bounds: StepBounds) -> u32 {
+        let rows = bounds.rows.saturating_sub(self.looked_at);
+        let bytes = bounds.bytes.saturating_sub(self.bytes);
+        if bytes >= PAGE_BYTES_MAX {
+            return rows;
+        }
+        let fitting = match self.bytes {
+            0 => FIRST_ROWS,
+            read => (bytes * u64::from(self.looked_at)).div_ceil(read),
+        };
+        u32::try_from(fitting.max(1)).map_or(rows, |fitting| rows.min(fitting))
+    }
 }
 
 impl CollectionRows<'_> {
@@ -77,9 +101,11 @@ impl CollectionRows<'_> {
         let mut step = CollectionStep::default();
         let mut left_to_look = bounds.rows.max(1);
         loop {
-            let found = self
-                .find(database, &mut position, left_to_look, bounds.bytes)
-                .await?;
+            let bounds = StepBounds {
+                rows: left_to_look,
+                ..bounds
+            };
+            let found = self.find(database, &mut position, bounds).await?;
             left_to_look = left_to_look.saturating_sub(found.looked_at);
             let is_end = found.is_end;
             self.delete_found(database, found, &mut position, &mut step)
@@ -113,7 +139,8 @@ impl CollectionRows<'_> {
         Ok(())
     }
 
-    /// Counts the next rows and deletes none.
+    /// Counts the next rows and deletes none. Rows that the database would refuse to delete count, too: that shows only
+    /// when they are deleted.
     pub async fn count(
         &self,
         database: &dyn Database,
@@ -121,9 +148,11 @@ impl CollectionRows<'_> {
         bounds: StepBounds,
     ) -> Result<CollectionStep, Error> {
         let mut position = position(after)?;
-        let found = self
-            .find(database, &mut position, bounds.rows.max(1), bounds.bytes)
-            .await?;
+        let bounds = StepBounds {
+            rows: bounds.rows.max(1),
+            ..bounds
+        };
+        let found = self.find(database, &mut position, bounds).await?;
         let next = (!found.is_end).then(|| CollectionBookmark::of(position));
         Ok(CollectionStep {
             rows: found.keys.len() as u64,
@@ -137,13 +166,12 @@ impl CollectionRows<'_> {
         &self,
         database: &dyn Database,
         position: &mut Position,
-        rows: u32,
-        bytes: u64,
+        bounds: StepBounds,
     ) -> Result<Found, Error> {
         let mut found = Found::default();
-        while found.looked_at < rows && (found.bytes < bytes || found.looked_at == 0) {
+        while found.looked_at < bounds.rows && (found.bytes < bounds.bytes || found.looked_at == 0) {
             let query = Query {
-                limit: Some(rows - found.looked_at),
+                limit: Some(found.next_rows(bounds)),
                 exclusive_start_key: position.after.take(),
                 ..self.query.clone()
             };
@@ -160,6 +188,9 @@ impl CollectionRows<'_> {
     }
 
     fn take(&self, page: QueryOutput, found: &mut Found) -> Result<(), Error> {
+        if page.scanned_count == 0 {
+            return Ok(()); // It costs a unit all the same.
+        }
         let units = page
             .consumed_capacity
             .and_then(|consumed| consumed.capacity_units);

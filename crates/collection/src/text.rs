@@ -2,7 +2,7 @@
 
 use trestle_api::Error;
 use trestle_item::{AttributeValue, Number, ScalarType, from_base64};
-use trestle_model::AttributeKind;
+use trestle_model::{Attribute, AttributeKind};
 
 /// A value of a key attribute. Text stands for a number, or for bytes in base64, where the key is such.
 pub(crate) fn key_value(
@@ -42,7 +42,20 @@ pub(crate) fn key_value(
 }
 
 /// A value of a parameter.
-pub(crate) fn parameter(name: &str, kind: AttributeKind, text: String) -> Result<AttributeValue, Error> {
+pub(crate) fn parameter(
+    name: &str,
+    kind: AttributeKind,
+    given: AttributeValue,
+) -> Result<AttributeValue, Error> {
+    if let AttributeValue::S(text) = given {
+        return of_text(name, kind, text);
+    }
+    let checked = Attribute::new(name, kind).check(&given);
+    checked.map_err(|reason| Error::validation(format!("{name} {reason}")))?;
+    Ok(given)
+}
+
+fn of_text(name: &str, kind: AttributeKind, text: String) -> Result<AttributeValue, Error> {
     Ok(match kind {
         AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Any => AttributeValue::S(text),
         AttributeKind::Integer | AttributeKind::Number | AttributeKind::EpochSeconds => number(name, &text)?,

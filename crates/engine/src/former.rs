@@ -18,7 +18,7 @@ use trestle_hook::Former;
 
 use crate::storage_reads::count_double_read;
 
-pub(crate) use find::{find, find_in};
+pub(crate) use find::{AtPlace, find, find_in};
 pub(crate) use merge::rows;
 pub use sweep::{Lying, MovedPage, Remaining, Stuck, walked};
 pub(crate) use swept::Swept;

@@ -21,7 +21,8 @@ pub struct OperationReads {
     pub double_reads: u64,
     /// Blocks (of rows, indexes and filters) that were read from files. A database in memory has none.
     pub blocks_from_disk: u64,
-    /// Blocks that were found in the cache. Rows that were just written are in neither.
+    /// Blocks that were found in the cache. Blocks of rows that a range finds there are not counted. Rows that were just
+    /// written are in neither.
     pub blocks_from_cache: u64,
 }
 

@@ -16,6 +16,7 @@ use trestle_store::{Batch, Bytes, Space};
 use crate::catalog::{Catalog, Index, Stats, Table};
 use crate::change_log::{self, Change};
 use crate::commit::{Group, caught};
+use crate::former::AtPlace;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
 use crate::shared::internal;
@@ -136,33 +137,37 @@ impl<'g> Transaction<'g> {
 
     /// The newest state of the item that belongs at `key`.
     pub(crate) fn item(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
-        let found = former::find(table, key, |place| self.lying(table, place))?;
+        let found = former::find(self, table, key)?;
         Ok(found.map(|found| found.image))
     }
 
     /// What lies at a place.
     pub(crate) fn lying(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
+        Ok(self.look_at(table, key)?.row)
+    }
+
+    /// The same, and whether it was known. Storage is asked once for a place of a table that has a hook.
+    pub(crate) fn look_at(&self, table: &Table, key: &ItemKey) -> Result<AtPlace<Arc<Image>>, Error> {
         let place = key.in_table(table.id);
-        if let Some(staged) = self
-            .staged
-            .items
-            .get(&place)
-            .or_else(|| self.group.items.get(&place))
-        {
-            return Ok(staged.clone());
-        }
-        if let Some(read) = self.read.borrow().get(&place) {
-            return Ok(read.clone());
+        if let Some(row) = self.known(&place) {
+            return Ok(AtPlace { row, is_known: true });
         }
         let stored = self.group.shared.store.get(Space::Items, &place);
-        let image = match stored.map_err(internal)? {
+        let row = match stored.map_err(internal)? {
             Some(bytes) => Some(Arc::new(Image::stored(bytes).map_err(internal)?)),
             None => None,
         };
         if table.hook.is_some() {
-            self.read.borrow_mut().insert(place, image.clone());
+            self.read.borrow_mut().insert(place, row.clone());
         }
-        Ok(image)
+        Ok(AtPlace { row, is_known: false })
+    }
+
+    /// What is known of a place without asking storage.
+    fn known(&self, place: &[u8]) -> Option<Option<Arc<Image>>> {
+        let staged = self.staged.items.get(place);
+        let staged = staged.or_else(|| self.group.items.get(place));
+        staged.cloned().or_else(|| self.read.borrow().get(place).cloned())
     }
 
     /// Stages the change of one item from `old` to `new`, with all that follows from it.

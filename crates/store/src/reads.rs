@@ -13,7 +13,8 @@ pub struct ReadCounts {
     pub ranges: u64,
     /// Blocks of tables (rows, indexes and filters) that were read from their files. Zero without files.
     pub blocks_from_disk: u64,
-    /// Blocks of tables that were found in the cache.
+    /// Blocks of tables that were found in the cache: all of lookups; of ranges only those of the index, because the
+    /// engine does not count blocks of rows that a range finds in the cache.
     pub blocks_from_cache: u64,
 }
 

@@ -33,9 +33,10 @@ pub struct MigrationStatus {
     pub finishes_by_itself: bool,
     /// How much of the tables this pass has walked, from 0 to 1.
     pub done: f64,
-    /// Rows that the sweep has moved.
+    /// Rows that the sweep has moved, without those that writes moved. After a crash, as of the last time that it was stored.
     pub rows_moved: u64,
-    /// Rows that are still to be moved, about: those that were written meanwhile have moved by themselves.
+    /// Rows that are still to be moved, about: those that writes moved or deleted meanwhile count until the sweep is through
+    /// with their table.
     pub rows_remaining: u64,
     /// How many rows are looked at in a second, measured.
     pub rows_per_second: Option<f64>,

@@ -54,7 +54,7 @@ enum Named {
     Access {
         model: String,
         access: String,
-        given: Vec<(String, String)>,
+        given: Vec<(String, AttributeValue)>,
     },
 }
 
@@ -70,7 +70,7 @@ fn named(call: DeleteCollection) -> Result<Named, AdminError> {
         (None, None, Some(model), Some(access)) if !plain => Ok(Named::Access {
             model,
             access,
-            given: texts(call.parameters)?,
+            given: values(call.parameters)?,
         }),
         _ => Err(AdminError::invalid(
             "name the rows by `table` and `partition`, with or without `prefix`, or by `model`, `access` and `where`",
@@ -79,26 +79,28 @@ fn named(call: DeleteCollection) -> Result<Named, AdminError> {
 }
 
 fn key_value(given: Value) -> Result<AttributeValue, AdminError> {
-    let number = |text: &str| Number::parse(text).map(AttributeValue::N);
     match given {
         Value::String(text) => Ok(AttributeValue::S(text)),
-        Value::Number(given) => {
-            number(&given.to_string()).map_err(|error| AdminError::invalid(error.to_string()))
-        }
+        Value::Number(given) => number(&given),
         _ => Err(AdminError::invalid("`partition` is a text or a number")),
     }
 }
 
-fn texts(given: BTreeMap<String, Value>) -> Result<Vec<(String, String)>, AdminError> {
-    let text = |(name, value): (String, Value)| match value {
-        Value::String(text) => Ok((name, text)),
-        Value::Number(number) => Ok((name, number.to_string())),
-        Value::Bool(truth) => Ok((name, truth.to_string())),
+fn values(given: BTreeMap<String, Value>) -> Result<Vec<(String, AttributeValue)>, AdminError> {
+    let value = |(name, value): (String, Value)| match value {
+        Value::String(text) => Ok((name, AttributeValue::S(text))),
+        Value::Number(given) => Ok((name, number(&given)?)),
+        Value::Bool(truth) => Ok((name, AttributeValue::Bool(truth))),
         _ => Err(AdminError::invalid(format!(
             "`where`: {name} is neither a text nor a number nor a truth value"
         ))),
     };
-    given.into_iter().map(text).collect()
+    given.into_iter().map(value).collect()
+}
+
+fn number(given: &serde_json::Number) -> Result<AttributeValue, AdminError> {
+    let parsed = Number::parse(&given.to_string()).map(AttributeValue::N);
+    parsed.map_err(|error| AdminError::invalid(error.to_string()))
 }
 
 fn bounds(call: &DeleteCollection) -> Result<StepBounds, AdminError> {

@@ -106,10 +106,7 @@ fn of_wf(home: &TempDir, server: &Running, code: i32, more: &[&str]) -> (String,
 #[test]
 fn a_partition_is_counted_asked_about_and_deleted() {
     let (home, server) = shop();
-    assert_eq!(
-        of_wf(&home, &server, 0, &["--dry-run"]).0,
-        "31 rows would be deleted\n"
-    );
+    assert_eq!(of_wf(&home, &server, 0, &["--dry-run"]).0, "31 rows found\n");
     let (_, unasked) = of_wf(&home, &server, 2, &[]);
     assert!(unasked.contains("say --yes"), "{unasked}");
     assert_eq!(rows(&server), 34, "nothing was deleted so far");
@@ -206,9 +203,76 @@ fn rows_that_are_kept_for_others_stay_and_fail_the_command() {
         "--endpoint",
         &endpoint,
     ];
+    let counted: Vec<&str> = args.iter().chain(&["--dry-run"]).copied().collect();
+    let (said, _) = ended(home.path(), 0, &counted);
+    assert_eq!(said, "2 rows found\n", "it does not promise that they go");
     let (said, complained) = ended(home.path(), 1, &args);
-    assert!(said.starts_with("0 rows deleted\n  stays: {"), "{said}");
+    assert!(said.starts_with("0 rows deleted\n  2 rows stay: "), "{said}");
+    assert!(said.contains("\n    {\"pk\":{\"S\":\"emails\"}"), "{said}");
     assert!(complained.contains("2 rows stay"), "{complained}");
+    let one: Vec<&str> = args.iter().chain(&["--prefix", "wf-"]).copied().collect();
+    let (said, complained) = ended(home.path(), 1, &one);
+    assert!(said.starts_with("0 rows deleted\n  1 row stays: "), "{said}");
+    assert!(complained.contains("1 row stays"), "{complained}");
+}
+
+#[test]
+fn a_bookmark_that_does_not_fit_is_refused_and_not_recommended() {
+    let (home, server) = shop();
+    let (_, refused) = of_wf(&home, &server, 2, &["--yes", "--after", "garbage"]);
+    assert!(refused.contains("garbage"), "{refused}");
+    assert!(refused.contains("leave it out"), "{refused}");
+    assert!(!refused.contains("goes on"), "{refused}");
+    let steps = ["--yes", "--json", "--rows-per-step", "10", "--steps", "1"];
+    let (said, _) = of_wf(&home, &server, 0, &steps);
+    let first: Value = serde_json::from_str(&said).unwrap();
+    let next = first["next"].as_str().unwrap();
+    let endpoint = endpoint(&server);
+    let of_other = [
+        "delete-collection",
+        "shop",
+        "--partition",
+        "customer#wf-2",
+        "--yes",
+        "--after",
+        next,
+        "--endpoint",
+        &endpoint,
+    ];
+    let (_, refused) = ended(home.path(), 1, &of_other);
+    assert!(refused.contains("leave --after out"), "{refused}");
+    assert!(!refused.contains("goes on"), "{refused}");
+}
+
+#[test]
+fn a_command_line_without_rows_shows_both_ways_to_name_them() {
+    let (_, said) = ended(Path::new("."), 2, &["delete-collection"]);
+    for usage in ["<TABLE> --partition <VALUE>", "--model <FILE> --access <NAME>"] {
+        assert!(said.contains(usage), "{said}");
+    }
+    assert!(!said.contains("--ca-file"), "{said}");
+}
+
+#[test]
+fn rows_that_stay_for_one_reason_are_told_of_together() {
+    let (home, server) = shop();
+    for number in 1..=40 {
+        let email = format!("{number}@shop");
+        let customer = json!({"kind": {"S": "customer"}, "customer": {"S": &email}, "email": {"S": &email}});
+        put(&server, &customer);
+    }
+    let endpoint = endpoint(&server);
+    let args = ["delete-collection", "shop", "--partition", "emails", "--yes"];
+    let there = ["--endpoint", &endpoint];
+    let args: Vec<&str> = args.iter().chain(&there).copied().collect();
+    let (said, _) = ended(home.path(), 1, &args);
+    assert!(said.starts_with("0 rows deleted\n  42 rows stay: "), "{said}");
+    assert!(said.ends_with("    and 39 more; --json shows all\n"), "{said}");
+    assert_eq!(said.lines().count(), 6, "{said}");
+    let args: Vec<&str> = args.iter().chain(&["--json"]).copied().collect();
+    let (said, _) = ended(home.path(), 1, &args);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["left"].as_array().unwrap().len(), 42);
 }
 
 #[test]
@@ -276,6 +340,11 @@ fn the_call_makes_one_step() {
             json!({"model": "shop", "access": "nothing"}),
             "no access pattern nothing",
         ),
+        (
+            400,
+            json!({"model": "shop", "access": "orders_of_customer", "where": {"customer": 7}}),
+            "customer must be of type string, but is the number 7",
+        ),
         (404, json!({"table": "nowhere", "partition": "x"}), ""),
         (404, json!({"model": "nothing", "access": "x"}), "nothing"),
     ] {
@@ -309,7 +378,7 @@ fn a_key_that_may_only_read_counts_and_deletes_nothing() {
         "{refused}"
     );
     let (_, (counted, _)) = asked("reader", "shy", "--dry-run");
-    assert_eq!(counted, "31 rows would be deleted\n");
+    assert_eq!(counted, "31 rows found\n");
     let (_, (deleted, _)) = asked("ada", "hush", "--yes");
     assert_eq!(deleted, "31 rows deleted\n");
 }

@@ -4,7 +4,9 @@ use trestle_api::Wait;
 use trestle_collection::{CollectionRows, StepBounds};
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 
-use crate::support::{create, deleted, deleted_by, empty, keys, partition, put, put_row, total, with_rows};
+use crate::support::{
+    create, deleted, deleted_by, deleted_in, empty, keys, partition, put, put_row, total, with_rows,
+};
 
 #[test]
 fn a_partition_goes_and_its_neighbours_stay() {
@@ -69,6 +71,42 @@ fn a_step_ends_when_it_has_read_enough_bytes() {
     assert!((1_500_000..3_000_000).contains(&first.bytes), "{first:?}");
     assert!(first.next.is_some());
     assert_eq!(keys(&db, "T").len() as u64, 40 - first.rows);
+}
+
+#[test]
+fn a_bound_below_a_page_of_a_query_holds_about() {
+    let db = with_rows([]);
+    for n in 0..400 {
+        let mut row = Item::from([("pk", "p"), ("sk", &*format!("{n:03}"))]);
+        row.insert("body", AttributeValue::S("x".repeat(2_000)));
+        put(&db, "T", row);
+    }
+    let bounds = StepBounds {
+        bytes: 100_000,
+        ..StepBounds::default()
+    };
+    let rows = partition(&db, "T", "p");
+    for step in [
+        rows.count(&db, None, bounds).wait().unwrap(),
+        rows.delete(&db, None, bounds).wait().unwrap(),
+    ] {
+        assert!((90_000..150_000).contains(&step.bytes), "{step:?}");
+        assert!((45..75).contains(&step.rows), "{step:?}");
+        assert!(step.next.is_some());
+    }
+    let steps = deleted_in(&db, &rows, bounds);
+    assert!(steps.len() > 4, "{steps:?}");
+    assert!(keys(&db, "T").is_empty());
+}
+
+#[test]
+fn a_step_that_reads_no_row_reads_no_bytes() {
+    let db = with_rows(["p/1".to_owned()]);
+    let step = partition(&db, "T", "q")
+        .delete(&db, None, StepBounds::default())
+        .wait()
+        .unwrap();
+    assert_eq!((step.rows, step.bytes, step.next), (0, 0, None));
 }
 
 #[test]

@@ -171,6 +171,15 @@ pub(crate) fn deleted_by(db: &Embedded, rows: &CollectionRows<'_>, at_most: u32)
         rows: at_most,
         ..StepBounds::default()
     };
+    deleted_in(db, rows, bounds)
+}
+
+/// Deletes in steps of these bounds, and returns each.
+pub(crate) fn deleted_in(
+    db: &Embedded,
+    rows: &CollectionRows<'_>,
+    bounds: StepBounds,
+) -> Vec<CollectionStep> {
     let mut steps: Vec<CollectionStep> = Vec::new();
     loop {
         let after = steps.last().and_then(|step| step.next.clone());

@@ -12,6 +12,7 @@ use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::overlay::STAGED;
 use crate::shared::internal;
+use crate::transaction::Transaction;
 
 /// A row, and where it lies.
 pub(crate) struct Found {
@@ -21,12 +22,13 @@ pub(crate) struct Found {
     pub(crate) former: Option<ItemKey>,
 }
 
-/// The row that belongs at `key`. `lying` tells what lies at a place.
+/// The row that belongs at `key`, as a transaction sees it.
 pub(crate) fn find(
+    transaction: &Transaction<'_>,
     table: &Table,
     key: &ItemKey,
-    lying: impl Fn(&ItemKey) -> Result<Option<Arc<Image>>, Error>,
 ) -> Result<Option<Found>, Error> {
+    let lying = |place: &ItemKey| transaction.look_at(table, place);
     let into_item = |image| Ok(Image::into_item(Arc::unwrap_or_clone(image)));
     let found = look(table, key, STAGED, lying, into_item)?;
     Ok(found.map(|found| match found {
@@ -42,15 +44,24 @@ pub(crate) fn find(
 pub(crate) fn find_in(snapshot: &dyn Snapshot, table: &Table, key: &ItemKey) -> Result<Option<Item>, Error> {
     let decoded = |bytes: Bytes| codec::decode(&bytes).map_err(internal);
     let lying = |key: &ItemKey| {
-        snapshot
-            .get(Space::Items, &key.in_table(table.id))
-            .map_err(internal)
+        let row = snapshot.get(Space::Items, &key.in_table(table.id));
+        Ok(AtPlace {
+            row: row.map_err(internal)?,
+            is_known: false,
+        })
     };
     match look(table, key, snapshot.version(), lying, decoded)? {
         Some(Looked::InPlace(bytes)) => decoded(bytes).map(Some),
         Some(Looked::Renewed { row, .. }) => Ok(Some(row)),
         None => Ok(None),
     }
+}
+
+/// What lies at a place.
+pub(crate) struct AtPlace<R> {
+    pub(crate) row: Option<R>,
+    /// Whether it was known before, so that storage was not asked.
+    pub(crate) is_known: bool,
 }
 
 /// A row where it belongs, as whoever reads has it; or one that will be there.
@@ -65,10 +76,10 @@ fn look<R>(
     table: &Table,
     key: &ItemKey,
     version: u64,
-    lying: impl Fn(&ItemKey) -> Result<Option<R>, Error>,
+    lying: impl Fn(&ItemKey) -> Result<AtPlace<R>, Error>,
     into_item: impl Fn(R) -> Result<Item, Error>,
 ) -> Result<Option<Looked<R>>, Error> {
-    let own = lying(key)?;
+    let own = lying(key)?.row;
     let Some(former) = &table.former else {
         return Ok(own.map(Looked::InPlace));
     };
@@ -89,8 +100,11 @@ fn look<R>(
     if place.hash() < table.swept.before(version) {
         return Ok(None);
     }
-    super::count_look(&**former);
-    let Some(row) = lying(&place)? else {
+    let AtPlace { row, is_known } = lying(&place)?;
+    if !is_known {
+        super::count_look(&**former);
+    }
+    let Some(row) = row else {
         return Ok(None);
     };
     let row = former.renew(into_item(row)?)?;

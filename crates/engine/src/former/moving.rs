@@ -18,7 +18,7 @@ impl Transaction<'_> {
         if table.former.is_none() {
             return Ok(());
         }
-        let found = find(table, key, |place| self.lying(table, place))?;
+        let found = find(self, table, key)?;
         if let Some(Found {
             image,
             former: Some(place),

@@ -15,13 +15,13 @@ const FIGURES: [Figure; 4] = [
     (
         "migration_rows_moved_total",
         "counter",
-        "Rows that a sweep has moved to another key.",
+        "Rows that a sweep has moved to another key. Rows that writes moved are not counted.",
         |m| m.rows_moved,
     ),
     (
         "migration_rows_remaining",
         "gauge",
-        "Rows that are still to be moved, about.",
+        "Rows that are still to be moved, about: rows that writes moved or deleted count until the sweep is through.",
         |m| m.rows_remaining,
     ),
     ("migration_rows_stuck", "gauge", "Rows that cannot move.", |m| {

@@ -42,7 +42,8 @@ pub(crate) fn render(reads: &StorageReads) -> String {
     page.head(
         BLOCKS,
         "counter",
-        "Blocks of rows, indexes and filters that were read, from files or from the cache.",
+        "Blocks of rows, indexes and filters that were read, from files or from the cache. Blocks of rows that a range \
+         (Query, Scan) finds in the cache are not counted.",
     );
     for (operation, reads) in &all {
         for (source, blocks) in [

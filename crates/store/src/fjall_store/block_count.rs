@@ -3,6 +3,9 @@
 //! The engine counts them for each keyspace and knows no readers. So every read takes what was loaded since the last one
 //! looked. Each block counts once. While reads do not overlap, it counts for the read that loaded it; where they do, it
 //! may count for another one that looked first.
+//!
+//! The engine does not count blocks of rows that one of its iterators finds in the cache, and has nothing else to tell
+//! them by. Its iterators' blocks from disk and their blocks of the index are counted, and so are all blocks of lookups.
 
 use super::keyspaces::Keyspaces;
 use crate::Space;

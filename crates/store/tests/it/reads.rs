@@ -111,6 +111,24 @@ fn a_row_comes_from_disk_the_first_time_and_from_the_cache_the_second() {
     );
 }
 
+/// The engine's iterators do not count what they find in the cache. The documentation says so: should this fail, it may
+/// promise more.
+#[test]
+fn a_warm_range_counts_no_blocks_of_rows() {
+    let dir = TempDir::new().unwrap();
+    fill(dir.path());
+    let store = FjallStore::open(dir.path(), buffered()).unwrap();
+    let read = |store: &dyn Store| {
+        let view = store.snapshot();
+        let rows = view.range(Space::Items, Unbounded, Unbounded, Direction::Forward);
+        assert_eq!(rows.take(40).filter(Result::is_ok).count(), 40);
+    };
+    let (cold, warm) = (cost(&store, read), cost(&store, read));
+    assert!(cold.blocks_from_disk >= 40, "{cold:?}");
+    assert_eq!(warm.blocks_from_disk, 0, "{warm:?}");
+    assert!(warm.blocks_from_cache < 40, "{warm:?}");
+}
+
 #[test]
 fn a_range_counts_the_blocks_it_has_read_also_when_it_is_left_early() {
     let dir = TempDir::new().unwrap();

@@ -195,6 +195,33 @@ fn entries_are_right_at_every_moment_of_a_migration_and_of_the_way_back() {
 }
 
 #[test]
+fn a_write_looks_once_into_the_former_place_of_its_row_and_of_each_entry() {
+    let shop = filled();
+    shop.try_start(&both_moved(), FAST);
+    let counted = |operation: trestle_api::OperationName, write: &dyn Fn()| {
+        let before = shop.db().storage_reads();
+        write();
+        let reads = shop.db().storage_reads().since(&before).of(operation);
+        (reads.point_lookups, reads.double_reads)
+    };
+    let update = || {
+        let rows = &shop.models;
+        rows.update("rows", key(3), "SET phase = :s", json!({":s": "-done"}))
+            .unwrap();
+    };
+    assert_eq!(counted(trestle_api::OperationName::UpdateItem, &update), (6, 3));
+    let delete = || {
+        let delete = DeleteItem {
+            table_name: "rows".to_owned(),
+            key: plain(key(8)),
+            ..DeleteItem::default()
+        };
+        shop.models.run(delete).unwrap();
+    };
+    assert_eq!(counted(trestle_api::OperationName::DeleteItem, &delete), (6, 3));
+}
+
+#[test]
 fn all_entries_are_the_same_as_without_a_migration() {
     let rows = |shop: &Shop| {
         let mut rows: Vec<String> = shop
