@@ -1,5 +1,4 @@
-//! The version of `apps/littlehorse` before its keys were grouped: the same program, compiled with the model of the legacy
-//! layout. Tests start it, let it write, and start the present version on its data.
+//! The version of `apps/littlehorse` before its keys were grouped: the same program, compiled with the legacy layout's model.
 
 #[path = "../../littlehorse/src/engine/mod.rs"]
 mod engine;
@@ -9,12 +8,5 @@ pub mod model;
 pub use engine::*;
 
 /// The access patterns that find all rows of a run, but the run itself: each type lies in a range of its own.
-const BELONGINGS: [&str; 7] = [
-    "node_runs",
-    "variables",
-    "external_events",
-    "task_runs",
-    "user_task_runs",
-    "workflow_events",
-    "inventories",
-];
+const BELONGINGS: &str =
+    "node_runs variables external_events task_runs user_task_runs workflow_events inventories";

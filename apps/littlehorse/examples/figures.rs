@@ -5,8 +5,9 @@
 //! cargo run --release -p trestle-app-littlehorse --example figures
 //! ```
 //!
-//! Runs come from the engine: begun, done by a worker, over. They are deleted in random order, as retention comes to runs that
-//! began long ago. `--runs` says how many there are, `--seconds` how long the canary lasts.
+//! Runs come from the engine: begun, done by a worker, over. Their ids are random. The oldest are deleted first, as retention
+//! does. Timers stand still meanwhile, so that nothing else reads. `--runs` says how many runs there are, `--seconds` how long
+//! the canary lasts.
 
 #![allow(clippy::print_stdout, reason = "the figures are printed")]
 
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use serde_json::{Value, json};
-use trestle::{Durability, Embedded, OperationReads, Options, StoreSettings};
+use trestle::{Durability, Embedded, OperationReads, Options, StoreSettings, ids};
 
 /// Blocks read from disk per deleted run, legacy layout against grouped
 #[derive(Clone, Parser)]
@@ -88,14 +89,18 @@ macro_rules! layout {
             use $program::Service;
             use $program::model::{Littlehorse, NewWfSpec};
 
-            async fn delete(service: &Service, id: String) -> Result<(), Fault> {
-                let delete = serde_json::from_value(json!("delete"))?;
-                service.command(TENANT, &id, delete).await?;
-                Ok(())
+            /// Deletes a run, in as many steps as that takes: no timer lets it go on.
+            async fn delete(service: &Service, id: &str) -> Result<(), Fault> {
+                loop {
+                    let delete = serde_json::from_value(json!("delete"))?;
+                    if service.command(TENANT, id, delete).await?["done"] == true {
+                        return Ok(());
+                    }
+                }
             }
 
             /// Runs a workflow to its end.
-            pub(super) async fn run(service: &Service, id: String, tasks: usize) -> Result<(), Fault> {
+            async fn run(service: &Service, id: &str, tasks: usize) -> Result<(), Fault> {
                 let new = json!({ "wfSpecName": "canary", "wfRunId": id });
                 service.run_wf(TENANT, serde_json::from_value(new)?).await?;
                 for _ in 0..tasks {
@@ -116,14 +121,17 @@ macro_rules! layout {
                 database: &Embedded,
                 sizes: &Sizes,
                 tasks: usize,
+                old: &[String],
             ) -> Result<Canary, Fault> {
-                let (begun, before, mut done) = (Instant::now(), database.storage_reads(), 0);
-                for (new, old) in (sizes.runs..).zip(sizes.deletes..sizes.runs) {
+                let before = database.storage_reads();
+                let begun = Instant::now();
+                let mut done = 0;
+                for old in old {
                     if begun.elapsed() >= Duration::from_secs(sizes.seconds) {
                         break;
                     }
-                    run(service, name(new), tasks).await?;
-                    delete(service, name(old)).await?;
+                    run(service, &ids::uuid(), tasks).await?;
+                    delete(service, old).await?;
                     done += tasks;
                     let due = Duration::from_secs_f64(done as f64 / sizes.rate as f64);
                     tokio::time::sleep(due.saturating_sub(begun.elapsed())).await;
@@ -137,14 +145,19 @@ macro_rules! layout {
             }
 
             /// Fills a store, opens it again with a small cache, deletes, and lets the canary run.
-            pub(super) async fn measure(place: &Path, sizes: &Sizes, tasks: usize) -> Result<Figures, Fault> {
+            pub(super) async fn measure(
+                place: &Path,
+                sizes: &Sizes,
+                tasks: usize,
+                runs: &[String],
+            ) -> Result<Figures, Fault> {
                 let database = Embedded::open(place, options(64 << 10))?;
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
                 service
                     .put_spec(TENANT, serde_json::from_value(spec(tasks))?)
                     .await?;
-                for at in 0..sizes.runs {
-                    run(&service, name(at), tasks).await?;
+                for id in runs {
+                    run(&service, id, tasks).await?;
                 }
                 // What was written last stays in memory: let that be something else.
                 for version in 0..FILLERS {
@@ -157,13 +170,15 @@ macro_rules! layout {
                 database.close().await?;
                 let database = Embedded::open(place, options(sizes.cache_kib))?;
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
+                // The timeouts of tasks that were done long ago would ring, and read their runs.
+                timers.stop().await;
+                let (deleted, old) = runs.split_at_checked(sizes.deletes).ok_or("--deletes is more than --runs")?;
                 let before = database.storage_reads();
-                for at in 0..sizes.deletes {
-                    delete(&service, name(at)).await?;
+                for id in deleted {
+                    delete(&service, id).await?;
                 }
                 let deletes = database.storage_reads().since(&before).total();
-                let canary = canary(&service, &database, sizes, tasks).await?;
-                timers.stop().await;
+                let canary = canary(&service, &database, sizes, tasks, old).await?;
                 Ok(Figures { deletes, canary })
             }
         }
@@ -173,16 +188,12 @@ macro_rules! layout {
 layout!(legacy, littlehorse_v1);
 layout!(grouped, littlehorse);
 
-/// Ids that are not in the order in which runs begin.
-fn name(at: usize) -> String {
-    format!("{:016x}", (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
-
 /// The figures of both layouts, with so many tasks in each run.
 pub(crate) async fn compare(sizes: &Sizes, tasks: usize) -> Result<[Figures; 2], Fault> {
     let place = std::env::temp_dir().join(format!("littlehorse-figures-{}-{tasks}", std::process::id()));
-    let legacy = legacy::measure(&place.join("legacy"), sizes, tasks).await;
-    let grouped = grouped::measure(&place.join("grouped"), sizes, tasks).await;
+    let runs: Vec<String> = (0..sizes.runs).map(|_| ids::uuid()).collect();
+    let legacy = legacy::measure(&place.join("legacy"), sizes, tasks, &runs).await;
+    let grouped = grouped::measure(&place.join("grouped"), sizes, tasks, &runs).await;
     std::fs::remove_dir_all(&place)?;
     Ok([legacy?, grouped?])
 }

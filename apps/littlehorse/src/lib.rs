@@ -7,4 +7,4 @@ pub mod model;
 pub use engine::*;
 
 /// The access patterns that find all rows of a run, but the run itself: they lie in one partition.
-const BELONGINGS: [&str; 1] = ["belongings_of_run"];
+const BELONGINGS: &str = "belongings_of_run";

@@ -9,23 +9,16 @@ impl Step<'_> {
     /// Comes to one node after another, until the run waits or is over. A run that was stopped stays where it is.
     pub(crate) async fn go_on(&mut self) -> Result<()> {
         while self.run.status == WfRunStatus::Running {
-            match self.spec_at(self.run.position + 1).cloned() {
-                Some(node) if self.enter(&node).await? => {}
-                Some(_) => return Ok(()),
-                None => {
-                    let exit = self.arrive("exit", NodeRunType::Exit);
-                    self.close(exit, None);
-                    self.end(WfRunStatus::Completed)?;
-                }
+            let Some(node) = self.spec_at(self.run.position + 1).cloned() else {
+                let exit = self.arrive("exit", NodeRunType::Exit);
+                self.close(exit, None);
+                return self.end(WfRunStatus::Completed);
+            };
+            if !self.enter(&node).await? {
+                break;
             }
         }
         Ok(())
-    }
-
-    /// A node is done, and the run goes on.
-    pub(crate) async fn complete(&mut self, node: NodeRun, output: Option<String>) -> Result<()> {
-        self.close(node, output);
-        self.go_on().await
     }
 
     /// The run is over. One that is kept for a while only is deleted later.
@@ -33,7 +26,7 @@ impl Step<'_> {
         self.run.status = status;
         self.run.end_time = Some(self.now());
         let kept = self.spec.retention_seconds;
-        kept.map_or(Ok(()), |seconds| self.later(Command::Delete, seconds))
+        kept.map_or(Ok(()), |seconds| self.leave(TIMERS, Command::Delete, seconds))
     }
 
     /// A node, and with it the run, has failed.
@@ -86,7 +79,7 @@ impl Step<'_> {
             }
             Action::Sleep(seconds) => {
                 row.r#type = NodeRunType::Sleep;
-                self.later(Command::Wake(row.position), *seconds)?;
+                self.leave(TIMERS, Command::Wake(row.position), *seconds)?;
             }
             Action::ThrowEvent { event, content } => {
                 row.r#type = NodeRunType::ThrowEvent;
@@ -148,20 +141,20 @@ impl Step<'_> {
         let given = |name: &String| Some((name.clone(), self.variable(name)?));
         let mut row = TaskRun::from(new);
         row.input = Some(task.input.iter().filter_map(given).collect());
-        self.call_worker(&row, Duration::ZERO)?;
+        self.call_worker(&row, 0)?;
         self.put(row);
         Ok(self.guid())
     }
 
     /// Leaves a message for the workers of a task.
-    pub(crate) fn call_worker(&mut self, task: &TaskRun, after: Duration) -> Result<()> {
-        let mut attempt = Attempt::default();
-        attempt.guid.clone_from(&task.task_guid);
-        attempt.attempt = task.attempt;
+    pub(crate) fn call_worker(&mut self, task: &TaskRun, seconds: u64) -> Result<()> {
+        let attempt = Attempt {
+            guid: task.task_guid.clone(),
+            attempt: task.attempt,
+            ..Attempt::default()
+        };
         let queue = task_queue(&task.tenant, &task.task_def_name);
-        let message = Due::message(&queue, &self.run, Command::StartTask(attempt), after)?;
-        self.message = Some(message);
-        Ok(())
+        self.leave(&queue, Command::StartTask(attempt), seconds)
     }
 
     fn offer(&mut self, form: &str, user_id: Option<String>) -> String {

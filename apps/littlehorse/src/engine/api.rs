@@ -11,13 +11,10 @@ use axum::{Json, Router};
 
 use super::*;
 
-const PAGE: &str = include_str!("../../page.html");
-const OPENAPI: &str = include_str!("../../openapi.json");
 /// More than that is not told of what was refused.
 const REASON_BYTES_MAX: usize = 64 << 10;
 
 type App = State<Arc<Service>>;
-type Tenant = Path<String>;
 /// A tenant, and the run or the kind of rows that is meant.
 type Ids = Path<(String, String)>;
 type Answer = Result<Response>;
@@ -34,10 +31,12 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/external-events", post(put_event))
         .route("/search/{kind}", get(search))
         .route("/tasks/poll", post(poll));
-    let openapi = get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI));
+    let page = Html(include_str!("../../page.html"));
+    let is_json = [(CONTENT_TYPE, "application/json")];
+    let openapi = (is_json, include_str!("../../openapi.json"));
     Router::new()
-        .route("/", get(async || Html(PAGE)))
-        .route("/openapi.json", openapi)
+        .route("/", get(page))
+        .route("/openapi.json", get(openapi))
         .route("/migration", get(migration))
         .nest("/tenants/{tenant}", tenant)
         .layer(map_response(in_json))
@@ -50,26 +49,28 @@ async fn migration(State(app): App) -> Answer {
     shown(migrations.find(|migration| migration.model == of_model))
 }
 
-async fn list_specs(State(app): App, Path(tenant): Tenant, Query(page): Query<Texts>) -> Answer {
+async fn list_specs(State(app): App, Path(tenant): Path<String>, Query(page): Query<Texts>) -> Answer {
     shown(app.page("specs", &[&tenant], page).await?)
 }
 
-async fn put_spec(State(app): App, Path(tenant): Tenant, Json(spec): Json<Spec>) -> Answer {
-    created(app.put_spec(&tenant, spec).await?)
+async fn put_spec(State(app): App, Path(tenant): Path<String>, Json(spec): Json<Spec>) -> Answer {
+    let spec = app.put_spec(&tenant, spec).await?;
+    Ok((StatusCode::CREATED, Json(spec)).into_response())
 }
 
-async fn run_wf(State(app): App, Path(tenant): Tenant, Json(run): Json<RunWf>) -> Answer {
-    created(app.run_wf(&tenant, run).await?)
+async fn run_wf(State(app): App, Path(tenant): Path<String>, Json(run): Json<RunWf>) -> Answer {
+    let run = app.run_wf(&tenant, run).await?;
+    Ok((StatusCode::CREATED, Json(run)).into_response())
 }
 
 /// A run, one of its lists, or one of its rows.
 async fn read(State(app): App, Path(path): Path<Vec<String>>, Query(page): Query<Texts>) -> Answer {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     shown(match path.as_slice() {
-        [tenant, run] => app.object("wf-runs", &[tenant, run]).await?,
-        [tenant, run, "inventory"] => app.object("inventory", &[tenant, run]).await?,
-        [tenant, run, kind] => app.list(tenant, run, kind, page).await?,
-        [tenant, run, kind, id @ ..] => app.object(kind, &[&[*tenant, *run], id].concat()).await?,
+        [tenant, run] => app.row("wf_run", &[tenant, run]).await?,
+        [tenant, run, "inventory"] => app.row("inventory", &[tenant, run]).await?,
+        [tenant, run, kind] => app.page(&(entity(kind)? + "s"), &[tenant, run], page).await?,
+        [tenant, run, kind, id @ ..] => app.row(&entity(kind)?, &[&[*tenant, run], id].concat()).await?,
         _ => return Err(Error::NotFound("path")),
     })
 }
@@ -86,7 +87,7 @@ async fn delete(State(app): App, Path((tenant, run)): Ids) -> Answer {
     shown(app.command(&tenant, &run, Command::Delete).await?)
 }
 
-async fn put_event(State(app): App, Path(tenant): Tenant, Json(event): Json<Event>) -> Answer {
+async fn put_event(State(app): App, Path(tenant): Path<String>, Json(event): Json<Event>) -> Answer {
     shown(app.put_correlated(&tenant, event).await?)
 }
 
@@ -94,7 +95,7 @@ async fn search(State(app): App, Path((tenant, kind)): Ids, Query(asked): Query<
     shown(app.search(&tenant, &kind, asked).await?)
 }
 
-async fn poll(State(app): App, Path(tenant): Tenant, Json(poll): Json<Poll>) -> Answer {
+async fn poll(State(app): App, Path(tenant): Path<String>, Json(poll): Json<Poll>) -> Answer {
     match app.poll(&tenant, poll).await? {
         Some(task) => shown(task),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
@@ -103,10 +104,6 @@ async fn poll(State(app): App, Path(tenant): Tenant, Json(poll): Json<Poll>) -> 
 
 fn shown(what: impl Serialize) -> Answer {
     Ok(Json(what).into_response())
-}
-
-fn created(row: impl Serialize) -> Answer {
-    Ok((StatusCode::CREATED, Json(row)).into_response())
 }
 
 /// What axum refuses by itself, in the shape of every other error.

@@ -16,7 +16,6 @@ type Fallible<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// How the model takes effect: it is applied, or rows of another layout move to it.
 pub type Open = fn(&Embedded) -> Fallible<Littlehorse<Embedded>>;
 
-/// The tenant of the sample data.
 const TENANT: &str = "default";
 
 /// A small workflow engine.
@@ -50,18 +49,17 @@ enum Cli {
 }
 
 /// The program.
-pub async fn main(open: Open) -> ExitCode {
+#[tokio::main]
+pub async fn run(open: Open) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
     let log = log.with_writer(std::io::stderr);
     log.with_ansi(std::io::stderr().is_terminal()).init();
-    match carry_out(Cli::parse(), open).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
+    if let Err(error) = carry_out(Cli::parse(), open).await {
+        tracing::error!("{error}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }
 
 async fn carry_out(cli: Cli, open: Open) -> Fallible<()> {

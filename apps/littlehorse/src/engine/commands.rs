@@ -1,5 +1,4 @@
-//! What can happen to a run: requests bring commands, and queues keep them for later. Messages come late, and come again; a
-//! command that finds the run elsewhere changes nothing.
+//! What can happen to a run. Messages come late, and come again: a command that finds the run elsewhere changes nothing.
 
 use trestle::ids;
 
@@ -16,16 +15,13 @@ pub enum Command {
     ReportTask(Attempt),
     /// The same event again changes nothing.
     PutEvent(Event),
-    AssignUserTask {
-        guid: String,
-        user: String,
-    },
-    CompleteUserTask {
-        guid: String,
-        results: Option<String>,
-    },
+    /// A person is to do it.
+    AssignUserTask { guid: String, user: String },
+    /// A person has done it.
+    CompleteUserTask { guid: String, results: Option<String> },
     /// The run stands still behind the node that it is at.
     Stop,
+    /// It goes on.
     Resume,
     /// A worker takes an attempt of a task. This and what follows is only for the engine.
     StartTask(Attempt),
@@ -103,22 +99,16 @@ impl Service {
     /// Brings an event to the run that waits for one with its key. If it came to a run before, it is that one.
     pub async fn put_correlated(&self, tenant: &str, event: Event) -> Result<Value> {
         let missing = || Error::Invalid("correlationKey is missing".to_owned());
-        let key = (
-            "correlationKey",
-            event.correlation_key.as_ref().ok_or_else(missing)?,
-        );
+        let key = event.correlation_key.as_ref().ok_or_else(missing)?;
+        let key = ("correlationKey", key);
         let name = &event.event_name;
-        let tag_come = &tag([key, ("eventName", name), ("guid", &event.guid)])?;
-        let tag = &tag([key, ("waitsFor", name)])?;
-        let waiting = self.db.node_runs_by_tag(NodeRunsByTagWhere { tenant, tag });
-        let waiting = waiting.collect().await?;
+        let waits = tag([key, ("waitsFor", name)])?;
+        let came = tag([key, ("eventName", name), ("guid", &event.guid)])?;
+        let waiting = NodeRunsByTagWhere { tenant, tag: &waits };
+        let waiting = self.db.node_runs_by_tag(waiting).collect().await?;
         // After those that wait: another request may bring the event to one of them just now.
-        let tag = tag_come;
-        let come = self
-            .db
-            .external_events_by_tag(ExternalEventsByTagWhere { tenant, tag });
-        let come = come.first().await?;
-        let runs = match come {
+        let taken = ExternalEventsByTagWhere { tenant, tag: &came };
+        let runs = match self.db.external_events_by_tag(taken).first().await? {
             Some(event) => vec![event.wf_run_id],
             None => waiting.into_iter().map(|node| node.wf_run_id).collect(),
         };
@@ -138,18 +128,32 @@ impl Step<'_> {
     pub(crate) async fn carry_out(mut self, command: &Command) -> Result<Option<Value>> {
         // `None` is that there is nothing to do any more.
         let answer = match command {
-            Command::ReportTask(attempt) => self.report_task(attempt).await,
-            Command::PutEvent(event) => self.put_event(event).await,
-            Command::AssignUserTask { guid, user } => self.assign_user_task(guid, user).await,
-            Command::CompleteUserTask { guid, results } => self.complete_user_task(guid, results).await,
-            Command::Stop => self.turn(WfRunStatus::Running, WfRunStatus::Halted).await,
-            Command::Resume => self.turn(WfRunStatus::Halted, WfRunStatus::Running).await,
-            Command::StartTask(attempt) => self.start_task(attempt).await,
-            Command::Wake(position) => self.wake(*position).await,
-            Command::Fail(reason) => self.give_up(reason),
-            Command::Delete => Ok(None),
+            Command::ReportTask(attempt) => self.report_task(attempt).await?,
+            Command::PutEvent(event) => self.put_event(event).await?,
+            Command::AssignUserTask { guid, user } => {
+                let mut task = self.user_task(guid).await?;
+                task.status = UserTaskRunStatus::Assigned;
+                task.user_id = Some(user.clone());
+                Some(self.put(task))
+            }
+            Command::CompleteUserTask { guid, results } => self.complete_user_task(guid, results).await?,
+            Command::Stop => self.turn(WfRunStatus::Running, WfRunStatus::Halted).await?,
+            Command::Resume => self.turn(WfRunStatus::Halted, WfRunStatus::Running).await?,
+            Command::StartTask(attempt) => self.start_task(attempt).await?,
+            Command::Wake(position) => {
+                let node = self.running_node(*position).await?;
+                self.close(node, None);
+                self.go_on().await?;
+                Some(Value::Null)
+            }
+            Command::Fail(reason) if self.run.end_time.is_none() => {
+                self.run.error = Some(reason.clone());
+                self.end(WfRunStatus::Error)?;
+                Some(Value::Null)
+            }
+            Command::Fail(_) | Command::Delete => None,
         };
-        let Some(answer) = answer? else {
+        let Some(answer) = answer else {
             return Ok(Some(json!(self.run)));
         };
         // What has no answer of its own is answered with the run.
@@ -157,8 +161,8 @@ impl Step<'_> {
         Ok(run.map(|run| if answer.is_null() { json!(run) } else { answer }))
     }
 
-    /// The task of an attempt in this state, with its retries and the seconds that a worker may take.
-    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, i64, u64)> {
+    /// The task of an attempt in this state, with what the workflow says of it.
+    async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, Task)> {
         let key = of_run!(self => TaskRunKey { task_guid: of.guid.clone() });
         let task = self.service.db.get(key).await?.ok_or(Error::NotFound("task"))?;
         if (task.attempt, task.status) != (of.attempt, status) {
@@ -166,19 +170,17 @@ impl Step<'_> {
             return Err(Error::Conflict(reason));
         }
         match self.spec_at(task.position).map(|node| &node.run) {
-            Some(Action::Task(spec)) => {
-                let seconds = spec.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
-                Ok((task, spec.retries, seconds))
-            }
+            Some(Action::Task(spec)) => Ok((task, spec.clone())),
             _ => Err(Error::NotFound("task of the workflow")),
         }
     }
 
     async fn start_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
-        let (mut task, _, seconds) = self.task(attempt, TaskRunStatus::Scheduled).await?;
+        let (mut task, spec) = self.task(attempt, TaskRunStatus::Scheduled).await?;
         let mut report = attempt.clone();
         report.error = Some("no worker reported in time".to_owned());
-        self.later(Command::ReportTask(report), seconds)?;
+        let seconds = spec.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
+        self.leave(TIMERS, Command::ReportTask(report), seconds)?;
         task.status = TaskRunStatus::Running;
         task.worker_id = attempt.worker_id.clone();
         task.started_at = Some(self.now());
@@ -186,7 +188,7 @@ impl Step<'_> {
     }
 
     async fn report_task(&mut self, attempt: &Attempt) -> Result<Option<Value>> {
-        let (mut task, retries, _) = self.task(attempt, TaskRunStatus::Running).await?;
+        let (mut task, spec) = self.task(attempt, TaskRunStatus::Running).await?;
         if attempt.worker_id.is_some() && attempt.worker_id != task.worker_id {
             return Err(Error::Conflict("another worker has the task".to_owned()));
         }
@@ -197,14 +199,15 @@ impl Step<'_> {
         match &attempt.error {
             None => {
                 task.status = TaskRunStatus::Success;
-                self.complete(node, attempt.output.clone()).await?;
+                self.close(node, attempt.output.clone());
+                self.go_on().await?;
             }
-            Some(_) if task.attempt < retries => {
+            Some(_) if task.attempt < spec.retries => {
                 // A second after the first failure, twice as long after each further one.
-                let wait = Duration::from_secs(1 << task.attempt.clamp(0, 6));
+                let seconds = 1 << task.attempt.clamp(0, 6);
                 task.status = TaskRunStatus::Scheduled;
                 task.attempt += 1;
-                self.call_worker(&task, wait)?;
+                self.call_worker(&task, seconds)?;
             }
             Some(reason) => {
                 task.status = TaskRunStatus::Failed;
@@ -212,22 +215,6 @@ impl Step<'_> {
             }
         }
         Ok(Some(self.put(task)))
-    }
-
-    async fn wake(&mut self, position: i64) -> Result<Option<Value>> {
-        let node = self.running_node(position).await?;
-        self.complete(node, None).await?;
-        Ok(Some(Value::Null))
-    }
-
-    /// Ends a run that is not over.
-    fn give_up(&mut self, reason: &str) -> Result<Option<Value>> {
-        if self.run.end_time.is_some() {
-            return Ok(None);
-        }
-        self.run.error = Some(reason.to_owned());
-        self.end(WfRunStatus::Error)?;
-        Ok(Some(Value::Null))
     }
 
     /// Stops or resumes. A run that is resumed goes on if its node was done meanwhile.
@@ -248,18 +235,10 @@ impl Step<'_> {
     async fn user_task(&self, guid: &str) -> Result<UserTaskRun> {
         let key = of_run!(self => UserTaskRunKey { user_task_guid: guid.to_owned() });
         let task = self.service.db.get(key).await?;
-        let task = task.ok_or(Error::NotFound("user task"))?;
-        match task.status {
-            UserTaskRunStatus::Done => Err(Error::Conflict("the user task is done already".to_owned())),
-            _ => Ok(task),
+        match task.ok_or(Error::NotFound("user task"))? {
+            task if task.ended_at.is_none() => Ok(task),
+            _ => Err(Error::Conflict("the user task is done already".to_owned())),
         }
-    }
-
-    async fn assign_user_task(&mut self, guid: &str, user: &str) -> Result<Option<Value>> {
-        let mut task = self.user_task(guid).await?;
-        task.status = UserTaskRunStatus::Assigned;
-        task.user_id = Some(user.to_owned());
-        Ok(Some(self.put(task)))
     }
 
     async fn complete_user_task(&mut self, guid: &str, results: &Option<String>) -> Result<Option<Value>> {
@@ -268,7 +247,8 @@ impl Step<'_> {
         task.status = UserTaskRunStatus::Done;
         task.ended_at = Some(self.now());
         task.results = results.clone();
-        self.complete(node, results.clone()).await?;
+        self.close(node, results.clone());
+        self.go_on().await?;
         Ok(Some(self.put(task)))
     }
 

@@ -1,14 +1,13 @@
-//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. First the run is marked, and
-//! from then on nothing else happens to it; it goes last. A message lets a delete go on after a crash.
+//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. It is the one command of several
+//! commits: the first marks the run, and nothing else happens to it from then on. A message lets it go on after a crash.
 
 use super::*;
 use crate::BELONGINGS;
 
 /// The most rows of a run that one step reads in order to delete them.
 pub const DELETES_MAX: u32 = 50;
-
 /// When a delete goes on whose process died.
-const RESUMED_AFTER: Duration = Duration::from_secs(60);
+const RESUMED_AFTER_SECONDS: u64 = 60;
 
 impl Service {
     /// One step of a delete: how many rows it deleted. `None`: the run changed.
@@ -17,34 +16,29 @@ impl Service {
         if run.status == WfRunStatus::Running {
             return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
         }
-        if !run.deleting && !self.mark(&mut run).await? {
-            return Ok(None);
+        if !run.deleting {
+            let mut step = Step::of(self, run, Spec::default());
+            step.run.deleting = true;
+            step.leave(TIMERS, Command::Delete, RESUMED_AFTER_SECONDS)?;
+            let Some(marked) = step.commit().await? else {
+                return Ok(None);
+            };
+            run = marked;
         }
         let mut count = 0;
-        for access in BELONGINGS {
+        for access in BELONGINGS.split(' ') {
             let told = [due.tenant.as_str(), &due.run];
             let rows = self.db.rows_of::<LittlehorseRow>(access, &told)?.delete();
             let step = rows.rows_per_step(DELETES_MAX - count).step().await?;
             count += u32::try_from(step.rows).unwrap_or(DELETES_MAX);
             if step.next.is_some() || count >= DELETES_MAX {
-                let next = Due::message(TIMERS, &run, Command::Delete, Duration::ZERO)?;
-                self.send(self.db.transaction(), Some(next)).await?;
+                let (queue, message) = Due::message(TIMERS, &run, Command::Delete, 0)?;
+                self.queues.send(&queue, message).await?;
                 return Ok(Some(json!({ "deleted": count, "done": false })));
             }
         }
         // If it is gone already, another process went on with this delete.
-        let gone = self.db.delete(&run).only_if(unchanged(&run));
-        self.send(self.db.transaction().with(gone), None).await?;
+        self.db.delete(&run).only_if(unchanged(&run)).await.held()?;
         Ok(Some(json!({ "deleted": count + 1, "done": true })))
-    }
-
-    /// Lets all other commands refuse the run; says whether it had not changed.
-    async fn mark(&self, run: &mut WfRun) -> Result<bool> {
-        let resumed = Due::message(TIMERS, run, Command::Delete, RESUMED_AFTER)?;
-        let is_unchanged = unchanged(run);
-        run.deleting = true;
-        run.revision += 1;
-        let marked = self.db.put(&*run).only_if(is_unchanged);
-        self.send(self.db.transaction().with(marked), Some(resumed)).await
     }
 }

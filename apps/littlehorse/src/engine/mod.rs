@@ -10,11 +10,10 @@ mod cli;
 mod commands;
 mod delete;
 mod error;
-mod lists;
+mod search;
 mod service;
 mod spec;
 mod step;
-mod tags;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,16 +22,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use trestle::typed::Held;
 
 use self::commands::{Attempt, Command, Event, RunWf};
+use self::search::{Getable, entity, tag};
 use self::service::{Poll, task_queue};
-use self::spec::{Action, Node, Spec, Task};
+use self::spec::{Action, Node, Spec, Task, check_name};
 use self::step::{Due, Step, THREAD, of_run, unchanged};
-use self::tags::{Getable, searched_by, tag};
 use crate::model::*;
 
-pub use cli::{Open, main};
+pub use cli::{Open, run};
 pub use delete::DELETES_MAX;
 pub use error::{Error, Result};
-pub use lists::Texts;
+pub use search::Texts;
 pub use service::{Service, TIMERS};

@@ -2,9 +2,7 @@
 
 use trestle::Embedded;
 use trestle::queue::{Job, Queues, Receive, Worker, WorkerSettings};
-use trestle::typed::Held;
 
-use super::spec::check_name;
 use super::*;
 
 /// The queue of what is to happen later: timeouts, the end of a sleep, deletes that go on.
@@ -38,27 +36,22 @@ impl Service {
     /// Starts the application on a database that has the model of `db`, and the worker of its timers.
     pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<(Arc<Self>, Worker)> {
         let queues = database.queues().clone();
+        let made = queues.create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX);
+        made.await?;
         let service = Arc::new(Service { db, queues });
-        let queues = &service.queues;
-        queues
-            .create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX)
-            .await?;
         let timed = Arc::clone(&service);
         let ring = move |job: Job<Due>| Arc::clone(&timed).ring(job.body);
-        let timers = queues.work(TIMERS, WorkerSettings::default(), ring);
+        let timers = service.queues.work(TIMERS, WorkerSettings::default(), ring);
         Ok((service, timers))
     }
 
-    /// What is due is done, unless the run went on without it. What the database refuses it would refuse again: the run
-    /// has failed.
+    /// What is due is done, unless the run went on without it. What the database refuses lets the run fail.
     async fn ring(self: Arc<Self>, due: Due) -> Result<()> {
-        let done = match self.attempt(&due).await {
-            Err(Error::Invalid(reason)) => {
-                let command = Command::Fail(reason);
-                self.attempt(&Due { command, ..due }).await
-            }
-            done => done,
-        };
+        let mut done = self.attempt(&due).await;
+        if let Err(Error::Invalid(reason)) = done {
+            let command = Command::Fail(reason);
+            done = self.attempt(&Due { command, ..due }).await;
+        }
         done.map(drop)
     }
 
@@ -84,10 +77,8 @@ impl Service {
             definition: serde_json::to_string(&spec)?,
             name: spec.name,
         });
-        match self.db.put(&new).if_not_exists().await.held()? {
-            Some(()) => Ok(new),
-            None => Err(Error::Busy),
-        }
+        let held = self.db.put(&new).if_not_exists().await.held()?;
+        held.map(|()| new).ok_or(Error::Busy)
     }
 
     pub(crate) async fn newest_spec(&self, tenant: &str, name: &str) -> Result<(WfSpec, Spec)> {

@@ -6,7 +6,7 @@ use super::*;
 const PARTS_MAX: usize = 30;
 
 /// Variables with their values at the start, and nodes in the order in which a run comes to them. It ends behind the last.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Spec {
     pub(crate) name: String,

@@ -1,11 +1,8 @@
-//! A step: a run, what changes of it, and one commit.
-//!
-//! Each step raises the run's revision and holds only if no other step did so meanwhile. So whatever a step has read of
-//! the run's rows is still true when they are written, and a step that loses is begun anew. Only a delete is several
-//! commits; from the first of them on, nothing else happens to the run.
+//! A step: a run, what changes of it, and one commit. It raises the run's revision and holds only if no other step did so
+//! meanwhile: what it has read of the run's rows is still true when they are written. A step that loses is begun anew.
 
 use trestle::queue::{self, NewMessage};
-use trestle::typed::{Held, If, Timestamp, Transaction};
+use trestle::typed::{If, Timestamp, Transaction};
 
 use super::*;
 
@@ -14,7 +11,6 @@ pub(crate) const THREAD: i64 = 0;
 /// How often a step is begun anew because another was faster.
 const ATTEMPTS_MAX: usize = 100;
 
-pub(crate) type Writes<'s> = Transaction<'s, LittlehorseModel>;
 /// A message with its queue.
 pub(crate) type Message = (String, NewMessage);
 
@@ -38,11 +34,12 @@ impl Due {
         }
     }
 
-    /// The message that lets a command happen to this run in a while.
-    pub(crate) fn message(queue: &str, run: &WfRun, command: Command, after: Duration) -> Result<Message> {
+    /// The message that lets a command happen to this run so many seconds later.
+    pub(crate) fn message(queue: &str, run: &WfRun, command: Command, seconds: u64) -> Result<Message> {
         let mut due = Due::of(&run.tenant, &run.wf_run_id, command);
         due.start_time = Some(run.start_time.to_string());
-        Ok((queue.to_owned(), NewMessage::job(&due)?.after(after)))
+        let message = NewMessage::job(&due)?.after(Duration::from_secs(seconds));
+        Ok((queue.to_owned(), message))
     }
 }
 
@@ -65,9 +62,8 @@ pub(crate) struct Step<'s> {
     inventory: Option<Inventory>,
     /// Events that nodes of this step took.
     pub(crate) taken: BTreeSet<String>,
-    /// The one message that a step can leave.
-    pub(crate) message: Option<Message>,
-    writes: Writes<'s>,
+    message: Option<Message>,
+    writes: Transaction<'s, LittlehorseModel>,
 }
 
 impl Service {
@@ -100,18 +96,6 @@ impl Service {
         let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
         run.filter(is_meant).ok_or(Error::NotFound("run"))
     }
-
-    /// Commits writes together with the message that they leave; says whether their conditions held.
-    pub(crate) async fn send(&self, writes: Writes<'_>, message: Option<Message>) -> Result<bool> {
-        let done = match message {
-            Some((queue, message)) => {
-                let enlisted = self.queues.enlist(&queue, vec![message]).await?;
-                queue::commit(writes, enlisted).await
-            }
-            None => writes.commit().await,
-        };
-        Ok(done.held()?.is_some())
-    }
 }
 
 /// That no other step has changed the run, and that it is not another run with the same id.
@@ -135,9 +119,9 @@ impl<'s> Step<'s> {
         let spec = db.wf_spec(spec).await?.ok_or(Error::NotFound("workflow"))?;
         let spec = serde_json::from_str(&spec.definition)?;
         let rows = db.variables(VariablesWhere { tenant, wf_run_id });
-        let rows = rows.collect().await?;
+        let rows = rows.collect().await?.into_iter();
         let mut step = Self::of(service, run, spec);
-        step.variables = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
+        step.variables = rows.map(|row| (row.name.clone(), row)).collect();
         Ok(step)
     }
 
@@ -176,9 +160,9 @@ impl<'s> Step<'s> {
         self.service.db.get(key).await?.ok_or(Error::NotFound("node"))
     }
 
-    pub(crate) fn later(&mut self, command: Command, seconds: u64) -> Result<()> {
-        let after = Duration::from_secs(seconds);
-        self.message = Some(Due::message(TIMERS, &self.run, command, after)?);
+    /// Leaves the one message of the step.
+    pub(crate) fn leave(&mut self, queue: &str, command: Command, seconds: u64) -> Result<()> {
+        self.message = Some(Due::message(queue, &self.run, command, seconds)?);
         Ok(())
     }
 
@@ -197,11 +181,10 @@ impl<'s> Step<'s> {
     /// The list of the run's events, which is written with the step.
     pub(crate) async fn inventory(&mut self) -> Result<&mut Inventory> {
         let new = of_run!(self => NewInventory {});
-        let inventory = match self.inventory.take() {
-            Some(inventory) => Some(inventory),
-            None => self.service.db.get(new.key()).await?,
-        };
-        Ok(self.inventory.insert(inventory.unwrap_or_else(|| new.into())))
+        if self.inventory.is_none() {
+            self.inventory = self.service.db.get(new.key()).await?;
+        }
+        Ok(self.inventory.get_or_insert_with(|| new.into()))
     }
 
     /// Writes everything and answers with the run, or finds that another step came first.
@@ -222,7 +205,13 @@ impl<'s> Step<'s> {
             1 => put.if_not_exists(),
             _ => put.only_if(is_unchanged),
         });
-        let is_done = self.service.send(self.writes, self.message).await?;
-        Ok(is_done.then_some(self.run))
+        let done = match self.message {
+            Some((queue, message)) => {
+                let enlisted = self.service.queues.enlist(&queue, vec![message]).await?;
+                queue::commit(self.writes, enlisted).await
+            }
+            None => self.writes.commit().await,
+        };
+        Ok(done.held()?.map(|()| self.run))
     }
 }

@@ -1,51 +1,45 @@
 //! A worker: a process of its own that polls for tasks over HTTP, does them and reports. It knows nothing of keys, so that
 //! workers of any version work for a server of any version.
 
-use reqwest::{Client, StatusCode};
+use reqwest::Client;
 
 use super::*;
 
-/// How long to wait before a server that did not answer is asked again.
+/// How long to wait before a server is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Works until the process ends: it can greet.
 pub(crate) async fn work(url: &str, tenant: &str) -> reqwest::Result<()> {
     // Another part of the process may have chosen a provider; any will do, as no TLS is spoken.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (client, url) = (Client::builder().build()?, format!("{url}/tenants/{tenant}"));
+    let client = Client::builder().build()?;
+    let url = format!("{url}/tenants/{tenant}");
     let worker = std::process::id().to_string();
     let poll = json!({ "taskDefName": "greet", "workerId": worker, "waitSeconds": 5 });
     loop {
-        match ask(&client, format!("{url}/tasks/poll"), &poll).await {
-            (StatusCode::NO_CONTENT, _) => {}
-            (StatusCode::OK, task) => {
-                let run = task["wfRunId"].as_str().unwrap_or_default();
-                let report = json!({ "reportTask": greet(&task, &worker) });
-                // If it is refused, it came too late: another attempt is under way.
-                ask(&client, format!("{url}/wf-runs/{run}"), &report).await;
-            }
-            // The task is not known yet.
-            _ => tokio::time::sleep(PAUSE).await,
+        let task = ask(&client, format!("{url}/tasks/poll"), &poll).await;
+        let Some(run) = task["wfRunId"].as_str() else {
+            // None came meanwhile, or there is no workflow yet that has such tasks.
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let mut report = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "workerId": worker });
+        match task["input"]["name"].as_str() {
+            Some("nobody") => report["error"] = json!("there is nobody to greet"),
+            name => report["output"] = json!(format!("hello, {}", name.unwrap_or("world"))),
         }
+        let report = json!({ "reportTask": report });
+        // If it is refused, it came too late: another attempt is under way.
+        ask(&client, format!("{url}/wf-runs/{run}"), &report).await;
     }
 }
 
-/// What comes of a task.
-fn greet(task: &Value, worker: &str) -> Value {
-    let mut report = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "workerId": worker });
-    match task["input"]["name"].as_str() {
-        Some("nobody") => report["error"] = json!("there is nobody to greet"),
-        name => report["output"] = json!(format!("hello, {}", name.unwrap_or("world"))),
-    }
-    report
-}
-
-/// Repeats a request until the server takes or refuses it.
-async fn ask(client: &Client, url: String, body: &Value) -> (StatusCode, Value) {
+/// Repeats a request until the server takes or refuses it; answers with what the server said.
+async fn ask(client: &Client, url: String, body: &Value) -> Value {
     loop {
         match client.post(&url).json(body).send().await {
             Ok(answer) if !answer.status().is_server_error() => {
-                return (answer.status(), answer.json().await.unwrap_or_default());
+                return answer.json().await.unwrap_or_default();
             }
             failed => tracing::info!(url, ?failed, "asking again"),
         }
