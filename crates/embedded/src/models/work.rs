@@ -201,9 +201,10 @@ impl Work {
         })
     }
 
-    /// Whether the rows of an effect have other places than before, and do not move there.
+    /// Whether the rows of an effect have another tag than before, or other places and do not move there.
     fn is_made_anew(&self, before: &Model, effect: &Effect) -> bool {
-        self.layout_change.is_none() && self.model.displaces(before, effect)
+        self.model.retags(before, effect)
+            || self.layout_change.is_none() && self.model.displaces(before, effect)
     }
 
     /// Whether rows from before get heads that they did not have.
