@@ -4,15 +4,20 @@ use trestle_item::Item;
 
 use crate::effect::Effect;
 use crate::entity::{Entity, Role};
+use crate::layout_change::LayoutChange;
 use crate::model::Model;
 
 impl Model {
     /// Whether the database wrote rows under this version that have no meaning under `present`: an effect was dropped, or
-    /// its rows have other keys or another tag there.
+    /// its rows have other keys or another tag there and do not move.
     #[must_use]
-    pub fn leaves_rows_behind(&self, present: &Model) -> bool {
+    pub fn leaves_rows_behind(&self, present: &Model, layout_change: Option<&LayoutChange>) -> bool {
+        let is_moved = |entity: &Entity| {
+            let mut moves = layout_change.into_iter().flat_map(LayoutChange::moves);
+            moves.any(|moved| moved.former_entity == entity.name)
+        };
         let mut derived = self.entities.iter().filter(|entity| entity.is_derived());
-        derived.any(|entity| !present.keeps(self, entity))
+        derived.any(|entity| !present.keeps(self, entity) && !is_moved(entity))
     }
 
     /// Whether a row was written by the database under this version, and has no meaning under `present`. An effect of

@@ -185,7 +185,7 @@ impl Models {
                 version: before.stored.version,
             });
         }
-        work.layout_change = layout_change.as_ref().ok().cloned();
+        work.set_layout_change(layout_change.as_ref().ok().cloned());
         Ok(Transition::new(work, layout_change, former, None))
     }
 
@@ -204,7 +204,7 @@ impl Models {
             return Err(migration.on_the_move());
         };
         let layout_change = moving.layout_change().reversed();
-        work.layout_change = layout_change.as_ref().ok().cloned();
+        work.set_layout_change(layout_change.as_ref().ok().cloned());
         Ok(Transition::new(
             work,
             layout_change,

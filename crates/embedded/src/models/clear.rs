@@ -26,7 +26,7 @@ impl Models {
     /// The models that have rows to remove.
     pub(crate) fn to_clear(&self) -> Vec<String> {
         let held = self.held.lock();
-        let clearing = held.iter().filter(|held| held.clearing.is_some());
+        let clearing = held.iter().filter(|held| held.can_clear());
         clearing.map(|held| held.stored.name.clone()).collect()
     }
 
@@ -53,7 +53,7 @@ impl Models {
     fn clear_next(&self, model: &str) -> Result<bool, BindError> {
         let held = self.held.lock().clone();
         let mut held = held.into_iter();
-        let held = held.find(|held| held.stored.name == model && held.clearing.is_some());
+        let held = held.find(|held| held.stored.name == model && held.can_clear());
         let Some((held, clearing)) = held.and_then(|held| Some((held.clone(), held.clearing?))) else {
             return Ok(false);
         };

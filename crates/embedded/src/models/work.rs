@@ -61,6 +61,16 @@ impl Work {
         (!layout_change.is_empty()).then_some(layout_change)
     }
 
+    /// Takes in what moves. Rows of effects that are neither in this version nor move are left behind.
+    pub(super) fn set_layout_change(&mut self, layout_change: Option<LayoutChange>) {
+        self.layout_change = layout_change;
+        let before = self.before.as_ref();
+        self.clearing = before.and_then(|held| {
+            let former = held.model.as_ref().ok()?;
+            Clearing::between(&held.stored, former, &self.model, self.layout_change.as_ref())
+        });
+    }
+
     pub(super) fn is_changed(&self) -> bool {
         self.before
             .as_ref()
@@ -283,8 +293,12 @@ impl Work {
             ));
         }
         if let Some(clearing) = &self.clearing {
+            let when = match self.layout_change {
+                Some(_) => "in the background, after the migration",
+                None => "in the background",
+            };
             self.report.notes.push(format!(
-                "effects of version {} are not in this one: their rows are removed in the background",
+                "effects of version {} are not in this one: their rows are removed {when}",
                 clearing.document.version
             ));
         }

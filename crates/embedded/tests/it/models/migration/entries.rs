@@ -5,7 +5,7 @@ use crate::models::support::{Found, plain, text};
 use serde_json::{Value, json};
 use trestle_api::{DeleteItem, Query};
 use trestle_binding::MigrationState;
-use trestle_embedded::{Nobody, VerifyOptions, verify};
+use trestle_embedded::{Nobody, PlanOptions, VerifyOptions, verify};
 use trestle_item::{AttributeValue, Item};
 
 const BEFORE: &str = r##"
@@ -319,5 +319,25 @@ fn what_a_move_gives_a_row_its_entries_get_too_or_it_is_in_the_way() {
         assert_eq!(shop.sweep().state, MigrationState::RolledBack);
         let verified = verify(&mut shop.models.view(), now, VerifyOptions::default(), &mut found).unwrap();
         assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
+    }
+}
+
+fn says_that_rows_are_removed(plan: &trestle_binding::MigrationPlan) -> bool {
+    let mut notes = plan.report.notes.iter();
+    notes.any(|note| note.contains("are removed in the background"))
+}
+
+#[test]
+fn entries_that_move_are_not_said_to_be_removed() {
+    for text in [runs_moved(), entries_moved(), both_moved()] {
+        let shop = filled();
+        let db = shop.db();
+        let plan = db
+            .models()
+            .plan_migration(&text, PlanOptions::default(), &mut Nobody);
+        assert!(!says_that_rows_are_removed(&plan.unwrap()));
+        assert!(!says_that_rows_are_removed(&shop.try_start(&text, FAST)));
+        let back = db.models().roll_back_migration(None, &mut Nobody).unwrap();
+        assert!(!says_that_rows_are_removed(&back.unwrap()));
     }
 }
