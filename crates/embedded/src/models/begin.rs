@@ -228,7 +228,7 @@ impl Models {
                 step::wait(&self.engine, table.table_name())?;
                 let come = way.come.as_ref().map(|moving| moving.layout_change());
                 let survey = Survey::new(&self.engine, layout_change, &model, table, now_ms);
-                let survey = survey.of_way_back(come).leaving(work.earlier_leftovers());
+                let survey = survey.of_way_back(come).leaving(work.leftovers());
                 let found = survey.run(watcher)?;
                 for (entity, rows) in found.moves {
                     *way.moves.entry(entity).or_default() += rows;
@@ -332,7 +332,7 @@ impl Models {
             stored,
             model: Ok(Arc::clone(&way.work.model)),
             migration: Some(Migration::new(document, Some(Ok(Arc::new(moving))))),
-            clearing: None,
+            clearing: way.work.clearing.clone(),
         })?;
         way.plan.report.outcome = Outcome::Applied;
         way.plan.report.version = Some(version);

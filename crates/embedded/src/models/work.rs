@@ -137,7 +137,7 @@ impl Work {
     }
 
     /// What tells rows of an earlier version that are being removed.
-    pub(super) fn earlier_leftovers(&self) -> Vec<Leftovers> {
+    fn earlier_leftovers(&self) -> Vec<Leftovers> {
         let before = self.before.iter();
         before.flat_map(Held::leftovers).collect()
     }
