@@ -8,7 +8,7 @@ use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows, counted};
 use trestle_engine::Engine;
-use trestle_model::{Copy, Effect, Entity, Head, LayoutChange, Model, Table};
+use trestle_model::{Copy, Effect, EffectName, Entity, Head, LayoutChange, Model, Table};
 
 use super::{ApplyOptions, BindError, Held, describe};
 
@@ -209,6 +209,22 @@ impl Work {
             let mut effects = entity.effects().iter();
             effects.any(|effect| is_provable(effect) && !follows(known, effect))
         })
+    }
+
+    /// Effects of the version before that this one does not have, by their names.
+    pub(super) fn dropped_effects(&self) -> Vec<String> {
+        let before = self.before.as_ref().and_then(|held| held.model.as_ref().ok());
+        let entities = before.into_iter().flat_map(|before| before.entities());
+        let dropped = entities.flat_map(|entity| {
+            let present = self.model.entity(entity.name());
+            let present = present.map(Entity::effects).unwrap_or_default();
+            let effects = entity.effects().iter();
+            effects
+                .filter(|effect| is_provable(effect))
+                .filter(|effect| !present.iter().any(|known| says_the_same(known, effect)))
+                .map(|effect| EffectName::of(entity, effect).to_string())
+        });
+        dropped.collect()
     }
 
     /// Whether the rows of an effect have another tag than before, or other places and do not move there.

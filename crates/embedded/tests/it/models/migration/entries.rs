@@ -1,10 +1,10 @@
 //! Entries while rows move: those of rows that have moved and of rows that have not, and entries whose own keys change.
 
 use super::{FAST, Shop};
-use crate::models::support::{Found, plain, text};
+use crate::models::support::{FILL, Found, plain, text};
 use serde_json::{Value, json};
 use trestle_api::{DeleteItem, Query};
-use trestle_binding::MigrationState;
+use trestle_binding::{MigrationState, Outcome};
 use trestle_embedded::{Nobody, PlanOptions, VerifyOptions, verify};
 use trestle_item::{AttributeValue, Item};
 
@@ -423,4 +423,32 @@ fn entries_that_only_the_version_of_the_migration_has_go_on_the_way_back() {
     cleared(&shop);
     assert_eq!(entries_lying(&shop), 0);
     assert_eq!(shop.lying().len(), 1);
+}
+
+#[test]
+fn a_migration_that_drops_an_effect_says_that_there_is_no_way_back_and_what_there_is() {
+    let shop = filled();
+    let plan = shop.try_start(&entries_dropped(), FAST);
+    assert!(!plan.can_be_rolled_back, "{plan}");
+    let said = plan.to_string();
+    assert!(said.contains("it cannot be rolled back: "), "{said}");
+    assert!(said.contains("(entries by_tag of entity run)"), "{said}");
+    assert!(!said.contains("it can be rolled back"), "{said}");
+    assert_eq!(shop.sweep().state, MigrationState::Verified);
+    let db = shop.db();
+    let back = db
+        .models()
+        .roll_back_migration(None, &mut Nobody)
+        .unwrap()
+        .unwrap();
+    assert!(back.is_refused(), "{back}");
+    assert!(back.to_string().contains("`trestle migrate finish`"), "{back}");
+    // What it says leads back.
+    db.models().finish_migration(None).unwrap();
+    let without = BEFORE.split_once("[entity.run.entries").unwrap().0;
+    assert!(!shop.try_start(without, FAST).is_refused());
+    assert_eq!(shop.sweep().state, MigrationState::Verified);
+    db.models().finish_migration(None).unwrap();
+    assert_eq!(shop.models.try_apply(BEFORE, FILL).outcome, Outcome::Applied);
+    assert_eq!(entries_lying(&shop), 80);
 }
