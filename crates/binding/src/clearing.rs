@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use trestle_api::Error;
 use trestle_item::Item;
-use trestle_model::Model;
+use trestle_model::{LayoutChange, Model};
 
 use crate::migration::TableProgress;
 use crate::stored::{self, Stored};
@@ -59,12 +59,20 @@ pub struct Clearing {
 }
 
 impl Clearing {
-    /// The removal that is necessary when a version follows another; `None` where nothing is left behind.
-    pub fn between(stored: &Stored, former: &Arc<Model>, present: &Model) -> Option<Self> {
-        former.leaves_rows_behind(present).then(|| Clearing {
-            document: Document::of(stored, former),
-            leftovers: Leftovers(Arc::clone(former)),
-        })
+    /// The removal that is necessary when a version follows another; `None` where nothing is left behind. Rows that move are
+    /// not.
+    pub fn between(
+        stored: &Stored,
+        former: &Arc<Model>,
+        present: &Model,
+        layout_change: Option<&LayoutChange>,
+    ) -> Option<Self> {
+        former
+            .leaves_rows_behind(present, layout_change)
+            .then(|| Clearing {
+                document: Document::of(stored, former),
+                leftovers: Leftovers(Arc::clone(former)),
+            })
     }
 }
 

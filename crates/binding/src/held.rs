@@ -105,6 +105,15 @@ impl Held {
         !self.stored.filled_in && self.model.is_ok() && !moves
     }
 
+    /// Whether rows of effects that the model no longer has can be removed now. While rows move, some of them would look like
+    /// those.
+    #[must_use]
+    pub fn can_clear(&self) -> bool {
+        let migration = self.migration.as_ref();
+        let moves = migration.is_some_and(|migration| migration.document.state.is_under_way());
+        self.clearing.is_some() && !moves
+    }
+
     /// What tells rows of effects that the model no longer has.
     #[must_use]
     pub fn leftovers(&self) -> Vec<Leftovers> {

@@ -4,25 +4,33 @@ use trestle_item::Item;
 
 use crate::effect::Effect;
 use crate::entity::{Entity, Role};
+use crate::layout_change::LayoutChange;
 use crate::model::Model;
 
 impl Model {
     /// Whether the database wrote rows under this version that have no meaning under `present`: an effect was dropped, or
-    /// its rows have other keys there.
+    /// its rows have other keys or another tag there and do not move.
     #[must_use]
-    pub fn leaves_rows_behind(&self, present: &Model) -> bool {
-        let mut derived = self.entities.iter().filter(|entity| is_derived(entity));
-        derived.any(|entity| !present.keeps(self, entity))
+    pub fn leaves_rows_behind(&self, present: &Model, layout_change: Option<&LayoutChange>) -> bool {
+        let is_moved = |entity: &Entity| {
+            let mut moves = layout_change.into_iter().flat_map(LayoutChange::moves);
+            moves.any(|moved| moved.former_entity == entity.name)
+        };
+        let mut derived = self.entities.iter().filter(|entity| entity.is_derived());
+        derived.any(|entity| !present.keeps(self, entity) && !is_moved(entity))
     }
 
-    /// Whether a row was written by the database under this version, and has no meaning under `present`.
+    /// Whether a row was written by the database under this version, and has no meaning under `present`. An effect of
+    /// `present` may keep a row of its own at that key: see [`Model::taken_over`].
     #[must_use]
     pub fn left_behind(&self, present: &Model, table_name: &str, row: &Item) -> bool {
-        let is_own = |entity: &Entity| is_derived(entity) && lies_in_place(entity, row);
+        let is_own = |entity: &Entity| entity.is_derived() && entity.lies_in_place(row);
         let was_own = self.recognise(table_name, row).ok().flatten().is_some_and(is_own);
         was_own
             && match present.recognise(table_name, row) {
-                Ok(Some(entity)) => is_derived(entity) && !is_own(entity),
+                Ok(Some(entity)) => {
+                    entity.is_derived() && (!is_own(entity) || present.is_tagged_otherwise(entity, row))
+                }
                 Ok(None) | Err(_) => true,
             }
     }
@@ -44,6 +52,21 @@ impl Model {
         })
     }
 
+    /// Whether the rows of an effect of a former version had another tag.
+    #[must_use]
+    pub fn retags(&self, former: &Model, effect: &Effect) -> bool {
+        let rows = effect
+            .own_rows()
+            .and_then(|name| Some((former.entity(name)?, self.entity(name)?)));
+        rows.is_some_and(|(before, own)| self.has_other_tag(own, former, before))
+    }
+
+    /// Rows without a tag are known by their keys.
+    fn has_other_tag(&self, own: &Entity, former: &Model, before: &Entity) -> bool {
+        let tags = self.tag_of(own).zip(former.tag_of(before));
+        tags.is_some_and(|(own, before)| own != before)
+    }
+
     /// Whether rows of a derived entity of another version lie in the same places here.
     fn keeps(&self, former: &Model, entity: &Entity) -> bool {
         let name_of =
@@ -52,20 +75,24 @@ impl Model {
         own.is_some_and(|own| {
             own.role == entity.role
                 && own.table_key == entity.table_key
+                && !self.has_other_tag(own, former, entity)
                 && name_of(self, own) == name_of(former, entity)
         })
     }
 }
 
-/// Whether a row's key is what its attributes give. Those that it lacks are in its key.
-fn lies_in_place(entity: &Entity, row: &Item) -> bool {
-    let Some(identity) = entity.identify(row) else {
-        return false;
-    };
-    let key = entity.key_where(|name| row.get(name).or_else(|| identity.get(name)));
-    key.is_ok_and(|key| key.iter().all(|(name, value)| row.get(name) == Some(value)))
-}
+impl Entity {
+    /// Whether a row's key is what its attributes give. Those that it lacks are in its key.
+    pub(crate) fn lies_in_place(&self, row: &Item) -> bool {
+        let Some(identity) = self.identify(row) else {
+            return false;
+        };
+        let key = self.key_where(|name| row.get(name).or_else(|| identity.get(name)));
+        key.is_ok_and(|key| key.iter().all(|(name, value)| row.get(name) == Some(value)))
+    }
 
-fn is_derived(entity: &Entity) -> bool {
-    entity.role != Role::Declared
+    /// Whether the database writes its rows.
+    pub(crate) fn is_derived(&self) -> bool {
+        self.role != Role::Declared
+    }
 }

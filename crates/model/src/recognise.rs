@@ -68,6 +68,24 @@ impl Model {
         entities.filter(|entity| !matches!(entity.role, Role::Unique { .. } | Role::Entry { .. }))
     }
 
+    /// The tag that rows of an entity have; `None` if those of its table have none.
+    pub(crate) fn tag_of<'m>(&self, entity: &'m Entity) -> Option<&'m str> {
+        let table = self.table_of(entity)?;
+        table.entity_attribute.as_ref().map(|_| entity.tag.as_str())
+    }
+
+    /// The tag that a row in the table of an entity has.
+    pub(crate) fn tag_in<'i>(&self, entity: &Entity, row: &'i Item) -> Option<&'i str> {
+        let attribute = self.table_of(entity)?.entity_attribute.as_ref()?;
+        row.get(attribute)?.as_s()
+    }
+
+    /// Whether a row has a tag, and not the one of its entity: in an open table, its key tells what it is.
+    pub(crate) fn is_tagged_otherwise(&self, entity: &Entity, row: &Item) -> bool {
+        let tag = self.tag_in(entity, row);
+        tag.is_some() && tag != self.tag_of(entity)
+    }
+
     /// Whether two rows with the same key are of the same entity for sure: their tags are the same, too.
     pub(crate) fn are_alike(table: &Table, one: &Item, two: &Item) -> bool {
         let tag = table.entity_attribute.as_ref();

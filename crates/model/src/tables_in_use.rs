@@ -38,7 +38,9 @@ impl fmt::Display for EffectName<'_> {
 }
 
 impl<'m> EffectName<'m> {
-    fn of(entity: &'m Entity, effect: &'m Effect) -> Self {
+    /// The name of an effect of an entity.
+    #[must_use]
+    pub fn of(entity: &'m Entity, effect: &'m Effect) -> Self {
         let (kind, name) = match effect {
             Effect::Head(_) => ("head", None),
             Effect::Inverse(inverse) => ("inverse", Some(inverse.name.as_str())),

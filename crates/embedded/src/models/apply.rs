@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trestle_binding::clearing::Clearing;
 use trestle_binding::rows::Inspection;
 use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Report, Step};
@@ -43,7 +42,7 @@ impl Models {
         let _one_at_a_time = self.applying.lock();
         let mut work = self.prepare(text, options)?;
         work.refuse_while_rows_move()?;
-        work.layout_change = work.moves_from_before();
+        work.set_layout_change(work.moves_from_before());
         self.look(&mut work, watcher)?;
         work.conclude();
         if work.report.outcome == Outcome::Planned && !options.dry_run {
@@ -66,10 +65,6 @@ impl Models {
             .into_iter()
             .partition(|held| held.stored.name == model.name());
         let before = before.into_iter().next();
-        let clearing = before.as_ref().and_then(|held| {
-            let former = held.model.as_ref().ok()?;
-            Clearing::between(&held.stored, former, &model)
-        });
         // Whatever stands in the way of the other models would stand in the way of this one, too.
         together(&others)?;
         Ok(Work {
@@ -81,7 +76,7 @@ impl Models {
             options,
             waiting: Vec::new(),
             layout_change: None,
-            clearing,
+            clearing: None,
             set_back: HashSet::new(),
             to_make: 0,
         })

@@ -22,6 +22,11 @@ use super::{ApplyOptions, BindError, Held, Models};
 const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`, of a version that has all that is new \
                           but the keys of the version in effect";
 
+/// For rows that lack what the version before makes, on the way back to it.
+const FINISH_FIRST: &str = "the version in effect dropped what the one before has, and rows written since lack it: end the migration \
+                            (`trestle migrate finish`); then plan one to a version with the keys of before and without what was \
+                            dropped, and add that in the end (`trestle model apply FILE --fill`)";
+
 /// How to plan a migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
@@ -185,7 +190,7 @@ impl Models {
                 version: before.stored.version,
             });
         }
-        work.layout_change = layout_change.as_ref().ok().cloned();
+        work.set_layout_change(layout_change.as_ref().ok().cloned());
         Ok(Transition::new(work, layout_change, former, None))
     }
 
@@ -204,7 +209,7 @@ impl Models {
             return Err(migration.on_the_move());
         };
         let layout_change = moving.layout_change().reversed();
-        work.layout_change = layout_change.as_ref().ok().cloned();
+        work.set_layout_change(layout_change.as_ref().ok().cloned());
         Ok(Transition::new(
             work,
             layout_change,
@@ -215,6 +220,10 @@ impl Models {
 
     /// Compares tables, then looks at every row.
     fn survey(&self, way: &mut Transition, watcher: &mut dyn Watcher) -> Result<(), BindError> {
+        let way_out = match way.come {
+            Some(_) => FINISH_FIRST,
+            None => FILL_FIRST,
+        };
         let work = &mut way.work;
         let existing = work.compare_tables(&self.engine)?;
         if let Ok(layout_change) = &way.layout_change {
@@ -228,13 +237,13 @@ impl Models {
                 step::wait(&self.engine, table.table_name())?;
                 let come = way.come.as_ref().map(|moving| moving.layout_change());
                 let survey = Survey::new(&self.engine, layout_change, &model, table, now_ms);
-                let survey = survey.of_way_back(come).leaving(work.earlier_leftovers());
+                let survey = survey.of_way_back(come).leaving(work.leftovers());
                 let found = survey.run(watcher)?;
                 for (entity, rows) in found.moves {
                     *way.moves.entry(entity).or_default() += rows;
                 }
                 way.plan.slow_reads.extend(found.slow);
-                work.found(found.rows, FILL_FIRST);
+                work.found(found.rows, way_out);
             }
         }
         way.conclude();
@@ -332,7 +341,7 @@ impl Models {
             stored,
             model: Ok(Arc::clone(&way.work.model)),
             migration: Some(Migration::new(document, Some(Ok(Arc::new(moving))))),
-            clearing: None,
+            clearing: way.work.clearing.clone(),
         })?;
         way.plan.report.outcome = Outcome::Applied;
         way.plan.report.version = Some(version);
@@ -390,7 +399,7 @@ impl Transition {
                     .map(|moved| PlannedMove::of(&moved, rows(moved.entity)))
                     .collect();
                 if self.come.is_none() {
-                    let (is_possible, note) = way_back(layout_change);
+                    let (is_possible, note) = way_back(layout_change, &self.work.dropped_effects());
                     plan.can_be_rolled_back = is_possible;
                     self.work.report.notes.push(note);
                 }
@@ -419,8 +428,16 @@ impl Transition {
 }
 
 /// Whether a migration can be rolled back, in words.
-fn way_back(layout_change: &LayoutChange) -> (bool, String) {
+fn way_back(layout_change: &LayoutChange, dropped: &[String]) -> (bool, String) {
     match layout_change.reversed() {
+        Ok(_) if !dropped.is_empty() => (
+            false,
+            format!(
+                "it cannot be rolled back: it drops what follows from rows of the version before ({}); to keep the way back, drop \
+                 that with a version of its own, when the migration is finished",
+                dropped.join(", ")
+            ),
+        ),
         Ok(_) => (
             true,
             "it can be rolled back until it is finished, unless rows are written that the version before cannot hold"

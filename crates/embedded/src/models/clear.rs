@@ -1,4 +1,5 @@
-//! Removing the rows of effects that were dropped: a page at a time, each looked at again in the commit that removes it.
+//! Removing the rows of effects that were dropped: a page at a time, each looked at again in the commit that removes it. Where a
+//! present effect keeps rows at such keys, they are written anew instead.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +7,11 @@ use std::sync::atomic::AtomicBool;
 use trestle_binding::clearing::{Clearing, Document};
 use trestle_binding::rows::key_of;
 use trestle_hook::Companion;
+use trestle_item::Item;
+use trestle_model::Model;
+use trestle_model::audit::Finding;
 
+use super::mending::{mend, mended};
 use super::sweep::{or_gone, with_walked};
 use super::watcher::{Until, go_on};
 use super::work::planned_table;
@@ -21,7 +26,7 @@ impl Models {
     /// The models that have rows to remove.
     pub(crate) fn to_clear(&self) -> Vec<String> {
         let held = self.held.lock();
-        let clearing = held.iter().filter(|held| held.clearing.is_some());
+        let clearing = held.iter().filter(|held| held.can_clear());
         clearing.map(|held| held.stored.name.clone()).collect()
     }
 
@@ -48,7 +53,7 @@ impl Models {
     fn clear_next(&self, model: &str) -> Result<bool, BindError> {
         let held = self.held.lock().clone();
         let mut held = held.into_iter();
-        let held = held.find(|held| held.stored.name == model && held.clearing.is_some());
+        let held = held.find(|held| held.stored.name == model && held.can_clear());
         let Some((held, clearing)) = held.and_then(|held| Some((held.clone(), held.clearing?))) else {
             return Ok(false);
         };
@@ -97,27 +102,67 @@ impl Models {
             .rows
             .iter()
             .filter(|row| clearing.leftovers.has(present, table, row));
-        let keys: Vec<_> = left.map(|row| key_of(known, row)).collect::<Result<_, _>>()?;
-        if !keys.is_empty() {
-            let (leftovers, present) = (clearing.leftovers.clone(), Arc::clone(present));
-            let table = table.to_owned();
-            let amendment = self.engine.amend(move |rows, _| {
-                let mut removed = Vec::new();
-                for key in keys {
-                    let row = rows.get(&table, &key)?;
-                    if row.is_some_and(|row| leftovers.has(&present, &table, &row)) {
-                        removed.push(Companion {
-                            table: table.clone(),
-                            key,
-                            item: None,
-                        });
-                    }
-                }
-                Ok((removed, ()))
-            });
-            amendment.wait()?;
+        let (mut keys, mut taken_over) = (Vec::new(), Vec::new());
+        for row in left {
+            match present.taken_over(table, row) {
+                Some(finding) => taken_over.push(Arc::new(finding)),
+                None => keys.push(key_of(known, row)?),
+            }
         }
+        self.take_over(present, taken_over)?;
+        self.remove_left(clearing, present, table, keys)?;
         Ok(page.next)
+    }
+
+    /// Writes rows anew that a present effect keeps at the keys of former ones. What the rows of that moment do not allow
+    /// stays, and an audit finds it.
+    fn take_over(&self, present: &Arc<Model>, findings: Vec<Arc<Finding>>) -> Result<(), BindError> {
+        let started: Vec<_> = findings
+            .iter()
+            .map(|finding| mend(&self.engine, present, finding))
+            .collect();
+        for (finding, amendment) in findings.iter().zip(started) {
+            if let Err(refused) = mended(amendment)? {
+                tracing::warn!(
+                    "the row {:?} of {} stays as an earlier version wrote it: {}",
+                    finding.key,
+                    finding.entity,
+                    refused.message()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes rows that are still as the former version wrote them.
+    fn remove_left(
+        &self,
+        clearing: &Clearing,
+        present: &Arc<Model>,
+        table: &str,
+        keys: Vec<Item>,
+    ) -> Result<(), BindError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let (leftovers, present) = (clearing.leftovers.clone(), Arc::clone(present));
+        let table = table.to_owned();
+        let amendment = self.engine.amend(move |rows, _| {
+            let mut removed = Vec::new();
+            for key in keys {
+                let row = rows.get(&table, &key)?;
+                if row.is_some_and(|row| leftovers.has(&present, &table, &row)) {
+                    removed.push(Companion {
+                        table: table.clone(),
+                        key,
+                        item: None,
+                    });
+                }
+            }
+            Ok((removed, ()))
+        });
+        amendment.wait()?;
+        Ok(())
     }
 
     fn hold_clearing(&self, model: &str, clearing: Option<Clearing>) -> Result<(), BindError> {

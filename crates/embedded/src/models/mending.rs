@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::clearing::Leftovers;
 use trestle_binding::stopped;
-use trestle_engine::Engine;
+use trestle_engine::{Amendment, Engine};
 use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
@@ -111,20 +111,15 @@ impl Repair<'_> {
                 .take(TOGETHER)
                 .map(|finding| {
                     let finding = Arc::new(finding);
-                    let amendment = finding.can_be_mended().then(|| self.mend(&finding));
+                    let amendment = finding
+                        .can_be_mended()
+                        .then(|| mend(self.engine, self.model, &finding));
                     (finding, amendment)
                 })
                 .collect();
             for (finding, amendment) in started {
                 done += 1;
-                let written = match amendment.map(trestle_engine::Amendment::wait) {
-                    Some(Err(error))
-                        if error.kind() != ErrorKind::Validation && error.taken_value().is_none() =>
-                    {
-                        return Err(error);
-                    }
-                    other => other,
-                };
+                let written = amendment.map(mended).transpose()?;
                 match written {
                     Some(Ok(0)) if outcome == Mended::NothingMore => outcome = Mended::Nothing,
                     Some(Ok(0)) => {}
@@ -148,14 +143,22 @@ impl Repair<'_> {
         }
         Ok(outcome)
     }
+}
 
-    /// Starts one mend; it tells how many rows it writes.
-    fn mend(&self, finding: &Arc<Finding>) -> trestle_engine::Amendment<usize> {
-        let (model, finding) = (Arc::clone(self.model), Arc::clone(finding));
-        self.engine.amend(move |rows, now| {
-            let companions = model.mend(&finding, rows, now).map_err(stopped)?;
-            let count = companions.len();
-            Ok((companions, count))
-        })
+/// Starts one mend; it tells how many rows it writes.
+pub(super) fn mend(engine: &Engine, model: &Arc<Model>, finding: &Arc<Finding>) -> Amendment<usize> {
+    let (model, finding) = (Arc::clone(model), Arc::clone(finding));
+    engine.amend(move |rows, now| {
+        let companions = model.mend(&finding, rows, now).map_err(stopped)?;
+        let count = companions.len();
+        Ok((companions, count))
+    })
+}
+
+/// Waits for a mend. The outer error is that nothing can be written; the inner one, that this row cannot.
+pub(super) fn mended(amendment: Amendment<usize>) -> Result<Result<usize, Error>, Error> {
+    match amendment.wait() {
+        Err(error) if error.kind() != ErrorKind::Validation && error.taken_value().is_none() => Err(error),
+        written => Ok(written),
     }
 }

@@ -124,10 +124,13 @@ impl Models {
         }
     }
 
-    /// Stores a version of a model with its migration.
+    /// Stores a version of a model with its migration, and with what it leaves behind.
     pub(super) fn store_both(&self, changed: Held) -> Result<(), BindError> {
-        let version = changed.stored.to_document()?;
-        self.replace(changed, vec![version])
+        let mut documents = vec![changed.stored.to_document()?];
+        if let Some(clearing) = &changed.clearing {
+            documents.push(clearing.document.to_document()?);
+        }
+        self.replace(changed, documents)
     }
 
     /// Takes a model and its migration for what was held before, in one commit with what they mean for reads and writes.

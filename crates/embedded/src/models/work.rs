@@ -8,7 +8,7 @@ use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows, counted};
 use trestle_engine::Engine;
-use trestle_model::{Copy, Effect, Entity, Head, LayoutChange, Model, Table};
+use trestle_model::{Copy, Effect, EffectName, Entity, Head, LayoutChange, Model, Table};
 
 use super::{ApplyOptions, BindError, Held, describe};
 
@@ -59,6 +59,16 @@ impl Work {
         let before = before.and_then(|held| held.model.as_ref().ok())?;
         let layout_change = LayoutChange::between(before, &self.model).ok()?;
         (!layout_change.is_empty()).then_some(layout_change)
+    }
+
+    /// Takes in what moves. Rows of effects that are neither in this version nor move are left behind.
+    pub(super) fn set_layout_change(&mut self, layout_change: Option<LayoutChange>) {
+        self.layout_change = layout_change;
+        let before = self.before.as_ref();
+        self.clearing = before.and_then(|held| {
+            let former = held.model.as_ref().ok()?;
+            Clearing::between(&held.stored, former, &self.model, self.layout_change.as_ref())
+        });
     }
 
     pub(super) fn is_changed(&self) -> bool {
@@ -127,7 +137,7 @@ impl Work {
     }
 
     /// What tells rows of an earlier version that are being removed.
-    pub(super) fn earlier_leftovers(&self) -> Vec<Leftovers> {
+    fn earlier_leftovers(&self) -> Vec<Leftovers> {
         let before = self.before.iter();
         before.flat_map(Held::leftovers).collect()
     }
@@ -201,9 +211,26 @@ impl Work {
         })
     }
 
-    /// Whether the rows of an effect have other places than before, and do not move there.
+    /// Effects of the version before that this one does not have, by their names.
+    pub(super) fn dropped_effects(&self) -> Vec<String> {
+        let before = self.before.as_ref().and_then(|held| held.model.as_ref().ok());
+        let entities = before.into_iter().flat_map(|before| before.entities());
+        let dropped = entities.flat_map(|entity| {
+            let present = self.model.entity(entity.name());
+            let present = present.map(Entity::effects).unwrap_or_default();
+            let effects = entity.effects().iter();
+            effects
+                .filter(|effect| is_provable(effect))
+                .filter(|effect| !present.iter().any(|known| says_the_same(known, effect)))
+                .map(|effect| EffectName::of(entity, effect).to_string())
+        });
+        dropped.collect()
+    }
+
+    /// Whether the rows of an effect have another tag than before, or other places and do not move there.
     fn is_made_anew(&self, before: &Model, effect: &Effect) -> bool {
-        self.layout_change.is_none() && self.model.displaces(before, effect)
+        self.model.retags(before, effect)
+            || self.layout_change.is_none() && self.model.displaces(before, effect)
     }
 
     /// Whether rows from before get heads that they did not have.
@@ -282,8 +309,12 @@ impl Work {
             ));
         }
         if let Some(clearing) = &self.clearing {
+            let when = match self.layout_change {
+                Some(_) => "in the background, after the migration",
+                None => "in the background",
+            };
             self.report.notes.push(format!(
-                "effects of version {} are not in this one: their rows are removed in the background",
+                "effects of version {} are not in this one: their rows are removed {when}",
                 clearing.document.version
             ));
         }

@@ -11,6 +11,7 @@ mod fill;
 mod heads;
 mod identities;
 mod migration;
+mod renamed_effects;
 mod rows;
 mod stored;
 mod support;

@@ -20,6 +20,7 @@ mod relation;
 mod single;
 mod sums;
 mod survey;
+mod taken_over;
 
 use std::borrow::Cow;
 use std::collections::HashSet;

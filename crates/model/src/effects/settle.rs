@@ -73,7 +73,9 @@ fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(),
     };
     let was = match (&old, &new) {
         (Some(old), Some(new)) if Model::are_alike(table, old, new) => is,
-        (Some(old), _) => ledger.entity_of(waiting.table, old),
+        (Some(old), _) => ledger
+            .entity_of(waiting.table, old)
+            .filter(|was| !is_of_former_version(was, old)),
         (None, _) => None,
     };
     if let (Some(was), Some(is)) = (was, is)
@@ -113,6 +115,11 @@ fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(),
         Work::Prepare => settling.prepare(waiting.at, of_model),
         Work::Settle => settling.run(waiting.at, of_model),
     }
+}
+
+/// Whether a row only has the tag of an entity whose rows the database writes: an effect of a former version had that tag.
+fn is_of_former_version(was: &Entity, old: &Item) -> bool {
+    was.is_derived() && was.identify(old).is_none()
 }
 
 /// One row being settled.

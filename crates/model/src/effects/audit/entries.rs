@@ -11,6 +11,7 @@ use super::relation::{Relation, Step};
 use super::single::{Single, said};
 use crate::effects::entries::{self, Entry, EntryRows};
 use crate::effects::settle::identified;
+use crate::model::Model;
 
 impl Single<'_, '_> {
     pub(super) fn entries(&mut self, looked: &Looked<'_>, rows: &dyn Rows) -> Result<(), Error> {
@@ -51,8 +52,11 @@ impl Single<'_, '_> {
         };
         for entry in wanted.values() {
             let (kind, there) = match rows.get(&table.table_name, &entry.key)? {
-                Some(stored) if is_as_wanted(relation, entry, &stored) => continue,
-                Some(_) => (Kind::WrongEntry, "other attributes than those of its row"),
+                Some(stored) if is_as_wanted(model, relation, entry, &stored) => continue,
+                Some(_) => (
+                    Kind::WrongEntry,
+                    "another row than the one that follows from its row",
+                ),
                 None => (Kind::MissingEntry, "nothing"),
             };
             let finding = about(model, kind, relation.other, entry.key.clone()).of(relation.effect());
@@ -99,7 +103,11 @@ impl Single<'_, '_> {
     }
 }
 
-fn is_as_wanted(relation: &Relation<'_>, entry: &Entry, stored: &Item) -> bool {
+/// Whether a stored row is an entry of this effect, with the attributes that it must have.
+fn is_as_wanted(model: &Model, relation: &Relation<'_>, entry: &Entry, stored: &Item) -> bool {
+    if model.tag_in(relation.other, stored) != model.tag_of(relation.other) {
+        return false;
+    }
     let mut attributes = relation.other.attributes.iter().map(|attribute| &attribute.name);
     attributes.all(|name| stored.get(name) == entry.content.get(name))
 }

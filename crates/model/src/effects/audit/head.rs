@@ -54,7 +54,7 @@ pub(super) fn takes_part(step: &head::Step, row: &Item) -> bool {
         && head.newest_by.iter().all(|name| row.contains_key(name))
 }
 
-/// Whether a head has what its row makes, besides its own key and tag and what it remembers.
+/// Whether a head has what its row makes, besides its own key and what it remembers, and no other tag than its own.
 pub(super) fn is_made_by(
     model: &Model,
     of_head: &Entity,
@@ -75,6 +75,10 @@ pub(super) fn is_made_by(
                 .iter()
                 .any(|remembered| remembered.attribute == *name)
     };
+    // A head that lacks its tag gets it when its row is derived.
+    if model.is_tagged_otherwise(of_head, head) {
+        return false;
+    }
     let (mut own, mut same) = (0, 0);
     for (name, value) in head {
         if is_own(name) {

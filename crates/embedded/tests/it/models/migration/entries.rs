@@ -1,11 +1,11 @@
 //! Entries while rows move: those of rows that have moved and of rows that have not, and entries whose own keys change.
 
 use super::{FAST, Shop};
-use crate::models::support::{Found, plain, text};
+use crate::models::support::{FILL, Found, plain, text};
 use serde_json::{Value, json};
 use trestle_api::{DeleteItem, Query};
-use trestle_binding::MigrationState;
-use trestle_embedded::{Nobody, VerifyOptions, verify};
+use trestle_binding::{MigrationState, Outcome};
+use trestle_embedded::{Nobody, PlanOptions, VerifyOptions, verify};
 use trestle_item::{AttributeValue, Item};
 
 const BEFORE: &str = r##"
@@ -347,4 +347,135 @@ fn what_a_move_gives_a_row_its_entries_get_too_or_it_is_in_the_way() {
         let verified = verify(&mut shop.models.view(), now, VerifyOptions::default(), &mut found).unwrap();
         assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
     }
+}
+
+fn says_that_rows_are_removed(plan: &trestle_binding::MigrationPlan) -> bool {
+    let mut notes = plan.report.notes.iter();
+    notes.any(|note| note.contains("are removed in the background"))
+}
+
+#[test]
+fn entries_that_move_are_not_said_to_be_removed() {
+    for text in [runs_moved(), entries_moved(), both_moved()] {
+        let shop = filled();
+        let db = shop.db();
+        let plan = db
+            .models()
+            .plan_migration(&text, PlanOptions::default(), &mut Nobody);
+        assert!(!says_that_rows_are_removed(&plan.unwrap()));
+        assert!(!says_that_rows_are_removed(&shop.try_start(&text, FAST)));
+        let back = db.models().roll_back_migration(None, &mut Nobody).unwrap();
+        assert!(!says_that_rows_are_removed(&back.unwrap()));
+    }
+}
+
+/// Other keys of the runs, and no entries.
+fn entries_dropped() -> String {
+    let text = runs_moved();
+    let (without, _) = text.split_once("[entity.run.entries").unwrap();
+    without.to_owned()
+}
+
+fn open(text: &str) -> String {
+    text.replace(
+        "entity_attribute = \"kind\"",
+        "entity_attribute = \"kind\"\nopen = true",
+    )
+}
+
+fn entries_lying(shop: &Shop) -> usize {
+    let lying = shop.lying();
+    let entries = lying
+        .iter()
+        .filter(|(_, row)| text_of(row, "kind").contains("entries"));
+    entries.count()
+}
+
+/// Lets the background work until there is nothing left to remove.
+fn cleared(shop: &Shop) {
+    shop.db().begin_work().unwrap();
+    let is_clearing = || {
+        let documents = shop.models.documents();
+        documents.iter().any(|(name, _)| name.starts_with("clearing/"))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while is_clearing() {
+        assert!(std::time::Instant::now() < deadline, "entries stay");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn entries_that_a_migration_drops_are_removed_once_it_is_finished() {
+    for text in [entries_dropped(), open(&entries_dropped())] {
+        for restarts in [false, true] {
+            let shop = filled();
+            let plan = shop.try_start(&text, FAST);
+            assert!(!plan.is_refused(), "{plan}");
+            assert!(says_that_rows_are_removed(&plan), "{plan}");
+            shop.pages(1);
+            shop.models.put("rows", run(50, &["all"])).unwrap();
+            assert_eq!(shop.sweep().state, MigrationState::Verified);
+            assert_eq!(entries_lying(&shop), 80);
+            let mut found = Found::default();
+            let (mut view, now) = (shop.models.view(), shop.models.now());
+            let verified = verify(&mut view, now, VerifyOptions::default(), &mut found).unwrap();
+            assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
+            assert_eq!(verified.models[0].to_do.rows_to_clear, 80);
+            shop.db().models().finish_migration(None).unwrap();
+            let shop = if restarts { shop.restarted() } else { shop };
+            cleared(&shop);
+            assert_eq!(entries_lying(&shop), 0);
+            assert_eq!(shop.lying().len(), 41);
+        }
+    }
+}
+
+#[test]
+fn entries_that_only_the_version_of_the_migration_has_go_on_the_way_back() {
+    let shop = Shop::empty();
+    shop.models
+        .apply(&BEFORE.split_once("[entity.run.entries").unwrap().0);
+    assert!(!shop.try_start(&both_moved(), FAST).is_refused());
+    shop.models.put("rows", run(1, &["all", "odd"])).unwrap();
+    assert_eq!(entries_lying(&shop), 2);
+    let back = shop
+        .db()
+        .models()
+        .roll_back_migration(None, &mut Nobody)
+        .unwrap()
+        .unwrap();
+    assert!(!back.is_refused(), "{back}");
+    assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+    cleared(&shop);
+    assert_eq!(entries_lying(&shop), 0);
+    assert_eq!(shop.lying().len(), 1);
+}
+
+#[test]
+fn a_migration_that_drops_an_effect_says_that_there_is_no_way_back_and_what_there_is() {
+    let shop = filled();
+    let plan = shop.try_start(&entries_dropped(), FAST);
+    assert!(!plan.can_be_rolled_back, "{plan}");
+    let said = plan.to_string();
+    assert!(said.contains("it cannot be rolled back: "), "{said}");
+    assert!(said.contains("(entries by_tag of entity run)"), "{said}");
+    assert!(!said.contains("it can be rolled back"), "{said}");
+    assert_eq!(shop.sweep().state, MigrationState::Verified);
+    let db = shop.db();
+    let back = db
+        .models()
+        .roll_back_migration(None, &mut Nobody)
+        .unwrap()
+        .unwrap();
+    assert!(back.is_refused(), "{back}");
+    assert!(back.to_string().contains("`trestle migrate finish`"), "{back}");
+    // What it says leads back.
+    db.models().finish_migration(None).unwrap();
+    let without = BEFORE.split_once("[entity.run.entries").unwrap().0;
+    assert!(!shop.try_start(without, FAST).is_refused());
+    assert_eq!(shop.sweep().state, MigrationState::Verified);
+    db.models().finish_migration(None).unwrap();
+    assert_eq!(shop.models.try_apply(BEFORE, FILL).outcome, Outcome::Applied);
+    assert_eq!(entries_lying(&shop), 80);
 }
