@@ -408,7 +408,7 @@ fn entries_that_a_migration_drops_are_removed_once_it_is_finished() {
 fn entries_that_only_the_version_of_the_migration_has_go_on_the_way_back() {
     let shop = Shop::empty();
     shop.models
-        .apply(&BEFORE.split_once("[entity.run.entries").unwrap().0);
+        .apply(BEFORE.split_once("[entity.run.entries").unwrap().0);
     assert!(!shop.try_start(&both_moved(), FAST).is_refused());
     shop.models.put("rows", run(1, &["all", "odd"])).unwrap();
     assert_eq!(entries_lying(&shop), 2);
