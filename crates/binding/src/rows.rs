@@ -186,7 +186,7 @@ pub fn reason(refusal: &Refusal) -> String {
             entities.join(", ")
         ),
         Refusal::Mismatch { entity, key, .. } => format!(
-            "entity {entity}: key {key} is not what the attributes give: needs a migration, or correct the rows"
+            "entity {entity}: key {key} is not what the attributes give: needs a migration (`trestle migrate plan FILE`), or correct the rows"
         ),
         Refusal::Missing {
             entity, attribute, ..

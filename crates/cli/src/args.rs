@@ -30,8 +30,8 @@ pub(crate) enum Command {
     /// Check that everything in a data directory agrees: items, indexes, change log, expiry, counts, and what the stored
     /// models derive from their rows.
     ///
-    /// Every stored model is audited: its keys, heads, relations, counters, copies and unique values must be what its rows
-    /// give. `--no-models` leaves that out. `trestle model repair` mends what can be mended.
+    /// Every stored model is audited: its keys, heads, relations, counters, copies, entries and unique values must be what
+    /// its rows give. `--no-models` leaves that out. `trestle model repair` mends what can be mended.
     Verify(VerifyFlags),
     /// Write everything into one file, from a running server or from a directory.
     Backup(Box<BackupFlags>),

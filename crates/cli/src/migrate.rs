@@ -189,6 +189,9 @@ fn resume(flags: &ResumeFlags) -> Result<(), Failure> {
     };
     let place = MigrationHost::open(&flags.of.place)?;
     let status = place.ask(call)?;
+    if !flags.watch && place.models().is_none() {
+        return show::status(&status, flags.of.json);
+    }
     watch::go_on(&place, &status.model, flags.watch, flags.of.json)
 }
 

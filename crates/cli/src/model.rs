@@ -30,7 +30,7 @@ pub(crate) enum ModelCommand {
     Diff(DiffFlags),
     /// List the models of a database, or print one
     List(ListFlags),
-    /// Bring derived rows (heads, inverses, counts, unique values, copies, keys) back in line with their rows
+    /// Bring derived rows (heads, inverses, counts, unique values, entries, copies, keys) back in line with their rows
     Repair(RepairFlags),
     /// Let go of a model; tables and rows stay
     Remove(RemoveFlags),

@@ -18,8 +18,7 @@ use crate::schema::KeySchema;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction};
 
-/// An item may have this many bytes.
-pub(crate) const ITEM_BYTES_MAX: usize = 400 * 1024;
+pub(crate) use trestle_item::size::ITEM_BYTES_MAX;
 
 /// What is to happen to the item.
 #[derive(Clone, Debug)]

@@ -3,6 +3,9 @@
 use crate::codec::{Container, Visitor};
 use crate::{AttributeValue, Map, Number};
 
+/// The most bytes that an item may have.
+pub const ITEM_BYTES_MAX: usize = 400 * 1024;
+
 /// What a map or list costs before its elements.
 const CONTAINER: usize = 3;
 /// What each element of a map or list costs beside itself.

@@ -90,17 +90,27 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         found
     }
 
+    /// Whether an entity is there but broken: it has its own problems already, and so have its head, its unique keys and its
+    /// entries.
+    fn is_broken(&self, name: &str) -> bool {
+        let (owner, derived) = name.split_once('.').unwrap_or((name, ""));
+        let mut drafts = self.draft.entities.iter();
+        let Some(draft) = drafts.find(|entity| entity.name.value == owner) else {
+            return false;
+        };
+        let is_built = self.entities.iter().any(|entity| entity.name == owner);
+        !is_built
+            || match derived.split_once('.') {
+                None => derived == "head" && draft.head.is_some(),
+                Some(("unique", name)) => draft.uniques.iter().any(|unique| unique.name.value == name),
+                Some(("entries", name)) => draft.entries.iter().any(|entries| entries.name.value == name),
+                Some(_) => false,
+            }
+    }
+
     fn entity_named(&mut self, name: &crate::draft::Name, what: &str) -> Option<usize> {
         let found = self.entities.iter().position(|entity| entity.name == name.value);
-        // An entity that is there but broken has its own problems already, and so have its head and its unique keys.
-        let owner = name.value.split('.').next().unwrap_or_default();
-        let is_drafted = self
-            .draft
-            .entities
-            .iter()
-            .any(|entity| entity.name.value == owner);
-        let is_broken = is_drafted && !self.entities.iter().any(|entity| entity.name == owner);
-        if found.is_none() && !is_broken {
+        if found.is_none() && !self.is_broken(&name.value) {
             let help = suggestion(
                 &name.value,
                 self.entities.iter().map(|entity| entity.name.as_str()),

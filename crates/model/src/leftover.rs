@@ -52,13 +52,22 @@ impl Model {
         })
     }
 
-    /// Whether the rows of an effect of a former version had another tag.
+    /// Whether the rows of an effect of a former version had another tag. A head has nothing that its row lacks, so it must
+    /// not even keep a tag in an attribute that is none any more.
     #[must_use]
     pub fn retags(&self, former: &Model, effect: &Effect) -> bool {
+        let attribute = |model: &Model, entity: &Entity| {
+            let table = model.table_of(entity);
+            table.and_then(|table| table.entity_attribute.clone())
+        };
         let rows = effect
             .own_rows()
             .and_then(|name| Some((former.entity(name)?, self.entity(name)?)));
-        rows.is_some_and(|(before, own)| self.has_other_tag(own, former, before))
+        rows.is_some_and(|(before, own)| {
+            let is_head = matches!(effect, Effect::Head(_));
+            self.has_other_tag(own, former, before)
+                || is_head && attribute(former, before) != attribute(self, own)
+        })
     }
 
     /// Rows without a tag are known by their keys.

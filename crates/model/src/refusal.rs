@@ -542,8 +542,9 @@ impl fmt::Display for Refusal {
             ),
             Self::TooMuchFollows { entity, rows } => write!(
                 f,
-                "Entity {entity}: more than {rows} rows follow from the write; its entities' effects feed each other, or one \
-                 row has too many others to keep"
+                "Entity {entity}: more than {rows} rows follow from the write: one row has too many entries, copies or other rows \
+                 that follow it, or effects feed each other; write fewer rows in one request, and take away members or related \
+                 rows a part at a time"
             ),
             Self::FormerKey { entity, lacking } => write!(
                 f,

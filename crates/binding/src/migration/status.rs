@@ -161,6 +161,9 @@ fn next(document: &Document) -> String {
             "`trestle migrate start` lets the new version take effect and moves the rows; `trestle migrate rollback {model}` \
              forgets the plan"
         ),
+        MigrationState::RollingBack if document.paused => {
+            format!("`trestle migrate resume {model}` goes on with the way back")
+        }
         _ if document.paused => {
             format!("`trestle migrate resume {model}` goes on; `trestle migrate rollback {model}` goes back")
         }

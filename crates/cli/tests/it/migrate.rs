@@ -186,7 +186,8 @@ fn a_server_goes_on_after_kill_9_and_says_so_in_its_log() {
     let state = place.status()["state"].as_str().unwrap().to_owned();
     assert!(["dual", "sweeping"].contains(&state.as_str()), "{state}");
     assert!(place.order(IDENTITY).contains(OWN_KEY));
-    place.said(0, &["migrate", "resume", "--rate", "unlimited"]);
+    let resumed = place.said(0, &["migrate", "resume", "--rate", "unlimited"]);
+    assert!(resumed.contains("  next: "), "{resumed}");
     let patience = Instant::now() + Duration::from_secs(20);
     while place.status()["state"] != "done" {
         assert!(Instant::now() < patience, "{}", place.status());

@@ -81,10 +81,14 @@ impl Models {
         });
         match (wanted.next(), wanted.next()) {
             (Some(only), None) => Ok(only.clone()),
-            _ => Err(BindError::NoMigration {
-                name: name.map(str::to_owned),
-                known: all.map(|migration| migration.document.model.clone()).collect(),
-            }),
+            _ => {
+                // One that is over is no answer to which one is meant.
+                let known = all.filter(|migration| name.is_some() || !migration.is_over());
+                Err(BindError::NoMigration {
+                    name: name.map(str::to_owned),
+                    known: known.map(|migration| migration.document.model.clone()).collect(),
+                })
+            }
         }
     }
 

@@ -302,7 +302,7 @@ impl Work {
                     .to_owned(),
             );
         }
-        if self.to_make > 0 {
+        if self.to_make > 0 && (self.options.dry_run || !self.options.fill) {
             self.report.notes.push(format!(
                 "{} missing; --fill makes what is missing",
                 counted(self.to_make, "derived fact is", "derived facts are")

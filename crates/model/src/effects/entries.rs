@@ -5,7 +5,8 @@ mod member;
 use std::collections::BTreeMap;
 
 use trestle_item::key::{self, HASH_BYTES_MAX, RANGE_BYTES_MAX};
-use trestle_item::{AttributeValue, Item, size};
+use trestle_item::size::{self, ITEM_BYTES_MAX};
+use trestle_item::{AttributeValue, Item};
 
 use self::member::{Held, RawMember, shown};
 use super::Stopped;
@@ -14,12 +15,15 @@ use super::plan::Parts;
 use super::settle::{Row, identified};
 use crate::effect::Entries;
 use crate::entity::Entity;
+use crate::model::Model;
 use crate::refusal::Refusal;
 use crate::template::RenderError;
 
 /// The most entries of one row under one name. All of them may be replaced in one write, beside those of other rows of
 /// the request: far fewer rows than may follow from a request.
 pub(crate) const ENTRIES_MAX: usize = 1_000;
+/// The most entries of one row under all names. They go in one write, beside what else follows from it.
+const ROW_ENTRIES_MAX: usize = 9_000;
 /// The most bytes of those entries together: as much as a transaction of DynamoDB may write.
 const ENTRIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -31,6 +35,8 @@ pub(crate) struct Step {
     pub(super) entity: usize,
     /// Attributes of the row that an entry has.
     carried: Vec<String>,
+    /// The bytes of an entry's tag, with its name.
+    tag_bytes: usize,
 }
 
 /// An entry as it must be.
@@ -46,11 +52,14 @@ pub(super) type EntryRows = BTreeMap<Vec<u8>, Entry>;
 impl Step {
     pub(super) fn of(parts: &Parts<'_>, entries: &Entries) -> Option<Self> {
         let entity = parts.position(&entries.entity)?;
-        let attributes = parts.entities.get(entity)?.attributes.iter();
+        let entry = parts.entities.get(entity)?;
+        let tag = parts.tables.get(entry.table)?.entity_attribute.as_ref();
+        let attributes = entry.attributes.iter();
         let is_member = |name: &str| entries.member.parts().any(|part| part.attribute == name);
         let carried = attributes.filter(|attribute| !is_member(&attribute.name));
         Some(Step {
             entity,
+            tag_bytes: tag.map_or(0, |tag| tag.len() + entry.tag.len()),
             carried: carried.map(|attribute| attribute.name.clone()).collect(),
             entries: entries.clone(),
         })
@@ -115,7 +124,44 @@ impl Step {
             self.check_length(at, &value)?;
             key.insert(template.attribute.clone(), value);
         }
+        let index_keys = self.index_keys(entry, &content)?;
+        self.check_size(&content, key.iter().chain(&index_keys))?;
         Ok(Entry { key, content })
+    }
+
+    /// The index keys that are derived for an entry. They are written with it, so what they cannot hold is refused with it.
+    fn index_keys(&self, entry: &Entity, content: &Item) -> Result<Item, RenderError> {
+        let mut keys = Item::new();
+        for template in entry.index_keys.iter().filter(|template| !template.is_identity()) {
+            match template.render(content) {
+                Ok(value) => {
+                    keys.insert(template.attribute.clone(), value);
+                }
+                Err(RenderError::Missing { .. }) => {}
+                Err(unfit) => return Err(unfit),
+            }
+        }
+        Ok(keys)
+    }
+
+    /// An entry carries attributes of its row besides its member and its keys, and may be larger than the row.
+    fn check_size<'k>(
+        &self,
+        content: &Item,
+        keys: impl Iterator<Item = (&'k String, &'k AttributeValue)>,
+    ) -> Result<(), RenderError> {
+        let keys = keys.filter(|(name, _)| !content.contains_key(name));
+        let keys: usize = keys.map(|(name, value)| name.len() + size::of_value(value)).sum();
+        let size = size::of_item(content) + keys + self.tag_bytes;
+        if size <= ITEM_BYTES_MAX {
+            return Ok(());
+        }
+        Err(RenderError::Unfit {
+            attribute: self.entries.member.identifying().attribute.clone(),
+            reason: format!(
+                "gives an entry of {size} bytes, and {ITEM_BYTES_MAX} are the most; project less into entries"
+            ),
+        })
     }
 
     /// The member is what makes one entry's key longer than another's.
@@ -175,6 +221,27 @@ impl Step {
             ),
         }
     }
+}
+
+/// Why a row has too many entries under all names together, if it has.
+pub(super) fn too_many_together(model: &Model, steps: &[Step], of: &Entity, row: &Item) -> Option<Refusal> {
+    if steps.len() * ENTRIES_MAX <= ROW_ENTRIES_MAX {
+        return None;
+    }
+    let made = steps.iter().filter_map(|step| {
+        let entry = model.known_entity(step.entity).ok()?;
+        step.rows(of, entry, row).ok()
+    });
+    let total: usize = made.map(|rows| rows.len()).sum();
+    let first = steps.first().filter(|_| total > ROW_ENTRIES_MAX)?;
+    Some(Refusal::Unfit {
+        entity: of.name.clone(),
+        attribute: first.entries.of.clone(),
+        reason: format!(
+            "has members of which, with those of other entries of the row, {total} rows would be made, and {ROW_ENTRIES_MAX} are \
+             the most: more could not be removed in one write; keep fewer members in one row"
+        ),
+    })
 }
 
 /// The bytes of an entry's key, as audits have them.

@@ -240,6 +240,12 @@ impl Settling<'_, '_, '_, '_> {
         for step in &self.plan.entries {
             entries::run(self.ledger, step, row, new)?;
         }
+        let model = self.ledger.model;
+        if let Some(new) = new.filter(|new| row.old != Some(*new))
+            && let Some(refusal) = entries::too_many_together(model, &self.plan.entries, row.entity, new)
+        {
+            return Err(refusal.into());
+        }
         for follower in &self.plan.followers {
             copy::lead(self.ledger, follower, row, new)?;
         }

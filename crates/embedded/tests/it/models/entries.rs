@@ -341,6 +341,7 @@ fn rows_that_are_there_get_their_entries_with_a_fill() {
     assert!(refused.to_string().contains("--fill"), "{refused}");
     let filled = models.try_apply(&model(BY_TAG), FILL);
     assert_eq!(filled.outcome, Outcome::Applied, "{filled}");
+    assert!(!filled.to_string().contains("missing"), "{filled}");
     assert_eq!(entries(&models).len(), 600);
     clean(&models);
     assert_eq!(
@@ -462,4 +463,133 @@ fn another_index_over_entries_is_filled_in() {
         1
     );
     clean(&models);
+}
+
+const WORDS: &str = r#"
+        [entity.run.entries.by_word]
+        of = "tags"
+        member = "word"
+        key = { pk = "{tenant}#word#{word|escape}", sk = "{id}" }
+        project = ["phase"]
+"#;
+
+#[test]
+fn a_member_with_any_character_is_an_entry_where_the_key_escapes_it() {
+    for word in ["\u{10FFFF}", "a\u{10FFFF}b", "#", "%", "\u{0}"] {
+        let models = empty();
+        models.apply(&model(""));
+        models.put("runs", run("a", 1, &[word])).unwrap();
+        let filled = models.try_apply(&model(WORDS), FILL);
+        assert_eq!(filled.outcome, Outcome::Applied, "{word:?}: {filled}");
+        models.put("runs", run("b", 1, &[word])).unwrap();
+        assert_eq!(entries(&models).len(), 2);
+        clean(&models);
+        update(&models, "REMOVE tags", json!({}));
+        assert_eq!(entries(&models).len(), 1);
+    }
+}
+
+#[test]
+fn a_row_whose_entry_would_be_too_large_is_in_the_way_and_named() {
+    let models = empty();
+    models.apply(&model(""));
+    let mut large = run("a", 1, &[&"w".repeat(60)]);
+    large["phase"] = json!("x".repeat(409_470));
+    models.put("runs", large.clone()).unwrap();
+    models.put("runs", run("b", 1, &["short"])).unwrap();
+    let refused = models.try_apply(&model(WORDS), FILL);
+    assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains(r#"{"pk":{"S":"t#run"},"sk":{"S":"a"}}"#), "{said}");
+    assert!(said.contains("entry by_word"), "{said}");
+    let models = empty();
+    models.apply(&model(WORDS));
+    let refused = models.put("runs", large).unwrap_err();
+    assert!(
+        refused.message().contains("entry by_word"),
+        "{}",
+        refused.message()
+    );
+    assert!(
+        refused.message().contains("attribute tags"),
+        "{}",
+        refused.message()
+    );
+}
+
+/// So many kinds of entries, all of the tags.
+fn kinds(count: usize) -> String {
+    let kinds = (0..count).map(|n| {
+        format!(
+            "[entity.run.entries.kind{n}]\nof = \"tags\"\nmember = \"tag\"\nkey = {{ pk = \"{{tenant}}#kind{n}#{{tag}}\", sk = \"{{id}}\" }}\n"
+        )
+    });
+    kinds.collect()
+}
+
+#[test]
+fn a_row_never_gets_more_entries_than_can_go_with_it() {
+    let tags: Vec<String> = (0..1000).map(|n| format!("m{n}")).collect();
+    let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+    let models = empty();
+    models.apply(&model(""));
+    models.put("runs", run("a", 1, &tags)).unwrap();
+    models.put("runs", run("b", 1, &["x"])).unwrap();
+    let refused = models.try_apply(&model(&kinds(10)), FILL);
+    assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+    let said = refused.to_string();
+    assert!(
+        said.contains("10000 rows would be made, and 9000 are the most"),
+        "{said}"
+    );
+    assert!(said.contains(r#"{"pk":{"S":"t#run"},"sk":{"S":"a"}}"#), "{said}");
+    update(&models, "REMOVE tags", json!({}));
+    assert_eq!(
+        models.try_apply(&model(&kinds(10)), FILL).outcome,
+        Outcome::Applied
+    );
+    let refused = models.put("runs", run("a", 1, &tags)).unwrap_err();
+    assert!(
+        refused.message().contains("9000 are the most"),
+        "{}",
+        refused.message()
+    );
+    models.put("runs", run("a", 1, &tags[..900])).unwrap();
+    update(&models, "REMOVE tags", json!({}));
+    assert_eq!(entries(&models).len(), 10);
+}
+
+#[test]
+fn a_member_that_an_index_key_of_its_entry_cannot_hold_is_in_the_way_and_named() {
+    let indexed = |entries: &str| {
+        let text = model(entries);
+        text.replace(
+            "ttl = \"until\"",
+            "ttl = \"until\"\n[table.runs.index.by_word]\nkey = [\"wordKey\"]",
+        )
+    };
+    let words = WORDS.replace("sk = \"{id}\" }", "sk = \"{id}\", wordKey = \"w#{word}\" }");
+    let models = empty();
+    models.apply(&indexed(""));
+    models.put("runs", run("a", 1, &["\u{10FFFF}"])).unwrap();
+    let refused = models.try_apply(&indexed(&words), FILL);
+    assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains(r#"{"pk":{"S":"t#run"},"sk":{"S":"a"}}"#), "{said}");
+    assert!(said.contains("contains U+10FFFF"), "{said}");
+    let models = empty();
+    models.apply(&indexed(&words));
+    let refused = models.put("runs", run("a", 1, &["\u{10FFFF}"])).unwrap_err();
+    assert!(
+        refused
+            .message()
+            .starts_with("Entity run: attribute tags has a member"),
+        "{}",
+        refused.message()
+    );
+    assert!(
+        !refused.message().contains("write that row first"),
+        "{}",
+        refused.message()
+    );
 }

@@ -1,8 +1,9 @@
 //! Filling in rows that were there before the model, and making what follows from them.
 
-use crate::models::support::{DRY_FILL, FILL, PLAIN, SHOP, TestDb, create, empty, text};
+use crate::models::support::{DRY_FILL, FILL, Found, PLAIN, SHOP, TestDb, create, empty, text};
 use serde_json::json;
 use trestle_binding::Outcome;
+use trestle_embedded::{VerifyOptions, verify};
 use trestle_item::Item;
 
 fn fill(models: &TestDb, text: &str) -> trestle_binding::Report {
@@ -128,6 +129,27 @@ fn a_head_that_was_set_back_stays_where_it_is() {
     fill(&models, VERSIONS);
     assert_eq!(head(&models, "a").get("number"), Some(&1_i64.into()));
     assert_eq!(text(&head(&models, "a"), "kind"), "version.head");
+}
+
+#[test]
+fn heads_are_made_anew_where_the_attribute_of_the_tag_changes() {
+    for other in ["", "entity_attribute = \"type\""] {
+        let models = empty();
+        models.apply(VERSIONS);
+        for number in 1..4 {
+            let row = json!({"kind": "version", "thing": "a", "number": number});
+            models.put("things", row).unwrap();
+        }
+        let text = VERSIONS.replace("entity_attribute = \"kind\"", other);
+        let refused = models.try_apply(&text, PLAIN);
+        assert_eq!(refused.outcome, Outcome::Refused, "{refused}");
+        fill(&models, &text);
+        assert_eq!(head(&models, "a").get("number"), Some(&3_i64.into()));
+        let mut found = Found::default();
+        let (mut view, now) = (models.view(), models.now());
+        let verified = verify(&mut view, now, VerifyOptions::default(), &mut found).unwrap();
+        assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
+    }
 }
 
 const USERS: &str = r#"

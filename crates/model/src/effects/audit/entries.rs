@@ -16,6 +16,9 @@ use crate::model::Model;
 impl Single<'_, '_> {
     pub(super) fn entries(&mut self, looked: &Looked<'_>, rows: &dyn Rows) -> Result<(), Error> {
         let (audit, fills) = (self.audit, self.audit.options.fill);
+        if fills && self.has_too_many(looked) {
+            return Ok(());
+        }
         for (_, relation) in audit.relations.wanting(looked.entity) {
             if let Step::Entries(step) = relation.step {
                 match step.rows(relation.of, relation.other, &looked.row) {
@@ -36,6 +39,18 @@ impl Single<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a row would have more entries than can be removed with it.
+    fn has_too_many(&mut self, looked: &Looked<'_>) -> bool {
+        let model = self.audit.model;
+        let steps = model.plan_of(looked.entity).map_or(&[][..], |plan| &plan.entries);
+        let refusal = entries::too_many_together(model, steps, looked.entity, &looked.row);
+        let Some(refusal) = refusal else { return false };
+        let finding = self.about(Kind::Unfit, looked);
+        self.findings
+            .add(finding.saying(refusal.to_string(), "fewer entries of one row"));
+        true
     }
 
     /// All entries of a row are there and as they should be; otherwise all of them are made.

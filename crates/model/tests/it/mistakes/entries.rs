@@ -271,3 +271,20 @@ fn no_effect_writes_to_entries() {
         "{found:?}"
     );
 }
+
+#[test]
+fn an_access_pattern_of_broken_entries_brings_no_second_error() {
+    let broken = entries("of", "of = \"total\"");
+    let pattern = "[access.tagged]\nquery = \"shop\"\nwhere = { tag = \"{tag}\" }\nreturns = \"order.entries.by_tag\"\n";
+    let text = format!("{}{pattern}", SOUND.replacen(NEXT, &broken, 1));
+    let found = problems(&text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let text = text.replace("\"order.entries.by_tag\"", "\"order.entries.by_tags\"");
+    let found = problems(&text);
+    assert!(
+        found.iter().any(|problem| problem
+            .message
+            .contains("`order.entries.by_tags`, which does not exist")),
+        "{found:?}"
+    );
+}

@@ -170,3 +170,24 @@ fn a_way_back_in_the_midst_of_a_sweep_looks_at_every_row_once() {
     assert_eq!(shop.sweep().state, MigrationState::RolledBack);
     assert_eq!(shop.former(), 2000);
 }
+
+#[test]
+fn a_paused_way_back_and_a_migration_that_is_over_name_what_can_be_done() {
+    let shop = Shop::with_orders(3);
+    shop.start(FAST);
+    shop.sweep();
+    rolled_back(&shop);
+    let db = shop.db();
+    let paused = db.models().pause_migration(None).unwrap();
+    assert_eq!(
+        paused.next,
+        "`trestle migrate resume shop` goes on with the way back"
+    );
+    db.models().resume_migration(None, None).unwrap();
+    assert_eq!(shop.sweep().state, MigrationState::RolledBack);
+    let refused = db.models().finish_migration(None).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "there is no migration of any model that is not over; `trestle migrate plan FILE` plans one"
+    );
+}
