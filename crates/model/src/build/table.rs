@@ -69,7 +69,11 @@ impl Builder<'_, '_, '_> {
     }
 
     fn check_table_name(&mut self, draft: &DraftTable, table_name: &str) {
-        if !is_legal_name(table_name) {
+        let legal = (3..=255).contains(&table_name.len())
+            && table_name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+        if !legal {
             let at = draft.table_name.as_ref().map_or(draft.name.at, |name| name.at);
             let message = format!(
                 "table `{}` would be called {table_name:?} in the database",
@@ -85,13 +89,6 @@ impl Builder<'_, '_, '_> {
 
     fn index(&mut self, table: &DraftTable, table_key: &KeySchema, draft: &DraftIndex) -> Index {
         let what = format!("table `{}`: index `{}`", table.name.value, draft.name.value);
-        if !is_legal_name(&draft.name.value) {
-            self.problems.error(
-                draft.name.at,
-                format!("{what} has a name with which no index can be queried"),
-                "an index's name has 3 to 255 letters, digits, `_`, `-` and `.`",
-            );
-        }
         let key = self.key_schema(&what, &table.name.value, &draft.key);
         if draft.local && (key.hash != table_key.hash || key.range.len() != 1) {
             let message =
@@ -191,10 +188,4 @@ impl Builder<'_, '_, '_> {
             .unwrap_or(ScalarType::S);
         KeyAttribute { name, kind }
     }
-}
-
-/// Whether DynamoDB accepts this as the name of a table or of an index.
-fn is_legal_name(name: &str) -> bool {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    (3..=255).contains(&name.len()) && name.bytes().all(is_legal)
 }

@@ -70,23 +70,6 @@ fn the_model_without_a_mistake_has_no_problem() {
 }
 
 #[test]
-fn names_of_indexes_that_no_query_can_give() {
-    for name in ["ab", "\"a b\"", "\"by/status\""] {
-        let index = format!("[table.shop.index.{name}]\nkey = [\"status\"]\n[entity.order]\n");
-        check(
-            "[entity.order]\n",
-            &index,
-            9,
-            &format!(
-                "table `shop`: index `{}` has a name with which no index can be queried",
-                name.trim_matches('"')
-            ),
-            "an index's name has 3 to 255 letters, digits, `_`, `-` and `.`",
-        );
-    }
-}
-
-#[test]
 fn migrations_that_name_what_is_not_there() {
     let order = "[entity.order.head]";
     let with = |lines: &str| format!("[entity.order.migrate]\n{lines}\n{order}");
