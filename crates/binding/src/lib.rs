@@ -18,7 +18,6 @@ mod counted;
 mod facts;
 mod model_hook;
 mod report;
-mod request;
 
 pub use bind_error::BindError;
 pub use counted::counted;
@@ -29,4 +28,3 @@ pub use migration::{
 };
 pub use model_hook::{ModelHook, stopped};
 pub use report::{Misfit, ModelSummary, Obstacle, Outcome, Report, Step, TableRows};
-pub use request::request;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind, GetItem, Query, Request};
-use trestle_binding::{counted, request, stopped};
+use trestle_binding::{counted, stopped};
 use trestle_engine::Amendment;
 use trestle_env::Timestamp;
 use trestle_hook::Companion;
 use trestle_item::Item;
-use trestle_model::{COPIES_TABLE, CopyNote, CopyPage, Model, NotedCopies, Refusal, Stopped};
+use trestle_model::{Bound, COPIES_TABLE, CopyNote, CopyPage, Model, NotedCopies, Refusal, Stopped};
 
 use super::call::call;
 use super::sweep::or_gone;
@@ -155,7 +155,7 @@ impl Models {
             Some(original) => noted.finder(&original).map_err(refused)?,
             None => None,
         };
-        match finder.as_ref().map(request) {
+        match finder.map(Bound::into_request) {
             Some(Request::GetItem(one)) => page.keys.push(one.key),
             Some(Request::Query(query)) => {
                 let query = Query {

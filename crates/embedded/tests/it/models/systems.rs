@@ -3,7 +3,7 @@
 use crate::models::support::{PLAIN, TestDb, empty, plain, text};
 use serde_json::{Value, json};
 use trestle_api::Response;
-use trestle_binding::{Outcome, request};
+use trestle_binding::Outcome;
 use trestle_item::Item;
 
 pub(crate) const NAMES: [&str; 5] = ["klayers", "littlehorse", "manhunt", "reindexer", "warehouse"];
@@ -100,7 +100,7 @@ fn found(models: &TestDb, pattern: &str, parameters: Value) -> Vec<(String, Stri
 fn rows(models: &TestDb, pattern: &str, parameters: Value) -> Vec<Item> {
     let model = models.db().models().model("manhunt").unwrap();
     let bound = model.access(pattern).unwrap().bind(&plain(parameters)).unwrap();
-    match models.db().start(request(&bound)).wait().unwrap() {
+    match models.db().start(bound.into_request()).wait().unwrap() {
         Response::GetItem(answer) => answer.item.into_iter().collect(),
         Response::Query(answer) => {
             assert_eq!(answer.last_evaluated_key, None);
