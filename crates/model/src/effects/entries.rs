@@ -2,7 +2,7 @@
 
 mod member;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_item::key::{self, HASH_BYTES_MAX, RANGE_BYTES_MAX};
 use trestle_item::size::{self, ITEM_BYTES_MAX};
@@ -10,7 +10,7 @@ use trestle_item::{AttributeValue, Item};
 
 use self::member::{Held, RawMember, shown};
 use super::Stopped;
-use super::ledger::{At, Ledger};
+use super::ledger::{At, Ledger, SETTLED_MAX};
 use super::plan::Parts;
 use super::settle::{Row, identified};
 use crate::effect::Entries;
@@ -90,6 +90,16 @@ impl Step {
             rows.insert(bytes(entry, &made.key)?, made);
         }
         Ok(rows)
+    }
+
+    /// How many entries go when a row changes.
+    fn going(&self, model: &Model, of: &Entity, old: &Item, new: Option<&Item>) -> Option<usize> {
+        let entry = model.known_entity(self.entity).ok()?;
+        let before = self.rows(of, entry, old).ok()?;
+        let after = new
+            .and_then(|new| self.rows(of, entry, new).ok())
+            .unwrap_or_default();
+        Some(before.keys().filter(|bytes| !after.contains_key(*bytes)).count())
     }
 
     /// Whether a row has the entry with this key. Only that entry is made.
@@ -253,6 +263,29 @@ pub(super) fn too_many_together(model: &Model, steps: &[Step], of: &Entity, row:
             "has members of which, with those of other entries of the row, {total} rows would be made, and {ROW_ENTRIES_MAX} are \
              the most: more could not be removed in one write; keep fewer members in one row"
         ),
+    })
+}
+
+/// Why more entries of a row would go than one write can remove, if it is so: a model of before may have made them.
+pub(super) fn too_many_go(
+    model: &Model,
+    steps: &[Step],
+    row: &Row<'_>,
+    new: Option<&Item>,
+) -> Option<Refusal> {
+    if steps.len() * ENTRIES_MAX <= SETTLED_MAX {
+        return None;
+    }
+    let old = row.old?;
+    let going = steps
+        .iter()
+        .filter_map(|step| step.going(model, row.entity, old, new));
+    let entries: usize = going.sum();
+    (entries > SETTLED_MAX).then(|| Refusal::TooManyEntriesGo {
+        entity: row.entity.name.clone(),
+        attributes: BTreeSet::from_iter(steps.iter().map(|step| step.entries.of.clone())),
+        entries,
+        most: SETTLED_MAX,
     })
 }
 
