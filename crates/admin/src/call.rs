@@ -132,6 +132,8 @@ calls! {
     DropDeadLetters -> DeadLettersDropped, "drop-dead-letters", "Forgets dead letters for good.";
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
     MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";
+    ListFaults -> FaultList, "list-faults", "Which faults are injected into requests.";
+    SetFaults -> FaultList, "set-faults", "Lets rules about injected faults take the place of those before.";
 }
 
 /// An empty body counts as `{}`.

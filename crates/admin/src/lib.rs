@@ -1,5 +1,5 @@
-//! The administration of a database: models, migrations, collections of rows, routes, dead letters and the clock of tests, as
-//! plain requests and answers.
+//! The administration of a database: models, migrations, collections of rows, routes, dead letters, and the clock and the faults of
+//! tests, as plain requests and answers.
 //!
 //! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is
 //! `POST /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and so is an
@@ -12,6 +12,7 @@ mod client;
 mod clock;
 mod collections;
 mod error;
+mod faults;
 mod http;
 mod migrations;
 mod models;
@@ -23,6 +24,7 @@ pub use client::AdminClient;
 pub use clock::{ClockTime, MoveClock, ReadClock, move_clock, read_clock};
 pub use collections::{DeleteCollection, DeletedRows, StayingRow};
 pub use error::{AdminError, AdminErrorCode};
+pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use http::{BACKUP, HEADER, PREFIX};
 pub use migrations::{
     FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,

@@ -127,6 +127,13 @@ pub(crate) struct ServeFlags {
     /// Let time stand still until POST /_trestle/move-clock moves it; for tests
     #[arg(long)]
     pub(crate) virtual_clock: bool,
+    /// Inject a fault into requests, such as `throttle,operation=UpdateItem,table=orders,share=0.1`; for tests. May be given
+    /// more than once; docs/running.md lists faults and parts
+    #[arg(long = "inject-fault", value_name = "RULE")]
+    pub(crate) inject_faults: Vec<String>,
+    /// Let POST /_trestle/set-faults inject faults into requests; for tests
+    #[arg(long)]
+    pub(crate) allow_fault_injection: bool,
     /// Form of the log on standard error [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,

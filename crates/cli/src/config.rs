@@ -23,6 +23,7 @@ pub(crate) struct Config {
     pub(crate) routes: RoutesConfig,
     pub(crate) tables: TablesConfig,
     pub(crate) clock: ClockConfig,
+    pub(crate) faults: FaultsConfig,
     pub(crate) log: LogConfig,
 }
 
@@ -110,6 +111,17 @@ pub(crate) struct ClockConfig {
     pub(crate) is_virtual: Option<bool>,
 }
 
+/// `[faults]`: what is injected into requests, for tests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FaultsConfig {
+    /// Whether callers of the administration may set rules.
+    pub(crate) allow: Option<bool>,
+    /// The rules at the start; any of them allows more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rules: Vec<String>,
+}
+
 /// `[log]`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -195,6 +207,10 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
         },
         clock: ClockConfig {
             is_virtual: flags.virtual_clock.then_some(true),
+        },
+        faults: FaultsConfig {
+            allow: flags.allow_fault_injection.then_some(true),
+            rules: flags.inject_faults.clone(),
         },
         log: LogConfig {
             format: flags.log_format,

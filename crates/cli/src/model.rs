@@ -89,7 +89,7 @@ pub(crate) fn model(command: &ModelCommand) -> Result<(), Failure> {
 fn check(flags: &CheckFlags) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for file in &flags.files {
-        let loaded = load(file)?;
+        let loaded = trestle_model::load_new(&read(file)?);
         if flags.json {
             print_json(file, &loaded);
         } else {
@@ -125,9 +125,12 @@ pub(crate) fn load_sound(file: &Path) -> Result<trestle_model::Model, Failure> {
 }
 
 fn load(file: &Path) -> Result<Loaded, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))?;
-    Ok(trestle_model::load(&text))
+    Ok(trestle_model::load(&read(file)?))
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))
 }
 
 fn print_text(file: &Path, loaded: &Loaded) {

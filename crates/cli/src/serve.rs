@@ -1,6 +1,7 @@
 //! `trestle serve`: opens the database, listens, and closes both in order.
 
 mod administration;
+mod faults;
 mod models;
 mod open_files;
 mod routes;
@@ -33,6 +34,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
+    let faults = faults::begin(&config.faults)?;
     let storage = settings::storage(config);
     let (clock, movable) = clock(config.clock.is_virtual.unwrap_or(false));
     let db = open(&storage, &clock, config)?;
@@ -44,12 +46,14 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let administration = ServerAdministration {
         routes: Arc::clone(&routes),
         clock: movable,
+        faults: faults.clone(),
     };
     let hooks = Hooks {
         clock,
         administration: Some(Arc::new(administration)),
         backups: Some(Arc::new(Backups(db.clone()))),
         queues: Some(db.queues().clone()),
+        faults,
         storage: Some(storage_source(&db)),
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.

@@ -104,8 +104,8 @@ fn grouped<'r>(
     Some(by_group)
 }
 
-/// The identifying attributes of the group as one text.
-fn identity_text(draft: &Draft, group: &[&str], row: &Item, model: &Model) -> Option<String> {
+/// The identifying attributes of a group as one text.
+pub(crate) fn identity_text(draft: &Draft, group: &[&str], row: &Item, model: &Model) -> Option<String> {
     let found = model.entity(&draft.name)?.identify(row)?;
     let texts: Option<Vec<String>> = group
         .iter()

@@ -8,6 +8,7 @@
 mod attribute;
 mod contrast;
 mod draft;
+mod entries;
 mod facts;
 mod group;
 mod head;

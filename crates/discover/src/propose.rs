@@ -14,7 +14,7 @@ use crate::refine::{self, Refined, Subject, misfit};
 use crate::row::{shown_key, slim};
 use crate::tag::{self, Tag};
 use crate::write::{self, Section};
-use crate::{group, head, layout, name};
+use crate::{entries, group, head, layout, name};
 
 /// Rows that fit nothing are counted, and so many are shown.
 const STRANGERS_SHOWN: usize = 10;
@@ -174,9 +174,10 @@ impl<'o> Part<'o> {
         let rows = &self.observed.rows;
         let layouts = layout::suggestions(&self.refined.drafts);
         let heads = head::suggestions(&self.refined.drafts, rows, model);
-        let suggestions = layouts.into_iter().zip(heads);
-        for (draft, (layout, head)) in self.refined.drafts.iter_mut().zip(suggestions) {
-            draft.suggestions = layout.into_iter().chain(head).collect();
+        let entries = entries::suggestions(&self.refined.drafts, rows, model);
+        let suggestions = layouts.into_iter().zip(heads).zip(entries);
+        for (draft, ((layout, head), entries)) in self.refined.drafts.iter_mut().zip(suggestions) {
+            draft.suggestions = layout.into_iter().chain(head).chain(entries).collect();
         }
     }
 

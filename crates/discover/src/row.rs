@@ -5,6 +5,10 @@ use trestle_item::{AttributeValue, Item};
 /// As long as the longest key: a longer text is part of none.
 const TEXT_BYTES_MAX: usize = 2048;
 
+/// The most members of a list, set or map that are kept, and the longest of them.
+const MEMBERS_MAX: usize = 16;
+const MEMBER_BYTES_MAX: usize = 64;
+
 /// The row with large values emptied, so that a table of many megabytes can be looked at as a whole. Types stay.
 pub(crate) fn slim(row: Item) -> Item {
     row.into_iter()
@@ -12,16 +16,42 @@ pub(crate) fn slim(row: Item) -> Item {
             let value = match value {
                 AttributeValue::S(text) if text.len() > TEXT_BYTES_MAX => AttributeValue::S(shortened(&text)),
                 AttributeValue::B(bytes) if bytes.len() > TEXT_BYTES_MAX => AttributeValue::B(vec![0]),
-                AttributeValue::M(_) => AttributeValue::M(Item::new()),
-                AttributeValue::L(_) => AttributeValue::L(Vec::new()),
-                AttributeValue::Ss(_) => AttributeValue::Ss(Vec::new()),
-                AttributeValue::Ns(_) => AttributeValue::Ns(Vec::new()),
+                AttributeValue::M(map) => AttributeValue::M(few_names(map)),
+                AttributeValue::L(list) => AttributeValue::L(few(list, is_small)),
+                AttributeValue::Ss(set) => {
+                    AttributeValue::Ss(few(set, |text| text.len() <= MEMBER_BYTES_MAX))
+                }
+                AttributeValue::Ns(set) => AttributeValue::Ns(few(set, |_| true)),
                 AttributeValue::Bs(_) => AttributeValue::Bs(Vec::new()),
                 small => small,
             };
             (name, value)
         })
         .collect()
+}
+
+/// Members of which there may be other rows; none if there are many or large ones.
+fn few<T>(members: Vec<T>, is_small: impl Fn(&T) -> bool) -> Vec<T> {
+    match members.len() <= MEMBERS_MAX && members.iter().all(is_small) {
+        true => members,
+        false => Vec::new(),
+    }
+}
+
+/// The names of a map, as far as members are kept.
+fn few_names(map: Item) -> Item {
+    let names: Vec<String> = few(
+        map.into_iter().map(|(name, _)| name).collect(),
+        |name: &String| name.len() <= MEMBER_BYTES_MAX,
+    );
+    names
+        .into_iter()
+        .map(|name| (name, AttributeValue::Null))
+        .collect()
+}
+
+fn is_small(value: &AttributeValue) -> bool {
+    text_of(value).is_some_and(|text| text.len() <= MEMBER_BYTES_MAX)
 }
 
 fn shortened(text: &str) -> String {

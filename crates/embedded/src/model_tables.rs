@@ -1,7 +1,7 @@
 //! Clients delete tables and indexes of a model only where all derived facts stay right.
 
-use trestle_api::{Error, Request, TableDescription, UpdateTable};
-use trestle_engine::{Completion, table_name};
+use trestle_api::{Error, Request, TableDescription, UpdateTable, table_name};
+use trestle_engine::Completion;
 use trestle_model::Model;
 
 use crate::models::describe;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trestle_api as api;
-use trestle_api::Error;
+use trestle_api::{Error, table_name};
 use trestle_env::Timestamp;
 use trestle_hook::{Former, Hook};
 use trestle_item::{AttributeValue, Item};
@@ -76,17 +76,6 @@ impl Catalog {
     /// The table with this id.
     pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.tables.values().find(|table| table.id == id)
-    }
-}
-
-/// The name inside a table's ARN, or the name itself.
-#[must_use]
-pub fn table_name(name_or_arn: &str) -> &str {
-    match name_or_arn.strip_prefix("arn:") {
-        Some(arn) => arn
-            .split_once(":table/")
-            .map_or(name_or_arn, |(_, rest)| rest.split('/').next().unwrap_or(rest)),
-        None => name_or_arn,
     }
 }
 

@@ -53,7 +53,6 @@ mod write_item;
 
 pub use amend::Amendment;
 pub use backup::{RestoreError, backup_directory, restore};
-pub use catalog::table_name;
 pub use completion::Completion;
 pub use engine::{CloseError, Engine, OpenError};
 pub use former::{Lying, MovedPage, Remaining, Stuck, walked};

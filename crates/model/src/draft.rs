@@ -20,6 +20,14 @@ pub(crate) struct DraftModel {
     pub(crate) unread: Vec<String>,
 }
 
+impl DraftModel {
+    /// The name of a table in the database.
+    pub(crate) fn table_name(&self, table: &DraftTable) -> String {
+        let name = table.table_name.as_ref().unwrap_or(&table.name);
+        format!("{}{}", self.prefix, name.value)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct DraftTable {
     pub(crate) name: Name,

@@ -23,6 +23,7 @@ mod effects;
 mod entity;
 mod fields;
 pub mod file;
+mod index_names;
 mod kept;
 mod language;
 mod layout_change;
@@ -51,6 +52,7 @@ pub use effects::{
     OrphanCount, OwnTable, Stopped,
 };
 pub use entity::{Entity, Role};
+pub use index_names::{UnnameableIndex, load_new, unnameable_indexes};
 pub use kept::{Holds, KeptAttribute};
 pub use layout_change::{EntityMove, Hindrance, LayoutChange, MovedKey};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};

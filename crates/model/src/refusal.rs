@@ -1,5 +1,6 @@
 //! Why a write or a read does not fit the model. The texts are what a client sees in a `ValidationException`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::problem::listed;
@@ -196,6 +197,17 @@ pub enum Refusal {
         of: String,
         /// How many rows have it.
         rows: usize,
+        /// The most rows.
+        most: usize,
+    },
+    /// The row has more entries than one write can remove.
+    TooManyEntriesGo {
+        /// The entity of the row.
+        entity: String,
+        /// The attributes with the members.
+        attributes: BTreeSet<String>,
+        /// How many would go.
+        entries: usize,
         /// The most rows.
         most: usize,
     },
@@ -539,6 +551,17 @@ impl fmt::Display for Refusal {
                 f,
                 "Entity {entity}: copy {copy} of {rows} rows of entity {of} would follow the row with {original} in one \
                  commit, and {most} are the most; declare the copy with background = true"
+            ),
+            Self::TooManyEntriesGo {
+                entity,
+                attributes,
+                entries,
+                most,
+            } => write!(
+                f,
+                "Entity {entity}: {entries} entries of the row would go in one write, and {most} are the most; take away a part of \
+                 the members of {} with an update, such as half of them, then repeat this write",
+                Vec::from_iter(attributes.iter().map(String::as_str)).join(", ")
             ),
             Self::TooMuchFollows { entity, rows } => write!(
                 f,

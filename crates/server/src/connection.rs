@@ -2,6 +2,7 @@
 
 use crate::admission::{ConnectionMemory, CountedIo};
 use crate::http::Service;
+use crate::reply::Cut;
 use crate::reply_body::ReplyBody;
 use crate::shutdown::Guest;
 use crate::upload::{Upload, is_http1};
@@ -10,7 +11,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,13 +130,13 @@ async fn handle(
     activity: Arc<Activity>,
     memory: Arc<ConnectionMemory>,
     request: Request<Incoming>,
-) -> Result<Response<ReplyBody>, Infallible> {
+) -> Result<Response<ReplyBody>, Cut> {
     let running = Running::begin(activity);
     // A client that does not read what it asked for before gets no more.
     memory.reads().await;
     let is_http1 = is_http1(request.version());
     let (head, upload) = Upload::new(request, Arc::clone(&memory));
-    let response = service.answer(head, upload).await;
+    let response = service.answer(head, upload).await?;
     Ok(response.map(|body| body.holding(running).held_by(&memory, is_http1)))
 }
 

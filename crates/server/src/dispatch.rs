@@ -9,18 +9,19 @@ use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Handle;
-use trestle_api::{Error, ErrorKind, OperationName, Response};
+use trestle_api::{Database, Error, ErrorKind, OperationName, Response};
 use trestle_env::SeldomLog;
 
-/// Executes an operation, counts it and writes its line into the log.
+/// Executes an operation on a database, counts it and writes its line into the log.
 pub(crate) async fn execute(
     service: &Service,
+    database: &Arc<dyn Database>,
     operation: OperationName,
     asked: ReceivedRequest,
     received: Instant,
     id: &str,
 ) -> Reply {
-    let result = run(service, operation, asked).await;
+    let result = run(service, database, operation, asked).await;
     let latency = received.elapsed();
     let metrics = service.metrics.operations.of(operation);
     match &result {
@@ -60,26 +61,27 @@ impl EncodedResponse {
 
 async fn run(
     service: &Service,
+    database: &Arc<dyn Database>,
     operation: OperationName,
     asked: ReceivedRequest,
 ) -> Result<EncodedResponse, Error> {
     let effort = Effort::of(operation, &asked.connection);
     let ExecutionTurn { work, processor } = service.turn(&asked, effort).await?;
     if let Some(processor) = processor {
-        let answer = Box::pin(run_apart(service, operation, asked, processor)).await;
+        let answer = Box::pin(run_apart(database, operation, asked, processor)).await;
         drop(work);
         return answer;
     }
     // Nothing is waited for until a read is answered, so that there is still room for the answer.
     let request = trestle_wire::decode(operation, &asked.body)?;
     asked.caller.check(operation, &request)?;
-    let response = service.database.execute(request).await?;
+    let response = database.execute(request).await?;
     Ok(EncodedResponse::new(response))
 }
 
 /// Executes a request that takes long on a thread of its own.
 async fn run_apart(
-    service: &Service,
+    database: &Arc<dyn Database>,
     operation: OperationName,
     asked: ReceivedRequest,
     processor: Processor,
@@ -90,7 +92,7 @@ async fn run_apart(
         connection,
     } = asked;
     let effort = Effort::of(operation, &connection);
-    let database = Arc::clone(&service.database);
+    let database = Arc::clone(database);
     let runtime = Handle::current();
     let answer = on_own_thread(move || {
         let request = trestle_wire::decode(operation, &body)?;

@@ -7,10 +7,11 @@ use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
 use crate::cors;
 use crate::dispatch;
+use crate::faults::{Faulted, Faults};
 use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
-use crate::reply::Reply;
+use crate::reply::{Cut, Reply};
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
 use crate::upload::Upload;
@@ -44,6 +45,8 @@ pub struct Hooks {
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Answers SQS's operations; without it they are refused.
     pub queues: Option<Queues>,
+    /// Injects faults into operations, for tests; without it none can be.
+    pub faults: Option<Arc<Faults>>,
     /// Tells what storage did, for the metrics; without it they say nothing of it.
     pub storage: Option<StorageSource>,
 }
@@ -58,6 +61,7 @@ impl Default for Hooks {
             administration: None,
             backups: None,
             queues: None,
+            faults: None,
             storage: None,
         }
     }
@@ -74,6 +78,7 @@ pub(crate) struct Service {
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
     queues: Option<Queues>,
+    faults: Option<Arc<Faults>>,
     storage: Option<StorageSource>,
     hosts: Hosts,
     cors: CorsOrigins,
@@ -102,6 +107,7 @@ impl Service {
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             queues: hooks.queues,
+            faults: hooks.faults,
             storage: hooks.storage,
             hosts: Hosts::of(bound, !settings.access_keys.is_empty(), &hosts(settings)),
             is_tls: settings.tls.is_some(),
@@ -110,8 +116,8 @@ impl Service {
         }
     }
 
-    /// Answers a request; whatever is wrong with it, there is an answer.
-    pub(crate) async fn answer(&self, head: Parts, body: Upload) -> Response<ReplyBody> {
+    /// Answers a request; whatever is wrong with it, there is an answer, unless a test wants none.
+    pub(crate) async fn answer(&self, head: Parts, body: Upload) -> Result<Response<ReplyBody>, Cut> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
         let path = head.uri.path();
@@ -123,7 +129,10 @@ impl Service {
             None => (self.route(&head, body, received, &id).await, self.readers(path)),
         };
         tracing::trace!(method = %head.method, path, status = answer.status().as_u16(), %id, "answered");
-        answer.into_response(&head.headers, id, cors)
+        if answer.is_cut() {
+            return Err(Cut);
+        }
+        Ok(answer.into_response(&head.headers, id, cors))
     }
 
     /// Whose scripts may read what a path answers. Metrics name routes and migrations, and belong to no data protocol.
@@ -179,7 +188,20 @@ impl Service {
         }
         let operation = trestle_wire::parse_target(asked)?;
         let request = self.receive(head, body).await?;
-        Ok(dispatch::execute(self, operation, request, received, id).await)
+        let hit = self
+            .faults
+            .as_ref()
+            .and_then(|faults| faults.pick(operation, &request.body));
+        if let Some(hit) = hit {
+            let faulted = Faulted {
+                service: self,
+                operation,
+                received,
+                id,
+            };
+            return Ok(Box::pin(faulted.answer(hit, request)).await);
+        }
+        Ok(dispatch::execute(self, &self.database, operation, request, received, id).await)
     }
 
     async fn queue_operation(
@@ -275,10 +297,13 @@ impl Service {
         let routes = administration.and_then(|administration| administration.ask(ListRoutes {}).ok());
         let migrations =
             administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
+        let faults = self.faults.as_ref();
+        let faults = faults.map(|faults| metrics::faults::render(faults));
         let storage = self.storage.as_ref();
         let storage = storage.map(|reads| metrics::storage::render(&reads()));
         self.metrics.render()
             + &metrics::admission::render(&self.admission)
+            + &faults.unwrap_or_default()
             + &storage.unwrap_or_default()
             + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)

@@ -24,6 +24,7 @@ mod connection;
 mod connection_threads;
 mod cors;
 mod dispatch;
+mod faults;
 mod hosts;
 mod http;
 mod listen;
@@ -40,6 +41,7 @@ mod tls;
 mod upload;
 
 pub use backup::BackupSource;
+pub use faults::{Fault, FaultCount, FaultRule, FaultRuleError, Faults};
 pub use http::{Hooks, StorageSource};
 pub use listen::{Server, StartError, Stopped};
 pub use role::{KeyGrant, Role};

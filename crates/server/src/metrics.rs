@@ -3,6 +3,7 @@
 //! Counting is a handful of relaxed atomic additions per request; all formatting happens when the page is asked for.
 
 pub(crate) mod admission;
+pub(crate) mod faults;
 mod histogram;
 pub(crate) mod migrations;
 mod render;

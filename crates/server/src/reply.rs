@@ -30,7 +30,14 @@ pub(crate) struct Reply {
     query_error: Option<HeaderValue>,
     /// The connection cannot be used any more: part of the request is still on its way.
     close: bool,
+    /// A test wants the connection to end without an answer.
+    cut: bool,
 }
+
+/// A connection ends without an answer because a test wants it so.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was cut by an injected fault")]
+pub(crate) struct Cut;
 
 /// What an answer says.
 #[derive(Debug)]
@@ -85,7 +92,20 @@ impl Reply {
             preflight: false,
             query_error: None,
             close: false,
+            cut: false,
         }
+    }
+
+    /// No answer: the connection ends.
+    pub(crate) fn cut() -> Self {
+        Reply {
+            cut: true,
+            ..Reply::new(StatusCode::INTERNAL_SERVER_ERROR, None, Bytes::new())
+        }
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// Adds the code that an error of SQS has in its older protocol.

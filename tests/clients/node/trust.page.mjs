@@ -188,6 +188,8 @@ function calls(server) {
     "drop-dead-letters": { all: true },
     "read-clock": {},
     "move-clock": { advance_seconds: 3600 },
+    "list-faults": {},
+    "set-faults": { rules: ["internal"] },
     "remove-model": { name: "users" },
     backup: {},
   };

@@ -103,7 +103,8 @@ class Administration(unittest.TestCase):
     """A server of its own: its clock is moved, and its routes are replaced."""
 
     def setUp(self):
-        command = [TRESTLE, "serve", "--in-memory", "--port", "0", "--virtual-clock", "--allow-private-webhooks"]
+        command = [TRESTLE, "serve", "--in-memory", "--port", "0", "--virtual-clock", "--allow-private-webhooks",
+                   "--allow-fault-injection"]
         self.server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(self.server.stdout.close)
         self.addCleanup(self.server.wait)
@@ -168,6 +169,7 @@ class Administration(unittest.TestCase):
         self.migrations()
         self.routes()
         self.clock()
+        self.faults()
         status, kind, archive = self.send("/_trestle/backup")
         self.assertEqual((200, "application/octet-stream"), (status, kind))
         self.assertGreater(len(archive), 100)
@@ -270,6 +272,19 @@ class Administration(unittest.TestCase):
         self.assertAlmostEqual(now + 60, self.call("move-clock", advance_seconds=60)["now"], places=3)
         self.assertEqual(4e9, self.call("move-clock", set=4e9)["now"])
         self.call("move-clock", status=400, set=1, advance_seconds=1)
+
+    def faults(self):
+        self.assertEqual([], self.call("list-faults")["rules"])
+        rule = "internal,operation=ListTables,times=1"
+        self.assertEqual([{"rule": rule, "matched": 0, "injected": 0}], self.call("set-faults", rules=[rule])["rules"])
+        with self.assertRaises(self.db.exceptions.InternalServerError):
+            self.db.list_tables()
+        self.db.list_tables()
+        self.assertEqual([{"rule": rule, "matched": 2, "injected": 1}], self.call("list-faults")["rules"])
+        refused = self.call("set-faults", status=400, rules=["internal,share=2"])
+        self.assertIn("`share=2`", refused["message"])
+        self.assertEqual(1, len(self.call("list-faults")["rules"]), "what is refused changes nothing")
+        self.assertEqual([], self.call("set-faults", rules=[])["rules"])
 
     def test_what_never_becomes_a_call_is_refused_as_described(self):
         json_only = {"Content-Type": "application/json"}

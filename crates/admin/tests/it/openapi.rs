@@ -50,7 +50,12 @@ fn needed(name: &str) -> BTreeSet<String> {
     let mut body = Map::new();
     while let Err(refused) = AdminCall::from_json(name, json!(body).to_string().as_bytes()) {
         assert!(refused.message.contains("missing field"), "{}", refused.message);
-        body.insert(quoted(&refused.message)[0].clone(), json!(""));
+        let member = quoted(&refused.message)[0].clone();
+        let value = match member.as_str() {
+            "rules" => json!([]),
+            _ => json!(""),
+        };
+        body.insert(member, value);
     }
     body.into_iter().map(|(member, _)| member).collect()
 }

@@ -1,6 +1,6 @@
 //! `trestle model apply`, `diff`, `list` and `remove`: models in a database.
 
-use super::{bad_model, line, load, print_text, several};
+use super::{bad_model, line, load, print_text, read, several};
 use crate::administration::{PlaceFlags, print_json, reported};
 use crate::args::LogFormat;
 use crate::exit::{Code, Failure};
@@ -150,8 +150,7 @@ pub(crate) fn sound(file: &std::path::Path) -> Result<String, Failure> {
         print_text(file, &loaded);
         return Err(bad_model(&file.display().to_string()));
     }
-    std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))
+    read(file)
 }
 
 /// Makes a call.

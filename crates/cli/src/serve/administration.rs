@@ -1,5 +1,7 @@
-//! The administration of a server: models that take their routes along, migrations, collections, routes and the clock.
+//! The administration of a server: models that take their routes along, migrations, collections, routes, and the clock and
+//! faults of tests.
 
+use super::faults;
 use super::routes::{Routes, RoutesError};
 use crate::administration::collections;
 use crate::administration::models::{self, Log};
@@ -9,6 +11,7 @@ use trestle_admin::{
     DeadLettersMoved, ListDeadLetters, RouteFileText, RouteList, move_clock, read_clock,
 };
 use trestle_env::VirtualClock;
+use trestle_server::Faults;
 
 /// Dead letters on a page, unless asked for otherwise.
 const PAGE: u32 = 100;
@@ -20,6 +23,8 @@ pub(super) struct ServerAdministration {
     pub(super) routes: Arc<Routes>,
     /// A clock that callers may move.
     pub(super) clock: Option<Arc<VirtualClock>>,
+    /// Faults that callers may set.
+    pub(super) faults: Option<Arc<Faults>>,
 }
 
 impl Administration for ServerAdministration {
@@ -66,6 +71,10 @@ impl Administration for ServerAdministration {
             }
             AdminCall::ReadClock(_) => read_clock(self.clock.as_deref()).map(AdminAnswer::ReadClock),
             AdminCall::MoveClock(call) => move_clock(self.clock.as_deref(), call).map(AdminAnswer::MoveClock),
+            AdminCall::ListFaults(_) => faults::list(self.faults.as_ref()).map(AdminAnswer::ListFaults),
+            AdminCall::SetFaults(call) => {
+                faults::set(self.faults.as_ref(), &call).map(AdminAnswer::SetFaults)
+            }
             other => self.of_models(other),
         }
     }

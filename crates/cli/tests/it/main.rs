@@ -7,6 +7,7 @@ mod bench;
 mod configuration;
 mod delete_collection;
 #[cfg(unix)]
+mod faults;
 mod file_sizes;
 mod log_lines;
 mod migrate;

@@ -17,7 +17,7 @@ fn keys(hash: &str, range: &str) -> KeySchema {
     }
 }
 
-fn facts(name: &str, indexes: &[&str]) -> TableFacts {
+pub(crate) fn facts(name: &str, indexes: &[&str]) -> TableFacts {
     let indexes = indexes.iter().map(|name| Index {
         name: (*name).to_owned(),
         key: keys(&format!("{name}PK"), &format!("{name}SK")),

@@ -41,6 +41,7 @@ impl Models {
     ) -> Result<Report, BindError> {
         let _one_at_a_time = self.applying.lock();
         let mut work = self.prepare(text, options)?;
+        work.refuse_unnameable_indexes()?;
         work.refuse_while_rows_move()?;
         work.set_layout_change(work.moves_from_before());
         self.look(&mut work, watcher)?;

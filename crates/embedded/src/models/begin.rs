@@ -178,6 +178,7 @@ impl Models {
             ..ApplyOptions::default()
         };
         let mut work = self.prepare(text, options)?;
+        work.refuse_unnameable_indexes()?;
         let Some(before) = &work.before else {
             return Err(super::no_model(&work.others, work.model.name()));
         };

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use trestle_api::{CreateTable, DeleteTable, Error, Response, TableStatus};
-use trestle_engine::{Completion, table_name};
+use trestle_api::{CreateTable, DeleteTable, Error, Response, TableStatus, table_name};
+use trestle_engine::Completion;
 use trestle_hook::Companion;
 use trestle_item::Item;
 use trestle_model::{Model, OwnTable};

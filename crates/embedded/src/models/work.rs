@@ -8,7 +8,9 @@ use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows, counted};
 use trestle_engine::Engine;
-use trestle_model::{Copy, Effect, EffectName, Entity, Head, LayoutChange, Model, Table};
+use trestle_model::{
+    Copy, Effect, EffectName, Entity, Head, LayoutChange, Model, Table, UnnameableIndex, unnameable_indexes,
+};
 
 use super::{ApplyOptions, BindError, Held, describe};
 
@@ -40,6 +42,24 @@ impl Work {
             Some(held) if self.is_changed() || self.options.fill => held.refuse_while_rows_move(),
             _ => Ok(()),
         }
+    }
+
+    /// An index that no request can name is refused, unless the version in effect has it already.
+    pub(super) fn refuse_unnameable_indexes(&self) -> Result<(), BindError> {
+        let mut indexes = unnameable_indexes(&self.text);
+        indexes.retain(|index| !self.has_before(index));
+        if indexes.is_empty() {
+            return Ok(());
+        }
+        Err(BindError::Unsound(
+            indexes.into_iter().map(|index| index.problem).collect(),
+        ))
+    }
+
+    fn has_before(&self, index: &UnnameableIndex) -> bool {
+        let before = self.before.as_ref().and_then(|held| held.model.as_ref().ok());
+        let table = before.and_then(|model| model.table(&index.table_name));
+        table.is_some_and(|table| table.index(&index.index).is_some())
     }
 
     /// The version in effect, where there must be one.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_api::{BillingMode, CreateTable, CreateTableOutput, Error, is_own_table};
+use trestle_api::{BillingMode, CreateTable, CreateTableOutput, Error, is_own_table, table_name};
 
-use crate::catalog::{Index, Scope, State, Stats, Table, Throughput, table_name};
+use crate::catalog::{Index, Scope, State, Stats, Table, Throughput};
 use crate::completion::Completion;
 use crate::definition::{self, Definitions, IndexDefinition};
 use crate::layout::{IndexId, TableId};

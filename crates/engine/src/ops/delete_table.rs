@@ -1,8 +1,8 @@
 //! `DeleteTable`.
 
-use trestle_api::{DeleteTable, DeleteTableOutput, Error, TableStatus};
+use trestle_api::{DeleteTable, DeleteTableOutput, Error, TableStatus, table_name};
 
-use crate::catalog::{State, Stream, Table, table_name};
+use crate::catalog::{State, Stream, Table};
 use crate::completion::Completion;
 use crate::transaction::Transaction;
 use crate::{Engine, describe, ops};

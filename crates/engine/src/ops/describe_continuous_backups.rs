@@ -2,10 +2,9 @@
 
 use trestle_api::{
     ContinuousBackupsDescription, ContinuousBackupsStatus, DescribeContinuousBackups,
-    DescribeContinuousBackupsOutput, Error, ErrorKind, PointInTimeRecoveryDescription,
+    DescribeContinuousBackupsOutput, Error, ErrorKind, PointInTimeRecoveryDescription, table_name,
 };
 
-use crate::catalog::table_name;
 use crate::shared::Shared;
 
 pub(crate) fn run(

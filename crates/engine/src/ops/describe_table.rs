@@ -1,8 +1,7 @@
 //! `DescribeTable`.
 
-use trestle_api::{DescribeTable, DescribeTableOutput, Error};
+use trestle_api::{DescribeTable, DescribeTableOutput, Error, table_name};
 
-use crate::catalog::table_name;
 use crate::describe;
 use crate::horizon::Horizon;
 use crate::shared::Shared;

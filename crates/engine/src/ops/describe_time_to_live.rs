@@ -1,10 +1,9 @@
 //! `DescribeTimeToLive`.
 
 use trestle_api::{
-    DescribeTimeToLive, DescribeTimeToLiveOutput, Error, TimeToLiveDescription, TimeToLiveStatus,
+    DescribeTimeToLive, DescribeTimeToLiveOutput, Error, TimeToLiveDescription, TimeToLiveStatus, table_name,
 };
 
-use crate::catalog::table_name;
 use crate::shared::Shared;
 
 pub(crate) fn run(shared: &Shared, request: &DescribeTimeToLive) -> Result<DescribeTimeToLiveOutput, Error> {

@@ -1,8 +1,7 @@
 //! `ListStreams`.
 
-use trestle_api::{Error, ListStreams, ListStreamsOutput, Stream};
+use trestle_api::{Error, ListStreams, ListStreamsOutput, Stream, table_name};
 
-use crate::catalog::table_name;
 use crate::horizon::Horizon;
 use crate::shared::Shared;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Error, Tag, TagResource, TagResourceOutput};
+use trestle_api::{Error, Tag, TagResource, TagResourceOutput, table_name};
 
-use crate::catalog::{Catalog, Table, table_name};
+use crate::catalog::{Catalog, Table};
 use crate::completion::Completion;
 use crate::{Engine, ops};
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use trestle_api as api;
-use trestle_api::{BillingMode, Error, GlobalSecondaryIndexUpdate, UpdateTable, UpdateTableOutput};
+use trestle_api::{
+    BillingMode, Error, GlobalSecondaryIndexUpdate, UpdateTable, UpdateTableOutput, table_name,
+};
 use trestle_env::Timestamp;
 
 use super::create_table::throughput;
-use crate::catalog::{Index, Scope, State, Stream, Table, Throughput, table_name};
+use crate::catalog::{Index, Scope, State, Stream, Table, Throughput};
 use crate::completion::Completion;
 use crate::definition::{self, Definitions, IndexDefinition};
 use crate::layout::{IndexId, StreamId};

@@ -1,8 +1,8 @@
 //! `UpdateTimeToLive`.
 
-use trestle_api::{Error, UpdateTimeToLive, UpdateTimeToLiveOutput};
+use trestle_api::{Error, UpdateTimeToLive, UpdateTimeToLiveOutput, table_name};
 
-use crate::catalog::{Table, Ttl, table_name};
+use crate::catalog::{Table, Ttl};
 use crate::completion::Completion;
 use crate::transaction::Transaction;
 use crate::{Engine, ops};

@@ -7,6 +7,7 @@ use trestle_item::ScalarType;
 
 use super::Builder;
 use crate::draft::{DraftIndex, DraftKey, DraftKeyAttribute, DraftTable};
+use crate::index_names::is_legal_name;
 use crate::model::{Index, KeySchema, Projection, Table};
 
 impl Builder<'_, '_, '_> {
@@ -31,8 +32,7 @@ impl Builder<'_, '_, '_> {
 
     fn table(&mut self, draft: &DraftTable) -> Table {
         let name = &draft.name.value;
-        let table_name = draft.table_name.as_ref().map_or(name, |name| &name.value);
-        let table_name = format!("{}{table_name}", self.draft.prefix);
+        let table_name = self.draft.table_name(draft);
         self.check_table_name(draft, &table_name);
         let what = format!("table `{name}`");
         let key = self.key_schema(&what, name, &draft.key);
@@ -69,11 +69,7 @@ impl Builder<'_, '_, '_> {
     }
 
     fn check_table_name(&mut self, draft: &DraftTable, table_name: &str) {
-        let legal = (3..=255).contains(&table_name.len())
-            && table_name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
-        if !legal {
+        if !is_legal_name(table_name) {
             let at = draft.table_name.as_ref().map_or(draft.name.at, |name| name.at);
             let message = format!(
                 "table `{}` would be called {table_name:?} in the database",

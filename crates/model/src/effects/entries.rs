@@ -2,7 +2,7 @@
 
 mod member;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_item::key::{self, HASH_BYTES_MAX, RANGE_BYTES_MAX};
 use trestle_item::size::{self, ITEM_BYTES_MAX};
@@ -10,7 +10,7 @@ use trestle_item::{AttributeValue, Item};
 
 use self::member::{Held, RawMember, shown};
 use super::Stopped;
-use super::ledger::{At, Ledger};
+use super::ledger::{At, Ledger, SETTLED_MAX};
 use super::plan::Parts;
 use super::settle::{Row, identified};
 use crate::effect::Entries;
@@ -92,6 +92,26 @@ impl Step {
         Ok(rows)
     }
 
+    /// How many entries go when a row changes.
+    fn going(&self, model: &Model, of: &Entity, old: &Item, new: Option<&Item>) -> Option<usize> {
+        let entry = model.known_entity(self.entity).ok()?;
+        let before = self.rows(of, entry, old).ok()?;
+        let after = new
+            .and_then(|new| self.rows(of, entry, new).ok())
+            .unwrap_or_default();
+        Some(before.keys().filter(|bytes| !after.contains_key(*bytes)).count())
+    }
+
+    /// Whether a row has the entry with this key. Only that entry is made.
+    pub(super) fn has(&self, entry: &Entity, row: &Item, key: &Item) -> bool {
+        let said = entry.identify(key).unwrap_or_default();
+        let held = said.get(&self.entries.member.identifying().attribute);
+        let member = held.and_then(|held| RawMember::held_as(row.get(&self.entries.of), held));
+        let member = member.and_then(|member| member.hold(&self.entries.member, entry).ok());
+        let made = member.and_then(|(_, member)| self.entry(entry, row, &member).ok());
+        made.is_some_and(|made| made.key == *key)
+    }
+
     /// The members of a row by their texts: one that is there twice is one entry.
     fn members(&self, of: &Entity, entry: &Entity, row: &Item) -> Result<BTreeMap<String, Held>, Refusal> {
         let mut members = BTreeMap::new();
@@ -115,6 +135,8 @@ impl Step {
     }
 
     fn entry(&self, entry: &Entity, row: &Item, member: &Held) -> Result<Entry, RenderError> {
+        #[cfg(test)]
+        tests::MADE.set(tests::MADE.get() + 1);
         let carried = self.carried.iter();
         let carried = carried.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
         let content: Item = carried.chain(member.iter().cloned()).collect();
@@ -244,6 +266,29 @@ pub(super) fn too_many_together(model: &Model, steps: &[Step], of: &Entity, row:
     })
 }
 
+/// Why more entries of a row would go than one write can remove, if it is so: a model of before may have made them.
+pub(super) fn too_many_go(
+    model: &Model,
+    steps: &[Step],
+    row: &Row<'_>,
+    new: Option<&Item>,
+) -> Option<Refusal> {
+    if steps.len() * ENTRIES_MAX <= SETTLED_MAX {
+        return None;
+    }
+    let old = row.old?;
+    let going = steps
+        .iter()
+        .filter_map(|step| step.going(model, row.entity, old, new));
+    let entries: usize = going.sum();
+    (entries > SETTLED_MAX).then(|| Refusal::TooManyEntriesGo {
+        entity: row.entity.name.clone(),
+        attributes: BTreeSet::from_iter(steps.iter().map(|step| step.entries.of.clone())),
+        entries,
+        most: SETTLED_MAX,
+    })
+}
+
 /// The bytes of an entry's key, as audits have them.
 pub(super) fn bytes(entry: &Entity, key: &Item) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::with_capacity(64);
@@ -317,4 +362,164 @@ pub(super) fn wanted(
     let rows = step.rows(of, entry, &row).ok();
     let made = rows.and_then(|mut rows| rows.remove(&bytes(entry, &key).ok()?));
     Ok(made.map(|made| made.content))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use trestle_api::Error;
+    use trestle_env::Timestamp;
+    use trestle_hook::{RowQuery, Rows};
+    use trestle_item::{AttributeValue, Item, codec};
+
+    use crate::audit::{Audit, AuditOptions};
+    use crate::{Model, load};
+
+    thread_local! {
+        /// Entries made on this thread.
+        pub(super) static MADE: Cell<usize> = const { Cell::new(0) };
+    }
+
+    const MODEL: &str = r#"
+model = "runs"
+[table.rows]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+
+[entity.run]
+table = "rows"
+key = { pk = "run#{id}", sk = "run" }
+attributes = { id = "string", state = "string", list = { type = "list" }, set = "string-set", numbers = "number-set", map = { type = "map" } }
+
+[entity.run.entries.by_list]
+of = "list"
+member = "label"
+key = { pk = "list#{label}", sk = "{state}#{id}" }
+
+[entity.run.entries.by_set]
+of = "set"
+member = "label"
+key = { pk = "set#{label}", sk = "{state}#{id}" }
+
+[entity.run.entries.by_number]
+of = "numbers"
+member.number = "integer"
+key = { pk = "number#{number:06}", sk = "{state}#{id}" }
+
+[entity.run.entries.by_pair]
+of = "map"
+name = "name"
+value = "value"
+key = { pk = "pair#{name}", sk = "{state}#{value}#{id}" }
+"#;
+
+    /// Rows by their stored keys.
+    struct Stored(BTreeMap<Vec<u8>, Arc<Item>>);
+
+    impl Rows for Stored {
+        fn get(&self, _: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {
+            Ok(self.0.get(&codec::encode(key)).cloned())
+        }
+
+        fn query(&self, _: &RowQuery) -> Result<Vec<Item>, Error> {
+            Ok(Vec::new())
+        }
+    }
+
+    impl Stored {
+        fn put(&mut self, item: Item) {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), item.get(name).unwrap().clone()));
+            self.0
+                .insert(codec::encode(&Item::from_iter(key)), Arc::new(item));
+        }
+
+        /// What a fill finds.
+        fn found(&self, model: &Model) -> Vec<crate::audit::Finding> {
+            let options = AuditOptions {
+                fill: true,
+                ..AuditOptions::default()
+            };
+            let audit = Audit::new(model, Timestamp::from_secs(1), options);
+            let mut survey = audit.survey();
+            for row in self.0.values() {
+                survey.look("rows", row, self).unwrap();
+            }
+            survey.finish().findings.in_order()
+        }
+    }
+
+    /// A row with so many members of each kind.
+    fn run(members: usize) -> Item {
+        let text = |number: usize| AttributeValue::S(format!("m{number:04}"));
+        let number = |number: usize| number.to_string().parse().unwrap();
+        let map = (0..members).map(|at| (format!("m{at:04}"), text(at)));
+        // A list may have a number where a text is wanted.
+        let list = (0..members).map(|at| match at % 2 {
+            0 => AttributeValue::N(number(at)),
+            _ => text(at),
+        });
+        let set = (0..members).map(|at| format!("m{at:04}"));
+        Item::from_iter([
+            ("pk".to_owned(), AttributeValue::from("run#1")),
+            ("sk".to_owned(), AttributeValue::from("run")),
+            ("kind".to_owned(), AttributeValue::from("run")),
+            ("id".to_owned(), AttributeValue::from("1")),
+            ("state".to_owned(), AttributeValue::from("done")),
+            ("list".to_owned(), AttributeValue::L(list.collect())),
+            ("set".to_owned(), AttributeValue::Ss(set.collect())),
+            (
+                "numbers".to_owned(),
+                AttributeValue::Ns((0..members).map(number).collect()),
+            ),
+            ("map".to_owned(), AttributeValue::M(map.collect())),
+        ])
+    }
+
+    /// Fills in the entries of a row, and tells how many an audit of the whole makes.
+    fn made(model: &Model, members: usize) -> usize {
+        let mut stored = Stored(BTreeMap::new());
+        stored.put(run(members));
+        for finding in stored.found(model) {
+            let companions = model.mend(&finding, &stored, Timestamp::from_secs(1)).unwrap();
+            for companion in companions {
+                stored.put(Arc::unwrap_or_clone(companion.item.unwrap()));
+            }
+        }
+        assert_eq!(stored.0.len(), 1 + 4 * members);
+        MADE.set(0);
+        assert_eq!(stored.found(model), []);
+        MADE.get()
+    }
+
+    #[test]
+    fn an_audit_of_a_fill_makes_each_entry_a_fixed_number_of_times() {
+        let model = load(MODEL).model.unwrap();
+        let (few, many) = (made(&model, 10), made(&model, 200));
+        assert_eq!((few / 40, few % 40), (2, 0));
+        assert_eq!(many, 20 * few);
+    }
+
+    #[test]
+    fn a_row_has_an_entry_exactly_if_it_is_made_of_the_row() {
+        let model = load(MODEL).model.unwrap();
+        let of = model.entity("run").unwrap();
+        let (row, other) = (run(6), run(8));
+        for step in &model.plan_of(of).unwrap().entries {
+            let entry = model.known_entity(step.entity).unwrap();
+            let (own, more) = (
+                step.rows(of, entry, &row).unwrap(),
+                step.rows(of, entry, &other).unwrap(),
+            );
+            assert_eq!((own.len(), more.len()), (6, 8));
+            for (bytes, made) in &more {
+                assert_eq!(step.has(entry, &row, &made.key), own.contains_key(bytes));
+            }
+            let mut moved = row.clone();
+            moved.insert("state".to_owned(), AttributeValue::from("open"));
+            assert!(own.values().all(|made| !step.has(entry, &moved, &made.key)));
+        }
+    }
 }

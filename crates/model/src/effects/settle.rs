@@ -241,6 +241,9 @@ impl Settling<'_, '_, '_, '_> {
             entries::run(self.ledger, step, row, new)?;
         }
         let model = self.ledger.model;
+        if let Some(refusal) = entries::too_many_go(model, &self.plan.entries, row, new) {
+            return Err(refusal.into());
+        }
         if let Some(new) = new.filter(|new| row.old != Some(*new))
             && let Some(refusal) = entries::too_many_together(model, &self.plan.entries, row.entity, new)
         {

@@ -2,7 +2,7 @@
 
 mod entries;
 
-use trestle_model::{Problem, Severity, load};
+use trestle_model::{Problem, Severity, load, load_new};
 
 /// A sound model, on which each case makes one mistake.
 const SOUND: &str = r##"model = "shop"
@@ -67,6 +67,26 @@ fn check(from: &str, to: &str, line: usize, message: &str, help: &str) {
 #[test]
 fn the_model_without_a_mistake_has_no_problem() {
     assert_eq!(problems(SOUND), []);
+}
+
+#[test]
+fn names_of_indexes_that_no_request_can_give_are_refused_in_a_file_and_not_in_a_stored_model() {
+    assert!(load_new(SOUND).model.is_some());
+    for name in ["ab", "\"a b\"", "\"by/status\""] {
+        let index = format!("[table.shop.index.{name}]\nkey = [\"status\"]\n[entity.order]\n");
+        let text = SOUND.replacen("[entity.order]\n", &index, 1);
+        let loaded = load_new(&text);
+        assert!(loaded.model.is_none());
+        let [problem] = &loaded.problems[..] else {
+            panic!("{:?}", loaded.problems)
+        };
+        let name = name.trim_matches('"');
+        let message = format!("table `shop`: index `{name}` has a name with which no request can query it");
+        assert_eq!((problem.line, &problem.message), (9, &message));
+        let help = "an index's name has 3 to 255 letters, digits, `_`, `-` and `.`";
+        assert_eq!(problem.help, help);
+        assert!(load(&text).model.is_some());
+    }
 }
 
 #[test]

@@ -97,6 +97,26 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Response {
+        self.ask(method, path, headers, body);
+        if method == "HEAD" {
+            self.read_head()
+        } else {
+            self.read()
+        }
+    }
+
+    /// Asks for an operation of DynamoDB, and waits for the end of the connection instead of an answer.
+    pub(crate) fn call_in_vain(&mut self, operation: &str, body: &str) -> bool {
+        let target = format!("DynamoDB_20120810.{operation}");
+        let headers = [
+            ("X-Amz-Target", target.as_str()),
+            ("Content-Type", "application/x-amz-json-1.0"),
+        ];
+        self.ask("POST", "/", &headers, body.as_bytes());
+        self.is_closed()
+    }
+
+    fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             head += "Host: localhost\r\n";
@@ -107,11 +127,6 @@ impl Client {
         head += &format!("Content-Length: {}\r\n\r\n", body.len());
         self.write(head);
         self.write(body);
-        if method == "HEAD" {
-            self.read_head()
-        } else {
-            self.read()
-        }
     }
 
     /// The next answer.

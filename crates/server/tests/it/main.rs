@@ -10,6 +10,7 @@ mod client;
 mod compression;
 mod connections;
 mod cors;
+mod faults;
 mod listening;
 mod metrics;
 mod protocol;

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, move_clock, read_clock};
 use trestle_embedded::{Embedded, Options};
 use trestle_env::{Clock, Timestamp, VirtualClock};
-use trestle_server::{BackupSource, Hooks, Server, Settings, StartError, Stopped};
+use trestle_server::{BackupSource, Faults, Hooks, Server, Settings, StartError, Stopped};
 use trestle_store::MemoryStore;
 
 /// Stops when dropped.
@@ -27,12 +27,20 @@ impl TestServer {
 
     /// A server with other settings than the default ones.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::run(change, None, None)
+        Self::run(change, None, None, None)
+    }
+
+    /// A server that injects faults by these rules.
+    pub(crate) fn injecting(rules: &[&str]) -> (Self, Arc<Faults>) {
+        let faults = Arc::new(Faults::new(
+            rules.iter().map(|rule| rule.parse().unwrap()).collect(),
+        ));
+        (Self::run(|_| {}, None, None, Some(Arc::clone(&faults))), faults)
     }
 
     /// A server that sends what `source` writes as its backups.
     pub(crate) fn backing_up(source: Arc<dyn BackupSource>, change: impl FnOnce(&mut Settings)) -> Self {
-        Self::run(change, None, Some(source))
+        Self::run(change, None, Some(source), None)
     }
 
     /// As [`TestServer::backing_up`], at a given time.
@@ -42,19 +50,20 @@ impl TestServer {
         change: impl FnOnce(&mut Settings),
     ) -> Self {
         let clock = VirtualClock::starting_at(Timestamp::from_secs(epoch_s));
-        Self::run(change, Some(Arc::new(clock)), Some(source))
+        Self::run(change, Some(Arc::new(clock)), Some(source), None)
     }
 
     /// A server whose clock stands at the given time and can be moved.
     pub(crate) fn at(epoch_s: u64, change: impl FnOnce(&mut Settings)) -> Self {
         let clock = VirtualClock::starting_at(Timestamp::from_secs(epoch_s));
-        Self::run(change, Some(Arc::new(clock)), None)
+        Self::run(change, Some(Arc::new(clock)), None, None)
     }
 
     fn run(
         change: impl FnOnce(&mut Settings),
         movable_clock: Option<Arc<VirtualClock>>,
         backups: Option<Arc<dyn BackupSource>>,
+        faults: Option<Arc<Faults>>,
     ) -> Self {
         let settings = settings(change);
         let (tell, told) = std::sync::mpsc::channel();
@@ -66,7 +75,7 @@ impl TestServer {
                 .enable_all()
                 .build()
                 .unwrap();
-            let server = bind(&runtime, &settings, movable_clock, backups).unwrap();
+            let server = bind(&runtime, &settings, movable_clock, backups, faults).unwrap();
             tell.send((server.address(), server.endpoint())).unwrap();
             runtime.block_on(server.run(async {
                 let _ = stopped.await;
@@ -111,7 +120,7 @@ impl Drop for TestServer {
 /// Why a server with these settings does not start.
 pub(crate) fn refused(change: impl FnOnce(&mut Settings)) -> StartError {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    match bind(&runtime, &settings(change), None, None) {
+    match bind(&runtime, &settings(change), None, None, None) {
         Ok(_) => panic!("it started"),
         Err(error) => error,
     }
@@ -148,9 +157,11 @@ fn bind(
     settings: &Settings,
     movable_clock: Option<Arc<VirtualClock>>,
     backups: Option<Arc<dyn BackupSource>>,
+    faults: Option<Arc<Faults>>,
 ) -> Result<Server, StartError> {
     let mut hooks = Hooks {
         backups,
+        faults,
         ..Hooks::default()
     };
     if let Some(clock) = &movable_clock {

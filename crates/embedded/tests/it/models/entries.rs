@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_api::{
-    BatchWriteItem, CancellationCode, Delete, ErrorKind, ExecuteStatement, Put, PutRequest, Query,
-    TransactWriteItem, TransactWriteItems, WriteRequest,
+    BatchWriteItem, CancellationCode, Delete, DeleteItem, ErrorKind, ExecuteStatement, Put, PutItem,
+    PutRequest, Query, TransactWriteItem, TransactWriteItems, WriteRequest,
 };
 use trestle_binding::Outcome;
 use trestle_embedded::{VerifyOptions, verify};
@@ -557,6 +557,68 @@ fn a_row_never_gets_more_entries_than_can_go_with_it() {
     models.put("runs", run("a", 1, &tags[..900])).unwrap();
     update(&models, "REMOVE tags", json!({}));
     assert_eq!(entries(&models).len(), 10);
+}
+
+#[test]
+fn a_row_with_more_entries_than_one_write_removes_goes_after_an_update_that_takes_a_part_away() {
+    let tags: Vec<String> = (0..1000).map(|n| format!("m{n}")).collect();
+    let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+    let models = empty();
+    models.apply(&model(&kinds(9)));
+    models.put("runs", run("a", 1, &tags)).unwrap();
+    // An earlier version let a row have entries of any number of kinds.
+    let first: Vec<Item> = models
+        .rows("runs")
+        .into_iter()
+        .filter(|row| text(row, "pk").contains("#kind0#"))
+        .collect();
+    models.behind_the_models(|engine| {
+        let (name, bytes) = engine.documents().unwrap().remove(0);
+        let mut stored: Value = serde_json::from_slice(&bytes).unwrap();
+        stored["text"] = model(&kinds(11)).into();
+        let bytes = serde_json::to_vec(&stored).unwrap();
+        engine.store_documents(vec![(name, Some(bytes))]).unwrap();
+        for (entry, kind) in first
+            .iter()
+            .flat_map(|entry| [(entry, "kind9"), (entry, "kind10")])
+        {
+            let renamed = entry.iter().map(|(name, value)| match value.as_s() {
+                Some(text) => (name.clone(), text.replace("kind0", kind).as_str().into()),
+                None => (name.clone(), value.clone()),
+            });
+            let put = PutItem {
+                table_name: "runs".to_owned(),
+                item: renamed.collect(),
+                ..PutItem::default()
+            };
+            engine.start(put.into()).wait().unwrap();
+        }
+    });
+    clean(&models);
+    assert_eq!(entries(&models).len(), 11_000);
+
+    let delete = || {
+        models.run(DeleteItem {
+            table_name: "runs".to_owned(),
+            key: plain(json!({"pk": "t#run", "sk": "a"})),
+            ..DeleteItem::default()
+        })
+    };
+    let refused = delete().unwrap_err();
+    assert!(
+        refused
+            .message()
+            .contains("11000 entries of the row would go in one write, and 10000 are the most")
+            && refused
+                .message()
+                .contains("a part of the members of tags with an update"),
+        "{}",
+        refused.message()
+    );
+    update(&models, "SET tags = :half", json!({":half": &tags[..500]}));
+    assert_eq!(entries(&models).len(), 5_500);
+    delete().unwrap();
+    assert_eq!(entries(&models).len(), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::models::support::{PLAIN, SHOP, empty, in_directory, on, quiet};
 use serde_json::json;
 use std::sync::Arc;
 use trestle_binding::{BindError, Outcome};
-use trestle_embedded::{Embedded, Nobody, OpenError};
+use trestle_embedded::{ApplyOptions, Embedded, Nobody, OpenError, PlanOptions, StartOptions};
 use trestle_engine::Engine;
 use trestle_env::SystemClock;
 use trestle_store::MemoryStore;
@@ -59,6 +59,11 @@ fn a_model_that_is_let_go_of_is_enforced_no_more() {
 
 /// A store whose model is no model any more.
 fn spoilt() -> Arc<MemoryStore> {
+    with_stored_text("[entity.order.attributes]", "[entity.order.atributes]")
+}
+
+/// A store with a model in whose text something was changed behind its back.
+fn with_stored_text(from: &str, to: &str) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
     let models = on(store.clone(), Arc::new(SystemClock::new()), quiet());
     models.apply(SHOP);
@@ -66,11 +71,75 @@ fn spoilt() -> Arc<MemoryStore> {
     let engine = Engine::load(store.clone(), Arc::new(SystemClock::new()), Default::default()).unwrap();
     let (name, bytes) = engine.documents().unwrap().remove(0);
     let text = String::from_utf8(bytes).unwrap();
-    let bytes = text
-        .replace("[entity.order.attributes]", "[entity.order.atributes]")
-        .into_bytes();
+    let changed = text.replace(from, to);
+    assert_ne!(changed, text);
+    let bytes = changed.into_bytes();
     engine.store_documents(vec![(name, Some(bytes))]).unwrap();
     store
+}
+
+/// The shop with an index that no request can name.
+fn unnameable() -> String {
+    SHOP.replace("index.by_status", "index.ab")
+}
+
+#[test]
+fn an_index_that_no_request_can_name_is_refused_in_a_new_model_and_a_migration() {
+    let models = empty();
+    let refused = |refused: BindError| {
+        let BindError::Unsound(problems) = refused else {
+            panic!("{refused}")
+        };
+        assert_eq!(problems.len(), 1);
+        let problem = problems[0].to_string();
+        assert!(problem.starts_with("10:"), "{problem}");
+        assert!(
+            problem.contains("index `ab` has a name with which no request can query it"),
+            "{problem}"
+        );
+    };
+    let applied = models.db().models().apply(&unnameable(), PLAIN, &mut Nobody);
+    refused(applied.unwrap_err());
+    models.apply(SHOP);
+    let applied = models.db().models().apply(&unnameable(), PLAIN, &mut Nobody);
+    refused(applied.unwrap_err());
+    let moved = unnameable().replace("customer#{customer}\"", "c#{customer}\"");
+    let (db, options) = (models.db(), PlanOptions::default());
+    refused(
+        db.models()
+            .plan_migration(&moved, options, &mut Nobody)
+            .unwrap_err(),
+    );
+    let (db, options) = (models.db(), StartOptions::default());
+    refused(
+        db.models()
+            .start_migration(&moved, options, &mut Nobody)
+            .unwrap_err(),
+    );
+    assert_eq!(models.documents().len(), 1);
+}
+
+#[test]
+fn a_stored_model_with_such_an_index_opens_is_enforced_and_can_be_applied_again() {
+    let store = with_stored_text("index.by_status", "index.ab");
+    let models = on(store, Arc::new(SystemClock::new()), quiet());
+    assert!(models.db().models().list()[0].loads);
+    let refused = models.put("shop", json!({"customer": "ann"})).unwrap_err();
+    assert!(refused.message().contains("number"), "{}", refused.message());
+    let text = models.db().models().text("shop").unwrap();
+    let dry_run = ApplyOptions {
+        dry_run: true,
+        ..PLAIN
+    };
+    models.try_apply(&text, dry_run);
+    let wider = text.replace("[\"open\", \"paid\"]", "[\"open\", \"paid\", \"sent\"]");
+    models.try_apply(&wider, dry_run);
+    let (db, another) = (
+        models.db(),
+        format!("{text}[table.shop.index.cd]\nkey = [\"sk\"]\n"),
+    );
+    let refused = db.models().apply(&another, dry_run, &mut Nobody).unwrap_err();
+    assert!(matches!(refused, BindError::Unsound(problems) if problems.len() == 1));
 }
 
 #[test]

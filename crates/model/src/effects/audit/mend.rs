@@ -14,10 +14,12 @@ use crate::effects::head::Successor;
 use crate::effects::inverse::{Form, identities, identity, join, leave, mirror};
 use crate::effects::ledger::{At, Ledger};
 use crate::effects::pairs::related;
+use crate::effects::plan::Plan;
 use crate::effects::settle::{Row, identified, settle_all};
 use crate::effects::{Stopped, counter, entries, head, inverse, plain, unique};
 use crate::entity::Entity;
 use crate::model::Model;
+use crate::refusal::Refusal;
 use trestle_env::Timestamp;
 use trestle_hook::{By, Companion, Rows};
 
@@ -43,83 +45,82 @@ impl Model {
 
 fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
     let model = ledger.model;
-    let entity = |position: &usize| model.entities.get(*position);
     match cure {
         Cure::None => Ok(()),
-        Cure::Row { entity: of, key } => match entity(of) {
-            Some(of) => renew(ledger, of, key),
-            None => Ok(()),
-        },
+        Cure::Row { entity, key } => renew(ledger, model.known_entity(*entity)?, key),
         Cure::Head {
-            entity: of,
+            entity,
             key,
             candidate,
             forward,
-        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.head.as_ref()?))) {
-            Some((of, step)) => mend_head(ledger, of, step, key, candidate.as_ref(), *forward),
-            None => Ok(()),
-        },
+        } => {
+            let (of, step) = effect(model, *entity, |plan| plan.head.as_ref())?;
+            mend_head(ledger, of, step, key, candidate.as_ref(), *forward)
+        }
         Cure::Keeper {
-            entity: of,
+            entity,
             step,
             key,
             owners,
-        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.uniques.get(*step)?))) {
-            Some((of, step)) => mend_keeper(ledger, of, step, key, owners),
-            None => Ok(()),
-        },
-        Cure::Entry {
-            entity: of,
-            step,
-            key,
-        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.entries.get(*step)?))) {
-            Some((of, step)) => mend_entry(ledger, of, step, key),
-            None => Ok(()),
-        },
-        Cure::Entries {
-            entity: of,
-            step,
-            row,
-        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.entries.get(*step)?))) {
-            Some((of, step)) => make_entries(ledger, of, step, row),
-            None => Ok(()),
-        },
+        } => {
+            let (of, step) = effect(model, *entity, |plan| plan.uniques.get(*step))?;
+            mend_keeper(ledger, of, step, key, owners)
+        }
+        Cure::Entry { entity, step, key } => {
+            let (of, step) = effect(model, *entity, |plan| plan.entries.get(*step))?;
+            mend_entry(ledger, of, step, key)
+        }
+        Cure::Entries { entity, step, row } => {
+            let (of, step) = effect(model, *entity, |plan| plan.entries.get(*step))?;
+            make_entries(ledger, of, step, row)
+        }
         Cure::Member {
-            entity: of,
+            entity,
             step,
             own,
             theirs,
             fill,
-        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.inverses.get(*step)?))) {
-            Some((of, step)) => mend_member(ledger, of, step, (own, theirs), *fill),
-            None => Ok(()),
-        },
+        } => {
+            let (of, step) = effect(model, *entity, |plan| plan.inverses.get(*step))?;
+            mend_member(ledger, of, step, (own, theirs), *fill)
+        }
         Cure::Mirror {
-            entity: of,
+            entity,
             step,
             row,
             mirror,
             fill,
-        } => match entity(of).and_then(|of| Some((of, model.plan_of(of)?.inverses.get(*step)?))) {
-            Some((of, step)) => mend_mirror(ledger, of, step, row.as_ref(), mirror, *fill),
-            None => Ok(()),
-        },
+        } => {
+            let (of, step) = effect(model, *entity, |plan| plan.inverses.get(*step))?;
+            mend_mirror(ledger, of, step, row.as_ref(), mirror, *fill)
+        }
         Cure::Orphan {
-            entity: of,
+            entity,
             attribute,
             identity,
-        } => match entity(of) {
-            Some(of) => clear_orphan(ledger, of, attribute, identity),
-            None => Ok(()),
-        },
-        Cure::Count { entity: of, step, .. }
-        | Cure::Event { entity: of, step, .. }
-        | Cure::Events { entity: of, step, .. } => {
-            match entity(of).and_then(|of| Some((of, model.plan_of(of)?.counters.get(*step)?))) {
-                Some((of, step)) => mend_counter(ledger, of, step, cure),
-                None => Ok(()),
-            }
+        } => clear_orphan(ledger, model.known_entity(*entity)?, attribute, identity),
+        Cure::Count { entity, step, .. }
+        | Cure::Event { entity, step, .. }
+        | Cure::Events { entity, step, .. } => {
+            let (of, step) = effect(model, *entity, |plan| plan.counters.get(*step))?;
+            mend_counter(ledger, of, step, cure)
         }
+    }
+}
+
+/// An entity and one of its effects. A finding is mended with the model that was audited, so both are there.
+fn effect<'m, S>(
+    model: &'m Model,
+    entity: usize,
+    step: impl FnOnce(&'m Plan) -> Option<&'m S>,
+) -> Result<(&'m Entity, &'m S), Refusal> {
+    let of = model.known_entity(entity)?;
+    let step = model.plan_of(of).and_then(step);
+    match step {
+        Some(step) => Ok((of, step)),
+        None => Err(Refusal::defect(
+            "a finding is about an effect that the model does not have",
+        )),
     }
 }
 
@@ -145,9 +146,7 @@ fn mend_head(
     candidate: Option<&Item>,
     forward: bool,
 ) -> Result<(), Stopped> {
-    let Some(of_head) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let of_head = ledger.model.known_entity(step.entity)?;
     let at = ledger.find(of_head, key.clone())?;
     let head = ledger.row(at);
     let stands_for = match head.as_ref().and_then(|head| of.key_from(head).ok()) {
@@ -260,9 +259,7 @@ fn mend_keeper(
     key: &Item,
     owners: &[Item],
 ) -> Result<(), Stopped> {
-    let Some(keeper) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let keeper = ledger.model.known_entity(step.entity)?;
     let at = ledger.find(keeper, key.clone())?;
     let named = ledger.row(at).and_then(|kept| of.key_from(&kept).ok());
     for owner in named.iter().chain(owners) {
@@ -284,9 +281,7 @@ fn mend_entry(
     step: &entries::Step,
     key: &Item,
 ) -> Result<(), Stopped> {
-    let Some(entry) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let entry = ledger.model.known_entity(step.entity)?;
     let at = ledger.find(entry, key.clone())?;
     match entries::wanted(ledger, entry, of, at)? {
         Some(content) => ledger.put(entry, at, content),
@@ -323,16 +318,14 @@ fn mend_member(
     (own, theirs): (&str, &str),
     fill: bool,
 ) -> Result<(), Stopped> {
-    let (
-        Some(other),
-        Form::Identities {
-            of: ours,
-            theirs: set,
-            ..
-        },
-    ) = (ledger.model.entities.get(step.entity), &step.form)
+    let other = ledger.model.known_entity(step.entity)?;
+    let Form::Identities {
+        of: ours,
+        theirs: set,
+        ..
+    } = &step.form
     else {
-        return Ok(());
+        return Err(Refusal::defect("a member is missing in a relation of rows").into());
     };
     let row = row_of(ledger, of, own)?;
     let other_row = row_of(ledger, other, theirs)?;
@@ -388,9 +381,9 @@ fn mend_mirror(
     key: &Item,
     fill: bool,
 ) -> Result<(), Stopped> {
-    let (Some(other), Form::Rows { with, back }) = (ledger.model.entities.get(step.entity), &step.form)
-    else {
-        return Ok(());
+    let other = ledger.model.known_entity(step.entity)?;
+    let Form::Rows { with, back } = &step.form else {
+        return Err(Refusal::defect("a mirror is missing in a relation of members").into());
     };
     let at = ledger.find(other, key.clone())?;
     let theirs = whole(ledger, other, at);
@@ -435,9 +428,7 @@ fn mend_counter(
     step: &counter::Step,
     cure: &Cure,
 ) -> Result<(), Stopped> {
-    let Some(other) = ledger.model.entities.get(step.entity) else {
-        return Ok(());
-    };
+    let other = ledger.model.known_entity(step.entity)?;
     match (cure, &step.counter.once) {
         (
             Cure::Count {
@@ -473,7 +464,7 @@ fn mend_counter(
             }
             Ok(())
         }
-        _ => Ok(()),
+        _ => Err(Refusal::defect("a count is mended by another rule than it is kept by").into()),
     }
 }
 

@@ -36,6 +36,30 @@ impl<'i> RawMember<'i> {
         }
     }
 
+    /// The member of an attribute that an entry holds as this value. No other member is looked into.
+    pub(super) fn held_as(value: Option<&'i AttributeValue>, held: &AttributeValue) -> Option<Self> {
+        match (value?, held) {
+            (AttributeValue::L(list), _) => {
+                let found = list.iter().find(|one| is_held_as(one, held))?;
+                Some(Self::Element(Cow::Borrowed(found)))
+            }
+            (AttributeValue::Ss(set), AttributeValue::S(text)) => {
+                let found = set.contains(text);
+                found.then(|| Self::Element(Cow::Owned(held.clone())))
+            }
+            (AttributeValue::Ns(set), _) => {
+                let mut numbers = set.iter().map(|number| AttributeValue::N(*number));
+                let found = numbers.find(|number| is_held_as(number, held))?;
+                Some(Self::Element(Cow::Owned(found)))
+            }
+            (AttributeValue::M(map), AttributeValue::S(text)) => {
+                let (name, value) = map.iter().find(|(name, _)| *name == text)?;
+                Some(Self::Pair(name, value))
+            }
+            _ => None,
+        }
+    }
+
     /// The text that tells it from other members, and what an entry holds of it. The error is the rest of a sentence about
     /// it.
     pub(super) fn hold(&self, member: &Member, entry: &Entity) -> Result<(String, Held), String> {
@@ -86,6 +110,14 @@ fn as_kind(value: &AttributeValue, kind: AttributeKind) -> Result<AttributeValue
         }
         (AttributeValue::S(_) | AttributeValue::N(_) | AttributeValue::Bool(_), _) => Ok(value.clone()),
         _ => Err("is neither a string nor a number nor a boolean".to_owned()),
+    }
+}
+
+/// Whether a scalar is held as this value: itself, or its text.
+fn is_held_as(value: &AttributeValue, held: &AttributeValue) -> bool {
+    match (value, held) {
+        (AttributeValue::N(_) | AttributeValue::Bool(_), AttributeValue::S(text)) => plain(value) == *text,
+        _ => value == held,
     }
 }
 

@@ -311,6 +311,17 @@ fn audits_find_and_mend_entries_that_disagree() {
 }
 
 #[test]
+#[should_panic(expected = "a finding is about an effect that the model does not have")]
+fn a_finding_is_mended_with_the_model_that_was_audited() {
+    let (database, _) = damaged();
+    let other = MODEL.split("[entity.run.entries").next().unwrap();
+    let other = trestle_model::load(other).model.unwrap();
+    for finding in database.audit(AuditOptions::default()) {
+        let _ = other.mend(&finding, &database, database.now());
+    }
+}
+
+#[test]
 fn a_fill_makes_all_entries_of_a_row_at_once() {
     let (mut database, whole) = damaged();
     let options = AuditOptions {
