@@ -34,6 +34,7 @@ mod options;
 mod own_tables;
 mod route_holds;
 mod routes;
+mod touch;
 
 pub use directory::{
     RestoreError, VerifyError, backup_directory, check_backup, restore_directory, verify_directory,
@@ -48,6 +49,7 @@ pub use options::{Background, Options};
 pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,
-    OperationReads, Options as EngineOptions, StorageReads, StoreSettings, Watcher as StorageWatcher,
+    OperationReads, Options as EngineOptions, StorageReads, StoreSettings, TOUCHED_MAX,
+    Watcher as StorageWatcher,
 };
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};
