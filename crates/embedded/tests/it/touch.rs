@@ -81,9 +81,9 @@ fn touch_rate_on_disk() {
     for (rows_at_once, calls) in [(1, 256), (100, 2), (100, 8), (500, 2), (500, 4), (1_000, 2)] {
         version += 1;
         let begun = Instant::now();
-        let mut pages = keys.chunks(rows_at_once);
+        let pages = keys.chunks(rows_at_once);
         let mut under_way = std::collections::VecDeque::new();
-        while let Some(page) = pages.next() {
+        for page in pages {
             if under_way.len() == calls {
                 wait(under_way.pop_front());
             }
