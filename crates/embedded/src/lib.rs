@@ -32,6 +32,7 @@ mod open;
 mod opened;
 mod options;
 mod own_tables;
+mod reindex_version;
 mod route_holds;
 mod routes;
 mod touch;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::json;
 use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, KeySchemaElement, KeyType, PutRequest,
-    StreamSpecification, StreamViewType, TouchRows, Touched, WriteRequest,
+    Scan, StreamSpecification, StreamViewType, TouchRows, Touched, WriteRequest,
 };
 use trestle_embedded::{Embedded, Options};
 use trestle_item::{Item, ScalarType};
@@ -58,11 +58,11 @@ async fn tables_of_trestle_itself_and_missing_tables_are_refused() {
 async fn rows_are_raised_whether_or_not_the_answer_is_waited_for() {
     let world = World::new();
     let db = world.open();
-    db.run(table("T")).unwrap();
-    crate::support::put(&db, "T", json!({"id": "a"}));
+    db.run(table("catalogue")).unwrap();
+    crate::support::put(&db, "catalogue", json!({"id": "a"}));
     let key = || vec![plain(json!({"id": "a"}))];
-    drop(db.touch(rows("T", 4, key())));
-    let again = db.touch(rows("T", 4, key())).await.unwrap();
+    drop(db.touch(rows("catalogue", 4, key())));
+    let again = db.touch(rows("catalogue", 4, key())).await.unwrap();
     assert_eq!(again, [Touched::AlreadyThere]);
 }
 
@@ -74,9 +74,10 @@ fn touch_rate_on_disk() {
     const ROWS: usize = 300_000;
     let directory = tempfile::tempdir().unwrap();
     let db = Embedded::open(directory.path(), Options::default()).unwrap();
-    db.run(table("T")).unwrap();
+    db.run(table("catalogue")).unwrap();
     fill(&db, ROWS);
-    let keys: Vec<Item> = (0..ROWS).map(key).collect();
+    let keys = keys_in_order(&db);
+    assert_eq!(keys.len(), ROWS);
     let mut version = 0;
     for (rows_at_once, calls) in [(1, 256), (100, 2), (100, 8), (500, 2), (500, 4), (1_000, 2)] {
         version += 1;
@@ -87,13 +88,31 @@ fn touch_rate_on_disk() {
             if under_way.len() == calls {
                 wait(under_way.pop_front());
             }
-            under_way.push_back(Box::pin(db.touch(rows("T", version, page.to_vec()))));
+            under_way.push_back(Box::pin(db.touch(rows("catalogue", version, page.to_vec()))));
         }
         while !under_way.is_empty() {
             wait(under_way.pop_front());
         }
         let rate = ROWS as f64 / begun.elapsed().as_secs_f64();
         println!("{rows_at_once} rows a call, {calls} calls at once: {rate:.0} rows a second");
+    }
+}
+
+/// The keys of all rows, in the order in which a reindex reads them.
+fn keys_in_order(db: &Embedded) -> Vec<Item> {
+    let mut scan = Scan {
+        table_name: "catalogue".to_owned(),
+        projection_expression: Some("id".to_owned()),
+        ..Scan::default()
+    };
+    let mut keys = Vec::new();
+    loop {
+        let page = db.run(scan.clone()).unwrap();
+        keys.extend(page.items.unwrap().to_vec());
+        match page.last_evaluated_key {
+            Some(last) => scan.exclusive_start_key = Some(last),
+            None => return keys,
+        }
     }
 }
 
@@ -125,9 +144,143 @@ fn fill(db: &Embedded, rows: usize) {
             }
         });
         db.run(BatchWriteItem {
-            request_items: [("T".to_owned(), requests.collect())].into(),
+            request_items: [("catalogue".to_owned(), requests.collect())].into(),
             ..BatchWriteItem::default()
         })
         .unwrap();
     }
+}
+
+const MODEL: &str = r##"
+model = "shop"
+[table.catalogue]
+key = ["pk"]
+entity_attribute = "kind"
+stream = "new-and-old-images"
+[entity.record]
+table = "catalogue"
+key = { pk = "record#{id}" }
+reindex_version = "rv"
+attributes = { id = "string", body = { type = "string", optional = true } }
+[entity.note]
+table = "catalogue"
+key = { pk = "note#{id}" }
+attributes = { id = "string" }
+"##;
+
+fn version(db: &Embedded, id: &str) -> Option<i64> {
+    let row = crate::support::rows(db, "catalogue").into_iter().find(|row| {
+        let key = format!("record#{id}");
+        row.get("pk").and_then(|pk| pk.as_s()) == Some(&key)
+    });
+    row.unwrap()
+        .get("rv")
+        .and_then(|version| version.as_n()?.to_i64())
+}
+
+fn record(id: &str) -> serde_json::Value {
+    json!({"kind": "record", "id": id})
+}
+
+#[tokio::test]
+async fn inserted_rows_get_the_version_in_force_and_are_not_touched_again() {
+    let world = World::new();
+    let db = world.open();
+    crate::support::apply(&db, MODEL);
+    crate::support::put(&db, "catalogue", record("before"));
+    db.set_reindex_version("catalogue", None, 5).unwrap();
+    crate::support::put(&db, "catalogue", record("during"));
+    crate::support::put(&db, "catalogue", json!({"kind": "note", "id": "n"}));
+    assert_eq!((version(&db, "before"), version(&db, "during")), (None, Some(5)));
+    let keys = ["before", "during"].map(|id| plain(json!({"pk": format!("record#{id}")})));
+    let touch = TouchRows {
+        attribute: "rv".to_owned(),
+        ..rows("catalogue", 5, keys.to_vec())
+    };
+    let touched = db.touch(touch).await.unwrap();
+    assert_eq!(touched, [Touched::Raised, Touched::AlreadyThere]);
+}
+
+#[test]
+fn the_version_in_force_is_durable_and_never_goes_down() {
+    let world = World::new();
+    let db = world.open();
+    crate::support::apply(&db, MODEL);
+    db.set_reindex_version("catalogue", Some("record"), 5).unwrap();
+    db.set_reindex_version("catalogue", Some("record"), 4).unwrap();
+    crate::support::put(&db, "catalogue", record("a"));
+    drop(db);
+    let db = world.open();
+    assert_eq!(db.reindex_version("catalogue", "record"), Some(5));
+    crate::support::put(&db, "catalogue", record("b"));
+    // Another version of the model, and of the table's reindex.
+    crate::support::apply(&db, &MODEL.replace("body = {", "text = {"));
+    crate::support::put(&db, "catalogue", record("c"));
+    db.set_reindex_version("catalogue", None, 3).unwrap();
+    crate::support::put(&db, "catalogue", record("d"));
+    db.set_reindex_version("catalogue", None, 9).unwrap();
+    crate::support::put(&db, "catalogue", record("e"));
+    let versions = ["a", "b", "c", "d", "e"].map(|id| version(&db, id));
+    assert_eq!(versions, [Some(5), Some(5), Some(5), Some(5), Some(9)]);
+}
+
+#[test]
+fn the_version_in_force_is_in_a_backup() {
+    let world = World::new();
+    let db = world.open();
+    crate::support::apply(&db, MODEL);
+    db.set_reindex_version("catalogue", None, 5).unwrap();
+    let mut archive = Vec::new();
+    db.backup(&mut archive).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let restored = directory.path().join("restored");
+    trestle_embedded::restore_directory(&mut archive.as_slice(), &restored).unwrap();
+    let db = Embedded::open(&restored, Options::default()).unwrap();
+    crate::support::put(&db, "catalogue", record("a"));
+    assert_eq!(version(&db, "a"), Some(5));
+}
+
+#[test]
+fn a_version_of_what_has_none_is_refused() {
+    let db = World::new().open();
+    crate::support::apply(&db, MODEL);
+    let refused = |table: &str, entity: Option<&str>| {
+        let error = db.set_reindex_version(table, entity, 1).unwrap_err();
+        error.message().to_owned()
+    };
+    assert!(refused("_trestle.routes", None).contains("belongs to Trestle"));
+    assert!(refused("missing", None).contains("not found"));
+    for entity in ["note", "missing"] {
+        assert!(refused("catalogue", Some(entity)).contains("`reindex_version`"));
+    }
+}
+
+/// Inserts race with the moment in which a version comes into force: each row is inserted before it or after it.
+#[test]
+fn every_row_that_is_inserted_after_the_version_is_set_has_it() {
+    let db = World::new().open();
+    crate::support::apply(&db, MODEL);
+    let is_set = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers = [0, 1].map(|writer| {
+            let (db, is_set) = (&db, &is_set);
+            scope.spawn(move || {
+                let mut after = Vec::new();
+                for at in 0..300 {
+                    let id = format!("{writer}-{at}");
+                    let must_have = is_set.load(std::sync::atomic::Ordering::SeqCst);
+                    crate::support::put(db, "catalogue", record(&id));
+                    after.extend(must_have.then_some(id));
+                }
+                after
+            })
+        });
+        db.set_reindex_version("catalogue", None, 5).unwrap();
+        is_set.store(true, std::sync::atomic::Ordering::SeqCst);
+        for writer in writers {
+            for id in writer.join().unwrap() {
+                assert_eq!(version(&db, &id), Some(5), "{id}");
+            }
+        }
+    });
 }
