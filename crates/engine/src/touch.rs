@@ -6,6 +6,8 @@ use trestle_api::{Error, TouchRows, Touched};
 use trestle_expr::KeyAttribute;
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 
+use trestle_store::Space;
+
 use crate::Engine;
 use crate::amend::Amendment;
 use crate::catalog::Table;
@@ -81,16 +83,14 @@ impl Engine {
 
     /// Queues one job.
     fn raise(&self, raise: Arc<Raise>, keys: Vec<Item>) -> Amendment<Vec<Touched>> {
-        let placed: Vec<Placed> = keys
-            .into_iter()
-            .map(|key| Placed::of(&raise.table, key))
-            .collect();
+        let placed = keys.into_iter().map(|key| self.placed(&raise, key));
+        let placed: Vec<Placed> = placed.collect();
         self.submit_amendment(move |transaction| {
             // The table may have gained or lost an index or its hook, or be gone, since the call.
             let table = transaction.table(&raise.table.name)?;
             let rows = transaction.each(placed, |transaction, row| {
-                let key = row.key(&raise.table, &table)?;
-                raise.row(transaction, &table, &key)
+                let (key, seen) = row.key(&raise.table, &table)?;
+                raise.row(transaction, &table, &key, seen)
             });
             let outcomes = rows.into_iter().map(|row| row.unwrap_or_else(Touched::Refused));
             Ok(outcomes.collect())
@@ -135,20 +135,52 @@ fn why_unfit(table: &Table, attribute: &str) -> Option<String> {
 struct Placed {
     given: Item,
     key: Result<ItemKey, Error>,
+    seen: Option<Seen>,
+}
+
+/// A row as it was before the commit, and what it becomes if it is still so.
+struct Seen {
+    old: Arc<Image>,
+    new: Arc<Image>,
 }
 
 impl Placed {
-    fn of(table: &Table, given: Item) -> Self {
-        let key = table.item_key(&given);
-        Self { given, key }
+    /// Its place in the table as it is now, and what was seen there.
+    fn key(self, then: &Arc<Table>, now: &Arc<Table>) -> Result<(ItemKey, Option<Seen>), Error> {
+        match Arc::ptr_eq(then, now) {
+            true => Ok((self.key?, self.seen)),
+            false => Ok((now.item_key(&self.given)?, None)),
+        }
+    }
+}
+
+impl Engine {
+    fn placed(&self, raise: &Raise, given: Item) -> Placed {
+        let key = raise.table.item_key(&given);
+        let seen = key.as_ref().ok().and_then(|key| self.seen(raise, key));
+        Placed { given, key, seen }
     }
 
-    /// Its place in the table as it is now.
-    fn key(self, then: &Arc<Table>, now: &Arc<Table>) -> Result<ItemKey, Error> {
-        match Arc::ptr_eq(then, now) {
-            true => self.key,
-            false => now.item_key(&self.given),
+    /// Reads a row and makes what it becomes, where other writes do not wait for it. Whatever goes wrong is told by the commit,
+    /// which looks again.
+    fn seen(&self, raise: &Raise, key: &ItemKey) -> Option<Seen> {
+        let table = &raise.table;
+        if table.former.is_some() {
+            return None;
         }
+        let stored = self.shared().store.get(Space::Items, &key.in_table(table.id));
+        let old = Image::stored(stored.ok()??).ok()?;
+        if raise.is_there(&old).ok()? {
+            return None;
+        }
+        let new = raise.raised(table, &old).ok()?;
+        if table.hook.is_none() {
+            new.bytes();
+        }
+        Some(Seen {
+            old: Arc::new(old),
+            new,
+        })
     }
 }
 
@@ -166,14 +198,23 @@ impl Raise {
         transaction: &mut Transaction<'_>,
         table: &Arc<Table>,
         key: &ItemKey,
+        seen: Option<Seen>,
     ) -> Result<Touched, Error> {
-        let Some(old) = transaction.item(table, key)? else {
+        let before = seen.as_ref().map(|seen| &seen.old);
+        let old = match before {
+            Some(_) => transaction.look_again(table, key, before)?.row,
+            None => transaction.item(table, key)?,
+        };
+        let Some(old) = old else {
             return Ok(Touched::Gone);
         };
         if self.is_there(&old)? {
             return Ok(Touched::AlreadyThere);
         }
-        let new = self.raised(table, &old)?;
+        let new = match seen {
+            Some(seen) if Arc::ptr_eq(&seen.old, &old) => seen.new,
+            _ => self.raised(table, &old)?,
+        };
         let mut change = RowChange::new(Arc::clone(table), key.clone(), Some(old), Some(new));
         change.write(transaction, Actor::Touch)?;
         // A hook leaves rows as they are that follow others: they are raised with those.

@@ -182,14 +182,25 @@ impl<'g> Transaction<'g> {
 
     /// The same, and whether it was known. Storage is asked once for a place of a table that has a hook.
     pub(crate) fn look_at(&self, table: &Table, key: &ItemKey) -> Result<AtPlace<Arc<Image>>, Error> {
+        self.look_again(table, key, None)
+    }
+
+    /// The same for a row that was `seen` before the commit: if it is still so, its bytes need not be read into values.
+    pub(crate) fn look_again(
+        &self,
+        table: &Table,
+        key: &ItemKey,
+        seen: Option<&Arc<Image>>,
+    ) -> Result<AtPlace<Arc<Image>>, Error> {
         let place = key.in_table(table.id);
         if let Some(row) = self.known(&place) {
             return Ok(AtPlace { row, is_known: true });
         }
         let stored = self.group.shared.store.get(Space::Items, &place);
-        let row = match stored.map_err(internal)? {
-            Some(bytes) => Some(Arc::new(Image::stored(bytes).map_err(internal)?)),
-            None => None,
+        let row = match (stored.map_err(internal)?, seen) {
+            (Some(bytes), Some(seen)) if bytes == *seen.bytes() => Some(Arc::clone(seen)),
+            (Some(bytes), _) => Some(Arc::new(Image::stored(bytes).map_err(internal)?)),
+            (None, _) => None,
         };
         if table.hook.is_some() {
             self.read.borrow_mut().insert(place, row.clone());
