@@ -18,6 +18,7 @@ mod counted;
 mod facts;
 mod model_hook;
 mod report;
+mod versions_in_force;
 
 pub use bind_error::BindError;
 pub use counted::counted;
@@ -28,3 +29,4 @@ pub use migration::{
 };
 pub use model_hook::{ModelHook, stopped};
 pub use report::{Misfit, ModelSummary, Obstacle, Outcome, Report, Step, TableRows};
+pub use versions_in_force::VersionsInForce;

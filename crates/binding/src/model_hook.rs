@@ -10,6 +10,7 @@ use trestle_item::Item;
 use trestle_model::{COPIES_TABLE, Model, Refusal, Stopped};
 
 use crate::migration::{Document, DualLayout, TableFormer};
+use crate::versions_in_force::VersionsInForce;
 
 /// ModelHook that are enforced together. *Invariant*: no table is in two of them.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +66,29 @@ impl ModelHook {
             };
             self.moving.insert(table.to_owned(), moving);
         }
+    }
+
+    /// The same, while rows that are inserted get these versions. Models that declare no attribute for it stay as they are.
+    #[must_use]
+    pub fn with_versions(mut self, versions: &VersionsInForce) -> Self {
+        let mut changed: Vec<(Arc<Model>, Arc<Model>)> = Vec::new();
+        for model in self.by_table.values_mut() {
+            let known = changed.iter().find(|(before, _)| Arc::ptr_eq(before, model));
+            let after = match known {
+                Some((_, after)) => Arc::clone(after),
+                None => {
+                    let of_model = versions.of_model(model);
+                    if of_model.is_empty() {
+                        continue;
+                    }
+                    let after = Arc::new(model.with_versions_in_force(of_model));
+                    changed.push((Arc::clone(model), Arc::clone(&after)));
+                    after
+                }
+            };
+            *model = after;
+        }
+        self
     }
 
     /// The model of a table.

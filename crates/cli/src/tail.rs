@@ -13,7 +13,7 @@ use crate::logging;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
-use trestle_events::{ChangeEvent, Destination, ModelTyper, Route};
+use trestle_events::{ChangeEvent, Destination, Maintenance, ModelTyper, Route};
 use trestle_model::Model;
 
 /// Flags of `trestle tail`.
@@ -28,7 +28,7 @@ pub(crate) struct TailFlags {
     /// Only these events: insert, modify, remove, expire; several with commas, or given again
     #[arg(long = "event", value_name = "EVENT", value_delimiter = ',', value_parser = event)]
     events: Vec<ChangeEvent>,
-    /// Also show rows that a migration moves, marked `(move)`
+    /// Also show rows that a migration moves, marked `(move)`, and rows that a reindex touches, marked `(touch)`
     #[arg(long)]
     maintenance: bool,
     /// A model that knows the entities, instead of those of the server; may be given more than once, newest first
@@ -61,7 +61,10 @@ pub(crate) fn tail(flags: &TailFlags) -> Result<(), Failure> {
         entities: flags.entities.clone(),
         events: flags.events.clone(),
         starting_position: flags.follow.since,
-        include_maintenance: flags.maintenance,
+        include_maintenance: match flags.maintenance {
+            true => Maintenance::ALL.to_vec(),
+            false => Vec::new(),
+        },
         ..Route::new("tail", &flags.table, Destination::default())
     };
     let show = Show::new(flags.json);

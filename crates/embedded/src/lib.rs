@@ -32,8 +32,10 @@ mod open;
 mod opened;
 mod options;
 mod own_tables;
+mod reindex_version;
 mod route_holds;
 mod routes;
+mod touch;
 
 pub use directory::{
     RestoreError, VerifyError, backup_directory, check_backup, restore_directory, verify_directory,
@@ -48,6 +50,7 @@ pub use options::{Background, Options};
 pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,
-    OperationReads, Options as EngineOptions, StorageReads, StoreSettings, Watcher as StorageWatcher,
+    OperationReads, Options as EngineOptions, StorageReads, StoreSettings, TOUCHED_MAX,
+    Watcher as StorageWatcher,
 };
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};

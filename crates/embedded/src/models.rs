@@ -20,6 +20,7 @@ mod sweep;
 mod sweeper;
 mod verify;
 mod versions;
+mod versions_in_force;
 mod watcher;
 mod work;
 
@@ -32,7 +33,7 @@ use trestle_binding::ModelSummary;
 use trestle_binding::clearing;
 use trestle_binding::held::{self, Held, loaded, together};
 use trestle_binding::stored::{self, Stored};
-use trestle_binding::{BindError, migration};
+use trestle_binding::{BindError, VersionsInForce, migration};
 use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_hook::Hook;
@@ -55,6 +56,8 @@ pub struct Models {
     held: Mutex<Vec<Held>>,
     /// Held while a model is applied or removed, so that the list can be read meanwhile.
     applying: Mutex<()>,
+    /// The versions that rows get which are inserted.
+    versions_in_force: Mutex<VersionsInForce>,
     /// Whether the engine enforces all of them. Not so before the first time, nor while one does not load.
     in_force: AtomicBool,
     /// Held while a client deletes a table of a model or creates a table, so that nothing is kept about the table that is gone when it
@@ -67,7 +70,7 @@ impl Models {
     pub(crate) fn enforce(&self) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
-        let hook = together(&held)?;
+        let hook = self.hook_of(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.forget_what_is_gone(&held)?;
         self.install(Vec::new(), Some(Arc::new(hook)))
@@ -98,8 +101,11 @@ impl Models {
     /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
     /// things right. [`Models::enforce`] does, and so does applying a model.
     pub(crate) fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
-        let held = held::read(engine.documents()?)?;
+        let documents = engine.documents()?;
+        let versions_in_force = VersionsInForce::read(&documents)?;
+        let held = held::read(documents)?;
         Ok(Models {
+            versions_in_force: Mutex::new(versions_in_force),
             engine,
             clock,
             held: Mutex::new(held),
@@ -160,7 +166,7 @@ impl Models {
         gone.push((clearing::Document::name(name), None));
         gone.push(own_rows::removal(name));
         // Whoever clears up may have more than one to clear up.
-        let hook = together(&rest).ok().map(|models| Arc::new(models) as _);
+        let hook = self.hook_of(&rest).ok().map(|models| Arc::new(models) as _);
         self.install(gone, hook)?;
         *self.held.lock() = rest;
         Ok(self.forget_model(name)?)

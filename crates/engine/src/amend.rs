@@ -27,9 +27,19 @@ impl<T> Amendment<T> {
     /// Blocks this thread until the rows are durable; what the work said besides.
     pub fn wait(self) -> Result<T, Error> {
         self.completion.wait()?;
-        let told = self.told.lock().take();
-        told.ok_or_else(|| Error::internal("an amendment was committed, but its work did not run"))
+        take(&self.told)
     }
+
+    /// The same in a task.
+    pub async fn done(self) -> Result<T, Error> {
+        self.completion.await?;
+        take(&self.told)
+    }
+}
+
+fn take<T>(told: &Mutex<Option<T>>) -> Result<T, Error> {
+    let told = told.lock().take();
+    told.ok_or_else(|| Error::defect("an amendment was committed, but its work did not run"))
 }
 
 impl<T> std::fmt::Debug for Amendment<T> {
@@ -48,9 +58,7 @@ impl Engine {
         &self,
         work: impl FnOnce(&dyn Rows, Timestamp) -> Result<(Vec<Companion>, T), Error> + Send + 'static,
     ) -> Amendment<T> {
-        let told = Arc::new(Mutex::new(None));
-        let tell = Arc::clone(&told);
-        let work = move |transaction: &mut Transaction<'_>| {
+        self.submit_amendment(move |transaction| {
             let (companions, said) = work(&*transaction, transaction.now())?;
             if companions.len() > ROWS_MAX {
                 return Err(Error::validation(format!(
@@ -61,6 +69,19 @@ impl Engine {
             for companion in companions {
                 write(transaction, companion)?;
             }
+            Ok(said)
+        })
+    }
+
+    /// Queues work that is not a request, and that says something.
+    pub(crate) fn submit_amendment<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Amendment<T> {
+        let told = Arc::new(Mutex::new(None));
+        let tell = Arc::clone(&told);
+        let work = move |transaction: &mut Transaction<'_>| {
+            let said = work(transaction)?;
             *tell.lock() = Some(said);
             // The committer answers with responses; this work has none, so any empty one will do.
             Ok(Response::from(ListTablesOutput::default()))

@@ -16,6 +16,7 @@ const BY_TIME_TO_LIVE: u8 = 4;
 const BY_MIGRATION: u8 = 8;
 /// The old image is stored as its difference from the new one.
 const OLD_DIFFERS: u8 = 16;
+const BY_TOUCH: u8 = 32;
 
 /// What happened to the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,7 @@ pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
         Actor::Client => 0,
         Actor::TimeToLive => BY_TIME_TO_LIVE,
         Actor::Migration => BY_MIGRATION,
+        Actor::Touch => BY_TOUCH,
     };
 
     let image_bytes = new.or(old).map_or(0, |image| image.bytes().len());
@@ -138,9 +140,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Recorded> {
     }
     Some(Recorded {
         event,
-        actor: match flags & (BY_TIME_TO_LIVE | BY_MIGRATION) {
+        actor: match flags & (BY_TIME_TO_LIVE | BY_MIGRATION | BY_TOUCH) {
             0 => Actor::Client,
             BY_TIME_TO_LIVE => Actor::TimeToLive,
+            BY_TOUCH => Actor::Touch,
             _ => Actor::Migration,
         },
         time: Timestamp::from_millis(u64::from_be_bytes(*time)),

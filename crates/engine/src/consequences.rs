@@ -129,6 +129,7 @@ pub(crate) fn write_all(
     let by = match actor {
         Actor::Client => Some(By::Client),
         Actor::TimeToLive => Some(By::TimeToLive),
+        Actor::Touch => Some(By::Touch),
         // A move is staged as it is; the hook is not asked about it.
         Actor::Migration => None,
     };
@@ -140,7 +141,16 @@ pub(crate) fn write_all(
         let staged = change.stage(transaction, actor);
         staged.map_err(|error| blamed(at, error))?;
     }
-    let mut chain = Chain { transaction, changes };
+    let mut chain = Chain {
+        transaction,
+        changes,
+        actor: match actor {
+            // What follows from a touch is as little of the application as the touch.
+            Actor::Touch => Actor::Touch,
+            // Only the row that expired was removed by time to live; what follows is told apart in no stream.
+            _ => Actor::Client,
+        },
+    };
     let followed = companions
         .into_iter()
         .try_for_each(|companion| chain.follow(companion, 1));
@@ -206,6 +216,8 @@ fn blamed(at: usize, error: Error) -> Refused {
 struct Chain<'c, 't, 'g> {
     transaction: &'t mut Transaction<'g>,
     changes: &'c mut [RowChange],
+    /// Who writes what follows.
+    actor: Actor,
 }
 
 impl Chain<'_, '_, '_> {
@@ -255,8 +267,7 @@ impl Chain<'_, '_, '_> {
     fn write(&mut self, mut change: RowChange, depth: usize) -> Result<(), Error> {
         let asked = ask(std::slice::from_mut(&mut change), self.transaction, By::Companion);
         let companions = asked.map_err(|refused| refused.error)?;
-        // Only the row that expired was removed by time to live; what follows is told apart in no stream.
-        change.stage(self.transaction, Actor::Client)?;
+        change.stage(self.transaction, self.actor)?;
         let mut of_table = self.changes.iter_mut();
         if let Some(home) = of_table.find(|home| home.table.id == change.table.id) {
             home.consumed.add(change.consumed);
@@ -295,7 +306,7 @@ fn check_key(table: &Table, key: &ItemKey, item: &Item) -> Result<(), Error> {
 }
 
 /// Refuses an item that is too large or too deep.
-fn check_limits(image: &Image) -> Result<(), Error> {
+pub(crate) fn check_limits(image: &Image) -> Result<(), Error> {
     check_size(image)?;
     if !image.is_within_nesting_limit() {
         return Err(Error::validation("Nesting Levels have exceeded supported limits"));

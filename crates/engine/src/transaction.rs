@@ -31,6 +31,8 @@ pub(crate) enum Actor {
     TimeToLive,
     /// A row's way to its own place: nothing that the application did.
     Migration,
+    /// A reindex that raises a row's version attribute: nothing that the application did.
+    Touch,
 }
 
 /// What one item's write cost besides the item: bytes written per index, for capacity accounting.
@@ -61,9 +63,10 @@ struct Staged {
     companions: usize,
 }
 
-impl<'g> Transaction<'g> {
-    pub(crate) fn new(group: &'g mut Group) -> Self {
-        let staged = Staged {
+impl Staged {
+    /// Nothing yet, over what a group has staged.
+    fn over(group: &Group) -> Self {
+        Self {
             catalog: Arc::clone(&group.catalog),
             counters: group.counters,
             batch: Batch::new(),
@@ -71,12 +74,43 @@ impl<'g> Transaction<'g> {
             stats: Vec::new(),
             touched: Vec::new(),
             companions: 0,
-        };
+        }
+    }
+}
+
+impl<'g> Transaction<'g> {
+    pub(crate) fn new(group: &'g mut Group) -> Self {
         Self {
+            staged: Staged::over(group),
             group,
-            staged,
             read: RefCell::default(),
         }
+    }
+
+    /// Runs many writes that do not depend on each other, each as a request of its own: a refusal takes back what that one
+    /// staged, and nothing else. What succeeds stays, whatever becomes of this transaction, which has staged nothing before.
+    /// Unlike [`Self::attempt`], one of them costs the same after many others.
+    pub(crate) fn each<T, U>(
+        &mut self,
+        writes: impl IntoIterator<Item = T>,
+        mut work: impl FnMut(&mut Transaction<'_>, T) -> Result<U, Error>,
+    ) -> Vec<Result<U, Error>> {
+        debug_assert!(
+            self.staged.batch.is_empty(),
+            "writes of their own come after something is staged"
+        );
+        let results = writes.into_iter().map(|write| {
+            let mut own = Transaction::new(self.group);
+            let result = caught(|| work(&mut own, write));
+            if result.is_ok() {
+                own.keep();
+            }
+            result
+        });
+        let results = results.collect();
+        self.staged = Staged::over(self.group);
+        self.read.get_mut().clear();
+        results
     }
 
     /// Hands everything staged to the group.
@@ -148,14 +182,25 @@ impl<'g> Transaction<'g> {
 
     /// The same, and whether it was known. Storage is asked once for a place of a table that has a hook.
     pub(crate) fn look_at(&self, table: &Table, key: &ItemKey) -> Result<AtPlace<Arc<Image>>, Error> {
+        self.look_again(table, key, None)
+    }
+
+    /// The same for a row that was `seen` before the commit: if it is still so, its bytes need not be read into values.
+    pub(crate) fn look_again(
+        &self,
+        table: &Table,
+        key: &ItemKey,
+        seen: Option<&Arc<Image>>,
+    ) -> Result<AtPlace<Arc<Image>>, Error> {
         let place = key.in_table(table.id);
         if let Some(row) = self.known(&place) {
             return Ok(AtPlace { row, is_known: true });
         }
         let stored = self.group.shared.store.get(Space::Items, &place);
-        let row = match stored.map_err(internal)? {
-            Some(bytes) => Some(Arc::new(Image::stored(bytes).map_err(internal)?)),
-            None => None,
+        let row = match (stored.map_err(internal)?, seen) {
+            (Some(bytes), Some(seen)) if bytes == *seen.bytes() => Some(Arc::clone(seen)),
+            (Some(bytes), _) => Some(Arc::new(Image::stored(bytes).map_err(internal)?)),
+            (None, _) => None,
         };
         if table.hook.is_some() {
             self.read.borrow_mut().insert(place, row.clone());

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trestle_env::{Timestamp, iso_8601_millis};
 use trestle_item::Item;
 
-use crate::plain_json;
+use crate::{Maintenance, plain_json};
 
 /// One change to one item.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,35 +85,6 @@ impl ChangeEvent {
 }
 
 impl fmt::Display for ChangeEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Upkeep that changes rows where the application did nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Maintenance {
-    /// A migration moved the row: it is removed where it lay and inserted where it belongs.
-    Move,
-}
-
-impl Maintenance {
-    /// Its name, as in a change's JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Move => "move",
-        }
-    }
-
-    /// The upkeep with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        (name == Self::Move.name()).then_some(Self::Move)
-    }
-}
-
-impl fmt::Display for Maintenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -10,7 +10,9 @@ use trestle_model::file::{Field, File, Section, route_fields, suggestion};
 use trestle_model::{Model, Problem};
 
 use crate::route::{DESTINATIONS, faults};
-use crate::{Backoff, ChangeEvent, Concurrency, Destination, Route, StartingPosition, parse_duration};
+use crate::{
+    Backoff, ChangeEvent, Concurrency, Destination, Maintenance, Route, StartingPosition, parse_duration,
+};
 
 /// The routes of a file, and everything that is wrong with them.
 #[derive(Clone, Debug)]
@@ -101,7 +103,7 @@ impl<'r> Reader<'r, '_> {
             backoff: self.backoff(defaults.backoff),
             starting_position: self.starting_position(defaults.starting_position),
             enabled: self.flag("enabled", defaults.enabled),
-            include_maintenance: self.flag("include_maintenance", defaults.include_maintenance),
+            include_maintenance: self.maintenance(),
             held_back: None,
             entities,
             ..defaults
@@ -134,6 +136,21 @@ impl<'r> Reader<'r, '_> {
         };
         texts.unwrap_or_else(|| {
             self.wrong(field, "a text, or a list of texts");
+            Vec::new()
+        })
+    }
+
+    /// All upkeep, none, or some of it by name.
+    fn maintenance(&mut self) -> Vec<Maintenance> {
+        let Some(field) = self.field("include_maintenance") else {
+            return Vec::new();
+        };
+        Maintenance::list_from_json(&field.value).unwrap_or_else(|| {
+            let names = Maintenance::ALL.map(|upkeep| format!("\"{upkeep}\""));
+            self.wrong(
+                field,
+                &format!("true, false, or a list of {}", names.join(" and ")),
+            );
             Vec::new()
         })
     }

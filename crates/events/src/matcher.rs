@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use trestle_pattern::Pattern;
 
-use crate::{Change, ChangeEvent, Route};
+use crate::{Change, ChangeEvent, Maintenance, Route};
 
 /// A change with its JSON, which is made at most once, for all routes.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Matcher {
     entities: Vec<String>,
     events: Vec<ChangeEvent>,
     changed: Vec<String>,
-    includes_maintenance: bool,
+    maintenance: Vec<Maintenance>,
     pattern: Option<Pattern>,
 }
 
@@ -49,7 +49,7 @@ impl Matcher {
             entities: route.entities.clone(),
             events: route.events.clone(),
             changed: route.changed.clone(),
-            includes_maintenance: route.include_maintenance,
+            maintenance: route.include_maintenance.clone(),
             pattern,
         })
     }
@@ -71,7 +71,8 @@ impl Matcher {
     pub(crate) fn takes(&self, typed: &Typed) -> bool {
         let change = &typed.change;
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        (self.includes_maintenance || change.maintenance.is_none())
+        let includes = |upkeep: Maintenance| self.maintenance.contains(&upkeep);
+        change.maintenance.is_none_or(includes)
             && self.takes_event(change.event)
             && (self.entities.is_empty()
                 || change

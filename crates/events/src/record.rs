@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use trestle_api::{MIGRATION_PRINCIPAL, OperationType, Record, TIME_TO_LIVE_PRINCIPAL};
+use trestle_api::{OperationType, Record, TIME_TO_LIVE_PRINCIPAL};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, codec, key};
 
+use crate::maintenance::{Modified, is_touch, of_service};
 use crate::{Change, ChangeEvent, Maintenance, Typer};
 
 /// The change that a record tells of.
@@ -21,12 +22,20 @@ pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn 
     let told = record.dynamodb;
     let item = told.new_image.as_ref().or(told.old_image.as_ref());
     let at = told.approximate_creation_date_time;
+    let changed = changed(event, told.old_image.as_ref(), told.new_image.as_ref());
+    let modified = Modified {
+        table,
+        old: told.old_image.as_ref(),
+        new: told.new_image.as_ref(),
+        changed: &changed,
+    };
+    let touches = event == ChangeEvent::Modify && is_touch(&modified, typer);
     Change {
         table: Arc::clone(table),
         entity: typer.entity(table, item.unwrap_or(&told.keys)),
         event,
-        maintenance: is_by(MIGRATION_PRINCIPAL).then_some(Maintenance::Move),
-        changed: changed(event, told.old_image.as_ref(), told.new_image.as_ref()),
+        maintenance: of_service(principal.as_deref()).or(touches.then_some(Maintenance::Touch)),
+        changed,
         former_keys: typer.former_key(table, &told.keys),
         keys: told.keys,
         old: told.old_image,

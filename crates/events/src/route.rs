@@ -8,7 +8,7 @@ use trestle_pattern::Template;
 
 use crate::lanes::Destinations;
 use crate::matcher::Matcher;
-use crate::{ChangeEvent, parse_duration};
+use crate::{ChangeEvent, Maintenance, parse_duration};
 
 /// How long a batch may wait at most.
 const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
@@ -60,8 +60,8 @@ pub struct Route {
     pub starting_position: StartingPosition,
     /// Whether it delivers. A route that does not keeps its checkpoints; records that the stream trims meanwhile are lost to it.
     pub enabled: bool,
-    /// Whether it also takes what the application did not do: rows that a migration moves.
-    pub include_maintenance: bool,
+    /// What it also takes of what the application did not do: rows that a migration moves, rows that a reindex touches.
+    pub include_maintenance: Vec<Maintenance>,
     /// Why it cannot deliver now, although it is enabled: its target could not be opened. It keeps its place, and what it has not
     /// delivered is kept for it.
     pub held_back: Option<String>,
@@ -187,7 +187,7 @@ impl Route {
             },
             starting_position: StartingPosition::Latest,
             enabled: true,
-            include_maintenance: false,
+            include_maintenance: Vec::new(),
             held_back: None,
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use trestle_api::REINDEX_VERSION;
 use trestle_item::Item;
 use trestle_model::Model;
 
@@ -20,6 +21,20 @@ pub trait Typer: Send + Sync {
     /// not depend on what is learnt later: by it, the changes of an item find each other.
     fn former_key(&self, _table: &str, _key: &Item) -> Option<Item> {
         None
+    }
+
+    /// The version attribute of an item, if a reindex that raises it changes these attributes and no others: the version, and
+    /// index keys that are made of it.
+    fn raised_version(&self, _table: &str, _item: &Item, changed: &[String]) -> Option<String> {
+        default_version(changed)
+    }
+}
+
+/// The version attribute of items of which no model says otherwise.
+fn default_version(changed: &[String]) -> Option<String> {
+    match changed {
+        [only] if only == REINDEX_VERSION => Some(only.clone()),
+        _ => None,
     }
 }
 
@@ -85,6 +100,19 @@ impl Typer for ModelTyper {
 
     fn former_key(&self, table: &str, key: &Item) -> Option<Item> {
         self.known.load().get(table)?.former_key(table, key)
+    }
+
+    fn raised_version(&self, table: &str, item: &Item, changed: &[String]) -> Option<String> {
+        let known = self.known.load();
+        let declared = known.get(table).and_then(|versions| {
+            let (_, entity) = versions.recognised(table, item)?;
+            let version = entity.reindex_version()?.to_owned();
+            Some((entity.has_version_in_all(changed), version))
+        });
+        match declared {
+            Some((is_all, version)) => is_all.then_some(version),
+            None => default_version(changed),
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub enum By {
     Client,
     /// The expiry of the row's time to live.
     TimeToLive,
+    /// A reindex, which raises the version attribute of the row and changes nothing else.
+    Touch,
     /// The write follows from another one: see [`Verdict::companions`](crate::Verdict::companions).
     Companion,
 }

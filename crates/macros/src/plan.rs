@@ -215,6 +215,11 @@ impl EntityNames<'_> {
         self.entity.created() == name || self.entity.updated() == name
     }
 
+    /// Whether the database keeps it: its times, and the version up to which the row was reindexed.
+    pub(crate) fn is_kept(&self, field: &Field<'_>) -> bool {
+        self.is_time(field) || self.entity.reindex_version() == Some(field.attribute.name.as_str())
+    }
+
     pub(crate) fn is_identity(&self, field: &Field<'_>) -> bool {
         self.entity.identity().contains(&field.attribute.name)
     }

@@ -34,7 +34,7 @@ pub(crate) fn plan(plan: &mut Plan<'_>) -> Vec<Planned> {
 }
 
 fn may_change(names: &EntityNames<'_>, field: &Field<'_>) -> bool {
-    !names.is_identity(field) && !field.attribute.immutable && !names.is_time(field)
+    !names.is_identity(field) && !field.attribute.immutable && !names.is_kept(field)
 }
 
 pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {

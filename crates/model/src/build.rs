@@ -9,8 +9,11 @@ mod entries;
 mod head;
 mod migrate;
 mod precision;
+mod reindex_version;
 mod table;
 mod template;
+
+use std::collections::BTreeMap;
 
 use crate::draft::DraftModel;
 use crate::effects::{has_effects, plans};
@@ -59,6 +62,7 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         self.check_same_shapes();
         self.prove_disjoint();
         self.add_effects();
+        self.check_versions_apart();
         let access = self.access_patterns();
         self.check_copies(&access);
         let plans = plans(&self.tables, &self.entities, &access);
@@ -74,6 +78,7 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
             tables: self.tables,
             entities: self.entities,
             access,
+            versions_in_force: BTreeMap::new(),
         }
     }
 

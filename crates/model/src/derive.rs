@@ -1,5 +1,6 @@
 //! Derived keys: from the item as it will be to the item as it must be. Pure; whoever commits applies it.
 
+use trestle_hook::Edits;
 use trestle_item::{AttributeValue, Item, Number};
 
 use crate::attribute::{Attribute, AttributeKind, shown};
@@ -25,6 +26,20 @@ impl Derived<'_> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.remove.is_empty()
+    }
+
+    /// Leaves out what concerns other attributes.
+    pub(crate) fn keep_only(&mut self, keeps: impl Fn(&str) -> bool) {
+        self.set.retain(|(name, _)| keeps(name));
+        self.remove.retain(|name| keeps(name));
+    }
+
+    pub(crate) fn into_edits(self) -> Edits {
+        let set = self.set.into_iter();
+        Edits {
+            set: set.map(|(name, value)| (name.to_owned(), value)).collect(),
+            remove: self.remove.into_iter().map(str::to_owned).collect(),
+        }
     }
 
     /// Changes the item.
@@ -102,6 +117,7 @@ impl Model {
         if let Some(now_ms) = now_ms {
             work.timestamps(now_ms);
         }
+        work.reindex_version(self);
         work.attributes()?;
         work.undeclared(table)?;
         work.keys()?;
@@ -201,6 +217,14 @@ impl<'m> Work<'m, '_> {
             if self.new.get(updated) != Some(&value) {
                 self.set.push((updated, value));
             }
+        }
+    }
+
+    /// The version of a row stays, whatever is left out; a new row gets the one in force.
+    fn reindex_version(&mut self, model: &Model) {
+        let given = model.version_to_give(self.entity, self.old, self.new, self.stamps);
+        if let (Some(attribute), Some(version)) = (&self.entity.reindex_version, given) {
+            self.set.push((attribute, version));
         }
     }
 

@@ -72,6 +72,7 @@ pub(crate) struct DraftEntity {
     pub(crate) attributes: Vec<Placed<Attribute>>,
     pub(crate) created: Option<Name>,
     pub(crate) updated: Option<Name>,
+    pub(crate) reindex_version: Option<Name>,
     pub(crate) closed: bool,
     pub(crate) head: Option<DraftHead>,
     pub(crate) inverses: Vec<DraftInverse>,

@@ -19,12 +19,13 @@ mod pairs;
 mod plan;
 mod roots;
 mod settle;
+mod touch;
 mod unique;
 
 use std::fmt;
 
 use trestle_api::Error;
-use trestle_hook::{Becomes, By, Change, Edits, Rows, Verdict};
+use trestle_hook::{Becomes, By, Change, Rows, Verdict};
 
 use self::roots::Root;
 use crate::entity::Entity;
@@ -93,6 +94,9 @@ impl Model {
         if changes.first().is_none_or(|first| first.by == By::Companion) {
             return Ok(Verdict::default());
         }
+        if changes.first().is_some_and(|first| first.by == By::Touch) {
+            return touch::change(self, changes, rows);
+        }
         let roots = roots::of(self, changes)?;
         if roots.iter().any(Root::is_followed) {
             roots::follow(self, changes, &roots, rows)
@@ -127,15 +131,12 @@ impl Model {
         let derived = self.derive_recognised(root.table, entity, old, new, change.now.as_millis())?;
         if change.by == By::Client {
             entity.check_created(old, new)?;
+            self.check_version(entity, old, new)?;
         }
         if derived.is_empty() {
             return Ok(Becomes::AsWritten);
         }
-        let set = derived.set.into_iter();
-        Ok(Becomes::Edited(Edits {
-            set: set.map(|(name, value)| (name.to_owned(), value)).collect(),
-            remove: derived.remove.into_iter().map(str::to_owned).collect(),
-        }))
+        Ok(Becomes::Edited(derived.into_edits()))
     }
 
     pub(crate) fn plan_of(&self, entity: &Entity) -> Option<&Plan> {

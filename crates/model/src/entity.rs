@@ -29,6 +29,8 @@ pub struct Entity {
     pub(crate) identity: Vec<String>,
     pub(crate) created: Option<String>,
     pub(crate) updated: Option<String>,
+    /// The attribute that holds the version up to which a row was reindexed.
+    pub(crate) reindex_version: Option<String>,
     pub(crate) closed: bool,
     pub(crate) effects: Vec<Effect>,
     /// Attributes that counters of this or of other entities keep.

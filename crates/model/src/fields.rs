@@ -19,6 +19,8 @@ pub(crate) enum Shape {
     /// A whole number from 0 on.
     Natural,
     Choice(&'static [&'static str]),
+    /// A truth value, or some of these words.
+    FlagOrChoices(&'static [&'static str]),
     TextList,
     /// One text, or several.
     TextOrList,
@@ -185,8 +187,9 @@ pub(crate) const ROUTE: &[Field] = &[
     field("enabled", Shape::Flag, "Whether it delivers; true unless given."),
     field(
         "include_maintenance",
-        Shape::Flag,
-        "Whether it also takes what the application did not do: rows that a migration moves. False unless given.",
+        Shape::FlagOrChoices(&["move", "touch"]),
+        "What it also takes of what the application did not do: `move`, rows that a migration moves; `touch`, rows whose version a \
+         reindex raises. True for both; false unless given.",
     ),
 ];
 
@@ -274,6 +277,11 @@ pub(crate) const ENTITY: &[Field] = &[
         "updated",
         Shape::Text,
         "The attribute that gets the time of every write.",
+    ),
+    field(
+        "reindex_version",
+        Shape::Text,
+        "The attribute that holds the version up to which a row was reindexed: a number that only a reindex writes.",
     ),
     field(
         "closed",

@@ -34,6 +34,7 @@ mod problem;
 mod read;
 mod recognise;
 mod refusal;
+mod reindex_version;
 mod schema;
 mod tables_in_use;
 mod template;

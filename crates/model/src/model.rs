@@ -1,6 +1,6 @@
 //! What a model is once it is loaded and proved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use trestle_expr::KeyAttribute;
@@ -25,6 +25,8 @@ pub struct Model {
     pub(crate) plans: Vec<Plan>,
     /// Positions of the tables by their names in the database.
     pub(crate) by_table_name: HashMap<String, usize>,
+    /// The versions that rows get which are inserted, by entity: those of the reindexes that began last.
+    pub(crate) versions_in_force: BTreeMap<String, u64>,
 }
 
 /// A model file that was read: the model, unless there are errors, and everything there is to say about it.

@@ -146,6 +146,7 @@ fn entity(
         attributes: attribute::read(section, unread, problems),
         created: section.text("created", problems),
         updated: section.text("updated", problems),
+        reindex_version: section.text("reindex_version", problems),
         closed: section.is_set("closed", problems),
         head: section
             .section("head", fields::HEAD, problems)

@@ -154,6 +154,22 @@ pub enum Refusal {
     },
     /// A client gave an attribute that the database keeps, and it is not what the database has.
     Given(Box<Given>),
+    /// A reindex raises an attribute that is not the entity's version.
+    NotTheVersion {
+        /// The entity.
+        entity: String,
+        /// The attribute.
+        attribute: String,
+        /// The attribute that the entity declares for it.
+        declared: Option<String>,
+    },
+    /// With the version of a row, something else in it would change.
+    ChangesWithTouch {
+        /// The entity.
+        entity: String,
+        /// What would change.
+        attribute: String,
+    },
     /// A row that counts is written, and the row that counts it is not there.
     NoParent {
         /// The entity that is written.
@@ -282,6 +298,8 @@ pub enum Keeps {
     },
     /// It is the time of the row's first write.
     Created,
+    /// It is the version up to which the row was reindexed.
+    ReindexVersion,
     /// It is a copy.
     Copy {
         /// The original's attribute.
@@ -312,6 +330,7 @@ impl fmt::Display for Given {
         match &self.why {
             Keeps::Count { counter, of } => write!(f, "kept by the counter {counter} of entity {of}")?,
             Keeps::Created => write!(f, "the time of the row's first write")?,
+            Keeps::ReindexVersion => write!(f, "the version up to which the row was reindexed")?,
             Keeps::Copy {
                 of,
                 entity,
@@ -339,6 +358,7 @@ impl fmt::Display for Given {
                 follows: Follows::Original,
                 ..
             } => write!(f, ", or change it there"),
+            Keeps::ReindexVersion => write!(f, ". Only a reindex changes it: `trestle reindex start`"),
             _ => Ok(()),
         }
     }
@@ -509,6 +529,28 @@ impl fmt::Display for Refusal {
                 "Entity {entity}: {value} is taken by the row with {owner}; give another value, or change that row first"
             ),
             Self::Given(given) => given.fmt(f),
+            Self::NotTheVersion {
+                entity,
+                attribute,
+                declared: Some(declared),
+            } => write!(
+                f,
+                "Entity {entity}: attribute {attribute} is not its version; reindex through {declared}, which the model declares"
+            ),
+            Self::NotTheVersion {
+                entity,
+                attribute,
+                declared: None,
+            } => write!(
+                f,
+                "Entity {entity}: attribute {attribute} is not its version; declare one with `reindex_version = \"…\"`, or reindex \
+                 through an attribute that the model does not declare"
+            ),
+            Self::ChangesWithTouch { entity, attribute } => write!(
+                f,
+                "Entity {entity}: the row is not as the model wants it, and attribute {attribute} would change with its version; \
+                 see `trestle verify`, and write the row or run `trestle repair` first"
+            ),
             Self::NoParent {
                 entity,
                 counter,

@@ -48,6 +48,9 @@ fn shape(shape: &Shape) -> Value {
         Shape::CountOrSection => json!({ "type": ["integer", "object"], "minimum": 1 }),
         Shape::Anything => json!({ "type": ["string", "object"] }),
         Shape::Choice(words) => json!({ "enum": words }),
+        Shape::FlagOrChoices(words) => {
+            json!({ "anyOf": [{ "type": "boolean" }, { "type": "array", "items": { "enum": words } }] })
+        }
         Shape::TextList => texts(),
         Shape::TextOrList => json!({ "anyOf": [text(), texts()] }),
         Shape::Keys => keys(),

@@ -179,10 +179,12 @@ impl Draft {
 }
 
 /// Leaves out what the database keeps in a row, so that a row that was read is written back whatever happened to its
-/// counts and copies meanwhile. Index keys may be made of those.
+/// counts, copies and version meanwhile. Index keys may be made of those.
 fn leave_out(entity: &Entity, item: &mut Item) {
-    for kept in entity.kept() {
-        item.remove(&kept.attribute);
+    let version = entity.reindex_version();
+    let kept = entity.kept().iter().map(|kept| kept.attribute.as_str());
+    for name in kept.chain(version) {
+        item.remove(name);
     }
     let copies = entity.effects().iter().filter_map(|effect| match effect {
         Effect::Copy(copy) => Some(copy),
@@ -197,7 +199,7 @@ fn leave_out(entity: &Entity, item: &mut Item) {
             item.remove(name);
         }
     }
-    if !copied.is_empty() || !entity.kept().is_empty() {
+    if !copied.is_empty() || !entity.kept().is_empty() || version.is_some() {
         for template in entity
             .index_keys()
             .iter()

@@ -32,6 +32,9 @@ pub struct Record {
 pub const TIME_TO_LIVE_PRINCIPAL: &str = "dynamodb.amazonaws.com";
 /// The principal of changes that only moved a row to another key: nothing that the application did.
 pub const MIGRATION_PRINCIPAL: &str = "trestle.migration";
+/// The principal of changes that only raised the version attribute of a row, and of what follows from them: nothing that the
+/// application did.
+pub const TOUCH_PRINCIPAL: &str = "trestle.reindex";
 
 wire_enum! {
     /// What happened to an item.

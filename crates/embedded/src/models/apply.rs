@@ -206,7 +206,7 @@ impl Models {
         let mut held = work.others.clone();
         held.push(new.clone());
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
-        let hook = together(&held)?;
+        let hook = self.hook_of(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);

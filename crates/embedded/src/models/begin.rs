@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_binding::held::{Migration, together};
+use trestle_binding::held::Migration;
 use trestle_binding::migration::{
     Document, DualLayout, Guard, MigrationPlan, MigrationState, PlannedMove, Rate, TableProgress,
 };
@@ -160,12 +160,12 @@ impl Models {
         work: impl FnOnce(&mut Transition) -> Result<(), BindError>,
     ) -> Result<(), BindError> {
         if let Ok(layout_change) = &way.layout_change {
-            let guard = Guard::new(together(&self.held.lock())?, layout_change.clone());
+            let guard = Guard::new(self.hook_of(&self.held.lock())?, layout_change.clone());
             self.install(Vec::new(), Some(Arc::new(guard)))?;
         }
         let worked = work(way);
         if worked.is_err() || way.plan.is_refused() {
-            let hook = together(&self.held.lock())?;
+            let hook = self.hook_of(&self.held.lock())?;
             self.install(Vec::new(), Some(Arc::new(hook)))?;
         }
         worked

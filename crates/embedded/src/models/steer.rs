@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::hidden_tables;
 use super::{BindError, Models, not_held};
-use trestle_binding::held::{Held, Migration, loaded, together};
+use trestle_binding::held::{Held, Migration, loaded};
 use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
 
 impl Models {
@@ -154,7 +154,7 @@ impl Models {
         held.retain(|held| held.stored.name != changed.stored.name);
         held.push(changed);
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
-        let hook = together(&held)?;
+        let hook = self.hook_of(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         *self.held.lock() = held;

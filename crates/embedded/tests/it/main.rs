@@ -10,3 +10,4 @@ mod own_tables;
 mod repair;
 mod routes;
 mod support;
+mod touch;

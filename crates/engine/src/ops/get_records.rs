@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use trestle_api::{
     Error, GetRecords, GetRecordsOutput, Identity, MIGRATION_PRINCIPAL, OperationType, Record, StreamRecord,
-    TIME_TO_LIVE_PRINCIPAL,
+    TIME_TO_LIVE_PRINCIPAL, TOUCH_PRINCIPAL,
 };
 use trestle_item::size;
 use trestle_store::{Direction, Space};
@@ -87,6 +87,7 @@ fn principal(actor: Actor) -> Option<&'static str> {
         Actor::Client => None,
         Actor::TimeToLive => Some(TIME_TO_LIVE_PRINCIPAL),
         Actor::Migration => Some(MIGRATION_PRINCIPAL),
+        Actor::Touch => Some(TOUCH_PRINCIPAL),
     }
 }
 

@@ -14,7 +14,8 @@ use std::time::Duration;
 use trestle_api::{
     BatchExecuteStatement, BatchGetItem, BatchStatementRequest, ExecuteStatement, Get, KeysAndAttributes,
     MIGRATION_PRINCIPAL, OperationType, Query, Record, Select, StreamViewType, TIME_TO_LIVE_PRINCIPAL,
-    TimeToLiveSpecification, TransactGetItem, TransactGetItems, TransactWriteItems, UpdateTimeToLive,
+    TOUCH_PRINCIPAL, TimeToLiveSpecification, TouchRows, Touched, TransactGetItem, TransactGetItems,
+    TransactWriteItems, UpdateTimeToLive,
 };
 use trestle_engine::Engine;
 use trestle_hook::Hook;
@@ -145,6 +146,34 @@ fn a_write_moves_the_row_first_and_the_stream_tells_the_move_from_the_write() {
     assert_eq!(write.dynamodb.new_image, Some(id.row(&content(2, 0))));
     assert_eq!(migration.remaining(), 0);
     assert_eq!(describe(migration.engine(), TABLE).item_count, 1);
+    migration.fixture.assert_sound();
+}
+
+#[test]
+fn a_touch_moves_the_row_first_and_is_told_from_the_move() {
+    let (id, rows) = one("u");
+    let migration = Migration::of(&rows);
+    let touch = TouchRows {
+        table: TABLE.to_owned(),
+        attribute: "reindexVersion".to_owned(),
+        version: 3,
+        keys: vec![id.own(), Id::new("u", "x", 8).own()],
+    };
+    let touched = migration.engine().touch(touch).unwrap().wait().unwrap();
+    assert_eq!(touched, [Touched::Raised, Touched::Gone]);
+    let records = migration.records();
+    let [_, gone, come, touch] = records.as_slice() else {
+        panic!("{records:#?}")
+    };
+    assert_eq!(
+        [gone, come].map(|move_| told(move_).1),
+        [Some(MIGRATION_PRINCIPAL); 2]
+    );
+    assert_eq!(told(touch), (OperationType::Modify, Some(TOUCH_PRINCIPAL)));
+    let mut raised = id.row(&content(1, 0));
+    raised.insert("reindexVersion", n(3));
+    assert_eq!(touch.dynamodb.new_image, Some(raised));
+    assert_eq!(migration.remaining(), 0);
     migration.fixture.assert_sound();
 }
 

@@ -33,6 +33,7 @@ mod storage_reads;
 mod streams;
 mod support;
 mod tables;
+mod touch;
 mod transactions;
 mod upgrade;
 mod verify;

@@ -7,7 +7,7 @@ use trestle_item::Item;
 
 use super::attributes::{damaged, flag, optional_text, text};
 use super::{ROUTES, RouterTable, Write, key};
-use crate::{ChangeEvent, Destination, Route};
+use crate::{ChangeEvent, Destination, Maintenance, Route};
 
 /// A route as its row says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +72,7 @@ fn takes(route: &Route) -> Value {
         "events": events.collect::<Vec<_>>(),
         "changed": route.changed,
         "pattern": route.pattern,
-        "include_maintenance": route.include_maintenance,
+        "include_maintenance": Maintenance::list_to_json(&route.include_maintenance),
     })
 }
 
@@ -90,7 +90,7 @@ fn taken(name: &str, table: &str, takes: &str) -> Option<Route> {
         events: events.collect::<Option<_>>()?,
         changed: texts("changed")?,
         pattern: takes.get("pattern").filter(|pattern| !pattern.is_null()).cloned(),
-        include_maintenance: takes.get("include_maintenance")?.as_bool()?,
+        include_maintenance: Maintenance::list_from_json(takes.get("include_maintenance")?)?,
         ..Route::new(name, table, Destination::default())
     })
 }
@@ -107,10 +107,15 @@ mod tests {
             events: vec![ChangeEvent::Modify, ChangeEvent::Expire],
             changed: vec!["status".into(), "total".into()],
             pattern: Some(json!({"new": {"status": ["paid"]}})),
-            include_maintenance: true,
+            include_maintenance: vec![Maintenance::Touch],
             ..all.clone()
         };
-        for route in [all, some] {
+        let upkeep = Route {
+            include_maintenance: Maintenance::ALL.to_vec(),
+            ..all.clone()
+        };
+        assert_eq!(takes(&upkeep)["include_maintenance"], json!(true));
+        for route in [all, some, upkeep] {
             assert_eq!(taken("r", "T", &takes(&route).to_string()), Some(route));
         }
         assert_eq!(taken("r", "T", r#"{"events": ["appear"]}"#), None);

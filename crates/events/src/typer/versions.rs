@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use trestle_item::Item;
-use trestle_model::{LayoutChange, Model};
+use trestle_model::{Entity, LayoutChange, Model};
 
 /// The versions of a table's model, newest first.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct Versions {
     is_first_upcoming: bool,
 }
 
-struct Version {
+pub(super) struct Version {
     model: Arc<Model>,
     /// Every entity, with its name in the newest version; so that typing a change allocates nothing.
     names: HashMap<String, Arc<str>>,
@@ -64,11 +64,17 @@ impl Versions {
     }
 
     pub(super) fn entity(&self, table: &str, item: &Item) -> Option<Arc<str>> {
+        let (version, entity) = self.recognised(table, item)?;
+        version.names.get(entity.name()).cloned()
+    }
+
+    /// The entity of an item, in the first version that knows it.
+    pub(super) fn recognised(&self, table: &str, item: &Item) -> Option<(&Version, &Entity)> {
         let (upcoming, known) = self.all.split_at(usize::from(self.is_first_upcoming));
         known.iter().chain(upcoming).find_map(|version| {
             // A row that the model would refuse is no entity; that is nothing to stop at here.
             let entity = version.model.recognise(table, item).ok()??;
-            version.names.get(entity.name()).cloned()
+            Some((version, entity))
         })
     }
 

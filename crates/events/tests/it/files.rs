@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use trestle_env::Timestamp;
 use trestle_events::{
-    Backoff, ChangeEvent, Concurrency, Destination, Route, RouteFile, StartingPosition, read_routes,
+    Backoff, ChangeEvent, Concurrency, Destination, Maintenance, Route, RouteFile, StartingPosition,
+    read_routes,
 };
 use trestle_model::Model;
 
@@ -132,6 +133,36 @@ fn with_concurrency(text: &str) -> RouteFile {
         &format!("[route.a]\ntable = \"T\"\ntarget = {target}\nconcurrency = {text}"),
         &[],
     )
+}
+
+#[test]
+fn upkeep_is_all_of_it_none_or_some_by_name() {
+    let read = |setting: &str| {
+        let text =
+            format!("[route.r]\ntable = \"T\"\ntarget = {{ webhook = \"http://127.0.0.1:1/\" }}\n{setting}");
+        read(&text, &[])
+    };
+    for (setting, expected) in [
+        ("", Vec::new()),
+        ("include_maintenance = false", Vec::new()),
+        (
+            "include_maintenance = true",
+            vec![Maintenance::Move, Maintenance::Touch],
+        ),
+        ("include_maintenance = [\"touch\"]", vec![Maintenance::Touch]),
+        ("include_maintenance = [\"move\"]", vec![Maintenance::Move]),
+    ] {
+        let file = read(setting);
+        assert_eq!(problems(&file), Vec::<String>::new(), "{setting}");
+        assert_eq!(file.routes[0].include_maintenance, expected, "{setting}");
+    }
+    for setting in [
+        "include_maintenance = \"touch\"",
+        "include_maintenance = [\"touches\"]",
+    ] {
+        let found = problems(&read(setting));
+        assert!(found[0].contains("`include_maintenance` is"), "{found:?}");
+    }
 }
 
 #[test]

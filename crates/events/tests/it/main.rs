@@ -27,3 +27,4 @@ mod shards;
 mod storm;
 mod support;
 mod tail;
+mod touches;

@@ -28,7 +28,7 @@ fn told(changes: &[Arc<Change>]) -> Vec<String> {
 
 fn with_moves(name: &str) -> Route {
     Route {
-        include_maintenance: true,
+        include_maintenance: vec![Maintenance::Move],
         ..route(name)
     }
 }

@@ -21,7 +21,7 @@ impl<'n> Frozen<'n> {
                 "identifies the row",
                 "put a row with the other key, and delete this one",
             )
-        } else if names.is_time(field) {
+        } else if names.is_kept(field) {
             ("is kept by the database", "leave it out")
         } else if field.attribute.immutable {
             (

@@ -72,6 +72,7 @@ impl Builder<'_, '_, '_> {
             // Its times are those of its row.
             created: None,
             updated: None,
+            reindex_version: None,
             closed: false,
             effects: Vec::new(),
             kept: Vec::new(),
@@ -167,6 +168,7 @@ impl Builder<'_, '_, '_> {
             identity: fields,
             created: None,
             updated: None,
+            reindex_version: None,
             closed: false,
             effects: Vec::new(),
             kept: Vec::new(),

@@ -61,6 +61,7 @@ impl Builder<'_, '_, '_> {
             attributes,
             created: draft.created.as_ref().map(|name| name.value.clone()),
             updated: draft.updated.as_ref().map(|name| name.value.clone()),
+            reindex_version: draft.reindex_version.as_ref().map(|name| name.value.clone()),
             closed: draft.closed,
             effects: Vec::new(),
             kept: Vec::new(),
@@ -93,6 +94,7 @@ impl Builder<'_, '_, '_> {
         for name in [&draft.created, &draft.updated].into_iter().flatten() {
             self.add_timestamp(&mut attributes, draft, name, what);
         }
+        self.add_reindex_version(&mut attributes, draft, table, what);
         attributes.sort_by(|one, two| one.name.cmp(&two.name));
         attributes.dedup_by(|one, two| one.name == two.name);
         self.decide_precisions(&mut attributes, draft, table, what);

@@ -78,6 +78,7 @@ impl Builder<'_, '_, '_> {
             // Its times are those of its row.
             created: None,
             updated: None,
+            reindex_version: None,
             closed: false,
             effects: Vec::new(),
             kept: Vec::new(),

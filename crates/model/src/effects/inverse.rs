@@ -172,6 +172,7 @@ fn is_empty_without(entity: &Entity, name: &String) -> bool {
         || entity.identity.contains(name)
         || entity.created.as_ref() == Some(name)
         || entity.updated.as_ref() == Some(name)
+        || entity.reindex_version.as_ref() == Some(name)
 }
 
 pub(super) fn run(

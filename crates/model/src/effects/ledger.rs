@@ -89,7 +89,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             model,
             now,
             by,
-            keeps_times: false,
+            keeps_times: by == By::Touch,
             rows,
             entries: Vec::new(),
             places: HashMap::new(),

@@ -173,6 +173,7 @@ fn as_given(
             entity.with_kept(old, Arc::make_mut(new))?;
         }
         entity.check_created(old, new)?;
+        ledger.model.check_version(entity, old, new)?;
     }
     Ok(new)
 }

@@ -12,6 +12,7 @@ use crate::derive::IndexKeys;
 use crate::entity::Entity;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
+use crate::reindex_version::is_made_of_version;
 
 /// A row as its effects see it.
 pub(super) struct Row<'a> {
@@ -163,7 +164,8 @@ impl Settling<'_, '_, '_, '_> {
     /// What the row is by itself: what it copies, and what is derived.
     fn complete(&mut self, at: At, item: &mut Arc<Item>) -> Result<(), Stopped> {
         let is_given = self.ledger.take_given(at);
-        if !self.plan.copies.is_empty() {
+        let is_touched = is_given && self.ledger.by == By::Touch;
+        if !self.plan.copies.is_empty() && !is_touched {
             let item = Arc::make_mut(item);
             fill_identity(self.row.entity, item);
             let given = (is_given && self.ledger.by == By::Client).then(|| item.clone());
@@ -175,11 +177,11 @@ impl Settling<'_, '_, '_, '_> {
             }
         }
         // Only what a client gave is checked against what its attributes give.
-        let index_keys = match is_given {
+        let index_keys = match is_given && !is_touched {
             true => IndexKeys::Given,
             false => IndexKeys::Left,
         };
-        Ok(self.derive(item, index_keys)?)
+        Ok(self.derive(item, index_keys, is_touched)?)
     }
 
     /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it. A row that
@@ -190,7 +192,7 @@ impl Settling<'_, '_, '_, '_> {
             return Ok(None);
         };
         if to_derive {
-            self.derive(item, IndexKeys::Left)?;
+            self.derive(item, IndexKeys::Left, false)?;
         }
         Ok(Some(standing))
     }
@@ -202,7 +204,7 @@ impl Settling<'_, '_, '_, '_> {
         }
     }
 
-    fn derive(&self, item: &mut Arc<Item>, index_keys: IndexKeys) -> Result<(), Refusal> {
+    fn derive(&self, item: &mut Arc<Item>, index_keys: IndexKeys, is_touched: bool) -> Result<(), Refusal> {
         let (entity, now) = (self.row.entity, self.ledger.now);
         let mut derived = self.ledger.model.derive_as(
             self.table,
@@ -215,6 +217,9 @@ impl Settling<'_, '_, '_, '_> {
         if self.ledger.keeps_times {
             let kept = |name: &str| entity.updated.as_deref() == Some(name) && item.contains_key(name);
             derived.set.retain(|(name, _)| !kept(name));
+        }
+        if is_touched {
+            derived.keep_only(|name| is_made_of_version(entity, name));
         }
         if !derived.is_empty() {
             derived.apply(Arc::make_mut(item));

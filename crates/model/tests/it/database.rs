@@ -227,6 +227,22 @@ impl Database {
         self.write(table, &key, None, By::TimeToLive).unwrap();
     }
 
+    /// Raises a version, as a reindex does.
+    pub(crate) fn touch(&mut self, table: &str, key: &str, line: &str) -> Result<(), String> {
+        let key = self.key(table, key);
+        let mut new = self.stored(table, &key).unwrap();
+        for (name, value) in item(line) {
+            new.insert(name, value);
+        }
+        self.write(table, &key, Some(new), By::Touch)
+    }
+
+    /// From here on, rows of an entity that are inserted get a version.
+    pub(crate) fn set_version(&mut self, entity: &str, version: u64) {
+        let versions = BTreeMap::from([(entity.to_owned(), version)]);
+        self.model = self.model.with_versions_in_force(versions);
+    }
+
     fn key(&self, table: &str, key: &str) -> Item {
         self.model.key_of(table, &item(key)).unwrap()
     }

@@ -12,6 +12,7 @@ mod manhunt;
 mod mistakes;
 mod properties;
 mod refusals;
+mod reindex_version;
 mod rows;
 mod schema;
 mod slips;

@@ -1,0 +1,249 @@
+//! Raising the version attribute of many rows, for a reindex: each row by itself, many in one commit.
+
+use std::sync::Arc;
+
+use trestle_api::{Error, TouchRows, Touched};
+use trestle_expr::KeyAttribute;
+use trestle_item::{AttributeValue, Item, Number, ScalarType};
+
+use trestle_store::Space;
+
+use crate::Engine;
+use crate::amend::Amendment;
+use crate::catalog::Table;
+use crate::consequences::{RowChange, check_limits};
+use crate::image::Image;
+use crate::layout::ItemKey;
+use crate::transaction::{Actor, Transaction};
+
+/// How many rows one call may name: other writes wait while they are raised.
+pub const TOUCHED_MAX: usize = 1_000;
+/// How many rows are raised as one job of the committer. Jobs share commits as long as their bytes stay within bounds, which
+/// is looked at between jobs.
+const JOB_ROWS_MAX: usize = 32;
+
+/// Rows whose version attribute is being raised. Dropping it does not take that back.
+#[must_use = "what became of the rows is known when they have been waited for"]
+pub struct Touching {
+    jobs: Vec<Amendment<Vec<Touched>>>,
+}
+
+impl Touching {
+    /// Blocks this thread until everything is durable: what became of each row, in the order of the keys.
+    pub fn wait(self) -> Result<Vec<Touched>, Error> {
+        let mut touched = Vec::new();
+        for job in self.jobs {
+            touched.extend(job.wait()?);
+        }
+        Ok(touched)
+    }
+
+    /// The same in a task.
+    pub async fn done(self) -> Result<Vec<Touched>, Error> {
+        let mut touched = Vec::new();
+        for job in self.jobs {
+            touched.extend(job.done().await?);
+        }
+        Ok(touched)
+    }
+}
+
+impl std::fmt::Debug for Touching {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Touching").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Raises the version attribute of rows, in the commit, each by itself: a row that is refused leaves the others alone. The
+    /// hook is asked about each row, so that what follows from it is in the same commit. A row that has the version or a later
+    /// one is not written, and none is created. At most [`TOUCHED_MAX`] rows.
+    pub fn touch(&self, rows: TouchRows) -> Result<Touching, Error> {
+        let shared = self.shared();
+        let table = shared
+            .catalog
+            .load()
+            .table(&rows.table, shared.clock.now())
+            .cloned()?;
+        check(&table, &rows)?;
+        let raise = Arc::new(Raise {
+            table,
+            attribute: rows.attribute,
+            version: rows.version.into(),
+        });
+        let mut keys = rows.keys;
+        let mut jobs = Vec::with_capacity(keys.len().div_ceil(JOB_ROWS_MAX));
+        while !keys.is_empty() {
+            let later = keys.split_off(keys.len().min(JOB_ROWS_MAX));
+            jobs.push(self.raise(Arc::clone(&raise), keys));
+            keys = later;
+        }
+        Ok(Touching { jobs })
+    }
+
+    /// Queues one job.
+    fn raise(&self, raise: Arc<Raise>, keys: Vec<Item>) -> Amendment<Vec<Touched>> {
+        let placed = keys.into_iter().map(|key| self.placed(&raise, key));
+        let placed: Vec<Placed> = placed.collect();
+        self.submit_amendment(move |transaction| {
+            // The table may have gained or lost an index or its hook, or be gone, since the call.
+            let table = transaction.table(&raise.table.name)?;
+            let rows = transaction.each(placed, |transaction, row| {
+                let (key, seen) = row.key(&raise.table, &table)?;
+                raise.row(transaction, &table, &key, seen)
+            });
+            let outcomes = rows.into_iter().map(|row| row.unwrap_or_else(Touched::Refused));
+            Ok(outcomes.collect())
+        })
+    }
+}
+
+/// Refuses what concerns all rows.
+fn check(table: &Table, rows: &TouchRows) -> Result<(), Error> {
+    if rows.keys.len() > TOUCHED_MAX {
+        return Err(Error::validation(format!(
+            "{} rows cannot be touched in one call: {TOUCHED_MAX} are the most. Name them in several calls",
+            rows.keys.len()
+        )));
+    }
+    match why_unfit(table, &rows.attribute) {
+        Some(why) => Err(Error::validation(format!(
+            "The rows of table {} cannot be touched through attribute `{}`: {why}. Name another attribute",
+            table.name, rows.attribute
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Why an attribute cannot hold a version in any row of a table.
+fn why_unfit(table: &Table, attribute: &str) -> Option<String> {
+    if attribute.is_empty() {
+        return Some("an attribute has a name".to_owned());
+    }
+    if table.key.contains(attribute) {
+        return Some("it is part of the table's key".to_owned());
+    }
+    let is_other = |part: &KeyAttribute| part.name == attribute && part.kind != ScalarType::N;
+    let index = table
+        .indexes
+        .iter()
+        .find(|index| index.key.attributes().any(is_other))?;
+    Some(format!("it is a key of index {} and no number", index.name))
+}
+
+/// A row whose place was found where the call was made, so that the committer need not.
+struct Placed {
+    given: Item,
+    key: Result<ItemKey, Error>,
+    seen: Option<Seen>,
+}
+
+/// A row as it was before the commit, and what it becomes if it is still so.
+struct Seen {
+    old: Arc<Image>,
+    new: Arc<Image>,
+}
+
+impl Placed {
+    /// Its place in the table as it is now, and what was seen there.
+    fn key(self, then: &Arc<Table>, now: &Arc<Table>) -> Result<(ItemKey, Option<Seen>), Error> {
+        match Arc::ptr_eq(then, now) {
+            true => Ok((self.key?, self.seen)),
+            false => Ok((now.item_key(&self.given)?, None)),
+        }
+    }
+}
+
+impl Engine {
+    fn placed(&self, raise: &Raise, given: Item) -> Placed {
+        let key = raise.table.item_key(&given);
+        let seen = key.as_ref().ok().and_then(|key| self.seen(raise, key));
+        Placed { given, key, seen }
+    }
+
+    /// Reads a row and makes what it becomes, where other writes do not wait for it. Whatever goes wrong is told by the commit,
+    /// which looks again.
+    fn seen(&self, raise: &Raise, key: &ItemKey) -> Option<Seen> {
+        let table = &raise.table;
+        if table.former.is_some() {
+            return None;
+        }
+        let stored = self.shared().store.get(Space::Items, &key.in_table(table.id));
+        let old = Image::stored(stored.ok()??).ok()?;
+        if raise.is_there(&old).ok()? {
+            return None;
+        }
+        let new = raise.raised(table, &old).ok()?;
+        if table.hook.is_none() {
+            new.bytes();
+        }
+        Some(Seen {
+            old: Arc::new(old),
+            new,
+        })
+    }
+}
+
+/// What is to be raised, and how far.
+struct Raise {
+    table: Arc<Table>,
+    attribute: String,
+    version: Number,
+}
+
+impl Raise {
+    /// Raises one row.
+    fn row(
+        &self,
+        transaction: &mut Transaction<'_>,
+        table: &Arc<Table>,
+        key: &ItemKey,
+        seen: Option<Seen>,
+    ) -> Result<Touched, Error> {
+        let before = seen.as_ref().map(|seen| &seen.old);
+        let old = match before {
+            Some(_) => transaction.look_again(table, key, before)?.row,
+            None => transaction.item(table, key)?,
+        };
+        let Some(old) = old else {
+            return Ok(Touched::Gone);
+        };
+        if self.is_there(&old)? {
+            return Ok(Touched::AlreadyThere);
+        }
+        let new = match seen {
+            Some(seen) if Arc::ptr_eq(&seen.old, &old) => seen.new,
+            _ => self.raised(table, &old)?,
+        };
+        let mut change = RowChange::new(Arc::clone(table), key.clone(), Some(old), Some(new));
+        change.write(transaction, Actor::Touch)?;
+        // A hook leaves rows as they are that follow others: they are raised with those.
+        let is_raised = change.old != change.new;
+        Ok(if is_raised {
+            Touched::Raised
+        } else {
+            Touched::AlreadyThere
+        })
+    }
+
+    /// Whether a row has the version or a later one.
+    fn is_there(&self, row: &Item) -> Result<bool, Error> {
+        match row.get(&self.attribute) {
+            None => Ok(false),
+            Some(AttributeValue::N(version)) => Ok(*version >= self.version),
+            Some(other) => Err(Error::validation(format!(
+                "The row cannot be touched: its attribute `{}` is of type {}, and a version is a number. Name another attribute",
+                self.attribute,
+                other.type_name()
+            ))),
+        }
+    }
+
+    fn raised(&self, table: &Table, old: &Image) -> Result<Arc<Image>, Error> {
+        let mut image = old.clone();
+        image.edit(|item| item.insert(self.attribute.clone(), self.version));
+        check_limits(&image)?;
+        table.check_index_keys(&image)?;
+        Ok(Arc::new(image))
+    }
+}
