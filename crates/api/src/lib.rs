@@ -30,6 +30,7 @@ mod streams;
 mod table;
 mod tags;
 mod time_to_live;
+mod touch;
 mod unsupported;
 mod wait;
 
@@ -51,6 +52,7 @@ pub use streams::*;
 pub use table::*;
 pub use tags::*;
 pub use time_to_live::*;
+pub use touch::{REINDEX_VERSION, TouchRows, Touched};
 pub use unsupported::Unsupported;
 pub use wait::Wait;
 

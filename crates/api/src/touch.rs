@@ -1,0 +1,35 @@
+//! Raising a version attribute of rows, so that the stream has a record of each. No operation of the protocol does it for many
+//! rows at once: a database in the same process can.
+
+use trestle_item::Item;
+
+use crate::Error;
+
+/// The name of the version attribute where neither a model nor a setting gives another one.
+pub const REINDEX_VERSION: &str = "reindexVersion";
+
+/// Rows whose version attribute is to be raised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TouchRows {
+    /// The table's name.
+    pub table: String,
+    /// The attribute: a number, which is raised and never lowered. A row without it counts as one below every version.
+    pub attribute: String,
+    /// The version that each row has afterwards, unless it has a later one.
+    pub version: u64,
+    /// The keys of the rows.
+    pub keys: Vec<Item>,
+}
+
+/// What became of one of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Touched {
+    /// It has the version now. The stream has one record of it.
+    Raised,
+    /// It has this version or a later one already. Nothing was written.
+    AlreadyThere,
+    /// There is no such row. None is created.
+    Gone,
+    /// The row cannot take the version. Nothing was written.
+    Refused(Error),
+}
