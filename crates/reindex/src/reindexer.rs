@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use trestle_api::{Database, Error};
 use trestle_env::{Clock, ids};
 use trestle_events::{ModelTyper, Typer};
+use trestle_model::Model;
 
 use crate::budget::Units;
 use crate::handler::Handler;
@@ -137,6 +138,12 @@ impl Reindexer {
         let model = model
             .ok_or_else(|| ReindexError::defect("the model that a reindex was started with does not load"))?;
         Ok(Some(Arc::new(ModelTyper::new([Arc::new(model)]))))
+    }
+
+    /// The model of a table, if one is known here.
+    #[must_use]
+    pub fn model(&self, table: &str) -> Option<Arc<Model>> {
+        self.setup.host.model(table).map(|(model, _)| model)
     }
 
     /// A reindex.
