@@ -5,6 +5,7 @@ use crate::delete_collection::{self, DeleteCollectionFlags};
 use crate::exit::EXIT_CODES;
 use crate::migrate::MigrateCommand;
 use crate::model::ModelCommand;
+use crate::reindex::ReindexCommand;
 use crate::routes::RoutesCommand;
 use crate::server_flags::ServerFlags;
 use crate::tail::TailFlags;
@@ -43,6 +44,9 @@ pub(crate) enum Command {
     /// A new layout of keys while rows are read and written: plan it, start it, watch it, finish it or go back.
     #[command(subcommand)]
     Migrate(Box<MigrateCommand>),
+    /// Every row of a table once more: touch it, so that the stream has a record of it, or send it to the target of a route.
+    #[command(subcommand)]
+    Reindex(Box<ReindexCommand>),
     /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
     ///
     /// Each row is deleted as a client would delete it: what a model derives from it goes with it, and streams tell of it. A

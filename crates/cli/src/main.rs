@@ -18,6 +18,7 @@ mod logging;
 mod migrate;
 mod model;
 mod open;
+mod reindex;
 mod restore;
 mod routes;
 mod runtime;
@@ -60,6 +61,7 @@ fn run() -> Result<(), Failure> {
         Command::Restore(flags) => restore::restore(&flags),
         Command::Model(command) => model::model(&command),
         Command::Migrate(command) => migrate::migrate(&command),
+        Command::Reindex(command) => reindex::reindex(&command),
         Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
         Command::Tail(flags) => tail::tail(&flags),

@@ -32,6 +32,7 @@ mod open;
 mod opened;
 mod options;
 mod own_tables;
+mod reindex;
 mod reindex_version;
 mod route_holds;
 mod routes;
@@ -47,6 +48,7 @@ pub use models::{
 };
 pub use open::OpenError;
 pub use options::{Background, Options};
+pub use reindex::EmbeddedHost;
 pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,

@@ -23,7 +23,7 @@ use crate::reader::{Command, LagSurvey, Reader, Source};
 use crate::route::faults as route_faults;
 use crate::rows::{CheckpointRows, RouterTable};
 use crate::target::Door;
-use crate::{Doors, Route, RouteStatus, RowReading, Typer};
+use crate::{Doors, Route, RouteStatus, RowReading, RowSender, Typer};
 pub use gone::GoneRoute;
 use running::{Running, Work};
 pub use stored::StoredRoute;
@@ -298,6 +298,35 @@ impl Router {
         let reader = Reader::new(source, table, Arc::clone(&bell), survey_bell);
         setup.runtime.spawn(reader.run(incoming));
         ReaderHandle { commands, bell }
+    }
+
+    /// Opens the target of a route for rows that are sent without the stream; or says why they cannot be.
+    pub fn row_sender(&self, name: &str) -> Result<RowSender, String> {
+        let view = self.inner.view.read();
+        let Some((route, _)) = view.get(name) else {
+            let known: Vec<&str> = view.keys().map(String::as_str).collect();
+            return Err(match known.is_empty() {
+                true => "there is no route".to_owned(),
+                false => format!("there is no such route; there is {}", known.join(", ")),
+            });
+        };
+        if !route.may_deliver() {
+            return Err(match &route.held_back {
+                Some(why) => format!("it is held back: {why}"),
+                None => "it is disabled".to_owned(),
+            });
+        }
+        let setup = &self.inner.setup;
+        let (typer, own) = (Arc::clone(&setup.typer), Arc::clone(&setup.state));
+        RowSender::open(route, &*setup.doors, typer, own)
+    }
+
+    /// Whether a route that is on takes touches of the rows of a table.
+    #[must_use]
+    pub fn hears_touches(&self, table: &str) -> bool {
+        let view = self.inner.view.read();
+        let hears = |route: &Route| route.table == table && route.may_deliver() && route.include_maintenance;
+        view.values().any(|(route, _)| hears(route))
     }
 
     /// The route file that was stored last, if any was. The router stores it for the program that applies it, and does not

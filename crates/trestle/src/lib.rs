@@ -111,7 +111,8 @@
 //! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
 //!
 //! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`]; a
-//! version with other keys, and rows that move to them while they are read and written, in [`migrate`].
+//! version with other keys, and rows that move to them while they are read and written, in [`migrate`]; every row once more, for a
+//! new index or a changed transformation, in [`reindex`].
 //!
 //! # On a remote endpoint
 //!
@@ -164,6 +165,7 @@ pub mod events;
 pub mod migrate;
 pub mod models;
 pub mod queue;
+pub mod reindex;
 
 pub use apply::{ApplyError, apply};
 pub use trestle_api as api;

@@ -16,6 +16,7 @@ mod model_proposals;
 mod models_in_database;
 #[cfg(unix)]
 mod private_files;
+mod reindex;
 mod repairing;
 mod route_commands;
 mod routes;

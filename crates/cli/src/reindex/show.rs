@@ -1,0 +1,95 @@
+//! Reindexes for the eye.
+
+use crate::bar::drawn;
+use crate::model::line;
+use trestle_env::{Timestamp, iso_8601_millis};
+use trestle_reindex::{Reindex, ReindexMode, ReindexStatus};
+
+/// How far it is, in a line.
+pub(super) fn progress(status: &ReindexStatus) -> String {
+    let left = match status.seconds_left {
+        Some(seconds) => format!(", {} left", duration(seconds)),
+        None => String::new(),
+    };
+    format!(
+        "{} {:.1} % of {}{} rows, {:.0} rows/s{left}, {} failed",
+        drawn(status.percent / 100.0),
+        status.percent,
+        if status.rows_are_estimated { "about " } else { "" },
+        status.rows,
+        status.rate,
+        status.dead_letters
+    )
+}
+
+fn duration(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// All that is known of one.
+pub(super) fn status(status: &ReindexStatus) {
+    let what = match (&status.version, &status.route) {
+        (Some(version), _) => format!("touches rows of {} with version {version}", status.table),
+        (None, Some(route)) => format!("sends rows of {} to route {route}", status.table),
+        (None, None) => status.table.clone(),
+    };
+    let counts = &status.counts;
+    line(&format!("{}: {}, {what}", status.name, status.state.name()));
+    line(&format!("  {}", progress(status)));
+    line(&format!(
+        "  read {}, done {}, unchanged {}, gone {}, left out {}, failed {}, waiting {}",
+        counts.read,
+        counts.done,
+        counts.unchanged,
+        counts.gone,
+        counts.left_out,
+        status.dead_letters,
+        status.waiting
+    ));
+    line(&format!(
+        "  gaps {}, retries {}, throttled {}, work items {} of {} done",
+        status.gaps, counts.retries, counts.throttled, status.work_items_done, status.work_items
+    ));
+    line(&format!(
+        "  processes {}, workers {}",
+        status.processes,
+        status.workers.len()
+    ));
+    for worker in &status.workers {
+        let until = iso_8601_millis(Timestamp::from_millis(worker.until));
+        line(&format!(
+            "    {} at {} until {until}Z",
+            worker.worker, worker.work_item
+        ));
+    }
+}
+
+/// One in a line each.
+pub(super) fn list(jobs: &[Reindex]) {
+    for job in jobs {
+        let what = match &job.mode {
+            ReindexMode::Touch { version, .. } => format!("touch, version {version}"),
+            ReindexMode::Send { route } => format!("send to {route}"),
+        };
+        line(&format!(
+            "{}  {}  {}  {what}",
+            job.name,
+            job.table,
+            job.state.name()
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn durations_are_told_in_their_largest_units() {
+        assert_eq!([5, 65, 3_725].map(duration), ["5 s", "1 min 5 s", "1 h 2 min"]);
+    }
+}

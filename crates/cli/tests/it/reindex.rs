@@ -1,0 +1,264 @@
+//! `trestle reindex`, as a user meets it.
+
+use crate::running::{Running, run, start};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Output;
+use tempfile::TempDir;
+
+const MODEL: &str = r#"
+model = "catalogue"
+
+[table.works]
+key = ["pk"]
+stream = "new-and-old-images"
+
+[entity.work]
+table = "works"
+key = { pk = "work#{id}" }
+attributes = { id = "string", reindexVersion = { type = "integer", optional = true } }
+
+[entity.image]
+table = "works"
+key = { pk = "image#{id}" }
+attributes = { id = "string", reindexVersion = { type = "integer", optional = true } }
+"#;
+
+const ROUTES: &str = r#"
+[route.works]
+entity = "work"
+include_maintenance = true
+target = { command = ["cat"] }
+"#;
+
+fn put(server: &Running, id: &str) {
+    let kind = if id.starts_with('b') { "work" } else { "image" };
+    let item = json!({"pk": {"S": format!("{kind}#{id}")}, "id": {"S": id}});
+    let body = json!({"TableName": "works", "Item": item}).to_string();
+    let answer = server.call("PutItem", &body);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+fn catalogue(more: &[&str]) -> (TempDir, Running) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("model.toml"), MODEL).unwrap();
+    std::fs::write(directory.path().join("routes.toml"), ROUTES).unwrap();
+    let serve = ["serve", "--data", "data", "--port", "0", "--model", "model.toml"];
+    let serve = [&serve[..], more].concat();
+    let server = start(directory.path(), &serve);
+    for number in 0..60 {
+        put(&server, &format!("b{number}"));
+        put(&server, &format!("i{number}"));
+    }
+    (directory, server)
+}
+
+fn reindex(directory: &Path, arguments: &[&str]) -> Output {
+    let all: Vec<&str> = ["reindex"].into_iter().chain(arguments.iter().copied()).collect();
+    run(directory, &all)
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn status(output: &Output) -> Value {
+    let text = out(output);
+    let last = text.lines().last().unwrap_or_default();
+    serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {text} {}", err(output)))
+}
+
+#[test]
+fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
+    let (directory, server) = catalogue(&[]);
+    let (directory, endpoint) = (directory.path(), format!("http://127.0.0.1:{}", server.port()));
+    let at = ["--endpoint", &endpoint];
+    let done = reindex(
+        directory,
+        &[
+            &["start", "works", "--name", "one", "--version", "7", "--json"],
+            &at[..],
+        ]
+        .concat(),
+    );
+    assert!(done.status.success(), "{}", err(&done));
+    let told = status(&done);
+    assert_eq!(
+        (&told["state"], &told["counts"]["done"]),
+        (&json!("done"), &json!(120))
+    );
+
+    let lower = reindex(
+        directory,
+        &[&["start", "works", "--version", "6"], &at[..]].concat(),
+    );
+    assert_eq!(lower.status.code(), Some(2));
+    assert!(err(&lower).contains("touched with version 7"), "{}", err(&lower));
+
+    // A row that was replaced has no version.
+    put(&server, "b3");
+    let gaps = reindex(directory, &[&["gaps", "one"], &at[..]].concat());
+    assert_eq!(out(&gaps).trim(), "work#b3", "{}", err(&gaps));
+    let resent = reindex(
+        directory,
+        &[&["resend", "one", "--gaps", "--json"], &at[..]].concat(),
+    );
+    assert!(resent.status.success(), "{}", err(&resent));
+    assert_eq!(
+        out(&reindex(directory, &[&["gaps", "one"], &at[..]].concat())),
+        ""
+    );
+
+    std::fs::write(directory.join("ids"), "work#b1\nwork#nowhere\n").unwrap();
+    let some = [
+        "start",
+        "works",
+        "--name",
+        "two",
+        "--version",
+        "8",
+        "--ids",
+        "ids",
+    ];
+    let some = reindex(directory, &[&some[..], &at[..]].concat());
+    assert_eq!(some.status.code(), Some(1));
+    assert!(
+        err(&some).contains("trestle reindex dead-letters two"),
+        "{}",
+        err(&some)
+    );
+    let letters = reindex(directory, &[&["dead-letters", "two"], &at[..]].concat());
+    assert!(out(&letters).starts_with("work#nowhere: "), "{}", out(&letters));
+
+    let entity = [
+        "start",
+        "works",
+        "--name",
+        "three",
+        "--version",
+        "9",
+        "--entity",
+        "image",
+        "--model",
+        "model.toml",
+        "--json",
+    ];
+    let entity = reindex(directory, &[&entity[..], &at[..]].concat());
+    assert_eq!(status(&entity)["counts"]["done"], json!(60), "{}", err(&entity));
+    let list = out(&reindex(directory, &[&["list"], &at[..]].concat()));
+    assert_eq!(list.lines().count(), 3, "{list}");
+}
+
+#[test]
+fn in_a_directory_a_touch_needs_a_route_that_takes_it() {
+    let (directory, server) = catalogue(&[]);
+    let directory = directory.path();
+    server.stop();
+    let unheard = reindex(directory, &["start", "works", "--data", "data"]);
+    assert_eq!(unheard.status.code(), Some(2));
+    assert!(
+        err(&unheard).contains("no route of table works takes touches"),
+        "{}",
+        err(&unheard)
+    );
+    let forced = [
+        "start",
+        "works",
+        "--data",
+        "data",
+        "--force",
+        "--version",
+        "7",
+        "--name",
+        "one",
+        "--json",
+    ];
+    let forced = reindex(directory, &forced);
+    assert!(
+        err(&forced).contains("warning: no route of table works"),
+        "{}",
+        err(&forced)
+    );
+    assert_eq!(status(&forced)["counts"]["done"], json!(120));
+
+    let again = [
+        "start",
+        "works",
+        "--data",
+        "data",
+        "--force",
+        "--version",
+        "7",
+        "--name",
+        "again",
+        "--json",
+    ];
+    assert_eq!(
+        status(&reindex(directory, &again))["counts"]["unchanged"],
+        json!(120)
+    );
+
+    let nowhere = reindex(
+        directory,
+        &["start", "works", "--data", "data", "--send", "nowhere"],
+    );
+    assert!(
+        err(&nowhere).contains("rows cannot be sent to route nowhere"),
+        "{}",
+        err(&nowhere)
+    );
+
+    let paused = [
+        "start",
+        "works",
+        "--data",
+        "data",
+        "--force",
+        "--version",
+        "8",
+        "--name",
+        "later",
+        "--no-work",
+    ];
+    assert!(reindex(directory, &paused).status.success());
+    let told = status(&reindex(
+        directory,
+        &["pause", "later", "--data", "data", "--json"],
+    ));
+    assert_eq!(told["state"], json!("paused"));
+    let told = status(&reindex(
+        directory,
+        &["resume", "later", "--data", "data", "--json"],
+    ));
+    assert_eq!(
+        (&told["state"], &told["counts"]["done"]),
+        (&json!("done"), &json!(120))
+    );
+}
+
+#[test]
+fn in_a_directory_rows_are_sent_to_the_target_of_a_stored_route() {
+    let (directory, server) = catalogue(&["--routes", "routes.toml"]);
+    let directory = directory.path();
+    server.stop();
+    let sent = [
+        "start", "works", "--data", "data", "--send", "works", "--name", "one", "--json",
+    ];
+    let sent = reindex(directory, &sent);
+    let told = status(&sent);
+    assert_eq!(
+        (&told["counts"]["done"], &told["counts"]["unchanged"]),
+        (&json!(60), &json!(60))
+    );
+    let gaps = reindex(directory, &["gaps", "one", "--data", "data"]);
+    assert_eq!(out(&gaps), "");
+    let touched = reindex(
+        directory,
+        &["start", "works", "--data", "data", "--version", "7", "--json"],
+    );
+    assert_eq!(status(&touched)["name"], json!("works-7"));
+}

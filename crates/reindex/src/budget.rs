@@ -1,0 +1,79 @@
+//! No more units in a second than allowed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use trestle_env::{Alarm, Clock, Timestamp};
+
+/// Units that are handed out at a rate, to all workers of a process.
+pub(crate) struct Units {
+    clock: Arc<dyn Clock>,
+    state: Mutex<Handed>,
+}
+
+struct Handed {
+    /// In a second; `None` for no limit.
+    rate: Option<f64>,
+    /// When everything that was handed out is paid for, in milliseconds since 1970.
+    due: f64,
+}
+
+impl Units {
+    pub(crate) fn new(clock: Arc<dyn Clock>, rate: Option<f64>) -> Self {
+        let state = Mutex::new(Handed { rate, due: 0.0 });
+        Self { clock, state }
+    }
+
+    /// From now on, so many in a second.
+    pub(crate) fn set_rate(&self, rate: Option<f64>) {
+        self.state.lock().rate = rate;
+    }
+
+    /// Takes units and waits for the turn that they have. What was not taken in time is not saved up.
+    pub(crate) async fn take(&self, units: f64) {
+        let alarm = Alarm::new(Arc::clone(&self.clock));
+        let turn = self.reserve(units);
+        if let Some(turn) = turn {
+            let mut alarm = alarm;
+            alarm.at(turn).await;
+        }
+    }
+
+    /// Takes units that have been used already: those after it wait longer.
+    pub(crate) fn owe(&self, units: f64) {
+        self.reserve(units);
+    }
+
+    fn reserve(&self, units: f64) -> Option<Timestamp> {
+        let mut state = self.state.lock();
+        let rate = state.rate?.max(f64::MIN_POSITIVE);
+        let now = self.clock.now().as_millis() as f64;
+        let turn = state.due.max(now);
+        state.due = turn + units / rate * 1000.0;
+        Some(Timestamp::EPOCH.plus(Duration::from_millis(turn.ceil() as u64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trestle_env::VirtualClock;
+
+    #[test]
+    fn units_are_handed_out_at_the_rate_and_not_saved_up() {
+        let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(100)));
+        let units = Units::new(clock.clone(), Some(10.0));
+        let turns = |count: usize| -> Vec<u64> {
+            let turn = |_| units.reserve(5.0).map_or(0, Timestamp::as_millis);
+            (0..count).map(turn).collect()
+        };
+        assert_eq!(turns(3), [100_000, 100_500, 101_000]);
+        clock.advance(Duration::from_secs(60));
+        assert_eq!(turns(2), [160_000, 160_500]);
+        units.set_rate(Some(5.0));
+        assert_eq!(turns(2), [161_000, 162_000]);
+        units.set_rate(None);
+        assert_eq!(units.reserve(1.0), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! Why a reindex is refused or cannot go on.
+
+use trestle_api::Error;
+
+/// Why a reindex is refused or cannot go on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReindexError {
+    /// It cannot be done as asked; the message says what to do instead.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no such reindex.
+    #[error("there is no reindex {0}; `trestle reindex list` shows those there are")]
+    Unknown(String),
+    /// Nothing listens where the rows would go; `force` goes on.
+    #[error("{0}; start it with --force to go on all the same")]
+    NothingListens(String),
+    /// The database refused.
+    #[error(transparent)]
+    Database(#[from] Error),
+}
+
+impl ReindexError {
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::Refused(message.into())
+    }
+
+    /// A stored row that cannot be understood, or a broken promise of the code.
+    pub(crate) fn defect(message: impl Into<String>) -> Self {
+        Self::Database(Error::defect(message.into()))
+    }
+}

@@ -1,0 +1,316 @@
+//! Rows of the source that the destination does not have, by their ids.
+//!
+//! Ids of a destination can be more than fit into memory: they are compared in passes, each over those whose hash is in one
+//! part. A pass holds only the ids of its part.
+
+use std::collections::HashSet;
+use std::pin::Pin;
+
+use trestle_api::{DatabaseExt, Error, Scan};
+use trestle_item::{AttributeValue, Item, Number, key as key_bytes};
+
+use crate::job::{ReindexMode, ReindexScope};
+use crate::page;
+use crate::retry::RetryPause;
+use crate::work_item::{WorkItem, WorkUnit};
+use crate::{Reindex, ReindexError, Reindexer};
+
+/// Ids that a pass holds at most, about.
+const IDS_IN_MEMORY: u64 = 1_000_000;
+
+/// Ids that a destination has, one after the other.
+pub type KnownIds<'i> = Box<dyn Iterator<Item = Result<String, String>> + Send + 'i>;
+
+/// What the rows of the source are compared with.
+pub enum Against<'a> {
+    /// What the reindex itself knows: rows that are not at the version; or, if they are sent, rows that were given up and
+    /// those of pages that were not done.
+    Itself,
+    /// Ids that the destination has. They are read once for each pass.
+    Ids {
+        /// How many there are, about.
+        count: u64,
+        /// Begins to read them.
+        read: &'a (dyn Fn() -> Result<KnownIds<'a>, String> + Send + Sync),
+    },
+    /// Rows of another table of the same database: the values of one attribute, or of its partition key.
+    Table {
+        /// The table.
+        name: String,
+        /// The attribute with the id.
+        attribute: Option<String>,
+    },
+}
+
+/// Is told each id that is missing; an error ends the search.
+pub type OnGap<'a> = &'a mut (dyn FnMut(&str) -> Result<(), String> + Send);
+
+impl Reindexer {
+    /// Names the rows that the destination does not have; says how many.
+    pub async fn gaps(
+        &self,
+        name: &str,
+        against: &Against<'_>,
+        on_gap: OnGap<'_>,
+    ) -> Result<u64, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        let mut found = Found { on_gap, count: 0 };
+        match (against, &job.mode) {
+            (Against::Itself, ReindexMode::Touch { .. }) => self.below_version(&job, &mut found).await?,
+            (Against::Itself, ReindexMode::Send { .. }) => self.not_taken(&job, &mut found).await?,
+            (Against::Ids { count, read }, _) => {
+                for part in parts(*count) {
+                    let ids = read().map_err(ReindexError::Refused)?;
+                    let mut known = HashSet::new();
+                    for id in ids {
+                        let id = id.map_err(ReindexError::Refused)?;
+                        if part.has(&id) {
+                            known.insert(id);
+                        }
+                    }
+                    self.unknown(&job, part, &known, &mut found).await?;
+                }
+            }
+            (Against::Table { name, attribute }, _) => {
+                let table = self.described(name).await?;
+                let key = table.key_schema.first().map(|key| key.attribute_name.clone());
+                let attribute = attribute.clone().or(key).unwrap_or_default();
+                for part in parts(table.item_count) {
+                    let known = self.ids_in(name, &attribute, part).await?;
+                    self.unknown(&job, part, &known, &mut found).await?;
+                }
+            }
+        }
+        Ok(found.count)
+    }
+
+    /// Rows that are not at the version.
+    async fn below_version(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
+        let ReindexMode::Touch { attribute, version } = &job.mode else {
+            return Ok(());
+        };
+        let wanted = AttributeValue::from(*version);
+        let is_at = |row: &Item| match (row.get(attribute), &wanted) {
+            (Some(AttributeValue::N(present)), AttributeValue::N(wanted)) => present >= wanted,
+            _ => false,
+        };
+        self.each_row(job, |row| match is_at(row) {
+            true => Ok(()),
+            false => found.gap(job, row),
+        })
+        .await?;
+        self.missing_ids(job, found).await
+    }
+
+    /// Ids that were asked for and have no row.
+    async fn missing_ids(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
+        if !matches!(job.scope, ReindexScope::Ids(_)) {
+            return Ok(());
+        }
+        self.each_letter(job, |key, has_row| match has_row {
+            true => Ok(()),
+            false => found.gap(job, key),
+        })
+        .await
+    }
+
+    /// Rows that were given up, and those of pages that were not done.
+    async fn not_taken(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
+        self.each_letter(job, |key, _| found.gap(job, key)).await?;
+        for item in self.state.work(&job.name).await? {
+            if !item.is_done {
+                self.rest_of(job, item, &mut |row| found.gap(job, row)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn each_letter(
+        &self,
+        job: &Reindex,
+        mut each: impl FnMut(&Item, bool) -> Result<(), ReindexError>,
+    ) -> Result<(), ReindexError> {
+        let mut after = None;
+        loop {
+            let (letters, next) = self.state.letters(&job.name, after.as_deref()).await?;
+            for letter in letters {
+                each(&letter.key, letter.row.is_some())?;
+            }
+            after = next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Rows of a part whose id is not among those that are known.
+    async fn unknown(
+        &self,
+        job: &Reindex,
+        part: Part,
+        known: &HashSet<String>,
+        found: &mut Found<'_>,
+    ) -> Result<(), ReindexError> {
+        self.each_row(job, |row| {
+            let key = job.key_in(row).unwrap_or_default();
+            let id = job.id_of_key(&key);
+            match part.has(&id) && !known.contains(&id) {
+                true => found.tell(&id),
+                false => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn ids_in(
+        &self,
+        table: &str,
+        attribute: &str,
+        part: Part,
+    ) -> Result<HashSet<String>, ReindexError> {
+        let (mut known, mut after) = (HashSet::new(), None);
+        loop {
+            let scan = Scan {
+                table_name: table.to_owned(),
+                exclusive_start_key: after,
+                projection_expression: Some("#id".to_owned()),
+                expression_attribute_names: Some([("#id".to_owned(), attribute.to_owned())].into()),
+                consistent_read: Some(true),
+                ..Scan::default()
+            };
+            let page = self.setup.database.scan(scan).await?;
+            for row in page.items.iter().flat_map(|rows| rows.iter()) {
+                let id = match row.get(attribute) {
+                    Some(AttributeValue::S(text)) => text.clone(),
+                    Some(AttributeValue::N(number)) => Number::to_string(number),
+                    _ => continue,
+                };
+                if part.has(&id) {
+                    known.insert(id);
+                }
+            }
+            after = page.last_evaluated_key;
+            if after.is_none() {
+                return Ok(known);
+            }
+        }
+    }
+
+    /// All rows of the scope, as they are now.
+    async fn each_row(
+        &self,
+        job: &Reindex,
+        mut each: impl FnMut(&Item) -> Result<(), ReindexError> + Send,
+    ) -> Result<(), ReindexError> {
+        for item in self.scope_again(job).await? {
+            self.rest_of(job, item, &mut each).await?;
+        }
+        Ok(())
+    }
+
+    /// The parts of the scope from their beginnings. One scan is enough where workers need not share.
+    async fn scope_again(&self, job: &Reindex) -> Result<Vec<WorkItem>, ReindexError> {
+        if matches!(job.scope, ReindexScope::Complete | ReindexScope::Entity(_)) {
+            let whole = WorkUnit::Segment { segment: 0, total: 1 };
+            return Ok(vec![WorkItem::new("whole", whole)]);
+        }
+        let items = self.state.work(&job.name).await?;
+        Ok(items
+            .into_iter()
+            .map(|item| WorkItem::new(item.id, item.unit))
+            .collect())
+    }
+
+    /// The rows of a work item behind its position.
+    fn rest_of<'a>(
+        &'a self,
+        job: &'a Reindex,
+        mut item: WorkItem,
+        each: &'a mut (dyn FnMut(&Item) -> Result<(), ReindexError> + Send),
+    ) -> Pin<Box<dyn Future<Output = Result<(), ReindexError>> + Send + 'a>> {
+        Box::pin(async move {
+            let typer = self.typer(job)?;
+            let wants = |row: &Item| match (&job.entities, &typer) {
+                (Some(filter), Some(typer)) => typer
+                    .entity(&job.table, row)
+                    .is_some_and(|entity| filter.names.iter().any(|name| **name == *entity)),
+                _ => true,
+            };
+            let pause = RetryPause {
+                clock: self.setup.clock.clone(),
+                first: self.setup.first_pause,
+                longest: self.setup.longest_pause,
+            };
+            loop {
+                let read = page::read(&*self.setup.database, job, &item, &pause).await?;
+                item.counts.read += read.looked_at;
+                for row in read.rows.iter().filter(|row| wants(row)) {
+                    each(row)?;
+                }
+                if read.next.is_none() {
+                    return Ok(());
+                }
+                item.position = read.next;
+            }
+        })
+    }
+}
+
+/// Gaps as they are found.
+struct Found<'f> {
+    on_gap: OnGap<'f>,
+    count: u64,
+}
+
+impl Found<'_> {
+    fn gap(&mut self, job: &Reindex, row: &Item) -> Result<(), ReindexError> {
+        let missing = || Error::defect(format!("a row of table {} came without its key", job.table));
+        let key = job.key_in(row).ok_or_else(missing)?;
+        self.tell(&job.id_of_key(&key))
+    }
+
+    fn tell(&mut self, id: &str) -> Result<(), ReindexError> {
+        self.count += 1;
+        (self.on_gap)(id).map_err(ReindexError::Refused)
+    }
+}
+
+/// One of so many parts of all ids, by their hashes.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    number: u64,
+    of: u64,
+}
+
+impl Part {
+    fn has(self, id: &str) -> bool {
+        key_bytes::hash(id.as_bytes()) % self.of == self.number
+    }
+}
+
+/// As many parts as are needed for so many ids.
+fn parts(ids: u64) -> impl Iterator<Item = Part> {
+    let of = ids.div_ceil(IDS_IN_MEMORY).max(1);
+    (0..of).map(move |number| Part { number, of })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_id_is_in_exactly_one_part() {
+        for ids in [0, 1, IDS_IN_MEMORY, IDS_IN_MEMORY + 1, 7 * IDS_IN_MEMORY] {
+            let all: Vec<Part> = parts(ids).collect();
+            assert_eq!(all.len() as u64, ids.div_ceil(IDS_IN_MEMORY).max(1));
+            for id in 0..500 {
+                let id = format!("b{id}");
+                assert_eq!(
+                    all.iter().filter(|part| part.has(&id)).count(),
+                    1,
+                    "{id} of {ids}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Every row of a table once more: touched, so that its stream has a record of it, or sent to the target of a route.
+//!
+//! A [`Reindex`] is a named job over one table of any [`Database`](trestle_api::Database). It is stored as rows of an ordinary
+//! table (`state_table`), cut into work items (`plan`), and worked off by any number of workers in any number of processes
+//! (`worker`), each of which has a lease of the item that it is at (`work_item`). Rows that fail are tried again by themselves
+//! (`rows`) and become dead letters in the end (`row_letter`).
+
+mod budget;
+mod counts;
+mod error;
+mod gaps;
+mod handler;
+mod host;
+mod job;
+mod job_rows;
+mod page;
+mod plan;
+mod process;
+mod reindexer;
+mod resend;
+mod retry;
+mod row_letter;
+mod rows;
+mod start;
+mod state_table;
+mod status;
+mod touch;
+mod work_item;
+mod worker;
+mod yielding;
+
+pub use counts::RowCounts;
+pub use error::ReindexError;
+pub use gaps::{Against, KnownIds, OnGap};
+pub use host::{EndpointHost, ReindexHost};
+pub use job::{EntityFilter, KeyPart, Reindex, ReindexBudget, ReindexMode, ReindexScope, ReindexState};
+pub use reindexer::{ReindexSetup, Reindexer};
+pub use row_letter::RowLetter;
+pub use start::{ReindexDestination, StartReindex, StartedReindex};
+pub use status::{ReindexStatus, WorkerStatus};
+pub use touch::{Touch, TouchByUpdate, TouchFuture, TouchResult};
+pub use yielding::LiveTraffic;

@@ -1,0 +1,260 @@
+//! A page of rows: the next ones of a work item.
+
+use std::collections::BTreeMap;
+
+use trestle_api::{
+    BatchGetItem, Database, DatabaseExt, Error, KeysAndAttributes, Query, ReturnConsumedCapacity, Scan,
+    Select,
+};
+use trestle_item::{AttributeValue, Item, Items};
+
+use crate::Reindex;
+use crate::job::{KeyPart, ReindexMode};
+use crate::retry::RetryPause;
+use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
+
+/// Rows that were read.
+#[derive(Debug, Default)]
+pub(crate) struct RowsRead {
+    pub(crate) rows: Vec<Item>,
+    /// Keys that were asked for and have no row.
+    pub(crate) missing: Vec<Item>,
+    /// The key behind which the next page begins; `None` if this is the last.
+    pub(crate) next: Option<Item>,
+    /// Rows that the database looked at.
+    pub(crate) looked_at: u64,
+    pub(crate) read_units: f64,
+    /// How often the database left keys for later.
+    pub(crate) unprocessed: u64,
+}
+
+/// Reads the next page of a work item.
+pub(crate) async fn read(
+    database: &dyn Database,
+    job: &Reindex,
+    item: &WorkItem,
+    backoff: &RetryPause,
+) -> Result<RowsRead, Error> {
+    let after = item.position.clone();
+    match &item.unit {
+        WorkUnit::Segment { segment, total } => {
+            let scan = Scan {
+                segment: (*total > 1).then_some(*segment),
+                total_segments: (*total > 1).then_some(*total),
+                ..scan(job, after, job.page_rows)
+            };
+            scanned(database, scan).await
+        }
+        WorkUnit::First { rows } => {
+            let left = rows.saturating_sub(item.counts.read);
+            let limit = u32::try_from(left).unwrap_or(u32::MAX).clamp(1, job.page_rows);
+            let mut page = scanned(database, scan(job, after, limit)).await?;
+            if left <= page.looked_at {
+                page.next = None;
+            }
+            Ok(page)
+        }
+        WorkUnit::Partition { partition } => queried(database, partition_query(job, partition, after)).await,
+        WorkUnit::Query { query } => {
+            let query = Query {
+                exclusive_start_key: after,
+                ..keys_query(job, query)
+            };
+            let found = queried(database, query).await?;
+            match job.mode {
+                ReindexMode::Touch { .. } => Ok(found),
+                ReindexMode::Send { .. } => whole(database, job, found, backoff).await,
+            }
+        }
+        WorkUnit::Keys { keys } => by_keys(database, job, keys.clone(), backoff).await,
+    }
+}
+
+/// Reads whole rows, of which the keys were found. Rows that are gone by now are none.
+async fn whole(
+    database: &dyn Database,
+    job: &Reindex,
+    found: RowsRead,
+    backoff: &RetryPause,
+) -> Result<RowsRead, Error> {
+    let keys = found.rows.iter().filter_map(|row| job.key_in(row)).collect();
+    let mut read = by_keys(database, job, keys, backoff).await?;
+    read.missing.clear();
+    read.next = found.next;
+    read.read_units += found.read_units;
+    Ok(read)
+}
+
+async fn by_keys(
+    database: &dyn Database,
+    job: &Reindex,
+    keys: Vec<Item>,
+    backoff: &RetryPause,
+) -> Result<RowsRead, Error> {
+    let mut read = RowsRead {
+        looked_at: keys.len() as u64,
+        ..RowsRead::default()
+    };
+    if keys.is_empty() {
+        return Ok(read);
+    }
+    let (projection, names) = projection(job);
+    let mut left = KeysAndAttributes {
+        keys: keys.clone(),
+        consistent_read: Some(true),
+        projection_expression: projection,
+        expression_attribute_names: names,
+        ..KeysAndAttributes::default()
+    };
+    let mut rounds = 0;
+    loop {
+        let request = BatchGetItem {
+            request_items: [(job.table.clone(), left)].into(),
+            return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        };
+        let mut answer = database.batch_get_item(request).await?;
+        let units = answer.consumed_capacity.iter().flatten();
+        read.read_units += units.filter_map(|consumed| consumed.capacity_units).sum::<f64>();
+        read.rows
+            .extend(answer.responses.remove(&job.table).unwrap_or_default());
+        match answer.unprocessed_keys.remove(&job.table) {
+            Some(unprocessed) if !unprocessed.keys.is_empty() => left = unprocessed,
+            _ => break,
+        }
+        read.unprocessed += 1;
+        backoff.wait(rounds).await;
+        rounds += 1;
+    }
+    let found: Vec<Item> = read.rows.iter().filter_map(|row| job.key_in(row)).collect();
+    read.missing = keys.into_iter().filter(|key| !found.contains(key)).collect();
+    Ok(read)
+}
+
+fn scan(job: &Reindex, after: Option<Item>, limit: u32) -> Scan {
+    let (projection_expression, expression_attribute_names) = projection(job);
+    Scan {
+        table_name: job.table.clone(),
+        limit: Some(limit),
+        exclusive_start_key: after,
+        projection_expression,
+        expression_attribute_names,
+        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        consistent_read: Some(true),
+        ..Scan::default()
+    }
+}
+
+fn partition_query(job: &Reindex, partition: &Item, after: Option<Item>) -> Query {
+    let (projection_expression, names) = projection(job);
+    let mut names = names.unwrap_or_default();
+    let mut values = Item::new();
+    for (name, value) in partition {
+        names.insert("#partition".to_owned(), name.clone());
+        values.insert(":partition", value.clone());
+    }
+    Query {
+        table_name: job.table.clone(),
+        limit: Some(job.page_rows),
+        exclusive_start_key: after,
+        key_condition_expression: Some("#partition = :partition".to_owned()),
+        projection_expression,
+        expression_attribute_names: Some(names),
+        expression_attribute_values: Some(values),
+        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        consistent_read: Some(true),
+        ..Query::default()
+    }
+}
+
+/// A query of an access pattern, as far as it finds rows. Whole rows are read by their keys: an index may not have all of a row.
+fn keys_query(job: &Reindex, query: &Query) -> Query {
+    let mut names = query.expression_attribute_names.clone().unwrap_or_default();
+    let mut read: Vec<&str> = job.key.iter().map(|part| part.name.as_str()).collect();
+    read.extend(
+        job.entities
+            .as_ref()
+            .and_then(|filter| filter.attribute.as_deref()),
+    );
+    read.dedup();
+    let placeholder = |(number, name): (usize, &&str)| {
+        let placeholder = format!("#read{number}");
+        names.insert(placeholder.clone(), (*name).to_owned());
+        placeholder
+    };
+    let projection: Vec<String> = read.iter().enumerate().map(placeholder).collect();
+    Query {
+        limit: Some(KEYS_MAX as u32),
+        select: Some(Select::SpecificAttributes),
+        projection_expression: Some(projection.join(", ")),
+        expression_attribute_names: Some(names),
+        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        // A global index has no strongly consistent reads.
+        consistent_read: Some(query.index_name.is_none()),
+        ..query.clone()
+    }
+}
+
+type Projection = (Option<String>, Option<BTreeMap<String, String>>);
+
+/// Only what is needed of each row.
+fn projection(job: &Reindex) -> Projection {
+    let names = job.attributes_read();
+    if names.is_empty() {
+        return (None, None);
+    }
+    let placeholders = (0..names.len()).map(|number| format!("#a{number}"));
+    let map: BTreeMap<String, String> = placeholders.zip(names.into_iter().map(str::to_owned)).collect();
+    let projection = map.keys().cloned().collect::<Vec<_>>().join(", ");
+    (Some(projection), Some(map))
+}
+
+async fn scanned(database: &dyn Database, scan: Scan) -> Result<RowsRead, Error> {
+    let page = database.scan(scan).await?;
+    let units = page
+        .consumed_capacity
+        .and_then(|consumed| consumed.capacity_units);
+    Ok(rows_read(
+        page.items,
+        page.scanned_count,
+        page.last_evaluated_key,
+        units,
+    ))
+}
+
+async fn queried(database: &dyn Database, query: Query) -> Result<RowsRead, Error> {
+    let page = database.query(query).await?;
+    let units = page
+        .consumed_capacity
+        .and_then(|consumed| consumed.capacity_units);
+    Ok(rows_read(
+        page.items,
+        page.scanned_count,
+        page.last_evaluated_key,
+        units,
+    ))
+}
+
+fn rows_read(items: Option<Items>, looked_at: u32, next: Option<Item>, units: Option<f64>) -> RowsRead {
+    RowsRead {
+        rows: items.map(|items| items.to_vec()).unwrap_or_default(),
+        next,
+        looked_at: u64::from(looked_at),
+        read_units: units.unwrap_or(0.0),
+        ..RowsRead::default()
+    }
+}
+
+/// The greatest value that a sort key can have: a page behind it begins with the next partition.
+pub(crate) fn greatest(part: &KeyPart) -> AttributeValue {
+    use trestle_item::{Number, ScalarType};
+    match part.kind {
+        // Four bytes each, 1,024 at most.
+        ScalarType::S => AttributeValue::S("\u{10ffff}".repeat(256)),
+        ScalarType::B => AttributeValue::B(vec![0xff; 1024]),
+        ScalarType::N => {
+            let greatest = Number::parse("9.9999999999999999999999999999999999999E+125");
+            debug_assert!(greatest.is_ok(), "the greatest number is a number");
+            greatest.map_or(AttributeValue::from(i64::MAX), AttributeValue::N)
+        }
+    }
+}

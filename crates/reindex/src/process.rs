@@ -1,0 +1,134 @@
+//! A process that works on a reindex: its workers share budgets and turns, and the budget is divided among the processes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_api::{Database, Error};
+use trestle_env::{Alarm, Clock, Timestamp};
+use trestle_events::Typer;
+use trestle_item::Item;
+
+use crate::budget::Units;
+use crate::handler::Handler;
+use crate::retry::RetryPause;
+use crate::state_table::{StateTable, key, number};
+use crate::work_item::WorkLease;
+use crate::yielding::Yielding;
+use crate::{Reindex, RowCounts};
+
+/// What the workers of a process share.
+pub(crate) struct Process {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) database: Arc<dyn Database>,
+    pub(crate) state: Arc<StateTable>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) handler: Handler,
+    pub(crate) typer: Option<Arc<dyn Typer>>,
+    pub(crate) reads: Units,
+    pub(crate) writes: Units,
+    pub(crate) yielding: Yielding,
+    pub(crate) pause: RetryPause,
+    pub(crate) lease: Duration,
+}
+
+fn processes_of(job: &str) -> String {
+    format!("process#{job}")
+}
+
+impl Process {
+    /// A lease from now on.
+    pub(crate) fn lease_of(&self, worker: usize) -> WorkLease {
+        WorkLease {
+            owner: format!("{}/{worker}", self.id),
+            until: self.clock.now().plus(self.lease),
+        }
+    }
+
+    /// Says that this process is there, and takes its share of the budget; again and again.
+    pub(crate) async fn keep_known(&self, job: &Reindex) -> Error {
+        loop {
+            let mut alarm = Alarm::new(Arc::clone(&self.clock));
+            if let Err(error) = self.be_known(job).await {
+                return error;
+            }
+            alarm.at(self.clock.now().plus(self.lease / 3)).await;
+        }
+    }
+
+    /// Says once that this process is there, and takes its share of the budget.
+    pub(crate) async fn be_known(&self, job: &Reindex) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut row = key(&processes_of(&self.name), &self.id);
+        row.insert("until", now.plus(self.lease).as_millis());
+        self.state.put(row).await?;
+        let rows = self.state.all(&processes_of(&self.name)).await?;
+        let live = rows.iter().filter(|row| is_live(row, now)).count().max(1) as f64;
+        self.reads
+            .set_rate(job.budget.read_units.map(|units| units / live));
+        self.writes
+            .set_rate(job.budget.write_units.map(|units| units / live));
+        Ok(())
+    }
+
+    /// Says that this process works no longer.
+    pub(crate) async fn leave(&self) -> Result<(), Error> {
+        self.state.delete(&processes_of(&self.name), &self.id).await
+    }
+
+    /// Whether a row is one of those asked for.
+    pub(crate) fn wants(&self, job: &Reindex, row: &Item) -> bool {
+        let (Some(filter), Some(typer)) = (&job.entities, &self.typer) else {
+            return true;
+        };
+        let entity = typer.entity(&job.table, row);
+        entity.is_some_and(|entity| filter.names.iter().any(|name| **name == *entity))
+    }
+
+    /// The whole row, for a dead letter.
+    pub(crate) async fn whole_row(&self, job: &Reindex, row_key: &Item) -> Option<Item> {
+        use trestle_api::{DatabaseExt, GetItem};
+        let get = GetItem {
+            table_name: job.table.clone(),
+            key: row_key.clone(),
+            consistent_read: Some(true),
+            ..GetItem::default()
+        };
+        self.database.get_item(get).await.ok()?.item
+    }
+
+    /// Repeats what fails for reasons of the moment, until it does not.
+    pub(crate) async fn insist<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        counts: &mut RowCounts,
+        mut call: impl FnMut() -> F,
+    ) -> Result<T, Error> {
+        let mut retries = 0;
+        loop {
+            match call().await {
+                Err(error) if crate::retry::is_transient(&error) && retries < CALL_RETRIES_MAX => {
+                    counts.throttled += 1;
+                    counts.retries += 1;
+                    self.pause.wait(retries).await;
+                    retries += 1;
+                }
+                answer => return answer,
+            }
+        }
+    }
+}
+
+/// How often a call for a whole page is repeated. After that the worker gives its work item back.
+const CALL_RETRIES_MAX: u32 = 12;
+
+fn is_live(row: &Item, now: Timestamp) -> bool {
+    number(row, "until").is_some_and(|until| until > now.as_millis())
+}
+
+impl StateTable {
+    /// How many processes work on a reindex.
+    pub(crate) async fn live_processes(&self, job: &str, now: Timestamp) -> Result<u64, Error> {
+        let rows = self.all(&processes_of(job)).await?;
+        Ok(rows.iter().filter(|row| is_live(row, now)).count() as u64)
+    }
+}

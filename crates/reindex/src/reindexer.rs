@@ -1,0 +1,229 @@
+//! The handle for reindexes of a database: start, work, look, steer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use trestle_api::{Database, Error};
+use trestle_env::{Clock, ids};
+use trestle_events::{ModelTyper, Typer};
+use trestle_model::Model;
+
+use crate::budget::Units;
+use crate::handler::Handler;
+use crate::job::{ReindexMode, ReindexState};
+use crate::process::Process;
+use crate::retry::RetryPause;
+use crate::state_table::StateTable;
+use crate::worker::Worker;
+use crate::yielding::{LiveTraffic, Yielding};
+use crate::{Reindex, ReindexError, ReindexHost, RowLetter, Touch};
+
+/// What a [`Reindexer`] is made of.
+pub struct ReindexSetup {
+    /// Where the rows are.
+    pub database: Arc<dyn Database>,
+    /// Where reindexes are stored.
+    pub state: Arc<dyn Database>,
+    /// In which table.
+    pub state_table: String,
+    /// What leases, budgets and waits follow.
+    pub clock: Arc<dyn Clock>,
+    /// How rows are touched.
+    pub touch: Arc<dyn Touch>,
+    /// Where rows go, and which models there are.
+    pub host: Arc<dyn ReindexHost>,
+    /// What is known of live traffic; if nothing is, slow answers tell of it.
+    pub traffic: Option<Arc<dyn LiveTraffic>>,
+    /// How long a worker that says nothing keeps its work item.
+    pub lease: Duration,
+    /// How long a row waits after its first attempt that failed; each further wait is twice as long.
+    pub first_pause: Duration,
+    /// The longest wait.
+    pub longest_pause: Duration,
+}
+
+impl ReindexSetup {
+    /// The state table on the embedded engine.
+    pub const OWN_TABLE: &str = "_trestle.reindex";
+    /// The state table at an endpoint, unless another is named.
+    pub const REMOTE_TABLE: &str = "trestle-reindex";
+    /// How long a worker that says nothing keeps its work item, unless told otherwise.
+    pub const LEASE: Duration = Duration::from_secs(30);
+    /// The first wait of a row, unless told otherwise.
+    pub const FIRST_PAUSE: Duration = Duration::from_millis(50);
+    /// The longest wait, unless told otherwise.
+    pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+}
+
+/// The reindexes of a database. Cloning it is cheap and gives another handle to the same ones.
+#[derive(Clone)]
+pub struct Reindexer {
+    pub(crate) setup: Arc<ReindexSetup>,
+    pub(crate) state: Arc<StateTable>,
+}
+
+impl Reindexer {
+    /// The reindexes that are stored there.
+    #[must_use]
+    pub fn new(setup: ReindexSetup) -> Self {
+        let state = StateTable::new(Arc::clone(&setup.state), setup.state_table.clone());
+        Self {
+            setup: Arc::new(setup),
+            state: Arc::new(state),
+        }
+    }
+
+    /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same
+    /// time. Dropping the future stops the workers; what they had begun is taken over when their leases end.
+    pub async fn work(&self, name: &str) -> Result<Reindex, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        if job.state != ReindexState::Running {
+            return Ok(job);
+        }
+        let process = Arc::new(self.process(&job)?);
+        process.be_known(&job).await?;
+        let mut workers = JoinSet::new();
+        for number in 0..job.workers.max(1) as usize {
+            let process = Arc::clone(&process);
+            workers.spawn(async move { Worker { process, number }.run().await });
+        }
+        let worked = tokio::select! {
+            worked = all(workers) => worked,
+            error = process.keep_known(&job) => Err(error.into()),
+        };
+        process.leave().await?;
+        worked?;
+        Ok(self.state.job(name).await?.job)
+    }
+
+    fn process(&self, job: &Reindex) -> Result<Process, ReindexError> {
+        let setup = &self.setup;
+        let handler = match &job.mode {
+            ReindexMode::Touch { .. } => Handler::Touch(Arc::clone(&setup.touch)),
+            ReindexMode::Send { route } => {
+                let sender = setup.host.sender(route).map_err(ReindexError::Refused)?;
+                Handler::Send(Arc::new(sender))
+            }
+        };
+        Ok(Process {
+            id: ids::uuid(),
+            name: job.name.clone(),
+            database: Arc::clone(&setup.database),
+            state: Arc::clone(&self.state),
+            clock: Arc::clone(&setup.clock),
+            handler,
+            typer: self.typer(job)?,
+            reads: Units::new(Arc::clone(&setup.clock), job.budget.read_units),
+            writes: Units::new(Arc::clone(&setup.clock), job.budget.write_units),
+            yielding: Yielding::new(job.budget.yields, setup.traffic.clone()),
+            pause: RetryPause {
+                clock: Arc::clone(&setup.clock),
+                first: setup.first_pause,
+                longest: setup.longest_pause,
+            },
+            lease: setup.lease,
+        })
+    }
+
+    /// Tells the entities of rows apart, if the scope needs it.
+    pub(crate) fn typer(&self, job: &Reindex) -> Result<Option<Arc<dyn Typer>>, ReindexError> {
+        let Some(filter) = &job.entities else {
+            return Ok(None);
+        };
+        if let Some(typer) = self.setup.host.typer() {
+            return Ok(Some(typer));
+        }
+        let model = trestle_model::load(&filter.model).model;
+        let model = model
+            .ok_or_else(|| ReindexError::defect("the model that a reindex was started with does not load"))?;
+        Ok(Some(Arc::new(ModelTyper::new([Arc::new(model)]))))
+    }
+
+    /// The model of a table, if one is known here.
+    #[must_use]
+    pub fn model(&self, table: &str) -> Option<Arc<Model>> {
+        self.setup.host.model(table).map(|(model, _)| model)
+    }
+
+    /// A reindex.
+    pub async fn get(&self, name: &str) -> Result<Reindex, ReindexError> {
+        Ok(self.state.job(name).await?.job)
+    }
+
+    /// All reindexes, by name.
+    pub async fn list(&self) -> Result<Vec<Reindex>, ReindexError> {
+        Ok(self.state.jobs().await?)
+    }
+
+    /// Lets the workers leave a reindex after the pages that they are at.
+    pub async fn pause(&self, name: &str) -> Result<Reindex, ReindexError> {
+        self.steer(name, ReindexState::Paused).await
+    }
+
+    /// Lets workers go on with a reindex that was paused. It needs a process that works on it.
+    pub async fn resume(&self, name: &str) -> Result<Reindex, ReindexError> {
+        self.steer(name, ReindexState::Running).await
+    }
+
+    async fn steer(&self, name: &str, to: ReindexState) -> Result<Reindex, ReindexError> {
+        let change = |job: &mut Reindex| {
+            if !matches!(job.state, ReindexState::Running | ReindexState::Paused) {
+                return Err(ReindexError::refused(format!(
+                    "reindex {name} is {}; start another one",
+                    job.state.name()
+                )));
+            }
+            Ok(std::mem::replace(&mut job.state, to) != to)
+        };
+        self.state.change_job(name, change).await
+    }
+
+    /// Gives a reindex up. Rows that were done stay as they are.
+    pub async fn cancel(&self, name: &str) -> Result<Reindex, ReindexError> {
+        let now = self.setup.clock.now().as_millis();
+        let change = |job: &mut Reindex| {
+            if job.state == ReindexState::Done {
+                return Err(ReindexError::refused(format!("reindex {name} is done already")));
+            }
+            job.ended_at.get_or_insert(now);
+            Ok(std::mem::replace(&mut job.state, ReindexState::Cancelled) != ReindexState::Cancelled)
+        };
+        let job = self.state.change_job(name, change).await?;
+        self.state.give_table_back(&job).await?;
+        Ok(job)
+    }
+
+    /// A page of the rows that were given up, and where the next page begins.
+    pub async fn dead_letters(
+        &self,
+        name: &str,
+        after: Option<&str>,
+    ) -> Result<(Vec<RowLetter>, Option<String>), ReindexError> {
+        self.get(name).await?;
+        Ok(self.state.letters(name, after).await?)
+    }
+
+    /// Forgets the rows that were given up; says how many.
+    pub async fn drop_dead_letters(&self, name: &str) -> Result<u64, ReindexError> {
+        let mut dropped = 0;
+        loop {
+            let (letters, _) = self.dead_letters(name, None).await?;
+            if letters.is_empty() {
+                return Ok(dropped);
+            }
+            for letter in &letters {
+                self.state.drop_letter(name, &letter.key).await?;
+                dropped += 1;
+            }
+        }
+    }
+}
+
+/// Waits for all workers. The first error ends them all.
+async fn all(mut workers: JoinSet<Result<(), ReindexError>>) -> Result<(), ReindexError> {
+    while let Some(ended) = workers.join_next().await {
+        ended.map_err(|error| Error::defect(format!("a worker of a reindex ended: {error}")))??;
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Rows once more: dead letters, or those that a list names.
+
+use trestle_env::ids;
+use trestle_item::Item;
+
+use crate::job::ReindexState;
+use crate::plan::{by_ids, keys};
+use crate::work_item::WorkItem;
+use crate::{Reindex, ReindexError, Reindexer};
+
+impl Reindexer {
+    /// Lets the rows that were given up be tried again; says how many. They stay dead letters until they are done.
+    pub async fn replay(&self, name: &str) -> Result<u64, ReindexError> {
+        let job = self.to_reopen(name).await?;
+        let batch = batch_name("replay");
+        let (mut replayed, mut after) = (0_u64, None);
+        loop {
+            let (letters, next) = self.state.letters(name, after.as_deref()).await?;
+            let some: Vec<Item> = letters.into_iter().map(|letter| letter.key).collect();
+            let part = format!("{batch}-{replayed:09}");
+            replayed += some.len() as u64;
+            self.add(&job, keys(&part, some)).await?;
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if replayed > 0 {
+            self.reopen(name).await?;
+        }
+        Ok(replayed)
+    }
+
+    /// Lets the rows with these ids be done again, whatever became of them before.
+    pub async fn resend(&self, name: &str, wanted: &[String]) -> Result<Reindex, ReindexError> {
+        let job = self.to_reopen(name).await?;
+        if wanted.is_empty() {
+            return Ok(job);
+        }
+        self.add(&job, by_ids(&job, &batch_name("resend"), wanted)?)
+            .await?;
+        self.reopen(name).await
+    }
+
+    /// A reindex to which work can be added. Its table is taken for it.
+    async fn to_reopen(&self, name: &str) -> Result<Reindex, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        if matches!(job.state, ReindexState::Preparing | ReindexState::Cancelled) {
+            return Err(ReindexError::refused(format!(
+                "reindex {name} is {}; start another one, with the ids as its scope",
+                job.state.name()
+            )));
+        }
+        match self.state.retake_table(&job).await? {
+            true => Ok(job),
+            false => Err(ReindexError::refused(format!(
+                "another reindex works on table {}; wait for it, or give it up",
+                job.table
+            ))),
+        }
+    }
+
+    async fn add(&self, job: &Reindex, items: Vec<WorkItem>) -> Result<(), ReindexError> {
+        for item in items {
+            self.state.add_work(&job.name, &item).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets workers go on after work was added. The row of the reindex changes in any case, so that a worker that has seen no
+    /// open work before does not end it.
+    async fn reopen(&self, name: &str) -> Result<Reindex, ReindexError> {
+        let reopen = |job: &mut Reindex| {
+            if job.state == ReindexState::Done {
+                job.state = ReindexState::Running;
+                job.ended_at = None;
+            }
+            Ok(true)
+        };
+        let job = self.state.change_job(name, reopen).await?;
+        // A worker may have ended it, and given its table back, in between.
+        self.state.retake_table(&job).await?;
+        Ok(job)
+    }
+}
+
+/// Tells work items of one request from those of others.
+fn batch_name(what: &str) -> String {
+    format!("{what}-{:016x}", ids::random_u64())
+}

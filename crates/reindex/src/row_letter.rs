@@ -1,0 +1,113 @@
+//! Rows that were given up, with the reason.
+
+use serde::{Deserialize, Serialize};
+use trestle_api::Error;
+use trestle_env::Timestamp;
+use trestle_item::{AttributeValue, Item, codec, key as key_bytes, size};
+
+use crate::state_table::{StateTable, key, number, text};
+
+/// A row that was given up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowLetter {
+    /// Its key.
+    pub key: Item,
+    /// The whole row, as it was when it was given up; `None` if it is too large for a dead letter, or is not there.
+    pub row: Option<Item>,
+    /// Why, in the words of the database or the target.
+    pub reason: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was given up, in milliseconds since 1970.
+    pub at: u64,
+}
+
+/// The largest row that fits into a dead letter: one of 400 KiB holds the reason as well.
+const ROW_BYTES_MAX: usize = 380 * 1024;
+/// The longest reason that is kept, in characters.
+const REASON_MAX: usize = 2_000;
+
+/// Where the dead letters of a reindex lie.
+pub(crate) fn letters_of(job: &str) -> String {
+    format!("dead#{job}")
+}
+
+/// Tells a row from others by its key.
+pub(crate) fn row_id(row_key: &Item) -> String {
+    let mut bytes = codec::encode(row_key);
+    let first = key_bytes::hash(&bytes);
+    bytes.push(0);
+    format!("{first:016x}{:016x}", key_bytes::hash(&bytes))
+}
+
+impl RowLetter {
+    pub(crate) fn new(key: Item, row: Option<Item>, reason: &str, attempts: u32, at: Timestamp) -> Self {
+        Self {
+            key,
+            row: row.filter(|row| size::of_item(row) <= ROW_BYTES_MAX),
+            reason: reason.chars().take(REASON_MAX).collect(),
+            attempts,
+            at: at.as_millis(),
+        }
+    }
+
+    fn stored(&self, job: &str) -> Item {
+        let mut stored = key(&letters_of(job), &row_id(&self.key));
+        stored.insert("key", self.key.clone());
+        stored.insert("reason", self.reason.as_str());
+        stored.insert("attempts", u64::from(self.attempts));
+        stored.insert("at", self.at);
+        if let Some(row) = &self.row {
+            stored.insert("row", row.clone());
+        }
+        stored
+    }
+
+    fn read(mut stored: Item) -> Result<Self, Error> {
+        let missing = || Error::defect("a dead letter of a reindex has no key");
+        let Some(AttributeValue::M(key)) = stored.remove("key") else {
+            return Err(missing());
+        };
+        let row = match stored.remove("row") {
+            Some(AttributeValue::M(row)) => Some(row),
+            _ => None,
+        };
+        Ok(Self {
+            key,
+            row,
+            reason: text(&stored, "reason").unwrap_or_default().to_owned(),
+            attempts: number(&stored, "attempts")
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(0),
+            at: number(&stored, "at").unwrap_or(0),
+        })
+    }
+}
+
+impl StateTable {
+    /// Keeps a row that was given up; one that was given up before is replaced.
+    pub(crate) async fn add_letter(&self, job: &str, letter: &RowLetter) -> Result<(), Error> {
+        self.put(letter.stored(job)).await
+    }
+
+    /// A page of dead letters, and where the next one begins.
+    pub(crate) async fn letters(
+        &self,
+        job: &str,
+        after: Option<&str>,
+    ) -> Result<(Vec<RowLetter>, Option<String>), Error> {
+        let (rows, next) = self.page(&letters_of(job), after).await?;
+        let letters: Result<Vec<RowLetter>, Error> = rows.into_iter().map(RowLetter::read).collect();
+        Ok((letters?, next))
+    }
+
+    /// How many there are.
+    pub(crate) async fn dead_letters(&self, job: &str) -> Result<u64, Error> {
+        self.count(&letters_of(job)).await
+    }
+
+    /// Forgets the dead letter of a row, if there is one.
+    pub(crate) async fn drop_letter(&self, job: &str, row_key: &Item) -> Result<(), Error> {
+        self.delete(&letters_of(job), &row_id(row_key)).await
+    }
+}

@@ -1,0 +1,154 @@
+//! How a reindex is doing, from what its workers have stored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{ReindexScope, ReindexState};
+use crate::work_item::{WorkItem, WorkUnit};
+use crate::{Reindex, ReindexError, Reindexer, RowCounts};
+
+/// How a reindex is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReindexStatus {
+    /// Its name.
+    pub name: String,
+    /// The table.
+    pub table: String,
+    /// The version that rows are touched with, if they are.
+    pub version: Option<u64>,
+    /// The route whose target rows are sent to, if they are.
+    pub route: Option<String>,
+    /// Whether it goes on.
+    pub state: ReindexState,
+    /// Rows in its scope: estimated from the table's count until all are read.
+    pub rows: u64,
+    /// Whether that is estimated.
+    pub rows_are_estimated: bool,
+    /// What became of the rows so far.
+    pub counts: RowCounts,
+    /// Rows that are yet to be read, about.
+    pub waiting: u64,
+    /// Rows that are dead letters now.
+    pub dead_letters: u64,
+    /// Rows that the destination is known not to have: dead letters and, about, those that are yet to be read.
+    pub gaps: u64,
+    /// How much is read, in percent.
+    pub percent: f64,
+    /// Rows in a second since it started.
+    pub rate: f64,
+    /// Seconds until it is done at this rate, while it runs.
+    pub seconds_left: Option<u64>,
+    /// Work items, and those that are done.
+    pub work_items: u64,
+    /// Work items that are done.
+    pub work_items_done: u64,
+    /// Workers that have a lease.
+    pub workers: Vec<WorkerStatus>,
+    /// Processes that work on it.
+    pub processes: u64,
+    /// When it started, in milliseconds since 1970.
+    pub started_at: u64,
+    /// When it ended.
+    pub ended_at: Option<u64>,
+}
+
+/// A worker that has a lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// The process and the worker's number in it.
+    pub worker: String,
+    /// The work item that it is at.
+    pub work_item: String,
+    /// Until when no other worker takes it, in milliseconds since 1970.
+    pub until: u64,
+}
+
+impl Reindexer {
+    /// How a reindex is doing.
+    pub async fn status(&self, name: &str) -> Result<ReindexStatus, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        let items = self.state.work(name).await?;
+        let dead_letters = self.state.dead_letters(name).await?;
+        let now = self.setup.clock.now();
+        let processes = self.state.live_processes(name, now).await?;
+        let workers = items.iter().filter(|item| !item.is_done).filter_map(|item| {
+            let lease = item.lease.as_ref().filter(|lease| lease.until > now)?;
+            Some(WorkerStatus {
+                worker: lease.owner.clone(),
+                work_item: item.id.clone(),
+                until: lease.until.as_millis(),
+            })
+        });
+        let workers = workers.collect();
+        let mut status = summed(&job, &items, dead_letters, now.as_millis());
+        status.workers = workers;
+        status.processes = processes;
+        Ok(status)
+    }
+}
+
+fn summed(job: &Reindex, items: &[WorkItem], dead_letters: u64, now: u64) -> ReindexStatus {
+    let mut counts = RowCounts::default();
+    for item in items {
+        counts += item.counts;
+    }
+    let done = items.iter().filter(|item| item.is_done).count();
+    let is_all_read = !items.is_empty() && done == items.len();
+    let rows = match is_all_read {
+        true => counts.read,
+        false => expected(job, items).max(counts.read),
+    };
+    let waiting = rows - counts.read;
+    let ended = job.ended_at.unwrap_or(now);
+    let seconds = ended.saturating_sub(job.started_at) as f64 / 1000.0;
+    let rate = if seconds > 0.0 {
+        counts.read as f64 / seconds
+    } else {
+        0.0
+    };
+    let is_timed = job.state == ReindexState::Running && rate > 0.0;
+    let route = match &job.mode {
+        crate::ReindexMode::Send { route } => Some(route.clone()),
+        crate::ReindexMode::Touch { .. } => None,
+    };
+    ReindexStatus {
+        name: job.name.clone(),
+        table: job.table.clone(),
+        version: job.version(),
+        route,
+        state: job.state,
+        rows,
+        rows_are_estimated: !is_all_read,
+        counts,
+        waiting,
+        dead_letters,
+        gaps: dead_letters + waiting,
+        percent: match (is_all_read, rows) {
+            (true, _) => 100.0,
+            (false, 0) => 0.0,
+            // It is not done before all are read, however many there turn out to be.
+            (false, rows) => (counts.read as f64 / rows as f64 * 100.0).min(99.9),
+        },
+        rate,
+        seconds_left: is_timed.then(|| (waiting as f64 / rate).ceil() as u64),
+        work_items: items.len() as u64,
+        work_items_done: done as u64,
+        workers: Vec::new(),
+        processes: 0,
+        started_at: job.started_at,
+        ended_at: job.ended_at,
+    }
+}
+
+/// How many rows are expected to be read.
+fn expected(job: &Reindex, items: &[WorkItem]) -> u64 {
+    let keys = |item: &WorkItem| match &item.unit {
+        WorkUnit::Keys { keys } => keys.len() as u64,
+        _ => 0,
+    };
+    let named: u64 = items.iter().map(keys).sum();
+    match &job.scope {
+        ReindexScope::Complete | ReindexScope::Entity(_) => job.rows_estimated + named,
+        ReindexScope::First(rows) => job.rows_estimated.min(*rows) + named,
+        ReindexScope::Ids(_) | ReindexScope::Access { .. } => named,
+    }
+}

@@ -1,0 +1,114 @@
+//! How rows are touched: their version attribute is raised, and never lowered.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use trestle_api::{
+    Database, DatabaseExt, Error, ErrorKind, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure,
+    TouchRows, Touched, UpdateItem,
+};
+use trestle_item::{AttributeValue, Item};
+
+/// A touch on its way.
+pub type TouchFuture<'a> = Pin<Box<dyn Future<Output = Result<TouchResult, Error>> + Send + 'a>>;
+
+/// What became of rows that were to be touched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TouchResult {
+    /// Each of them, in the order of the keys.
+    pub rows: Vec<Touched>,
+    /// The write units that it took.
+    pub write_units: f64,
+}
+
+/// Something that raises the version attribute of rows.
+pub trait Touch: Send + Sync {
+    /// Raises the attribute of each row, each on its own. An error means that nothing is known of any of them; the same can
+    /// be tried again.
+    fn touch(&self, rows: TouchRows) -> TouchFuture<'_>;
+}
+
+/// Updates of a touch that are under way at the same time.
+const IN_FLIGHT: usize = 32;
+
+/// The attribute is missing or lower, and the row is there.
+const CONDITION: &str = "attribute_exists(#key) AND (attribute_not_exists(#version) OR #version < :version)";
+
+/// Touches rows of any database by conditional updates, many at the same time.
+pub struct TouchByUpdate {
+    database: Arc<dyn Database>,
+}
+
+impl TouchByUpdate {
+    /// Touches rows of this database.
+    #[must_use]
+    pub fn new(database: Arc<dyn Database>) -> Self {
+        Self { database }
+    }
+
+    async fn touch_one(&self, update: UpdateItem, attribute: &str) -> (Touched, f64) {
+        match self.database.update_item(update).await {
+            Ok(done) => {
+                let units = done
+                    .consumed_capacity
+                    .and_then(|consumed| consumed.capacity_units);
+                (Touched::Raised, units.unwrap_or(1.0))
+            }
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
+                (unmet(&error, attribute), 1.0)
+            }
+            Err(error) => (Touched::Refused(error), 0.0),
+        }
+    }
+}
+
+/// What a condition that does not hold tells of a row. An endpoint that does not show the row is taken to mean the usual case.
+fn unmet(error: &Error, attribute: &str) -> Touched {
+    match error.item().map(|row| (row.is_empty(), row.get(attribute))) {
+        Some((false, Some(AttributeValue::N(_)))) | None => Touched::AlreadyThere,
+        Some((false, Some(other))) => Touched::Refused(Error::validation(format!(
+            "attribute {attribute} of the row is of type {} and not a number; remove it from the row, or choose another \
+             version attribute",
+            other.type_name()
+        ))),
+        Some(_) => Touched::Gone,
+    }
+}
+
+fn update(rows: &TouchRows, key: &Item) -> UpdateItem {
+    let key_name = key.keys().next().cloned().unwrap_or_default();
+    let names = [("#key", key_name), ("#version", rows.attribute.clone())];
+    let named = |(placeholder, name): (&str, String)| (placeholder.to_owned(), name);
+    UpdateItem {
+        table_name: rows.table.clone(),
+        key: key.clone(),
+        update_expression: Some("SET #version = :version".to_owned()),
+        condition_expression: Some(CONDITION.to_owned()),
+        expression_attribute_names: Some(names.map(named).into_iter().collect::<BTreeMap<_, _>>()),
+        expression_attribute_values: Some(Item::from([(":version", rows.version)])),
+        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        return_values_on_condition_check_failure: Some(ReturnValuesOnConditionCheckFailure::AllOld),
+        ..UpdateItem::default()
+    }
+}
+
+impl Touch for TouchByUpdate {
+    fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
+        Box::pin(async move {
+            let updates: Vec<UpdateItem> = rows.keys.iter().map(|key| update(&rows, key)).collect();
+            let attribute = rows.attribute.as_str();
+            let touched: Vec<(Touched, f64)> = stream::iter(updates)
+                .map(|update| self.touch_one(update, attribute))
+                .buffered(IN_FLIGHT)
+                .collect()
+                .await;
+            Ok(TouchResult {
+                write_units: touched.iter().map(|(_, units)| units).sum(),
+                rows: touched.into_iter().map(|(row, _)| row).collect(),
+            })
+        })
+    }
+}

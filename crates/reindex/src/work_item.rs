@@ -1,0 +1,206 @@
+//! Parts of the rows of a reindex, and the leases by which workers share them.
+//!
+//! *Invariant*: a work item is checked in only by the worker that has its lease. A page's position and counts are one write
+//! with that condition, so that a worker that was taken over changes nothing any more.
+
+use serde::{Deserialize, Serialize};
+use trestle_api::{Error, Query};
+use trestle_env::Timestamp;
+use trestle_item::{AttributeValue, Item};
+
+use crate::RowCounts;
+use crate::state_table::{Conditional, StateTable, from_json, key, number, text, to_json};
+
+/// The most keys in a work item.
+pub(crate) const KEYS_MAX: usize = 100;
+
+/// Which rows a work item is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkUnit {
+    /// A segment of a parallel scan.
+    Segment { segment: u32, total: u32 },
+    /// The first so many rows of a scan.
+    First { rows: u64 },
+    /// The rest of a partition.
+    Partition { partition: Item },
+    /// What a query finds.
+    Query { query: Box<Query> },
+    /// Rows with these keys.
+    Keys { keys: Vec<Item> },
+}
+
+/// A part of the rows, and how far it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WorkItem {
+    pub(crate) id: String,
+    pub(crate) unit: WorkUnit,
+    /// The key behind which the next page begins.
+    pub(crate) position: Option<Item>,
+    pub(crate) counts: RowCounts,
+    pub(crate) is_done: bool,
+    pub(crate) lease: Option<WorkLease>,
+}
+
+/// Who works on an item, and until when no other worker does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkLease {
+    pub(crate) owner: String,
+    pub(crate) until: Timestamp,
+}
+
+/// Where the work items of a reindex lie.
+pub(crate) fn work_of(job: &str) -> String {
+    format!("work#{job}")
+}
+
+impl WorkItem {
+    pub(crate) fn new(id: impl Into<String>, unit: WorkUnit) -> Self {
+        Self {
+            id: id.into(),
+            unit,
+            position: None,
+            counts: RowCounts::default(),
+            is_done: false,
+            lease: None,
+        }
+    }
+
+    pub(crate) fn behind(self, position: Item) -> Self {
+        Self {
+            position: Some(position),
+            ..self
+        }
+    }
+
+    fn read(row: &Item) -> Result<Self, Error> {
+        let owner = text(row, "owner").map(str::to_owned);
+        let until = Timestamp::from_millis(number(row, "until").unwrap_or(0));
+        let missing = || Error::defect("a work item of a reindex has no id");
+        Ok(Self {
+            id: text(row, "sk").ok_or_else(missing)?.to_owned(),
+            unit: from_json(row, "unit")?,
+            position: match row.contains_key("position") {
+                true => Some(from_json(row, "position")?),
+                false => None,
+            },
+            counts: from_json(row, "counts")?,
+            is_done: row.get("done").and_then(AttributeValue::as_bool).unwrap_or(false),
+            lease: owner.map(|owner| WorkLease { owner, until }),
+        })
+    }
+
+    fn row(&self, job: &str) -> Result<Item, Error> {
+        let mut row = key(&work_of(job), &self.id);
+        row.insert("unit", to_json(&self.unit)?);
+        row.insert("counts", to_json(&self.counts)?);
+        row.insert("done", self.is_done);
+        if let Some(position) = &self.position {
+            row.insert("position", to_json(position)?);
+        }
+        Ok(row)
+    }
+
+    /// Whether a worker may take it now.
+    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
+        !self.is_done && self.lease.as_ref().is_none_or(|lease| lease.until <= now)
+    }
+}
+
+impl StateTable {
+    /// Stores a work item unless there is one with its id, which may be further already.
+    pub(crate) async fn add_work(&self, job: &str, item: &WorkItem) -> Result<bool, Error> {
+        self.insert(item.row(job)?).await
+    }
+
+    /// The work items of a reindex.
+    pub(crate) async fn work(&self, job: &str) -> Result<Vec<WorkItem>, Error> {
+        self.all(&work_of(job))
+            .await?
+            .iter()
+            .map(WorkItem::read)
+            .collect()
+    }
+
+    /// Takes the lease of an item that is free; `None` if another worker was faster.
+    pub(crate) async fn claim(
+        &self,
+        job: &str,
+        id: &str,
+        lease: &WorkLease,
+        now: Timestamp,
+    ) -> Result<Option<WorkItem>, Error> {
+        let claimed = self
+            .update(
+                key(&work_of(job), id),
+                Conditional {
+                    names: &["owner", "until", "done"],
+                    values: Item::from([
+                        (":owner", AttributeValue::from(lease.owner.as_str())),
+                        (":until", lease.until.as_millis().into()),
+                        (":now", now.as_millis().into()),
+                        (":false", false.into()),
+                    ]),
+                    update: "SET #owner = :owner, #until = :until",
+                    condition: "#done = :false AND (attribute_not_exists(#owner) OR #until <= :now)",
+                },
+            )
+            .await?;
+        claimed.as_ref().map(WorkItem::read).transpose()
+    }
+
+    /// Stores how far an item is and renews its lease. `false` if another worker has taken it over: then nothing was stored.
+    pub(crate) async fn check_in(
+        &self,
+        job: &str,
+        item: &WorkItem,
+        lease: &WorkLease,
+    ) -> Result<bool, Error> {
+        let mut values = Item::from([
+            (":owner", AttributeValue::from(lease.owner.as_str())),
+            (":until", lease.until.as_millis().into()),
+            (":counts", to_json(&item.counts)?.into()),
+            (":done", item.is_done.into()),
+        ]);
+        let mut update = "SET #until = :until, #counts = :counts, #done = :done".to_owned();
+        let mut names = vec!["owner", "until", "counts", "done"];
+        if let Some(position) = &item.position {
+            values.insert(":position", to_json(position)?);
+            names.push("position");
+            update += ", #position = :position";
+        }
+        let change = Conditional {
+            names: &names,
+            values,
+            update: &update,
+            condition: "#owner = :owner",
+        };
+        let stored = self.update(key(&work_of(job), &item.id), change).await?;
+        Ok(stored.is_some())
+    }
+
+    /// Renews a lease in the middle of a page. `false` if another worker has taken the item over.
+    pub(crate) async fn renew(&self, job: &str, id: &str, lease: &WorkLease) -> Result<bool, Error> {
+        let change = Conditional {
+            names: &["owner", "until"],
+            values: Item::from([
+                (":owner", AttributeValue::from(lease.owner.as_str())),
+                (":until", lease.until.as_millis().into()),
+            ]),
+            update: "SET #until = :until",
+            condition: "#owner = :owner",
+        };
+        Ok(self.update(key(&work_of(job), id), change).await?.is_some())
+    }
+
+    /// Gives an item back, so that another worker can go on with it at once.
+    pub(crate) async fn give_back(&self, job: &str, id: &str, owner: &str) -> Result<(), Error> {
+        let change = Conditional {
+            names: &["owner", "until"],
+            values: Item::from([(":owner", owner)]),
+            update: "REMOVE #owner, #until",
+            condition: "#owner = :owner",
+        };
+        self.update(key(&work_of(job), id), change).await.map(drop)
+    }
+}

@@ -1,0 +1,290 @@
+//! A worker: takes a work item, reads a page, does its rows, stores how far it is, and so on.
+//!
+//! *Invariant*: what is stored of an item is never further than what was done. If the process ends at any moment, at most the
+//! page that each worker was at is done again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_api::Error;
+use trestle_env::{Alarm, ids};
+use trestle_item::Item;
+
+use crate::job::ReindexState;
+use crate::job_rows::StoredReindex;
+use crate::page;
+use crate::process::Process;
+use crate::retry::is_transient;
+use crate::row_letter::row_id;
+use crate::rows;
+use crate::work_item::{WorkItem, WorkLease, WorkUnit};
+use crate::{Reindex, ReindexError, RowCounts, RowLetter};
+
+/// Pages in a row that end in the same partition, after which its rest becomes a work item of its own.
+const HOT_PAGES: u32 = 3;
+/// Before a worker looks again for work that others have.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often in a row a worker tries again when the database answers with errors of the moment.
+const FAILURES_MAX: u32 = 12;
+
+/// One worker of a process.
+pub(crate) struct Worker {
+    pub(crate) process: Arc<Process>,
+    pub(crate) number: usize,
+}
+
+/// How a worker leaves a work item.
+enum Left {
+    Done,
+    /// Another worker has it now.
+    TakenOver,
+    /// The reindex is paused or over.
+    Stopped,
+}
+
+impl Worker {
+    /// Works until there is nothing more to do for now: the reindex is done, paused or cancelled.
+    pub(crate) async fn run(&self) -> Result<(), ReindexError> {
+        let mut failures = 0;
+        loop {
+            match self.turn().await {
+                Ok(true) => failures = 0,
+                Ok(false) => return Ok(()),
+                Err(ReindexError::Database(error)) if is_transient(&error) && failures < FAILURES_MAX => {
+                    tracing::warn!(%error, "a worker of reindex {} waits and goes on", self.process.name);
+                    self.process.pause.wait(failures).await;
+                    failures += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes a work item and does it, or waits for one; `false` if there is nothing more to do.
+    async fn turn(&self) -> Result<bool, ReindexError> {
+        let alarm = Alarm::new(Arc::clone(&self.process.clock));
+        let seen = self.process.state.job(&self.process.name).await?;
+        if seen.job.state != ReindexState::Running {
+            return Ok(false);
+        }
+        match self.claim(&seen).await? {
+            Claim::Item(item) => self.work_on(*item).await?,
+            Claim::AllDone => {
+                let now = self.process.clock.now().as_millis();
+                self.process.state.end_job(&seen, now).await?;
+            }
+            Claim::Wait => self.wait(alarm).await,
+        }
+        Ok(true)
+    }
+
+    /// Waits until other workers may have left something.
+    async fn wait(&self, mut alarm: Alarm) {
+        let due = self.process.clock.now().plus(LOOK_AGAIN);
+        alarm.until(due).await;
+    }
+
+    /// Takes a work item that is free. Workers begin to look at different ones.
+    async fn claim(&self, seen: &StoredReindex) -> Result<Claim, Error> {
+        let items = self.process.state.work(&seen.job.name).await?;
+        if items.iter().all(|item| item.is_done) {
+            return Ok(Claim::AllDone);
+        }
+        let now = self.process.clock.now();
+        let free: Vec<&WorkItem> = items.iter().filter(|item| item.is_free(now)).collect();
+        let begin = ids::random_u64() as usize % free.len().max(1);
+        for item in free[begin..].iter().chain(&free[..begin]) {
+            let lease = self.process.lease_of(self.number);
+            if let Some(claimed) = self
+                .process
+                .state
+                .claim(&seen.job.name, &item.id, &lease, now)
+                .await?
+            {
+                return Ok(Claim::Item(Box::new(claimed)));
+            }
+        }
+        Ok(Claim::Wait)
+    }
+
+    async fn work_on(&self, mut item: WorkItem) -> Result<(), ReindexError> {
+        let id = item.id.clone();
+        let left = self.pages(&mut item).await;
+        if !matches!(left, Ok(Left::Done | Left::TakenOver)) {
+            let owner = self.process.lease_of(self.number).owner;
+            self.process
+                .state
+                .give_back(&self.process.name, &id, &owner)
+                .await?;
+        }
+        left.map(drop)
+    }
+
+    /// Does the pages of an item, one after the other.
+    async fn pages(&self, item: &mut WorkItem) -> Result<Left, ReindexError> {
+        let mut heat = Heat::default();
+        loop {
+            let job = self.process.state.job(&self.process.name).await?.job;
+            if job.state != ReindexState::Running {
+                return Ok(Left::Stopped);
+            }
+            let Some(next) = self.keep_lease(&item.id, self.page(&job, item)).await? else {
+                return Ok(Left::TakenOver);
+            };
+            item.counts += next.counts;
+            item.is_done = next.position.is_none();
+            item.position = next.position;
+            if heat.is_hot(&job, item) {
+                self.split(&job, item).await?;
+            }
+            let lease = self.process.lease_of(self.number);
+            let checked_in = self
+                .process
+                .insist(&mut RowCounts::default(), || {
+                    self.process.state.check_in(&job.name, item, &lease)
+                })
+                .await?;
+            if !checked_in {
+                return Ok(Left::TakenOver);
+            }
+            if item.is_done {
+                return Ok(Left::Done);
+            }
+        }
+    }
+
+    /// Renews the lease for as long as a page takes; `None` if another worker has taken the item over.
+    async fn keep_lease<T>(
+        &self,
+        id: &str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Option<T>, Error> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let mut alarm = Alarm::new(Arc::clone(&self.process.clock));
+            let due = self.process.clock.now().plus(self.process.lease / 3);
+            tokio::select! {
+                done = &mut work => return done.map(Some),
+                () = alarm.at(due) => {
+                    let lease: WorkLease = self.process.lease_of(self.number);
+                    if !self.process.state.renew(&self.process.name, id, &lease).await? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads a page and does its rows.
+    async fn page(&self, job: &Reindex, item: &WorkItem) -> Result<PageDone, Error> {
+        let process = &*self.process;
+        let mut counts = RowCounts::default();
+        process.reads.take(1.0).await;
+        let read = process
+            .insist(&mut counts, || {
+                page::read(&*process.database, job, item, &process.pause)
+            })
+            .await?;
+        process.reads.owe((read.read_units - 1.0).max(0.0));
+        counts.read += read.looked_at;
+        counts.throttled += read.unprocessed;
+        counts.retries += read.unprocessed;
+        let finished = rows::handle(process, job, read.rows, &mut counts).await?;
+        self.note_missing(job, &read.missing, &mut counts).await?;
+        if matches!(item.unit, WorkUnit::Keys { .. }) {
+            for key in &finished {
+                process.state.drop_letter(&job.name, key).await?;
+            }
+        }
+        Ok(PageDone {
+            counts,
+            position: read.next,
+        })
+    }
+
+    /// A row that was asked for by its key and is not there becomes a dead letter, so that it is named.
+    async fn note_missing(
+        &self,
+        job: &Reindex,
+        missing: &[Item],
+        counts: &mut RowCounts,
+    ) -> Result<(), Error> {
+        for key in missing {
+            let reason = format!("table {} has no row with this key", job.table);
+            let letter = RowLetter::new(key.clone(), None, &reason, 1, self.process.clock.now());
+            self.process.state.add_letter(&job.name, &letter).await?;
+            counts.failed += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes the rest of the partition that a segment is in a work item of its own. The segment goes on behind the partition.
+    async fn split(&self, job: &Reindex, item: &mut WorkItem) -> Result<(), Error> {
+        let (Some(position), [hash, range]) = (&item.position, &job.key[..]) else {
+            return Ok(());
+        };
+        let Some(partition) = position.get(&hash.name) else {
+            return Err(Error::defect("a page ended at a key without its partition"));
+        };
+        let partition = Item::from([(hash.name.clone(), partition.clone())]);
+        let id = format!("{}-{}", item.id, row_id(&partition));
+        let unit = WorkUnit::Partition {
+            partition: partition.clone(),
+        };
+        // If it is there already, it began earlier: a worker ended between this and the next write.
+        let rest = WorkItem::new(id, unit).behind(position.clone());
+        self.process.state.add_work(&job.name, &rest).await?;
+        self.process.clock.signal().ring();
+        let mut behind = partition;
+        behind.insert(range.name.clone(), page::greatest(range));
+        item.position = Some(behind);
+        Ok(())
+    }
+}
+
+enum Claim {
+    Item(Box<WorkItem>),
+    AllDone,
+    Wait,
+}
+
+/// What a page came to.
+struct PageDone {
+    counts: RowCounts,
+    position: Option<Item>,
+}
+
+/// How many pages in a row have ended in the same partition.
+#[derive(Default)]
+struct Heat {
+    partition: Option<trestle_item::AttributeValue>,
+    pages: u32,
+}
+
+impl Heat {
+    /// Whether the segment is in a partition that is better worked on by itself.
+    fn is_hot(&mut self, job: &Reindex, item: &WorkItem) -> bool {
+        let [hash, _] = &job.key[..] else {
+            return false;
+        };
+        let partition = item
+            .position
+            .as_ref()
+            .and_then(|position| position.get(&hash.name));
+        if !matches!(item.unit, WorkUnit::Segment { .. }) || partition.is_none() {
+            return false;
+        }
+        if self.partition.as_ref() == partition {
+            self.pages += 1;
+        } else {
+            self.partition = partition.cloned();
+            self.pages = 1;
+        }
+        let is_hot = self.pages >= HOT_PAGES;
+        if is_hot {
+            *self = Self::default();
+        }
+        is_hot
+    }
+}

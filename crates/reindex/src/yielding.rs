@@ -1,0 +1,161 @@
+//! Leaving live traffic alone: small steps with rests between them while others write, by the pace that migrations keep.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
+use trestle_binding::Rate;
+use trestle_binding::migration::{Pace, SweptPage};
+use trestle_env::Timestamp;
+
+/// What is known of live traffic.
+pub trait LiveTraffic: Send + Sync {
+    /// How many writes others than the reindex have made so far.
+    fn other_writes(&self) -> u64;
+}
+
+/// A step that takes this many times as long for each row as the fastest ones shows that the database has much to do.
+const SLOW: f64 = 2.0;
+/// The fastest step becomes outdated: for each step, it counts as so much slower.
+const FORGETTING: f64 = 1.001;
+/// Rows at once where nothing yields.
+const ROWS_AT_ONCE: usize = 128;
+
+/// What a process that works on a reindex does to leave live traffic alone.
+pub(crate) struct Yielding {
+    is_on: bool,
+    traffic: Option<Arc<dyn LiveTraffic>>,
+    state: Mutex<YieldState>,
+    /// While others write, one worker at a time goes on, and rests before it hands the turn on.
+    turn: tokio::sync::Mutex<()>,
+}
+
+struct YieldState {
+    pace: Pace,
+    writes_seen: u64,
+    /// Seconds for a row.
+    fastest: f64,
+}
+
+/// A step that is under way.
+pub(crate) struct Step<'y> {
+    begun: Instant,
+    turn: Option<MutexGuard<'y, ()>>,
+}
+
+impl Yielding {
+    pub(crate) fn new(is_on: bool, traffic: Option<Arc<dyn LiveTraffic>>) -> Self {
+        let writes_seen = traffic.as_ref().map_or(0, |traffic| traffic.other_writes());
+        Self {
+            is_on,
+            traffic,
+            state: Mutex::new(YieldState {
+                pace: Pace::default(),
+                writes_seen,
+                fastest: f64::MAX,
+            }),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// How many rows the next step may have.
+    pub(crate) fn rows(&self) -> usize {
+        match self.is_on {
+            true => self.state.lock().pace.rows(Rate::UNLIMITED, false),
+            false => ROWS_AT_ONCE,
+        }
+    }
+
+    /// Begins a step.
+    pub(crate) async fn begin(&self) -> Step<'_> {
+        let is_busy = self.is_on && self.state.lock().pace.rest() > Duration::ZERO;
+        let turn = match is_busy {
+            true => Some(self.turn.lock().await),
+            false => None,
+        };
+        Step {
+            begun: Instant::now(),
+            turn,
+        }
+    }
+
+    /// Ends a step with so many rows, and rests if live traffic needs it. The time is real time, as that of live traffic.
+    pub(crate) async fn end(&self, step: Step<'_>, rows: usize) {
+        if !self.is_on || rows == 0 {
+            return;
+        }
+        let rest = self.rest(step.begun.elapsed(), rows);
+        if rest > Duration::ZERO {
+            tokio::time::sleep(rest).await;
+        }
+        drop(step.turn);
+    }
+
+    fn rest(&self, took: Duration, rows: usize) -> Duration {
+        let mut state = self.state.lock();
+        let other_writes = match &self.traffic {
+            Some(traffic) => {
+                let writes = traffic.other_writes();
+                let seen = std::mem::replace(&mut state.writes_seen, writes);
+                writes.saturating_sub(seen)
+            }
+            None => u64::from(state.is_slow(took.as_secs_f64() / rows as f64)),
+        };
+        let page = SweptPage {
+            looked_at: rows as u64,
+            moved: rows as u64,
+            took,
+            other_writes,
+        };
+        state.pace.page(Rate::UNLIMITED, page, Timestamp::EPOCH);
+        state.pace.rest()
+    }
+}
+
+impl YieldState {
+    /// Whether a row took much longer than rows do at best.
+    fn is_slow(&mut self, took: f64) -> bool {
+        self.fastest = took.min(self.fastest * FORGETTING);
+        took > self.fastest * SLOW
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Default)]
+    struct Counted(AtomicU64);
+
+    impl LiveTraffic for Counted {
+        fn other_writes(&self) -> u64 {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+
+    #[test]
+    fn it_rests_while_others_write_and_then_no_longer() {
+        let traffic = Arc::new(Counted::default());
+        let yielding = Yielding::new(true, Some(traffic.clone()));
+        assert_eq!(yielding.rest(Duration::from_millis(10), 16), Duration::ZERO);
+        traffic.0.store(3, Ordering::SeqCst);
+        assert_eq!(
+            yielding.rest(Duration::from_millis(10), 16),
+            Duration::from_millis(20)
+        );
+        assert_eq!(yielding.rows(), 16);
+        assert_eq!(yielding.rest(Duration::from_millis(10), 16), Duration::ZERO);
+        assert_eq!(yielding.rows(), 32);
+    }
+
+    #[test]
+    fn without_a_look_at_others_it_rests_when_its_own_calls_become_slow() {
+        let yielding = Yielding::new(true, None);
+        let rests: Vec<u128> = [10, 15, 40, 11]
+            .map(|millis| yielding.rest(Duration::from_millis(millis), 10).as_millis())
+            .into();
+        assert_eq!(rests, [0, 0, 80, 0]);
+    }
+}

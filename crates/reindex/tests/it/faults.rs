@@ -1,0 +1,166 @@
+//! Rows that fail, and a database that throttles: only they are tried again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trestle_api::{Database, Error, ErrorKind, Request, ResponseFuture};
+use trestle_engine::Engine;
+use trestle_item::AttributeValue;
+
+use crate::support::{TABLE, VERSION, World, to_version};
+
+/// A database that answers some requests with errors.
+struct Faulty {
+    engine: Engine,
+    /// Updates of the row with this key fail so often.
+    bad: Mutex<HashMap<String, (u32, ErrorKind)>>,
+    /// Of so many requests, one is throttled.
+    throttled: Option<u64>,
+    updates: Mutex<HashMap<String, u32>>,
+    requests: std::sync::atomic::AtomicU64,
+}
+
+impl Faulty {
+    fn new(world: &World) -> Self {
+        Self {
+            engine: world.engine.clone(),
+            bad: Mutex::default(),
+            throttled: None,
+            updates: Mutex::default(),
+            requests: 0.into(),
+        }
+    }
+
+    fn fault(&self, request: &Request) -> Option<Error> {
+        let number = self.requests.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        if let Request::UpdateItem(update) = request
+            && update.table_name == TABLE
+        {
+            let pk = update.key.get("pk").unwrap().as_s().unwrap().to_owned();
+            *self.updates.lock().entry(pk.clone()).or_default() += 1;
+            if let Some((left, kind)) = self.bad.lock().get_mut(&pk)
+                && *left > 0
+            {
+                *left -= 1;
+                return Some(Error::new(*kind, "the row is bad"));
+            }
+        }
+        let is_throttled = self.throttled.is_some_and(|share| number % share == share - 1);
+        is_throttled.then(|| Error::new(ErrorKind::ProvisionedThroughputExceeded, "slow down"))
+    }
+}
+
+impl Database for Faulty {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match self.fault(&request) {
+            Some(error) => Box::pin(std::future::ready(Err(error))),
+            None => self.engine.execute(request),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bad_row_is_tried_alone_and_becomes_a_dead_letter_with_its_reason_and_the_whole_row() {
+    let world = World::new();
+    world.fill(100);
+    for (version, kind) in [(7, ErrorKind::Validation), (8, ErrorKind::Throttling)] {
+        let faulty = Arc::new(Faulty::new(&world));
+        faulty.bad.lock().insert("w00042".to_owned(), (u32::MAX, kind));
+        let reindexer = world.reindexer_over(faulty.clone());
+        let name = kind.as_str();
+        reindexer.start(to_version(name, version)).await.unwrap();
+        reindexer.work(name).await.unwrap();
+        assert_eq!(world.at_version(version), 99);
+        let updates = faulty.updates.lock().clone();
+        assert_eq!(updates["w00042"], 4, "{kind:?}");
+        assert_eq!(
+            updates.values().sum::<u32>(),
+            99 + 4,
+            "no other row is tried again"
+        );
+        let (letters, _) = reindexer.dead_letters(name, None).await.unwrap();
+        assert_eq!(letters.len(), 1);
+        assert!(letters[0].reason.contains("the row is bad"), "{letters:?}");
+        assert_eq!(letters[0].attempts, 4);
+        let row = letters[0].row.as_ref().unwrap();
+        assert_eq!(row.get("title"), Some(&AttributeValue::from("title 42")));
+        let status = reindexer.status(name).await.unwrap();
+        assert_eq!(
+            (status.dead_letters, status.gaps, status.counts.failed),
+            (1, 1, 1)
+        );
+        assert_eq!(status.counts.retries, 3);
+
+        faulty.bad.lock().clear();
+        assert_eq!(reindexer.replay(name).await.unwrap(), 1);
+        reindexer.work(name).await.unwrap();
+        assert_eq!(world.at_version(version), 100);
+        assert_eq!(reindexer.status(name).await.unwrap().dead_letters, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_fails_for_a_moment_is_done_in_the_end() {
+    let world = World::new();
+    world.fill(50);
+    let faulty = Arc::new(Faulty::new(&world));
+    faulty
+        .bad
+        .lock()
+        .insert("w00007".to_owned(), (2, ErrorKind::InternalServerError));
+    let reindexer = world.reindexer_over(faulty);
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(world.at_version(7), 50);
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!(
+        (
+            status.counts.retries,
+            status.counts.throttled,
+            status.dead_letters
+        ),
+        (2, 2, 0)
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_throttles_slows_the_work_and_loses_no_row() {
+    let world = World::new();
+    world.fill(300);
+    let faulty = Faulty {
+        throttled: Some(3),
+        ..Faulty::new(&world)
+    };
+    let reindexer = world.reindexer_over(Arc::new(faulty));
+    let mut asked = to_version("one", 7);
+    // A third of all calls fail, so that some rows fail often in a row.
+    asked.attempts = 40;
+    reindexer.start(asked).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(world.at_version(7), 300);
+    let status = reindexer.status("one").await.unwrap();
+    assert!(status.counts.throttled > 50, "{status:?}");
+    assert_eq!(status.dead_letters, 0);
+    assert!(world.records().values().all(|count| *count == 1));
+}
+
+#[tokio::test]
+async fn a_version_attribute_that_is_no_number_is_named_and_not_overwritten() {
+    let world = World::new();
+    world.put("a", "1", &[(VERSION, "seven".into())]);
+    let reindexer = world.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let (letters, _) = reindexer.dead_letters("one", None).await.unwrap();
+    assert!(
+        letters[0].reason.contains("of type S and not a number"),
+        "{letters:?}"
+    );
+    assert_eq!(
+        world.get("a", "1").unwrap().get(VERSION),
+        Some(&AttributeValue::from("seven"))
+    );
+    assert_eq!(reindexer.drop_dead_letters("one").await.unwrap(), 1);
+    assert_eq!(reindexer.status("one").await.unwrap().dead_letters, 0);
+}

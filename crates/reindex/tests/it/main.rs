@@ -1,0 +1,15 @@
+//! Reindexes over real engines in memory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod faults;
+mod gaps;
+mod leases;
+mod resume;
+mod scopes;
+mod support;
+mod touches;

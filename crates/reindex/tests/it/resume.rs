@@ -1,0 +1,101 @@
+//! Pause, resume, cancel, and rows once more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trestle_env::{Timestamp, VirtualClock};
+use trestle_reindex::{ReindexBudget, ReindexScope, ReindexState, StartReindex};
+
+use crate::support::{World, to_version};
+
+#[tokio::test]
+async fn a_paused_reindex_stands_still_until_it_is_resumed() {
+    let world = World::new();
+    world.fill(200);
+    let reindexer = world.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.pause("one").await.unwrap();
+    assert_eq!(reindexer.work("one").await.unwrap().state, ReindexState::Paused);
+    assert_eq!(world.at_version(7), 0);
+    reindexer.resume("one").await.unwrap();
+    assert_eq!(reindexer.work("one").await.unwrap().state, ReindexState::Done);
+    assert_eq!(world.at_version(7), 200);
+}
+
+#[tokio::test]
+async fn a_cancelled_reindex_gives_its_table_back() {
+    let world = World::new();
+    world.fill(20);
+    let reindexer = world.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.cancel("one").await.unwrap();
+    assert_eq!(
+        reindexer.work("one").await.unwrap().state,
+        ReindexState::Cancelled
+    );
+    assert!(
+        reindexer
+            .resume("one")
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("is cancelled")
+    );
+    reindexer.start(to_version("two", 7)).await.unwrap();
+    reindexer.work("two").await.unwrap();
+    assert_eq!(world.at_version(7), 20);
+}
+
+#[tokio::test]
+async fn rows_are_done_again_by_their_ids() {
+    let world = World::new();
+    world.fill(20);
+    let reindexer = world.reindexer();
+    let first = StartReindex {
+        scope: ReindexScope::First(1),
+        ..to_version("one", 7)
+    };
+    reindexer.start(first).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(world.at_version(7), 1);
+    let ids: Vec<String> = (0..20).map(|number| format!("w{number:05}")).collect();
+    let job = reindexer.resend("one", &ids).await.unwrap();
+    assert_eq!(job.state, ReindexState::Running);
+    assert_eq!(reindexer.work("one").await.unwrap().state, ReindexState::Done);
+    assert_eq!(world.at_version(7), 20);
+}
+
+#[tokio::test]
+async fn a_write_budget_is_kept_by_the_clock() {
+    let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
+    let world = World::with_clock(clock.clone());
+    world.fill(400);
+    let reindexer = world.reindexer();
+    let asked = StartReindex {
+        workers: 1,
+        budget: ReindexBudget {
+            write_units: Some(100.0),
+            ..ReindexBudget::default()
+        },
+        ..to_version("one", 7)
+    };
+    reindexer.start(asked).await.unwrap();
+    let working = tokio::spawn(async move { reindexer.work("one").await });
+    let mut passed = 0_u64;
+    while !working.is_finished() {
+        // As many rows as the budget allows, and those of one step.
+        let done = world.at_version(7) as u64;
+        assert!(done <= 128 + passed / 10, "{done} rows after {passed} ms");
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        clock.advance(Duration::from_millis(100));
+        passed += 100;
+    }
+    working.await.unwrap().unwrap();
+    assert_eq!(world.at_version(7), 400);
+    assert!(
+        passed >= 2_500,
+        "400 rows take about four seconds, and took {passed} ms"
+    );
+}

@@ -1,0 +1,157 @@
+//! Parts of a table.
+
+use std::sync::Arc;
+
+use trestle_item::{AttributeValue, Item};
+use trestle_reindex::{EndpointHost, ReindexScope, Reindexer, StartReindex, TouchByUpdate};
+
+use crate::support::{VERSION, World, to_version};
+
+const MODEL: &str = r#"
+    model = "catalogue"
+    [table.works]
+    key = ["pk", "sk"]
+    stream = "new-and-old-images"
+    [entity.work]
+    table = "works"
+    key = { pk = "work#{id}", sk = "work" }
+    attributes = { id = "string" }
+    [entity.image]
+    table = "works"
+    key = { pk = "work#{work}", sk = "image#{id}" }
+    attributes = { id = "string", work = "string" }
+    [access.images_of_work]
+    query = "works"
+    returns = ["image"]
+    where = { work = "{work}" }
+"#;
+
+fn with_model(world: &World) -> Reindexer {
+    let loaded = trestle_model::load(MODEL);
+    let model = loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+    let host = EndpointHost {
+        model: Some((Arc::new(model), MODEL.to_owned())),
+    };
+    let engine: Arc<dyn trestle_api::Database> = Arc::new(world.engine.clone());
+    world.reindexer_with(
+        Arc::clone(&engine),
+        Arc::new(TouchByUpdate::new(engine)),
+        Arc::new(host),
+    )
+}
+
+/// The keys of the rows at a version.
+fn touched(world: &World) -> Vec<String> {
+    let rows = world.rows();
+    let at = rows.iter().filter(|row| row.contains_key(VERSION));
+    let key = |row: &Item| {
+        let part = |name: &str| row.get(name).unwrap().as_s().unwrap().to_owned();
+        format!("{}/{}", part("pk"), part("sk"))
+    };
+    let mut keys: Vec<String> = at.map(key).collect();
+    keys.sort();
+    keys
+}
+
+fn catalogue() -> World {
+    let world = World::new();
+    for work in ["b1", "b2", "b3"] {
+        world.put(&format!("work#{work}"), "work", &[]);
+        for image in ["i1", "i2"] {
+            world.put(&format!("work#{work}"), &format!("image#{image}"), &[]);
+        }
+    }
+    world
+}
+
+async fn reindexed(reindexer: &Reindexer, scope: ReindexScope) {
+    let asked = StartReindex {
+        scope,
+        ..to_version("one", 7)
+    };
+    reindexer.start(asked).await.unwrap();
+    reindexer.work("one").await.unwrap();
+}
+
+#[tokio::test]
+async fn the_first_rows_are_as_many_as_were_asked_for() {
+    let world = World::new();
+    world.fill(100);
+    let reindexer = world.reindexer();
+    reindexed(&reindexer, ReindexScope::First(33)).await;
+    assert_eq!(world.at_version(7), 33);
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!((status.rows, status.counts.read), (33, 33));
+}
+
+#[tokio::test]
+async fn rows_by_their_ids_and_an_id_without_a_row_is_named() {
+    let world = World::new();
+    world.fill(350);
+    let reindexer = world.reindexer();
+    let id = |number: usize| format!(r#"{{"pk": "w{number:05}", "sk": "a"}}"#);
+    let mut ids: Vec<String> = (0..250).map(id).collect();
+    ids.push(r#"{"pk": "nowhere", "sk": "a"}"#.to_owned());
+    reindexed(&reindexer, ReindexScope::Ids(ids)).await;
+    assert_eq!(world.at_version(7), 250);
+    let (letters, _) = reindexer.dead_letters("one", None).await.unwrap();
+    assert_eq!(letters.len(), 1);
+    assert_eq!(letters[0].key, Item::from([("pk", "nowhere"), ("sk", "a")]));
+    assert!(letters[0].reason.contains("no row with this key"), "{letters:?}");
+}
+
+#[tokio::test]
+async fn an_id_that_is_a_partition_means_all_of_its_rows() {
+    let world = catalogue();
+    reindexed(&world.reindexer(), ReindexScope::Ids(vec!["work#b2".to_owned()])).await;
+    assert_eq!(
+        touched(&world),
+        ["work#b2/image#i1", "work#b2/image#i2", "work#b2/work"]
+    );
+}
+
+#[tokio::test]
+async fn an_entity_is_told_from_others_by_its_keys() {
+    let world = catalogue();
+    let reindexer = with_model(&world);
+    reindexed(&reindexer, ReindexScope::Entity("work".to_owned())).await;
+    assert_eq!(touched(&world), ["work#b1/work", "work#b2/work", "work#b3/work"]);
+    let counts = reindexer.status("one").await.unwrap().counts;
+    assert_eq!((counts.read, counts.done, counts.left_out), (9, 3, 6));
+}
+
+#[tokio::test]
+async fn an_access_pattern_finds_its_rows() {
+    let world = catalogue();
+    let reindexer = with_model(&world);
+    let scope = ReindexScope::Access {
+        name: "images_of_work".to_owned(),
+        parameters: Item::from([("work", AttributeValue::from("b3"))]),
+    };
+    reindexed(&reindexer, scope).await;
+    assert_eq!(touched(&world), ["work#b3/image#i1", "work#b3/image#i2"]);
+}
+
+#[tokio::test]
+async fn unknown_names_are_refused_with_those_there_are() {
+    let world = catalogue();
+    let reindexer = with_model(&world);
+    for (scope, part) in [
+        (ReindexScope::Entity("book".to_owned()), "there is work, image"),
+        (
+            ReindexScope::Access {
+                name: "books".to_owned(),
+                parameters: Item::new(),
+            },
+            "there is images_of_work",
+        ),
+        (ReindexScope::First(0), "no row was asked for"),
+    ] {
+        let asked = StartReindex {
+            scope,
+            ..to_version("one", 7)
+        };
+        let error = reindexer.start(asked).await.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
