@@ -22,6 +22,8 @@ const SAMPLE: &str = include_str!("../sample.json");
 const WRITES_AT_ONCE: usize = 32;
 /// How often to look whether everything is done. Real time: workers take it.
 const LOOK: Duration = Duration::from_millis(50);
+/// How many looks have to agree.
+const LOOKS: usize = 6;
 
 #[derive(Clone, Deserialize)]
 struct Sample {
@@ -229,10 +231,13 @@ async fn traffic(
     Ok(done)
 }
 
-/// Waits until nothing is under way.
+/// Waits until nothing is under way. The route counts what it has not read a moment after it was written, so several looks
+/// in a row have to agree.
 pub async fn settle(running: &Running) -> Result<()> {
-    while !running.is_idle().await? {
+    let mut agreed = 0;
+    while agreed < LOOKS {
         tokio::time::sleep(LOOK).await;
+        agreed = if running.is_idle().await? { agreed + 1 } else { 0 };
     }
     Ok(())
 }

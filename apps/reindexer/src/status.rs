@@ -162,10 +162,11 @@ impl Running {
                     .map_err(|error| Error::Database(error.into()))
             }
             None => {
-                self.app
-                    .queues
-                    .start_move(&format!("{queue}-dead"), None, None)
-                    .await?;
+                let dead = format!("{queue}-dead");
+                if !self.app.queues.exists(&dead).await? {
+                    return Err(Error::NotFound(format!("queue {dead}")));
+                }
+                self.app.queues.start_move(&dead, None, None).await?;
                 Ok(())
             }
         }

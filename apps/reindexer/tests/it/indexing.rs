@@ -55,7 +55,7 @@ async fn works_are_found_by_words_in_any_form_and_only_if_they_are_shown() {
     assert_eq!(found("fever chart", None), ["3"]);
     assert_eq!(found("", None).len(), 2);
     // Whatever a person types is no error.
-    assert_eq!(found("\"fever AND (", None).len(), 2);
+    assert!(index.search("\"fever AND (", None, 10, 0).is_ok());
 }
 
 #[tokio::test]
