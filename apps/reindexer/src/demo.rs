@@ -25,6 +25,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How many looks have to agree.
 const LOOKS: usize = 6;
 
+type Shown<T> = std::result::Result<T, Box<dyn Error>>;
+
 #[derive(Clone, Deserialize)]
 struct Sample {
     #[serde(default)]
@@ -100,46 +102,44 @@ pub async fn load(app: &Arc<Catalogue>, copies: usize) -> Result<usize> {
 }
 
 /// Everything from the first record to the last count. Fails if anything is missing.
-pub async fn run(
-    running: &Running,
-    copies: usize,
-    out: &mut impl Write,
-) -> std::result::Result<(), Box<dyn Error>> {
-    let app = &running.app;
-    app.add_pipeline("first", 1, BTreeSet::from([CATALOGUE.to_owned()]))
-        .await?;
+pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Shown<()> {
+    let (app, to) = (&running.app, BTreeSet::from([CATALOGUE.to_owned()]));
+    app.add_pipeline("first", 1, to.clone()).await?;
     let mut records = load(app, copies).await?;
     settle(running).await?;
     app.serve_from(CATALOGUE, "first").await?;
     writeln!(
         out,
-        "{records} records of five sources, transformed by version 1 and indexed by pipeline first:"
+        "{records} records, transformed by version 1, in the index of pipeline first:"
     )?;
     let mut missing = print(running, "first", records, out).await?;
     let plans = [("second", RunDesign::Segments), ("third", RunDesign::Shards)];
-    for (pipeline, design) in plans {
+    for (round, (pipeline, design)) in plans.into_iter().enumerate() {
         writeln!(
             out,
-            "\nVersion 2 of the transformers: pipeline {pipeline} is filled by {design} while sources change."
+            "\nVersion 2 of the transformers fills pipeline {pipeline} by {design}."
         )?;
-        let traffic = refill(running, pipeline, design, records, copies, out).await?;
-        records += traffic.inserted;
+        app.add_pipeline(pipeline, 2, to.clone()).await?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let new = (round + 1) * 1_000_000;
+        let traffic = tokio::spawn(traffic(Arc::clone(app), copies, new, Arc::clone(&stop)));
+        reindex(running, design, out).await?;
+        stop.store(true, Ordering::Relaxed);
+        let [changed, inserted, withdrawn] = traffic.await??;
+        settle(running).await?;
+        records += inserted;
+        writeln!(
+            out,
+            "Meanwhile {changed} records were changed, {inserted} inserted, {withdrawn} withdrawn."
+        )?;
         app.serve_from(CATALOGUE, pipeline).await?;
-        let (changed, inserted, withdrawn) = (traffic.changed, traffic.inserted, traffic.withdrawn);
-        writeln!(
-            out,
-            "Meanwhile {changed} records were changed, {inserted} inserted and {withdrawn} withdrawn."
-        )?;
         missing += print(running, pipeline, records, out).await?;
-        let found = app
-            .serving(CATALOGUE)
-            .await?
-            .index
-            .search("epidemiology", None, 1, 0)?
-            .total;
+        let serving = app.serving(CATALOGUE).await?;
+        let found = serving.index.search("epidemiology", None, 1, 0)?.total;
         writeln!(
             out,
-            "Searches are answered by pipeline {pipeline}: {found} works about epidemiology."
+            "Pipeline {} answers searches: {found} works on epidemiology.",
+            serving.name
         )?;
     }
     match missing {
@@ -148,20 +148,9 @@ pub async fn run(
     }
 }
 
-/// Fills a new pipeline by one of the designs, and says what it cost.
-async fn refill(
-    running: &Running,
-    pipeline: &str,
-    design: RunDesign,
-    records: usize,
-    copies: usize,
-    out: &mut impl Write,
-) -> std::result::Result<Traffic, Box<dyn Error>> {
-    let app = &running.app;
-    app.add_pipeline(pipeline, 2, BTreeSet::from([CATALOGUE.to_owned()]))
-        .await?;
-    let (begun, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
-    let traffic = tokio::spawn(traffic(Arc::clone(app), records, copies, Arc::clone(&stop)));
+/// Reindexes everything by one of the designs, and says what it cost.
+async fn reindex(running: &Running, design: RunDesign, out: &mut impl Write) -> Shown<()> {
+    let begun = Instant::now();
     let asked = NewReindex {
         source: "all".to_owned(),
         destination: CATALOGUE.to_owned(),
@@ -170,65 +159,52 @@ async fn refill(
         desired_version: None,
         force: false,
     };
-    let started = app.start_reindex(&asked).await?;
+    let started = running.app.start_reindex(&asked).await?;
     while !running.is_sent().await? {
         tokio::time::sleep(LOOK).await;
     }
-    stop.store(true, Ordering::Relaxed);
-    let traffic = traffic.await??;
-    settle(running).await?;
-    let (mut messages, mut raised) = (0, 0);
+    let (took, mut parts, mut sent, mut raised) = (begun.elapsed(), 0, 0, 0);
     for run in &started.runs {
-        let run = app.run(run).await?;
-        messages += run.run.parts + run.sent;
+        let run = running.app.run(run).await?;
+        (parts, sent) = (parts + run.run.parts, sent + run.sent);
         raised += run.at_version.map_or(0, |(_, there)| there);
     }
-    let took = begun.elapsed();
     writeln!(
         out,
-        "{design}: {raised} rows written, {messages} messages of the reindexer, {took:.1?}."
+        "{design}: {parts} parts, {raised} rows written, {sent} records sent, {took:.1?}."
     )?;
-    Ok(traffic)
+    Ok(())
 }
 
-/// What the sources did during a reindex.
-#[derive(Default)]
-struct Traffic {
-    changed: usize,
-    inserted: usize,
-    withdrawn: usize,
-}
-
-/// Changes records, inserts new ones and withdraws some, until it is stopped.
+/// Changes records, inserts new ones and withdraws some, until it is stopped. Says how many of each.
 async fn traffic(
     app: Arc<Catalogue>,
-    records: usize,
     copies: usize,
+    new: usize,
     stop: Arc<AtomicBool>,
-) -> Result<Traffic> {
+) -> Result<[usize; 3]> {
     let samples = Samples::read()?;
-    let mut done = Traffic::default();
+    let [mut changed, mut inserted, mut withdrawn] = [0; 3];
     for number in 0.. {
-        let source = SOURCES[number % SOURCES.len()];
-        let there = samples.count(source) * copies;
+        let source = SOURCES[(number + number / 10) % SOURCES.len()];
+        let there = number % (samples.count(source) * copies);
         if number % 10 == 9 {
-            samples
-                .write(&app, source, there + records + number, " (new)")
-                .await?;
-            done.inserted += 1;
+            samples.write(&app, source, new + number, " (new)").await?;
+            inserted += 1;
         } else if number % 25 == 2 {
-            app.withdraw(source, &id(source, number % there)).await?;
-            done.withdrawn += 1;
+            app.withdraw(source, &id(source, there)).await?;
+            withdrawn += 1;
         } else {
-            samples.write(&app, source, number % there, " (changed)").await?;
-            done.changed += 1;
+            samples.write(&app, source, there, " (changed)").await?;
+            changed += 1;
         }
-        if stop.load(Ordering::Relaxed) && done.inserted > 0 {
+        // At any speed, each of these happens.
+        if stop.load(Ordering::Relaxed) && inserted > 0 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Ok(done)
+    Ok([changed, inserted, withdrawn])
 }
 
 /// Waits until nothing is under way. The route counts what it has not read a moment after it was written, so several looks
@@ -243,12 +219,7 @@ pub async fn settle(running: &Running) -> Result<()> {
 }
 
 /// Prints the counts and the gaps; says how many records are missing.
-async fn print(
-    running: &Running,
-    pipeline: &str,
-    records: usize,
-    out: &mut impl Write,
-) -> std::result::Result<usize, Box<dyn Error>> {
+async fn print(running: &Running, pipeline: &str, records: usize, out: &mut impl Write) -> Shown<usize> {
     let (status, gaps) = running.status(pipeline).await?;
     write!(out, "{}", table(&status, &gaps))?;
     let rows: usize = status.sources.iter().map(|stages| stages.rows).sum();

@@ -46,4 +46,8 @@ impl Error {
     pub(crate) fn invalid(reason: impl ToString) -> Self {
         Error::Invalid(reason.to_string())
     }
+
+    pub(crate) fn busy(id: &str) -> Self {
+        Error::Conflict(format!("record {id} changes all the time; try again"))
+    }
 }

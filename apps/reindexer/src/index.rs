@@ -251,10 +251,10 @@ impl Committer {
                 let _ = self.writer.rollback();
             }
             for add in batch.drain(..) {
-                let told = committed
-                    .as_ref()
-                    .map(|()| ())
-                    .map_err(|error| Error::Index(error.to_string()));
+                let told = match &committed {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(Error::Index(error.to_string())),
+                };
                 // A worker that was stopped does not wait; its message comes again.
                 let _ = add.done.send(told);
             }

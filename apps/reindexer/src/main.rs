@@ -33,12 +33,20 @@ enum Cli {
     Serve(Door),
     /// Starts a reindex on a server.
     Start(Start),
-    /// Shows how far a pipeline of a server is.
-    Status(Ask),
-    /// Names the records that a pipeline of a server lacks.
-    Gaps(Ask),
-    /// Sends a pipeline of a server the records that it lacks.
-    Resend(Ask),
+    /// Asks a server about a pipeline: how far it is, or which records it lacks.
+    Status {
+        /// The pipeline.
+        pipeline: String,
+        /// Names the records that it lacks.
+        #[arg(long)]
+        gaps: bool,
+        /// Sends it the records that it lacks.
+        #[arg(long, conflicts_with = "gaps")]
+        resend: bool,
+        /// The server.
+        #[arg(long, default_value = URL)]
+        url: String,
+    },
 }
 
 #[derive(Args)]
@@ -88,7 +96,7 @@ struct Start {
     #[arg(long)]
     force: bool,
     /// The server.
-    #[arg(long, default_value = "http://127.0.0.1:8070")]
+    #[arg(long, default_value = URL)]
     url: String,
 }
 
@@ -99,14 +107,8 @@ enum ModeName {
     Specific,
 }
 
-#[derive(Args)]
-struct Ask {
-    /// The pipeline.
-    pipeline: String,
-    /// The server.
-    #[arg(long, default_value = "http://127.0.0.1:8070")]
-    url: String,
-}
+/// Where a server is, unless told otherwise.
+const URL: &str = "http://127.0.0.1:8070";
 
 type Done = Result<(), Box<dyn Error>>;
 
@@ -134,9 +136,19 @@ async fn work(cli: Cli) -> Done {
             serve(running, door.port).await
         }
         Cli::Start(start) => call("POST", &start.url, "reindexes", Some(start.body()?)).await,
-        Cli::Status(ask) => ask.call("GET", "status").await,
-        Cli::Gaps(ask) => ask.call("GET", "gaps").await,
-        Cli::Resend(ask) => ask.call("POST", "resend").await,
+        Cli::Status {
+            pipeline,
+            gaps,
+            resend,
+            url,
+        } => {
+            let (method, what) = match (gaps, resend) {
+                (true, _) => ("GET", "gaps"),
+                (_, true) => ("POST", "resend"),
+                _ => ("GET", "status"),
+            };
+            call(method, &url, &format!("pipelines/{pipeline}/{what}"), None).await
+        }
     }
 }
 
@@ -219,18 +231,6 @@ impl Start {
             "source": self.src, "destination": self.dst, "mode": mode, "force": self.force,
             "design": if self.shards { "shards" } else { "segments" }, "desiredVersion": self.desired_version,
         }))
-    }
-}
-
-impl Ask {
-    async fn call(&self, method: &str, what: &str) -> Done {
-        call(
-            method,
-            &self.url,
-            &format!("pipelines/{}/{what}", self.pipeline),
-            None,
-        )
-        .await
     }
 }
 

@@ -20,8 +20,8 @@ use crate::source::SourcePayload;
 use crate::transform::{TRANSFORMERS, Work, transform};
 use crate::{Catalogue, Error, Result};
 
-/// How often a message is tried before it is a dead letter.
-const RECEIVES_MAX: u32 = 4;
+/// How often a message is tried before it is a dead letter. Attempts that a kill of the program cut off count, too.
+pub(crate) const RECEIVES_MAX: u32 = 8;
 /// Records transformed at once.
 const TRANSFORMS_MAX: usize = 100;
 /// Works on their way into the index at once: they share commits.

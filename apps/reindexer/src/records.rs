@@ -1,17 +1,20 @@
 //! Records of the sources: written with a version lock, so that no update is lost to a reindex or to another update.
 
-use trestle::typed::Held as _;
-use trestle::{AttributeValue, Map};
+use std::collections::BTreeMap;
 
-use crate::model::{NewRecord, Record, RecordKey, UpdateRecord};
+use serde::Deserialize;
+use trestle::AttributeValue;
+use trestle::typed::Held as _;
+
+use crate::model::{NewRecord, Record};
 use crate::source::{Source, check_id};
-use crate::{Catalogue, Error, Location, Result};
+use crate::{Catalogue, Error, Result};
 
 /// How often a write is tried while others write the same record.
 const TRIES: usize = 20;
 
-/// What a source says about a record, besides its payload.
-#[derive(Clone, Debug, Default, serde::Deserialize)]
+/// What a source says about a record, besides its payload. What it leaves out stays as it was.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RecordFacts {
     /// Sierra, CALM and TEI: the record was withdrawn.
@@ -24,7 +27,19 @@ pub struct RecordFacts {
     /// Miro: what happened to the image.
     pub events: Option<Vec<String>>,
     /// Miro: what editors decided.
-    pub overrides: Option<std::collections::BTreeMap<String, String>>,
+    pub overrides: Option<BTreeMap<String, String>>,
+}
+
+impl RecordFacts {
+    fn apply(self, row: &mut Record) {
+        let events = |events: Vec<String>| events.into_iter().map(AttributeValue::from).collect();
+        row.is_deleted = self.is_deleted.or(row.is_deleted);
+        row.created_date = self.created_date.or(row.created_date);
+        row.is_cleared_for_catalogue_api = self.is_cleared.or(row.is_cleared_for_catalogue_api);
+        row.events = self.events.map(events).or(row.events.take());
+        let overrides = self.overrides.map(|map| map.into_iter().collect());
+        row.overrides = overrides.or(row.overrides.take());
+    }
 }
 
 impl Catalogue {
@@ -45,98 +60,53 @@ impl Catalogue {
         payload: Vec<u8>,
     ) -> Result<Record> {
         check_id(source, id)?;
+        let key = format!("{source}/{id}/{}", trestle::ids::uuid());
+        let location = self.objects.put(&key, payload).await?;
         for _ in 0..TRIES {
-            let seen = self.db.record(id).await?;
-            if let Some(other) = seen.as_ref().filter(|row| row.source_name != source) {
-                let theirs = other.source_name;
-                return Err(Error::Conflict(format!(
-                    "{id} is a record of {theirs}; ids are of one source"
-                )));
-            }
-            let version = seen.as_ref().map_or(1, |row| row.version + 1);
-            // The name is not taken again: two that write the same version must not share a payload.
-            let key = format!("{source}/{id}/{version}-{}", trestle::ids::uuid());
-            let location = self.objects.put(&key, payload.clone()).await?;
-            let written = match seen {
-                None => self.insert(source, id, &facts, &location).await?,
-                Some(seen) => self.update(&seen, version, &facts, &location).await?,
+            let mut row = match self.db.record(id).await? {
+                None => Record::from(NewRecord {
+                    id: id.to_owned(),
+                    source_name: source,
+                    version: 0,
+                }),
+                Some(row) if row.source_name == source => row,
+                Some(row) => {
+                    let reason = format!("{id} is a record of {}; an id is of one source", row.source_name);
+                    return Err(Error::Conflict(reason));
+                }
             };
-            if let Some(row) = written {
+            row.location = Some(location.to_map());
+            facts.clone().apply(&mut row);
+            if self.put_next(&mut row).await? {
                 return Ok(row);
             }
         }
-        Err(Error::Conflict(format!(
-            "record {id} changes all the time; try again"
-        )))
+        Err(Error::busy(id))
     }
 
     /// Marks a record as withdrawn. Its row stays, so that every pipeline hears of it.
     pub async fn withdraw(&self, source: Source, id: &str) -> Result<Record> {
         for _ in 0..TRIES {
-            let seen = self.record(source, id).await?;
-            let update = self.next_version(&seen).set_is_deleted(true);
-            if let Some(row) = update.await.held()? {
+            let mut row = self.record(source, id).await?;
+            row.is_deleted = Some(true);
+            if self.put_next(&mut row).await? {
                 return Ok(row);
             }
         }
-        Err(Error::Conflict(format!(
-            "record {id} changes all the time; try again"
-        )))
+        Err(Error::busy(id))
     }
 
-    async fn insert(
-        &self,
-        source: Source,
-        id: &str,
-        facts: &RecordFacts,
-        location: &Location,
-    ) -> Result<Option<Record>> {
-        let mut row = Record::from(NewRecord {
-            id: id.to_owned(),
-            source_name: source,
-            version: 1,
-        });
-        row.reindex_shard = Some(self.shards.of(source, id));
-        row.reindex_version = Some(0);
-        row.location = Some(location.to_map());
-        row.is_deleted = facts.is_deleted;
-        row.created_date = facts.created_date;
-        row.is_cleared_for_catalogue_api = facts.is_cleared;
-        row.events = facts.events.clone().map(texts);
-        row.overrides = facts.overrides.clone().map(|map| map.into_iter().collect());
-        self.note_shard(&row).await?;
-        Ok(self.db.put(&row).if_not_exists().await.held()?.map(|()| row))
+    /// Writes the next version of a row, if it still has the version that was seen. Says whether it had.
+    async fn put_next(&self, row: &mut Record) -> Result<bool> {
+        let seen = row.version;
+        row.version += 1;
+        row.reindex_shard = Some(self.shards.of(row.source_name, &row.id));
+        row.reindex_version.get_or_insert(0);
+        self.note_shard(row).await?;
+        let put = match seen {
+            0 => self.db.put(&*row).if_not_exists(),
+            seen => self.db.put(&*row).only_if(Record::VERSION.equals(seen)),
+        };
+        Ok(put.await.held()?.is_some())
     }
-
-    async fn update(
-        &self,
-        seen: &Record,
-        version: i64,
-        facts: &RecordFacts,
-        location: &Location,
-    ) -> Result<Option<Record>> {
-        debug_assert_eq!(version, seen.version + 1);
-        let facts = facts.clone();
-        let overrides = facts.overrides.map(|map| map.into_iter().collect::<Map>());
-        let update = self.next_version(seen).set_location(location.to_map());
-        let update = update.when(facts.is_deleted, |update, is| update.set_is_deleted(is));
-        let update = update.when(facts.created_date, |update, date| update.set_created_date(date));
-        let update = update.when(facts.is_cleared, |update, is| {
-            update.set_is_cleared_for_catalogue_api(is)
-        });
-        let update = update.when(facts.events, |update, events| update.set_events(texts(events)));
-        let update = update.when(overrides, |update, overrides| update.set_overrides(overrides));
-        Ok(update.await.held()?)
-    }
-
-    /// An update that holds only if the record still has the version that was seen, and gives it the next one.
-    pub(crate) fn next_version(&self, seen: &Record) -> UpdateRecord<'_> {
-        let update = self.db.update_record(RecordKey::new(&seen.id));
-        let update = update.set_version(seen.version + 1);
-        update.only_if(Record::VERSION.equals(seen.version))
-    }
-}
-
-fn texts(list: Vec<String>) -> Vec<AttributeValue> {
-    list.into_iter().map(AttributeValue::from).collect()
 }

@@ -12,11 +12,12 @@ use trestle::typed::Page;
 
 use crate::jobs::job;
 use crate::model::{NewPart, NewRun, Part, Record, RecordKey, RunDesign};
+use crate::pipeline::RECEIVES_MAX;
 use crate::source::{Source, SourcePayload};
 use crate::{Catalogue, Error, Result};
 
 /// The queue of parts, and how often one is tried.
-pub(crate) const QUEUE: (&str, u32) = ("reindex-worker-jobs", 4);
+pub(crate) const QUEUE: (&str, u32) = ("reindex-worker-jobs", RECEIVES_MAX);
 /// Parts at work at once.
 pub(crate) const AT_ONCE: usize = 3;
 

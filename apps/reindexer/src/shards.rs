@@ -212,9 +212,11 @@ impl Catalogue {
         if row.reindex_version.unwrap_or(0) >= desired_version {
             return Ok(());
         }
-        self.next_version(&row)
-            .set_reindex_version(desired_version)
-            .await?;
+        let raise = self.db.update_record(RecordKey::new(&row.id));
+        let raise = raise
+            .set_version(row.version + 1)
+            .set_reindex_version(desired_version);
+        raise.only_if(Record::VERSION.equals(row.version)).await?;
         Ok(())
     }
 }

@@ -78,7 +78,7 @@ impl TryFrom<Record> for SourcePayload {
             id: row.id.clone(),
             reason: "its row names no location with bucket and key".to_owned(),
         })?;
-        let overrides = row.overrides.map(|map| plain_json(&map.into()));
+        let overrides = row.overrides.map(|map| plain_json(&map));
         Ok(Self {
             id: row.id,
             source: row.source_name,

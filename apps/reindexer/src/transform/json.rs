@@ -1,118 +1,72 @@
 //! The sources that speak JSON.
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{WorkText, titled};
 
 type Read = Result<(WorkText, bool), String>;
 
-fn from_json<T: DeserializeOwned>(payload: &[u8]) -> Result<T, String> {
+fn from_json(payload: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(payload).map_err(|error| error.to_string())
 }
 
+/// The elements of a list; none if it is none.
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    list(value).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// A bibliographic record of the library, in MARC.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Bib {
-    #[serde(default)]
-    suppressed: bool,
-    var_fields: Vec<VarField>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct VarField {
-    marc_tag: String,
-    #[serde(default)]
-    subfields: Vec<Subfield>,
-}
-
-#[derive(Deserialize)]
-struct Subfield {
-    tag: char,
-    content: String,
-}
-
-impl Bib {
-    /// The fields with one of these tags, each as the text of these subfields.
-    fn texts(&self, tags: &[&str], subfields: &str) -> Vec<String> {
-        let fields = self.var_fields.iter();
-        let fields = fields.filter(|field| tags.contains(&field.marc_tag.as_str()));
-        fields.map(|field| field.text(subfields)).collect()
-    }
-}
-
-impl VarField {
-    fn text(&self, subfields: &str) -> String {
-        let parts = self.subfields.iter().filter(|part| subfields.contains(part.tag));
-        let parts: Vec<_> = parts.map(|part| part.content.as_str()).collect();
-        parts.join(" ")
-    }
-}
-
 pub(super) fn sierra(payload: &[u8]) -> Read {
-    let bib: Bib = from_json(payload)?;
+    let bib = from_json(payload)?;
     let text = WorkText {
-        title: bib.texts(&["245"], "ab").join(" "),
-        description: bib.texts(&["520"], "a").join(" "),
-        contributors: bib.texts(&["100", "110", "700", "710"], "a"),
-        subjects: bib.texts(&["650"], "a"),
+        title: marc(&bib, &["245"], &["a", "b"]).join(" "),
+        description: marc(&bib, &["520"], &["a"]).join(" "),
+        contributors: marc(&bib, &["100", "110", "700", "710"], &["a"]),
+        subjects: marc(&bib, &["650"], &["a"]),
     };
-    Ok((titled(text)?, bib.suppressed))
+    Ok((titled(text)?, bib["suppressed"] == true))
 }
 
-/// An image of the picture library.
-#[derive(Deserialize)]
-struct Image {
-    #[serde(default)]
-    image_title: String,
-    #[serde(default)]
-    image_image_desc: String,
-    #[serde(default)]
-    image_creator: Vec<String>,
-    #[serde(default)]
-    image_keywords: Vec<String>,
+/// The fields with one of these tags, each as the text of these subfields.
+fn marc(bib: &Value, tags: &[&str], subfields: &[&str]) -> Vec<String> {
+    let is_one_of = |tag: &Value, tags: &[&str]| tag.as_str().is_some_and(|tag| tags.contains(&tag));
+    let fields = list(&bib["varFields"]).filter(|field| is_one_of(&field["marcTag"], tags));
+    let text = |field: &Value| {
+        let parts = list(&field["subfields"]).filter(|part| is_one_of(&part["tag"], subfields));
+        let parts: Vec<_> = parts.filter_map(|part| part["content"].as_str()).collect();
+        parts.join(" ")
+    };
+    fields.map(text).collect()
 }
 
+/// An image of the picture library. Many have only a description; its first sentence is the title then.
 pub(super) fn miro(payload: &[u8]) -> Read {
-    let image: Image = from_json(payload)?;
-    // Many images have only a description; its first sentence is the title then.
-    let first = image.image_image_desc.split_inclusive('.').next();
-    let title = match image.image_title.as_str() {
-        "" => first.unwrap_or_default().trim().to_owned(),
-        title => title.to_owned(),
-    };
+    let image = from_json(payload)?;
+    let description = image["image_image_desc"].as_str().unwrap_or_default();
+    let first = description.split_inclusive('.').next().unwrap_or_default();
     let text = WorkText {
-        title,
-        description: image.image_image_desc,
-        contributors: image.image_creator,
-        subjects: image.image_keywords,
+        title: image["image_title"].as_str().unwrap_or(first).to_owned(),
+        description: description.to_owned(),
+        contributors: texts(&image["image_creator"]),
+        subjects: texts(&image["image_keywords"]),
     };
     Ok((titled(text)?, false))
 }
 
 /// A record of the archive: every field is a list.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-#[derive(Default)]
-struct Archive {
-    title: Vec<String>,
-    description: Vec<String>,
-    creator_name: Vec<String>,
-    subject: Vec<String>,
-    catalogue_status: Vec<String>,
-}
-
 pub(super) fn calm(payload: &[u8]) -> Read {
-    let record: Archive = from_json(payload)?;
-    let is_shown = |status: &String| status == "Catalogued" || status == "Partially catalogued";
-    let is_suppressed = !record.catalogue_status.iter().any(is_shown);
+    let record = from_json(payload)?;
+    let statuses = texts(&record["CatalogueStatus"]);
+    let is_shown = |status: &String| ["Catalogued", "Partially catalogued"].contains(&status.as_str());
     let text = WorkText {
-        title: record.title.join(" "),
-        description: record.description.join(" "),
-        contributors: record.creator_name,
-        subjects: record.subject,
+        title: texts(&record["Title"]).join(" "),
+        description: texts(&record["Description"]).join(" "),
+        contributors: texts(&record["CreatorName"]),
+        subjects: texts(&record["Subject"]),
     };
-    Ok((titled(text)?, is_suppressed))
+    Ok((titled(text)?, !statuses.iter().any(is_shown)))
 }

@@ -194,7 +194,7 @@ async fn the_script_starts_a_reindex_on_a_server_and_asks_how_far_it_is() {
     assert!(done && said.contains("tei--catalogue"), "{said}");
     let (done, said) = script(&["status", "one"]);
     assert!(done && said.contains("\"transformer\": 2"), "{said}");
-    assert_eq!(script(&["gaps", "one"]), (true, "[]\n".to_owned()));
-    let (done, said) = script(&["resend", "one"]);
+    assert_eq!(script(&["status", "one", "--gaps"]), (true, "[]\n".to_owned()));
+    let (done, said) = script(&["status", "one", "--resend"]);
     assert!(done && said.contains("\"sent\": 0"), "{said}");
 }
