@@ -211,9 +211,8 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
         door.call("post", "/pipelines/two/resend", &nothing).await.1,
         json!({ "sent": 1 })
     );
-    while !(door.world.gaps("one").await.is_empty() && door.world.gaps("two").await.is_empty()) {
-        tokio::task::yield_now().await;
-    }
+    door.world.until_full("one").await;
+    door.world.until_full("two").await;
     assert_eq!(
         door.call("get", "/works/1000001", &nothing).await.1["kind"],
         json!("deleted")

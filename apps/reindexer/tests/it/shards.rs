@@ -226,9 +226,13 @@ async fn point_5_redriving_the_dead_letters_completes_the_reindex() {
     assert_eq!(world.app().run(&run).await.unwrap().at_version, Some((20, 18)));
     world.tables.repair();
     world.running.redrive("reindex-requests").await.unwrap();
-    while world.app().run(&run).await.unwrap().at_version != Some((20, 20)) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let complete = async {
+        while world.app().run(&run).await.unwrap().at_version != Some((20, 20)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let complete = tokio::time::timeout(Duration::from_secs(60), complete).await;
+    complete.expect("dead letters were not tried again");
     assert_eq!(
         world.app().dead_letters("reindex-requests").await.unwrap().len(),
         0

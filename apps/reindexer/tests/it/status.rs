@@ -1,7 +1,5 @@
 //! What is true, what is missing, and how it is mended.
 
-use std::time::Duration;
-
 use reindexer::{Mode, Source, demo};
 
 use crate::support::{World, reindex, sierra};
@@ -57,9 +55,7 @@ async fn point_10_status_counts_each_stage_and_names_what_is_missing() {
 
     world.objects.find();
     world.running.redrive("one-transformer").await.unwrap();
-    while !world.gaps("one").await.is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    world.until_full("one").await;
     assert_eq!(
         world.app().dead_letters("one-transformer").await.unwrap().len(),
         0

@@ -94,6 +94,17 @@ impl World {
         settled.await.expect("the pipelines do not come to rest").unwrap();
     }
 
+    /// Waits until a pipeline lacks nothing.
+    pub(crate) async fn until_full(&self, pipeline: &str) {
+        let full = async {
+            while !self.gaps(pipeline).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let full = tokio::time::timeout(Duration::from_secs(60), full).await;
+        full.expect("the pipeline keeps its gaps");
+    }
+
     pub(crate) async fn rows(&self) -> Vec<Record> {
         self.app().db.all_records().consistent().collect().await.unwrap()
     }
