@@ -12,13 +12,13 @@ const JOBS: &str = "reindex-worker-jobs";
 #[tokio::test]
 async fn point_6_segments_are_the_table_and_disjoint_for_any_number_also_beyond_a_megabyte() {
     let world = World::new().await;
-    // Rows of 30 kB: one segment has three megabytes.
-    let long = BTreeMap::from([("note".to_owned(), "x".repeat(30_000))]);
+    // Rows of 15 kB: one segment has two megabytes, and more rows than a page.
+    let long = BTreeMap::from([("note".to_owned(), "x".repeat(15_000))]);
     let facts = RecordFacts {
         overrides: Some(long),
         ..RecordFacts::default()
     };
-    for number in 0..100 {
+    for number in 0..130 {
         let payload = br#"{"image_title": "A plate"}"#.to_vec();
         let id = format!("V{number:07}");
         world
@@ -54,10 +54,10 @@ async fn point_6_segments_are_the_table_and_disjoint_for_any_number_also_beyond_
         let parts = world.app().db.run_with_parts(&run).gather().await.unwrap().part;
         assert_eq!(parts.len(), total_segments as usize);
         let sent: i64 = parts.iter().map(|part| part.sent).sum();
-        assert_eq!(sent, 100, "no row is in two segments of {total_segments}");
+        assert_eq!(sent, 130, "no row is in two segments of {total_segments}");
         assert_eq!(
             world.indexed(&name, Source::Miro).await,
-            100,
+            130,
             "no row is in none of {total_segments}"
         );
         assert_eq!(world.indexed(&name, Source::Sierra).await, 0);

@@ -165,6 +165,37 @@ async fn point_3_updates_during_a_reindex_are_not_lost_and_a_conflict_is_tried_a
 }
 
 #[tokio::test]
+async fn point_3_an_update_between_the_read_and_the_write_of_the_processor_is_kept() {
+    let world = World::new().await;
+    world.add_pipeline("one").await;
+    world.load(Source::Sierra, 10).await;
+    world.settle().await;
+    let app = world.app().clone();
+    let update = async move {
+        let samples = Samples::read().unwrap();
+        samples
+            .write(&app, Source::Sierra, 3, " in between")
+            .await
+            .unwrap();
+    };
+    world.tables.interrupt(&sierra(3), Box::pin(update));
+    world.reindex_shards(5).await;
+    let tried = world.tables.take_updates();
+    let expected = (0..10).map(|number| (sierra(number), if number == 3 { 2 } else { 1 }));
+    assert_eq!(
+        tried,
+        expected.collect(),
+        "only the row in conflict is tried again"
+    );
+    let row = world.app().record(Source::Sierra, &sierra(3)).await.unwrap();
+    // Inserted, updated and raised.
+    assert_eq!((row.version, row.reindex_version), (3, Some(5)));
+    let index = &world.app().pipeline("one").await.unwrap().index;
+    let title = index.work(&sierra(3)).unwrap().unwrap().text.title;
+    assert!(title.contains("in between"), "{title}");
+}
+
+#[tokio::test]
 async fn point_4_only_a_throttled_row_is_tried_again_and_becomes_a_dead_letter_with_its_id() {
     let world = World::new().await;
     world.add_pipeline("one").await;

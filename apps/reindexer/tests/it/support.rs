@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use reindexer::demo::{Samples, id, settle};
 use reindexer::model::Record;
 use reindexer::{Bucket, Catalogue, Location, Mode, NewReindex, Objects, Running, Setup, Source};
@@ -41,6 +42,7 @@ impl World {
             embedded: embedded.clone(),
             updates: Mutex::default(),
             throttled: Mutex::default(),
+            interruption: Mutex::default(),
         });
         let objects = Arc::new(Shelf {
             bucket: Bucket::directory(folder.path()).unwrap(),
@@ -191,12 +193,18 @@ pub(crate) struct Tables {
     embedded: Embedded,
     updates: Mutex<BTreeMap<String, usize>>,
     throttled: Mutex<BTreeSet<String>>,
+    interruption: Mutex<Option<(String, BoxFuture<'static, ()>)>>,
 }
 
 impl Tables {
     /// From now on, updates of this record are throttled.
     pub(crate) fn throttle(&self, id: &str) {
         self.throttled.lock().unwrap().insert(id.to_owned());
+    }
+
+    /// Before this record is updated next, something else happens.
+    pub(crate) fn interrupt(&self, id: &str, by: BoxFuture<'static, ()>) {
+        *self.interruption.lock().unwrap() = Some((id.to_owned(), by));
     }
 
     pub(crate) fn repair(&self) {
@@ -218,6 +226,13 @@ impl Database for Tables {
             if self.throttled.lock().unwrap().contains(id) {
                 let error = trestle::Error::new(ErrorKind::ProvisionedThroughputExceeded, "too fast");
                 return Box::pin(async move { Err(error) });
+            }
+            let due = |(of, _): &mut (String, _)| of == id;
+            if let Some((_, interruption)) = self.interruption.lock().unwrap().take_if(due) {
+                return Box::pin(async move {
+                    interruption.await;
+                    self.embedded.execute(request).await
+                });
             }
         }
         self.embedded.execute(request)
