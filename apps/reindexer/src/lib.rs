@@ -1,0 +1,36 @@
+//! Reindexer: a catalogue whose records can be transformed again at any time.
+//!
+//! Five sources keep versioned rows, with their payloads in an object store. A pipeline makes a work of each and puts it
+//! into a full-text index. When the transformers change, a new pipeline begins with an empty index, a reindex brings it every
+//! record while the sources go on changing, and searches are switched over when nothing is missing.
+//!
+//! Start reading at [`Catalogue`], then `pipeline.rs`. The two designs of reindexing are `shards.rs` and `segments.rs`.
+
+pub mod api;
+mod catalogue;
+pub mod demo;
+mod error;
+mod index;
+mod jobs;
+pub mod model;
+mod objects;
+mod pipeline;
+mod records;
+mod segments;
+mod shards;
+mod source;
+mod status;
+mod transform;
+
+pub use catalogue::{Catalogue, Running, Setup};
+pub use error::{Error, Result};
+pub use index::{Found, SearchIndex};
+pub use jobs::{JOBS, Mode, NewReindex, Started, destinations_of};
+pub use objects::{Bucket, Objects};
+pub use pipeline::Pipeline;
+pub use records::RecordFacts;
+pub use segments::{Parameters, ReindexJob};
+pub use shards::{RowRequest, ShardRequest, Shards};
+pub use source::{Location, SOURCES, Source, SourcePayload, check_id};
+pub use status::{DeadLetter, Gap, QueueStatus, RunStatus, Stages, Status};
+pub use transform::{Kind, TRANSFORMERS, Work, WorkText, transform};

@@ -1,0 +1,112 @@
+//! From a payload to a work: one transformer for each source, in two versions.
+//!
+//! Version 1 takes texts as they come. Version 2 knows the punctuation that catalogues put between the fields of a title,
+//! and adds subjects: a change after which every record has to be transformed again.
+
+mod json;
+mod xml;
+
+use serde::{Deserialize, Serialize};
+
+use crate::source::{Source, SourcePayload};
+use crate::{Error, Result};
+
+/// The versions of the transformers that there are.
+pub const TRANSFORMERS: std::ops::RangeInclusive<i64> = 1..=2;
+
+/// Whether a work is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It is found by searches.
+    Visible,
+    /// Its source does not want it shown, or only as part of another work.
+    Invisible,
+    /// Its source has withdrawn it.
+    Deleted,
+}
+
+/// A work of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// The record that it was made of.
+    pub id: String,
+    /// The source of the record.
+    pub source: Source,
+    /// The version of the record.
+    pub version: i64,
+    /// The version of the transformer.
+    pub transformer: i64,
+    /// Whether it is shown.
+    pub kind: Kind,
+    /// What it says.
+    #[serde(flatten)]
+    pub text: WorkText,
+}
+
+/// What a work says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkText {
+    /// The title.
+    pub title: String,
+    /// A description.
+    pub description: String,
+    /// People and bodies.
+    pub contributors: Vec<String>,
+    /// What it is about; since version 2.
+    pub subjects: Vec<String>,
+}
+
+/// The work that this version of the transformers makes of a payload.
+pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Result<Work> {
+    let (mut text, is_suppressed) = read(record.source, payload).map_err(|reason| Error::Payload {
+        id: record.id.clone(),
+        reason,
+    })?;
+    if transformer < 2 {
+        text.subjects.clear();
+    } else {
+        text.title = without_punctuation(&text.title);
+        for name in &mut text.contributors {
+            *name = without_punctuation(name);
+        }
+    }
+    let kind = match record.is_cleared {
+        _ if record.is_deleted => Kind::Deleted,
+        Some(false) => Kind::Invisible,
+        _ if is_suppressed => Kind::Invisible,
+        _ => Kind::Visible,
+    };
+    Ok(Work {
+        id: record.id.clone(),
+        source: record.source,
+        version: record.version,
+        transformer,
+        kind,
+        text,
+    })
+}
+
+/// What a payload says, and whether its source does not want it shown.
+fn read(source: Source, payload: &[u8]) -> std::result::Result<(WorkText, bool), String> {
+    match source {
+        Source::Sierra => json::sierra(payload),
+        Source::Miro => json::miro(payload),
+        Source::Calm => json::calm(payload),
+        Source::Mets => xml::mets(payload),
+        Source::Tei => xml::tei(payload),
+    }
+}
+
+/// MARC and its relatives end a title with ` /` and a name with `,` where another field follows.
+fn without_punctuation(text: &str) -> String {
+    text.trim_end_matches([' ', '/', ':', ';', ',']).to_owned()
+}
+
+fn titled(text: WorkText) -> std::result::Result<WorkText, String> {
+    match text.title.trim() {
+        "" => Err("it has no title".to_owned()),
+        _ => Ok(text),
+    }
+}

@@ -1,0 +1,200 @@
+//! The program itself: killed during a reindex, and what it says at its end.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use futures_util::stream::{self, StreamExt as _};
+use reindexer::Source;
+use reindexer::demo::id;
+use serde_json::{Value, json};
+
+/// The program, ended with the test.
+struct Program {
+    child: Child,
+    url: String,
+    client: reqwest::Client,
+}
+
+impl Program {
+    fn serve(data: &std::path::Path) -> Self {
+        // That there is one already is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reindexer"));
+        let command = command.args(["serve", "--port", "0", "--data"]).arg(data);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line.trim().rsplit(' ').next().unwrap().to_owned();
+        assert!(url.starts_with("http://"), "{line}");
+        let client = reqwest::Client::new();
+        Self { child, url, client }
+    }
+
+    async fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        let request = self
+            .client
+            .request(method.parse().unwrap(), format!("{}{path}", self.url))
+            .json(body);
+        let answer = request.send().await.unwrap();
+        assert!(
+            answer.status().is_success(),
+            "{method} {path}: {}",
+            answer.text().await.unwrap()
+        );
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap_or_default()
+    }
+
+    /// Kills it as it stands.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = 1_900; // Three segments.
+    let mut program = Program::serve(folder.path());
+    let load = async |number: usize| {
+        let path = format!("/sources/miro/{}", id(Source::Miro, number));
+        program
+            .call("PUT", &path, &json!({ "image_title": format!("Plate {number}") }))
+            .await
+    };
+    stream::iter(0..rows)
+        .map(load)
+        .buffer_unordered(64)
+        .collect::<Vec<_>>()
+        .await;
+    program
+        .call("PUT", "/pipelines/new", &json!({ "transformer": 2 }))
+        .await;
+    let asked = json!({ "source": "miro", "destination": "catalogue" });
+    let started = program.call("POST", "/reindexes", &asked).await;
+    let run = format!("/reindexes/{}", started["runs"][0].as_str().unwrap());
+    let mut killed_early = 0;
+    for _ in 0..4 {
+        let done = program.call("GET", &run, &Value::Null).await["partsDone"]
+            .as_u64()
+            .unwrap();
+        let gaps = program
+            .call("GET", "/pipelines/new/gaps", &Value::Null)
+            .await
+            .as_array()
+            .unwrap()
+            .len();
+        killed_early += usize::from(done < 3 || gaps > 0);
+        program.kill();
+        program = Program::serve(folder.path());
+    }
+    assert!(killed_early > 0, "the reindex was over before the first kill");
+    loop {
+        let status = program.call("GET", "/pipelines/new/status", &Value::Null).await;
+        let busy = |queue: &Value| queue["waiting"] != 0 || queue["inFlight"] != 0;
+        let is_busy = status["queues"].as_array().unwrap().iter().any(busy);
+        let miro = status["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["source"] == "miro")
+            .unwrap();
+        if !is_busy {
+            assert_eq!(
+                (&miro["rows"], &miro["gaps"]),
+                (&json!(rows), &json!(0)),
+                "{status:#}"
+            );
+            assert!(
+                status["queues"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|queue| queue["dead"] == 0),
+                "{status:#}"
+            );
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    let run = program.call("GET", &run, &Value::Null).await;
+    assert_eq!((&run["partsDone"], &run["sent"]), (&json!(3), &json!(rows)));
+    program.call("POST", "/pipelines/new/serve", &Value::Null).await;
+    let found = program.call("GET", "/search?query=plate", &Value::Null).await;
+    assert_eq!(found["total"], json!(rows), "no work is in the index twice");
+}
+
+#[test]
+fn the_demo_ends_well_and_keeps_nothing() {
+    let demo = Command::new(env!("CARGO_BIN_EXE_reindexer"))
+        .args(["demo", "--once", "--copies", "3"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&demo.stdout);
+    assert!(
+        demo.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&demo.stderr)
+    );
+    assert!(said.contains("Nothing is missing."), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_script_starts_a_reindex_on_a_server_and_asks_how_far_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::serve(folder.path());
+    let script = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reindexer"));
+        let done = command
+            .args(arguments)
+            .args(["--url", &program.url])
+            .output()
+            .unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.success(), String::from_utf8(said).unwrap())
+    };
+    let (done, said) = script(&["start", "--src", "sierra"]);
+    assert!(!done && said.contains("nothing listens to catalogue"), "{said}");
+    let (done, said) = script(&["start", "--src", "sierra", "--force"]);
+    assert!(done && said.contains("what is sent there is lost"), "{said}");
+    program
+        .call("PUT", "/pipelines/one", &json!({ "transformer": 2 }))
+        .await;
+    let ids = folder.path().join("ids");
+    std::fs::write(&ids, "1234567\n\n12345678\n").unwrap();
+    let (done, said) = script(&[
+        "start",
+        "--src",
+        "sierra",
+        "--mode",
+        "specific",
+        "--input-file",
+        ids.to_str().unwrap(),
+    ]);
+    assert!(!done && said.contains("no Sierra id"), "{said}");
+    let (done, said) = script(&[
+        "start",
+        "--src",
+        "notmiro",
+        "--mode",
+        "partial",
+        "--max-records",
+        "5",
+    ]);
+    assert!(done && said.contains("tei--catalogue"), "{said}");
+    let (done, said) = script(&["status", "one"]);
+    assert!(done && said.contains("\"transformer\": 2"), "{said}");
+    assert_eq!(script(&["status", "one", "--gaps"]), (true, "[]\n".to_owned()));
+    let (done, said) = script(&["status", "one", "--resend"]);
+    assert!(done && said.contains("\"sent\": 0"), "{said}");
+}
