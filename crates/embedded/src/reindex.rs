@@ -1,12 +1,13 @@
-//! The reindexes of a database: rows are touched as a client would, state lies in a table of Trestle's own.
+//! The reindexes of a database: rows are touched many in a commit, state lies in a table of Trestle's own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trestle_api::{Database, Request, ResponseFuture};
+use trestle_api::{Database, Error, Request, ResponseFuture, TouchRows, Touched};
+use trestle_engine::{TOUCHED_MAX, touch_writes};
 use trestle_events::{ModelTyper, RowSender, Typer};
 use trestle_model::Model;
-use trestle_reindex::{LiveTraffic, ReindexHost, ReindexSetup, Reindexer, TouchByUpdate};
+use trestle_reindex::{LiveTraffic, ReindexHost, ReindexSetup, Reindexer, Touch, TouchFuture, TouchResult};
 
 use crate::Embedded;
 use crate::internal::Internal;
@@ -31,7 +32,10 @@ impl Embedded {
             state: Arc::new(counted(Arc::new(Internal(Arc::clone(self.opened()))))),
             state_table: ReindexSetup::OWN_TABLE.to_owned(),
             clock: Arc::clone(self.clock()),
-            touch: Arc::new(TouchByUpdate::new(Arc::clone(&database))),
+            touch: Arc::new(TouchInCommit {
+                db: self.clone(),
+                own_writes: Arc::clone(&own_writes),
+            }),
             database,
             host,
             traffic: Some(Arc::new(OtherWrites {
@@ -73,7 +77,7 @@ impl ReindexHost for EmbeddedHost {
     fn touches_unheard(&self, table: &str) -> Option<String> {
         let is_heard = self.db.router().is_some_and(|router| router.hears_touches(table));
         (!is_heard).then(|| {
-            format!("no route of table {table} takes touches; give one `include_maintenance = true`, and let it be enabled")
+            format!("no route of table {table} takes touches; give one `include_maintenance = [\"touch\"]`, and let it be enabled")
         })
     }
 
@@ -93,9 +97,43 @@ impl ReindexHost for EmbeddedHost {
         })
     }
 
+    fn begin(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
+        self.db.set_reindex_version(table, entity, version)
+    }
+
     fn typer(&self) -> Option<Arc<dyn Typer>> {
         let versions = self.db.models().versions().ok()?;
         Some(Arc::new(ModelTyper::new(versions)))
+    }
+}
+
+/// Touches rows many in a commit.
+struct TouchInCommit {
+    db: Embedded,
+    own_writes: Arc<AtomicU64>,
+}
+
+impl Touch for TouchInCommit {
+    fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
+        Box::pin(async move {
+            let mut touched = Vec::with_capacity(rows.keys.len());
+            for keys in rows.keys.chunks(TOUCHED_MAX) {
+                self.own_writes
+                    .fetch_add(touch_writes(keys.len()) as u64, Ordering::AcqRel);
+                let rows = TouchRows {
+                    table: rows.table.clone(),
+                    attribute: rows.attribute.clone(),
+                    keys: keys.to_vec(),
+                    ..rows
+                };
+                touched.extend(self.db.touch(rows).await?);
+            }
+            let is_raised = |touched: &&Touched| **touched == Touched::Raised;
+            Ok(TouchResult {
+                write_units: touched.iter().filter(is_raised).count() as f64,
+                rows: touched,
+            })
+        })
     }
 }
 

@@ -35,7 +35,7 @@ impl Embedded {
 
     /// Refuses an entity that does not declare where its version stands.
     fn check_entity(&self, table: &str, entity: &str) -> Result<(), Error> {
-        let name = trestle_engine::table_name(table);
+        let name = trestle_api::table_name(table);
         let model = self.opened().models.model_with(name);
         let known = model.as_ref().and_then(|model| model.entity(entity));
         if known.is_some_and(|known| known.reindex_version().is_some()) {

@@ -197,6 +197,12 @@ impl Route {
     pub fn may_deliver(&self) -> bool {
         self.enabled && self.held_back.is_none()
     }
+
+    /// Whether touches of rows of this table are delivered by it.
+    #[must_use]
+    pub fn hears_touches(&self, table: &str) -> bool {
+        self.table == table && self.may_deliver() && self.include_maintenance.contains(&Maintenance::Touch)
+    }
 }
 
 /// What makes a route impossible, each with the setting that does.

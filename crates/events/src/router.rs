@@ -325,8 +325,7 @@ impl Router {
     #[must_use]
     pub fn hears_touches(&self, table: &str) -> bool {
         let view = self.inner.view.read();
-        let hears = |route: &Route| route.table == table && route.may_deliver() && route.include_maintenance;
-        view.values().any(|(route, _)| hears(route))
+        view.values().any(|(route, _)| route.hears_touches(table))
     }
 
     /// The route file that was stored last, if any was. The router stores it for the program that applies it, and does not

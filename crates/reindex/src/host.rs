@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trestle_api::Error;
 use trestle_events::{RowSender, Typer};
 use trestle_model::Model;
 
@@ -15,6 +16,13 @@ pub trait ReindexHost: Send + Sync {
 
     /// The model of a table and its text, if one is known here.
     fn model(&self, table: &str) -> Option<(Arc<Model>, String)>;
+
+    /// Rows are about to be touched with a version, all of a table or those of one entity: from now on, rows that are inserted
+    /// get it by themselves, as far as the database can see to that.
+    fn begin(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
+        let _ = (table, entity, version);
+        Ok(())
+    }
 
     /// Tells entities apart, where models change while a reindex runs.
     fn typer(&self) -> Option<Arc<dyn Typer>>;

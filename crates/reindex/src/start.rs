@@ -205,7 +205,9 @@ impl Reindexer {
     fn mode(&self, asked: &StartReindex, now: u64) -> Result<ReindexMode, ReindexError> {
         Ok(match &asked.to {
             ReindexDestination::Stream { attribute, version } => ReindexMode::Touch {
-                attribute: attribute.clone().unwrap_or_else(|| REINDEX_VERSION.to_owned()),
+                attribute: attribute
+                    .clone()
+                    .unwrap_or_else(|| self.version_attribute(&asked.table)),
                 version: version.unwrap_or(now),
             },
             ReindexDestination::Route(route) => {
@@ -239,6 +241,7 @@ impl Reindexer {
         for item in &planned.items {
             self.state.add_work(name, item).await?;
         }
+        self.begin_version(job)?;
         let begin = |job: &mut Reindex| {
             let is_preparing = job.state == ReindexState::Preparing;
             if is_preparing {
@@ -247,6 +250,39 @@ impl Reindexer {
             Ok(is_preparing)
         };
         self.state.change_job(name, begin).await.map(drop)
+    }
+
+    /// Before the first row is touched, so that no row is inserted without the version and passed over. A scope of some rows
+    /// does not speak for those that are inserted.
+    fn begin_version(&self, job: &Reindex) -> Result<(), ReindexError> {
+        let ReindexMode::Touch { version, .. } = &job.mode else {
+            return Ok(());
+        };
+        let host = &self.setup.host;
+        match &job.scope {
+            ReindexScope::Complete => host.begin(&job.table, None, *version)?,
+            ReindexScope::Entity(entity) if self.declares_version(job, entity) => {
+                host.begin(&job.table, Some(entity), *version)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn declares_version(&self, job: &Reindex, entity: &str) -> bool {
+        let model = self.setup.host.model(&job.table);
+        let version = model.and_then(|(model, _)| Some(model.entity(entity)?.reindex_version()?.to_owned()));
+        version.is_some()
+    }
+
+    /// The attribute that the table's model declares, or the usual one.
+    fn version_attribute(&self, table: &str) -> String {
+        let model = self.setup.host.model(table);
+        let declared = model.and_then(|(model, _)| {
+            let mut entities = model.entities_of(model.table(table)?);
+            entities.find_map(|entity| entity.reindex_version().map(str::to_owned))
+        });
+        declared.unwrap_or_else(|| REINDEX_VERSION.to_owned())
     }
 
     async fn take_table(&self, job: &Reindex) -> Result<(), ReindexError> {

@@ -78,10 +78,9 @@ impl DirectoryHost {
 
 impl ReindexHost for DirectoryHost {
     fn touches_unheard(&self, table: &str) -> Option<String> {
-        let mut routes = self.routes.iter();
-        let is_heard = routes.any(|route| route.table == table && route.enabled && route.include_maintenance);
+        let is_heard = self.routes.iter().any(|route| route.hears_touches(table));
         (!is_heard).then(|| {
-            format!("no route of table {table} takes touches; give one `include_maintenance = true`, and let it be enabled")
+            format!("no route of table {table} takes touches; give one `include_maintenance = [\"touch\"]`, and let it be enabled")
         })
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use trestle_api::table_name;
 use trestle_binding::held::{Held, together};
 use trestle_binding::{BindError, ModelHook};
-use trestle_engine::table_name;
 
 use super::Models;
 
