@@ -549,7 +549,7 @@ impl fmt::Display for Refusal {
             Self::ChangesWithTouch { entity, attribute } => write!(
                 f,
                 "Entity {entity}: the row is not as the model wants it, and attribute {attribute} would change with its version; \
-                 see `trestle verify`, and write the row or run `trestle repair` first"
+                 see `trestle verify`, and write the row or run `trestle model repair` first"
             ),
             Self::NoParent {
                 entity,

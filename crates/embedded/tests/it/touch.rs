@@ -8,7 +8,7 @@ use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, KeySchemaElement, KeyType, PutRequest,
     Scan, StreamSpecification, StreamViewType, TouchRows, Touched, WriteRequest,
 };
-use trestle_embedded::{Embedded, Options};
+use trestle_embedded::{Embedded, Nobody, Options, StartOptions};
 use trestle_item::{Item, ScalarType};
 
 use crate::support::{World, plain};
@@ -283,4 +283,38 @@ fn every_row_that_is_inserted_after_the_version_is_set_has_it() {
             }
         }
     });
+}
+
+#[tokio::test]
+async fn while_rows_move_a_touch_finds_them_and_inserted_rows_get_the_version() {
+    let db = World::new().open();
+    crate::support::apply(&db, MODEL);
+    for id in ["a", "b"] {
+        crate::support::put(&db, "catalogue", record(id));
+    }
+    db.set_reindex_version("catalogue", None, 5).unwrap();
+    let paused = StartOptions {
+        paused: true,
+        ..StartOptions::default()
+    };
+    let moved = MODEL.replace("record#{id}", "rec/{id}");
+    let plan = db.models().start_migration(&moved, paused, &mut Nobody).unwrap();
+    assert!(!plan.is_refused(), "{plan}");
+    let keys = ["rec/a", "record#b", "rec/gone"].map(|pk| plain(json!({"pk": pk})));
+    let touch = TouchRows {
+        attribute: "rv".to_owned(),
+        ..rows("catalogue", 5, keys.to_vec())
+    };
+    let touched = db.touch(touch.clone()).await.unwrap();
+    assert_eq!(touched, [Touched::Raised, Touched::Raised, Touched::Gone]);
+    crate::support::put(&db, "catalogue", record("c"));
+    let mut told: Vec<_> = crate::support::rows(&db, "catalogue")
+        .iter()
+        .map(|row| (row.get("pk").cloned().unwrap(), row.get("rv").cloned()))
+        .collect();
+    told.sort_by_key(|(pk, _)| pk.as_s().map(str::to_owned));
+    let expected = ["rec/a", "rec/b", "rec/c"].map(|pk| (pk.into(), Some(5_i64.into())));
+    assert_eq!(told, expected);
+    let again = db.touch(touch).await.unwrap();
+    assert_eq!(again[..2], [Touched::AlreadyThere, Touched::AlreadyThere]);
 }

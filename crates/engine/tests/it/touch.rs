@@ -197,7 +197,8 @@ impl Hook for Follows {
             verdict.rows.push(Becomes::AsWritten);
             let copy = Item::from([(VERSION, new.get(VERSION).unwrap().clone())]);
             verdict.companions.push(Companion {
-                table: "C".to_owned(),
+                // A row that follows is refused when its own row is staged.
+                table: if new.contains_key("lost") { "missing" } else { "C" }.to_owned(),
                 key: key(new.get("pk").unwrap().as_s().unwrap()),
                 item: Some(Arc::new(copy)),
             });
@@ -208,30 +209,33 @@ impl Hook for Follows {
 
 #[test]
 fn what_follows_is_in_the_same_commit_and_a_row_that_is_refused_leaves_the_others_alone() {
-    let fixture = fixture(&["a", "b", "c", "d"]);
+    let fixture = fixture(&["a", "b", "c", "d", "e"]);
     let engine = &fixture.engine;
     let copies = with_stream(table("C", "pk:S", &[], &[]), StreamViewType::NewImage);
     engine.run(copies).unwrap();
     engine.install(Vec::new(), Some(Arc::new(Follows))).unwrap();
-    for (row, mark) in [("b", "stuck"), ("c", "follows")] {
+    for (row, mark) in [("b", "stuck"), ("c", "follows"), ("d", "lost")] {
         let marked = format!("SET {mark} = :one");
         engine
             .run(update("T", key(row), &marked, Item::from([(":one", n(1))])))
             .unwrap();
     }
-    let touched = touch(engine, 4, &["a", "b", "c", "d"]);
+    let touched = touch(engine, 4, &["a", "b", "c", "d", "e"]);
     let [
         Touched::Raised,
         Touched::Refused(why),
         Touched::AlreadyThere,
+        Touched::Refused(lost),
         Touched::Raised,
     ] = touched.as_slice()
     else {
         panic!("{touched:?}")
     };
+    assert!(lost.message().contains("also concerns table missing"), "{lost}");
     assert_eq!(why.message(), "the row is stuck");
     let has_version = |pk| get(engine, "T", key(pk)).unwrap().contains_key(VERSION);
-    assert_eq!(["a", "b", "c", "d"].map(has_version), [true, false, false, true]);
+    let raised = ["a", "b", "c", "d", "e"].map(has_version);
+    assert_eq!(raised, [true, false, false, false, true]);
     let (copied, _) = scan_all(engine, scan("C", None));
     assert_eq!(copied.len(), 2, "{copied:?}");
     assert!(copied.iter().all(|row| number(row, VERSION) == 4));

@@ -2,7 +2,7 @@
 
 use crate::models::shop::{Customer, NewCustomer, NewOrder, Order, Shop};
 use crate::support::embedded;
-use trestle::{Embedded, Wait};
+use trestle::{Embedded, Item, TouchRows, Touched, Wait};
 
 fn order(number: i64) -> NewOrder {
     NewOrder {
@@ -54,4 +54,25 @@ fn a_row_is_written_back_although_its_copy_moved_meanwhile() {
     db.put(&renamed).wait().unwrap();
     db.put(&read).wait().unwrap();
     assert_eq!(first_order(&db).customer_name, "Ada L.");
+}
+
+#[test]
+fn a_row_is_written_back_although_a_reindex_touched_it_meanwhile() {
+    let db = shop();
+    let mut read = customer(&db);
+    assert_eq!(read.reindex_version, None);
+    let touched = db.database().touch(TouchRows {
+        table: "shop".into(),
+        attribute: "reindexVersion".into(),
+        version: 7,
+        keys: vec![Item::from([("id", "a")])],
+    });
+    assert_eq!(touched.wait().unwrap(), [Touched::Raised]);
+    read.name = "Ada L.".into();
+    db.put(&read).wait().unwrap();
+    let written = customer(&db);
+    assert_eq!(
+        (written.reindex_version, written.name.as_str()),
+        (Some(7), "Ada L.")
+    );
 }
