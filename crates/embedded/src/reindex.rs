@@ -9,6 +9,7 @@ use trestle_model::Model;
 use trestle_reindex::{LiveTraffic, ReindexHost, ReindexSetup, Reindexer, TouchByUpdate};
 
 use crate::Embedded;
+use crate::embedded::writes_rows;
 use crate::internal::Internal;
 
 impl Embedded {
@@ -21,23 +22,19 @@ impl Embedded {
     /// The same, with routes or models from elsewhere.
     #[must_use]
     pub fn reindexer_with(&self, host: Arc<dyn ReindexHost>) -> Reindexer {
-        let own_writes = Arc::new(AtomicU64::new(0));
-        let counted = |database: Arc<dyn Database>| CountedWrites {
-            database,
-            own_writes: Arc::clone(&own_writes),
-        };
-        let database: Arc<dyn Database> = Arc::new(counted(Arc::new(self.clone())));
+        let counted = Arc::new(CountedWrites {
+            db: self.clone(),
+            own_writes: AtomicU64::new(0),
+        });
+        let database: Arc<dyn Database> = Arc::clone(&counted) as _;
         Reindexer::new(ReindexSetup {
-            state: Arc::new(counted(Arc::new(Internal(Arc::clone(self.opened()))))),
+            state: Arc::new(Internal(Arc::clone(self.opened()))),
             state_table: ReindexSetup::OWN_TABLE.to_owned(),
             clock: Arc::clone(self.clock()),
             touch: Arc::new(TouchByUpdate::new(Arc::clone(&database))),
             database,
             host,
-            traffic: Some(Arc::new(OtherWrites {
-                db: self.clone(),
-                own_writes,
-            })),
+            traffic: Some(counted),
             lease: ReindexSetup::LEASE,
             first_pause: ReindexSetup::FIRST_PAUSE,
             longest_pause: ReindexSetup::LONGEST_PAUSE,
@@ -99,35 +96,52 @@ impl ReindexHost for EmbeddedHost {
     }
 }
 
-/// A database of which the writes are counted.
+/// The database as a reindex reads and writes rows. Its writes are counted, to tell them from those of others.
 struct CountedWrites {
-    database: Arc<dyn Database>,
-    own_writes: Arc<AtomicU64>,
+    db: Embedded,
+    own_writes: AtomicU64,
 }
 
 impl Database for CountedWrites {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        let is_write = matches!(
-            request,
-            Request::PutItem(_) | Request::UpdateItem(_) | Request::DeleteItem(_)
-        );
-        if is_write {
+        if writes_rows(&request) {
             self.own_writes.fetch_add(1, Ordering::AcqRel);
         }
-        self.database.execute(request)
+        self.db.execute(request)
     }
 }
 
-/// What others than the reindex write.
-struct OtherWrites {
-    db: Embedded,
-    own_writes: Arc<AtomicU64>,
+impl LiveTraffic for CountedWrites {
+    fn other_writes(&self) -> u64 {
+        // In this order, a write of the reindex is never taken for that of another.
+        let all = self.db.client_writes();
+        all.saturating_sub(self.own_writes.load(Ordering::Acquire))
+    }
 }
 
-impl LiveTraffic for OtherWrites {
-    fn other_writes(&self) -> u64 {
-        // In this order: what is counted as written by the reindex is not yet handed in at worst, and never taken for another's.
-        let handed_in = self.db.opened().engine.writes_handed_in();
-        handed_in.saturating_sub(self.own_writes.load(Ordering::Acquire))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use trestle_api::{ErrorKind, PutItem};
+    use trestle_item::Item;
+
+    #[test]
+    fn writes_of_others_are_told_from_those_of_the_reindex() {
+        let db = Embedded::in_memory(Options::default()).unwrap();
+        let counted = CountedWrites {
+            db: db.clone(),
+            own_writes: AtomicU64::new(0),
+        };
+        let put = || PutItem {
+            table_name: "nowhere".to_owned(),
+            item: Item::from([("pk", "a")]),
+            ..PutItem::default()
+        };
+        drop(counted.execute(Request::PutItem(put())));
+        assert_eq!(counted.other_writes(), 0);
+        let refused = db.run(put()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ResourceNotFound);
+        assert_eq!(counted.other_writes(), 1);
     }
 }
