@@ -3,6 +3,7 @@
 use std::future::IntoFuture;
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
@@ -30,6 +31,8 @@ struct Inner {
     /// The one router, while it is at work. It is not kept alive from here: its handlers may own handles of the database.
     router: Mutex<Option<WeakRouter>>,
     queues: Queues,
+    /// Writes that were asked for by clients, in this process or over the network.
+    client_writes: AtomicU64,
     opened: Arc<Opened>,
 }
 
@@ -46,6 +49,7 @@ impl Embedded {
             inner: Arc::new(Inner {
                 router: Mutex::new(None),
                 queues,
+                client_writes: AtomicU64::new(0),
                 opened,
             }),
         }
@@ -58,7 +62,12 @@ impl Embedded {
             .and_then(|()| in_force::refuse_writes(&opened.models, &request))
             .and_then(|()| model_tables::refuse_changes(opened, &request));
         match allowed {
-            Ok(()) => model_tables::start(opened, request),
+            Ok(()) => {
+                if writes_rows(&request) {
+                    self.inner.client_writes.fetch_add(1, Ordering::AcqRel);
+                }
+                model_tables::start(opened, request)
+            }
             Err(refused) => Completion::Ready(Err(refused)),
         }
     }
@@ -149,6 +158,12 @@ impl Embedded {
         self.opened().close()
     }
 
+    /// How many writes clients have asked for since the database was opened. Those of queues, routes and other parts of
+    /// Trestle are not among them.
+    pub(crate) fn client_writes(&self) -> u64 {
+        self.inner.client_writes.load(Ordering::Acquire)
+    }
+
     pub(crate) fn opened(&self) -> &Arc<Opened> {
         &self.inner.opened
     }
@@ -156,6 +171,21 @@ impl Embedded {
     pub(crate) fn router_slot(&self) -> &Mutex<Option<WeakRouter>> {
         &self.inner.router
     }
+}
+
+/// Whether a request writes rows. A statement may only read: it counts all the same.
+pub(crate) fn writes_rows(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::PutItem(_)
+            | Request::UpdateItem(_)
+            | Request::DeleteItem(_)
+            | Request::BatchWriteItem(_)
+            | Request::TransactWriteItems(_)
+            | Request::ExecuteStatement(_)
+            | Request::BatchExecuteStatement(_)
+            | Request::ExecuteTransaction(_)
+    )
 }
 
 impl Database for Embedded {

@@ -62,7 +62,7 @@ pub use holds::{HoldSource, ReadRows, ShardHold, StreamHold};
 pub use janitor::Upkeep;
 pub use options::Options;
 pub use storage_reads::{OperationReads, StorageReads};
-pub use touch::{TOUCHED_MAX, Touching, touch_writes};
+pub use touch::{TOUCHED_MAX, Touching};
 pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
 pub use trestle_store::{Durability, Settings as StoreSettings};

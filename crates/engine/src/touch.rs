@@ -22,12 +22,6 @@ pub const TOUCHED_MAX: usize = 1_000;
 /// is looked at between jobs.
 const JOB_ROWS_MAX: usize = 32;
 
-/// As how many writes so many rows are handed in.
-#[must_use]
-pub fn touch_writes(rows: usize) -> usize {
-    rows.div_ceil(JOB_ROWS_MAX)
-}
-
 /// Rows whose version attribute is being raised. Dropping it does not take that back.
 #[must_use = "what became of the rows is known when they have been waited for"]
 pub struct Touching {
@@ -78,7 +72,7 @@ impl Engine {
             version: rows.version.into(),
         });
         let mut keys = rows.keys;
-        let mut jobs = Vec::with_capacity(touch_writes(keys.len()));
+        let mut jobs = Vec::with_capacity(keys.len().div_ceil(JOB_ROWS_MAX));
         while !keys.is_empty() {
             let later = keys.split_off(keys.len().min(JOB_ROWS_MAX));
             jobs.push(self.raise(Arc::clone(&raise), keys));

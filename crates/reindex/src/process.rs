@@ -10,7 +10,7 @@ use trestle_item::Item;
 
 use crate::budget::Units;
 use crate::handler::Handler;
-use crate::retry::RetryPause;
+use crate::retry::{RetryPause, is_transient};
 use crate::state_table::{StateTable, key, number};
 use crate::work_item::WorkLease;
 use crate::yielding::Yielding;
@@ -49,8 +49,12 @@ impl Process {
     pub(crate) async fn keep_known(&self, job: &Reindex) -> Error {
         loop {
             let mut alarm = Alarm::new(Arc::clone(&self.clock));
-            if let Err(error) = self.be_known(job).await {
-                return error;
+            match self.be_known(job).await {
+                Ok(()) => {}
+                Err(error) if is_transient(&error) => {
+                    tracing::warn!(%error, "a process could not renew its place in reindex {}", self.name);
+                }
+                Err(error) => return error,
             }
             alarm.at(self.clock.now().plus(self.lease / 3)).await;
         }
@@ -106,7 +110,7 @@ impl Process {
         let mut retries = 0;
         loop {
             match call().await {
-                Err(error) if crate::retry::is_transient(&error) && retries < CALL_RETRIES_MAX => {
+                Err(error) if is_transient(&error) && retries < CALL_RETRIES_MAX => {
                     counts.throttled += 1;
                     counts.retries += 1;
                     self.pause.wait(retries).await;

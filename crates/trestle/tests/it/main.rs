@@ -21,6 +21,7 @@ mod named_routes;
 mod paging;
 mod queues;
 mod reindexer;
+mod reindexing;
 mod remote;
 mod support;
 mod transactions;
