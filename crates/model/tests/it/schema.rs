@@ -140,14 +140,14 @@ fn the_examples_of_the_reference_load() {
         "contacts",
         "runs",
     ];
-    assert_eq!(names.first(), Some(&"shop"));
+    assert_eq!(names.get(..2), Some(&["shop", "catalogue"][..]));
     assert_eq!(
-        names.get(1..8),
+        names.get(2..9),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(8..),
+        names.get(9..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );
