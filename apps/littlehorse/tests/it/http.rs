@@ -390,7 +390,10 @@ async fn the_migration_is_the_applications_own_and_a_refusal_is_json() {
     assert_eq!(world.get("/migration").await, Value::Null);
     let (status, refused) = world.ask("POST", "/migration", Some(json!({}))).await;
     assert_eq!(status, 405);
-    assert!(refused["error"].as_str().unwrap().contains("/openapi.json"), "{refused}");
+    assert!(
+        refused["error"].as_str().unwrap().contains("/openapi.json"),
+        "{refused}"
+    );
     let world = world.upgrade().await;
     assert_eq!(world.get("/migration").await["model"], "littlehorse");
 }
