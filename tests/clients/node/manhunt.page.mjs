@@ -1,54 +1,16 @@
 // The page of apps/manhunt in a real browser: whoever watches sees a search begin, unfold and end. Run by `node --test`
 // with MANHUNT naming the program.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { test } from "node:test";
+import { HOSTILE, demonstrated, start } from "./demo.mjs";
 
-const BROWSER = "/usr/bin/chromium";
-const PATIENCE = 45_000;
 const DOMAIN = "d0";
-// As root there is no sandbox; the rest keeps the browser from calling its maker.
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync",
-];
-const HOSTILE = `<b>x</b> <img src=x onerror="window.wasRun = true">`;
-
-let program, browser, url;
-
-/** The demonstration, and the address of the search that it begins. */
-async function demo() {
-  const child = spawn(process.env.MANHUNT, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"], env: { RUST_LOG: "warn" } });
-  const address = await new Promise((found, lost) => {
-    let said = "";
-    child.on("error", lost).on("exit", (code) => lost(new Error(`manhunt ended with ${code}`)));
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-      const there = said.match(/(http:\/\/\S+)\n/);
-      if (there) found(there[1]);
-    });
-  });
-  return { child, address };
-}
-
-before(async () => {
-  assert.ok(process.env.MANHUNT, "MANHUNT must name the program: target/debug/manhunt");
-  assert.ok(existsSync(BROWSER), `there is no ${BROWSER}: install Debian's package chromium`);
-  const { child, address } = await demo();
-  [program, url] = [child, new URL(address).origin];
-  browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS, timeout: 60_000 });
-}, { timeout: 90_000 });
-
-after(async () => {
-  await browser?.close();
-  program?.kill();
-});
+const demo = demonstrated("MANHUNT");
+const { visit } = demo;
 
 async function post(path, body) {
   const headers = { "content-type": "application/json" };
-  const answer = await fetch(`${url}/domains/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const answer = await fetch(`${demo.url}/domains/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
   assert.equal(answer.status, 201, await answer.clone().text());
   return answer.json();
 }
@@ -63,19 +25,6 @@ async function contact(name, waits, domain = DOMAIN) {
 }
 
 const begin = (contactId, domain = DOMAIN) => post(`${domain}/searches`, { contactId });
-
-/** A fresh page, and what its console complains about. */
-async function visit(t, path, options = {}) {
-  const context = await browser.newContext(options);
-  t.after(() => context.close());
-  context.setDefaultTimeout(PATIENCE);
-  const page = await context.newPage();
-  const complaints = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  await page.goto(new URL(path, url).href);
-  return { page, complaints };
-}
 
 const status = (page, word) => page.getByRole("status").getByText(word, { exact: true }).waitFor();
 const attempt = (page, destination) => page.locator("section").filter({ hasText: destination });
@@ -136,7 +85,7 @@ test("what others wrote is shown as text", async (t) => {
   const { searchId } = await begin(hostile, "d2");
   const { page, complaints } = await visit(t, "/#/d2");
   await page.locator("strong").getByText(HOSTILE, { exact: true }).waitFor();
-  await page.goto(`${url}/#/d2/${searchId}`);
+  await page.goto(`${demo.url}/#/d2/${searchId}`);
   await page.getByRole("link", { name: HOSTILE, exact: true }).waitFor();
   assert.equal(await page.locator("#view b, #view img").count(), 0);
   assert.equal(await page.evaluate(() => window.wasRun), undefined);
@@ -160,7 +109,7 @@ test("on a narrow screen nothing sticks out", async (t) => {
   const width = () => page.evaluate(() => document.documentElement.scrollWidth);
   await card(page, name).getByRole("button", { name: "Find" }).waitFor();
   assert.ok((await width()) <= 320, `${await width()} wide`);
-  await page.goto(`${url}/#/d4/${searchId}`);
+  await page.goto(`${demo.url}/#/d4/${searchId}`);
   await attempt(page, "+0").getByRole("button", { name: "Answer" }).waitFor();
   assert.ok((await width()) <= 320, `${await width()} wide`);
   assert.deepEqual(complaints, []);
@@ -176,9 +125,9 @@ test("what was seen elsewhere does not stay under the address of something that 
   await contact("Hedy", [600], "d6");
   const { page } = await visit(t, "/#/d6");
   for (const [nowhere, why] of [["#/d6/ff", "there is no such search"], ["#/Nobody", "domainId"], ["#/%", "URI"]]) {
-    await page.goto(`${url}/#/d6`);
+    await page.goto(`${demo.url}/#/d6`);
     await card(page, "Hedy").waitFor();
-    await page.goto(`${url}/${nowhere}`);
+    await page.goto(`${demo.url}/${nowhere}`);
     await page.getByRole("alert").getByText(why).waitFor();
     assert.equal(await card(page, "Hedy").count(), 0, nowhere);
   }
@@ -198,7 +147,7 @@ test("a list that has more than one page is shown whole, and searches begin with
 });
 
 test("when the server is gone the page says so, and keeps what was seen", async (t) => {
-  const { child, address } = await demo();
+  const { child, address } = await start("MANHUNT");
   t.after(() => child.kill());
   const { page } = await visit(t, address);
   await status(page, "active");

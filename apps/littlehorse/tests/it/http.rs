@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use trestle::migrate::StartOptions;
+use trestle::models::{ApplyOptions, Nobody};
 
 use crate::support::{World, canary, order};
 
@@ -366,4 +368,32 @@ async fn the_page_is_served_and_a_migration_is_told_only_where_there_is_one() {
     assert!(page.contains("<title>LittleHorse"), "{page}");
     assert_eq!(world.get("/openapi.json").await, description());
     assert_eq!(world.get("/migration").await, Value::Null);
+}
+
+#[tokio::test]
+async fn the_migration_is_the_applications_own_and_a_refusal_is_json() {
+    let world = World::old().await;
+    assert_eq!(world.get("/migration").await, Value::Null);
+    let other = |key: &str| {
+        format!(
+            "model = \"other\"\n[table.others]\nkey = [\"pk\"]\n[entity.other]\ntable = \"others\"\nkey.pk = \"{key}#{{id}}\"\n\
+             attributes = {{ id = \"string\" }}\n"
+        )
+    };
+    let models = world.embedded.models();
+    models
+        .apply(&other("a"), ApplyOptions::default(), &mut Nobody)
+        .unwrap();
+    models
+        .start_migration(&other("b"), StartOptions::default(), &mut Nobody)
+        .unwrap();
+    assert_eq!(world.get("/migration").await, Value::Null);
+    let (status, refused) = world.ask("POST", "/migration", Some(json!({}))).await;
+    assert_eq!(status, 405);
+    assert!(
+        refused["error"].as_str().unwrap().contains("/openapi.json"),
+        "{refused}"
+    );
+    let world = world.upgrade().await;
+    assert_eq!(world.get("/migration").await["model"], "littlehorse");
 }

@@ -1,19 +1,34 @@
-//! A store that keeps what a process leaves that is killed behind any of its commits, and where rows lie in a store.
+//! A store that keeps what a process leaves that is killed behind any of its commits, or that fails one of them, and where rows lie in a store.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use trestle::{MemoryStore, Store};
 use trestle_store::{Batch, Bytes, Direction, ReadCounts, ReadPurpose, Result, Snapshot, Space, Stats};
 
 /// A store in memory, with a copy of it behind each commit since [`Kept::begin`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Kept {
     store: MemoryStore,
     is_begun: AtomicBool,
     left: Mutex<Vec<Arc<MemoryStore>>>,
+    /// Commits that succeed before others fail.
+    until_failure: AtomicUsize,
+    has_failed: AtomicBool,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Kept {
+            store: MemoryStore::new(),
+            is_begun: AtomicBool::new(false),
+            left: Mutex::default(),
+            until_failure: AtomicUsize::new(usize::MAX),
+            has_failed: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Kept {
@@ -26,6 +41,27 @@ impl Kept {
     /// What a process leaves that is killed at the beginning, and behind each commit.
     pub(crate) fn left(&self) -> Vec<Arc<MemoryStore>> {
         self.left.lock().unwrap().clone()
+    }
+
+    /// Lets so many commits succeed, and no more of them until [`Kept::heal`].
+    pub(crate) fn fail_after(&self, commits: usize) {
+        self.until_failure.store(commits, Ordering::SeqCst);
+    }
+
+    /// Lets commits succeed again. Whether one had failed.
+    pub(crate) fn heal(&self) -> bool {
+        self.until_failure.store(usize::MAX, Ordering::SeqCst);
+        self.has_failed.swap(false, Ordering::SeqCst)
+    }
+
+    /// Whether this commit fails.
+    fn fails(&self) -> bool {
+        let count = |left: usize| left.checked_sub(1);
+        let left = self
+            .until_failure
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, count);
+        self.has_failed.fetch_or(left.is_err(), Ordering::SeqCst);
+        left.is_err()
     }
 
     fn keep(&self) {
@@ -52,6 +88,13 @@ fn copy(store: &dyn Store) -> MemoryStore {
     copy
 }
 
+/// Changes that no store takes: a key is too long.
+fn refused() -> Batch {
+    let mut batch = Batch::new();
+    batch.put(Space::Items, vec![0; 1 << 20], Vec::new());
+    batch
+}
+
 impl Store for Kept {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         self.store.get(space, key)
@@ -62,6 +105,9 @@ impl Store for Kept {
     }
 
     fn commit(&self, batch: Batch) -> Result<()> {
+        if self.fails() {
+            return self.store.commit(refused());
+        }
         self.store.commit(batch)?;
         if self.is_begun.load(Ordering::SeqCst) {
             self.keep();

@@ -14,6 +14,7 @@ use trestle::queue::NewMessage;
 
 use littlehorse::model::{Inventory, Littlehorse, NewInventory, WfRunKey};
 
+use crate::kept::Kept;
 use crate::support::{World, canary, order};
 
 const T: &str = "acme";
@@ -23,6 +24,36 @@ fn nap() -> Value {
     let throw =
         json!({ "name": "tell", "run": { "throwEvent": { "event": "all-is-done", "content": "v" } } });
     json!({ "name": "nap", "variables": { "v": null }, "nodes": [nap, throw] })
+}
+
+/// A poll commits that the attempt began, and then that its message is gone.
+#[tokio::test]
+async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
+    for (commits, status) in [(0, 503), (1, 200)] {
+        let store = Arc::new(Kept::default());
+        let world = World::old_on(store.clone()).await;
+        world.post("/tenants/acme/wf-specs", order()).await;
+        world
+            .run("acme", "order", "wf", json!({ "orderId": "o", "name": "n" }))
+            .await;
+        let poll = || {
+            let body = json!({ "taskDefName": "greet", "workerId": "w1" });
+            world.ask("POST", "/tenants/acme/tasks/poll", Some(body))
+        };
+        store.fail_after(commits);
+        let (answered, task) = poll().await;
+        assert_eq!((answered, store.heal()), (status, true), "{commits}: {task}");
+        // The message comes again, and finds the attempt under way if it began.
+        world.clock.advance(Duration::from_secs(31));
+        let again = poll().await;
+        match commits {
+            1 => {
+                assert_eq!(task["wfRunId"], "wf");
+                assert_eq!(again.0, 204, "{}", again.1);
+            }
+            _ => assert_eq!(again.1["wfRunId"], "wf", "{}", again.1),
+        }
+    }
 }
 
 #[tokio::test]
