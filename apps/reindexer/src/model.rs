@@ -5,4 +5,4 @@
     reason = "generated from the model file, which describes itself"
 )]
 
-trestle::model!("../../models/reindexer.toml");
+trestle::model!("reindexer.toml");
