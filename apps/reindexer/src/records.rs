@@ -84,7 +84,7 @@ impl Catalogue {
         Err(Error::busy(id))
     }
 
-    /// Marks a record as withdrawn. Its row stays, so that every pipeline hears of it.
+    /// Marks a record as withdrawn. Its row stays, so that every pipeline gets the change.
     pub async fn withdraw(&self, source: Source, id: &str) -> Result<Record> {
         for _ in 0..TRIES {
             let mut row = self.record(source, id).await?;

@@ -113,12 +113,13 @@ impl Running {
     /// How far a pipeline is, and which records are missing.
     pub async fn status(&self, name: &str) -> Result<(Status, Vec<Gap>)> {
         let pipeline = self.app.pipeline(name).await?;
-        let (sources, gaps) = self.app.survey(&pipeline).await?;
         let mut queues = Vec::new();
         let own = [pipeline.transformer_queue(), pipeline.ingestor_queue()];
         for queue in REINDEXERS.map(str::to_owned).into_iter().chain(own) {
             queues.push(self.app.queue_status(queue).await?);
         }
+        // After the queues: what has left an empty queue is in the index when that is looked at.
+        let (sources, gaps) = self.app.survey(&pipeline).await?;
         let status = Status {
             pipeline: pipeline.name.clone(),
             transformer: pipeline.transformer,

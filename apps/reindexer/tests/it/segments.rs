@@ -32,7 +32,7 @@ async fn point_6_segments_are_the_table_and_disjoint_for_any_number_also_beyond_
     for total_segments in [1, 2, 3, 7, 40] {
         let name = format!("by-{total_segments}");
         world.add_pipeline(&name).await;
-        // Only this pipeline lacks them, but all are told: what they have stays as it is.
+        // All pipelines get the messages; only this one lacks the records.
         let run = format!("run-{total_segments}");
         for segment in 0..total_segments {
             let job = ReindexJob {
