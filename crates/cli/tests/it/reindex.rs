@@ -24,6 +24,14 @@ key = { pk = "image#{id}" }
 attributes = { id = "string", reindexVersion = { type = "integer", optional = true } }
 "#;
 
+/// The same, with the version as an attribute that only a reindex writes.
+fn with_declared_version() -> String {
+    MODEL.replace(
+        "table = \"works\"\n",
+        "table = \"works\"\nreindex_version = \"reindexVersion\"\n",
+    )
+}
+
 const ROUTES: &str = r#"
 [route.works]
 entity = "work"
@@ -39,9 +47,9 @@ fn put(server: &Running, id: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-fn catalogue(more: &[&str]) -> (TempDir, Running) {
+fn catalogue(model: &str, more: &[&str]) -> (TempDir, Running) {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("model.toml"), MODEL).unwrap();
+    std::fs::write(directory.path().join("model.toml"), model).unwrap();
     std::fs::write(directory.path().join("routes.toml"), ROUTES).unwrap();
     let serve = ["serve", "--data", "data", "--port", "0", "--model", "model.toml"];
     let serve = [&serve[..], more].concat();
@@ -74,7 +82,7 @@ fn status(output: &Output) -> Value {
 
 #[test]
 fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
-    let (directory, server) = catalogue(&[]);
+    let (directory, server) = catalogue(MODEL, &[]);
     let (directory, endpoint) = (directory.path(), format!("http://127.0.0.1:{}", server.port()));
     let at = ["--endpoint", &endpoint];
     let done = reindex(
@@ -155,7 +163,7 @@ fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
 
 #[test]
 fn in_a_directory_a_touch_needs_a_route_that_takes_it() {
-    let (directory, server) = catalogue(&[]);
+    let (directory, server) = catalogue(&with_declared_version(), &[]);
     let directory = directory.path();
     server.stop();
     let unheard = reindex(directory, &["start", "works", "--data", "data"]);
@@ -242,7 +250,7 @@ fn in_a_directory_a_touch_needs_a_route_that_takes_it() {
 
 #[test]
 fn in_a_directory_rows_are_sent_to_the_target_of_a_stored_route() {
-    let (directory, server) = catalogue(&["--routes", "routes.toml"]);
+    let (directory, server) = catalogue(&with_declared_version(), &["--routes", "routes.toml"]);
     let directory = directory.path();
     server.stop();
     let sent = [
