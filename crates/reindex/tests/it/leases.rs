@@ -35,9 +35,18 @@ async fn processes_that_work_at_the_same_time_do_each_row_once() {
 }
 
 /// A database that answers only so many requests, and then no more: as a process sees it that is killed.
-struct Dying {
+pub(crate) struct Dying {
     engine: Engine,
     answers: std::sync::atomic::AtomicI64,
+}
+
+impl Dying {
+    pub(crate) fn new(engine: Engine, answers: i64) -> Self {
+        Self {
+            engine,
+            answers: answers.into(),
+        }
+    }
 }
 
 impl Database for Dying {
@@ -62,10 +71,7 @@ async fn what_a_killed_process_had_is_taken_over_after_its_lease_and_costs_a_pag
             ..to_version("one", 7)
         };
         world.reindexer().start(asked).await.unwrap();
-        let dying = Dying {
-            engine: world.engine.clone(),
-            answers: answers.into(),
-        };
+        let dying = Dying::new(world.engine.clone(), answers);
         let killed = world.reindexer_over(Arc::new(dying));
         let ended = tokio::time::timeout(Duration::from_millis(60), killed.work("one")).await;
         let reindexer = world.reindexer();

@@ -9,6 +9,7 @@
 mod faults;
 mod gaps;
 mod leases;
+mod preparing;
 mod resume;
 mod scopes;
 mod support;
