@@ -6,7 +6,6 @@ use std::time::Duration;
 use trestle_api::{Database, Request, ResponseFuture};
 use trestle_engine::Engine;
 use trestle_env::{Timestamp, VirtualClock};
-use trestle_item::AttributeValue;
 use trestle_reindex::{ReindexState, StartReindex};
 
 use crate::support::{TABLE, World, to_version};
@@ -150,29 +149,4 @@ impl Database for Frozen {
             self.engine.execute(request).await
         })
     }
-}
-
-#[tokio::test]
-async fn a_hot_partition_becomes_work_items_of_its_own_and_no_row_is_missed() {
-    let world = World::new();
-    for number in 0..400 {
-        world.put(
-            "hot",
-            &format!("{number:05}"),
-            &[("title", AttributeValue::from("t"))],
-        );
-    }
-    world.fill(60);
-    let asked = StartReindex {
-        workers: 2,
-        ..to_version("one", 7)
-    };
-    let reindexer = world.reindexer();
-    reindexer.start(asked).await.unwrap();
-    let before = reindexer.status("one").await.unwrap().work_items;
-    reindexer.work("one").await.unwrap();
-    let status = reindexer.status("one").await.unwrap();
-    assert_eq!((world.at_version(7), status.counts.done), (460, 460));
-    assert_eq!(status.work_items, before + 1);
-    assert!(world.records().values().all(|count| *count == 1));
 }

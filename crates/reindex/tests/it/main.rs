@@ -8,6 +8,7 @@
 
 mod faults;
 mod gaps;
+mod large_partitions;
 mod leases;
 mod preparing;
 mod resume;
