@@ -1,11 +1,12 @@
 //! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model,
-//! a migration, queues, routes.
+//! a migration, queues, routes, a reindex.
 
 mod backfill;
 mod embedded;
 mod migrations;
 mod model;
 mod queues;
+mod reindex;
 mod routes;
 mod scale;
 mod start;
@@ -36,6 +37,7 @@ pub(crate) fn measure(
         Alone::Migrations => return migrations::measure(&run, progress),
         Alone::Model => model::measure(&run, progress),
         Alone::Queues => queues::measure(&run, progress),
+        Alone::Reindex => reindex::measure(&run, progress),
         Alone::Routes => routes::measure(&run, progress),
         Alone::Start => start::measure(&run, progress),
         Alone::Tables => tables::measure(&run, progress),

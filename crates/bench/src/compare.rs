@@ -409,6 +409,7 @@ mod tests {
             start_rows: 0,
             scale_rows: 0,
             migration_rows: 0,
+            reindex_rows: 0,
             tables: 1,
             directory: "/tmp".into(),
         }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub scale_rows: u64,
     /// Rows for [`Alone::Migrations`].
     pub migration_rows: u64,
+    /// Rows for [`Alone::Reindex`].
+    pub reindex_rows: u64,
     /// Tables for [`Alone::Tables`].
     pub tables: usize,
     /// Where the data directories are made; should be on the disk that matters.
@@ -67,6 +69,8 @@ pub enum Alone {
     Model,
     /// Messages sent, received and deleted, compared with moto's server.
     Queues,
+    /// Puts beside a reindex, compared with the same puts without; rows touched in a second.
+    Reindex,
     /// From a write to its delivery, and writes with routes compared with the same writes without, in the same process.
     Routes,
     /// Memory when idle and after loading, and the time from start to first answer.
@@ -79,12 +83,13 @@ pub enum Alone {
 
 impl Alone {
     /// All of them, the quick ones first.
-    pub const ALL: [Alone; 8] = [
+    pub const ALL: [Alone; 9] = [
         Alone::Embedded,
         Alone::Model,
         Alone::Queues,
         Alone::Routes,
         Alone::Migrations,
+        Alone::Reindex,
         Alone::Tables,
         Alone::Start,
         Alone::Scale,
@@ -97,6 +102,7 @@ impl Alone {
             Alone::Migrations => "migrations",
             Alone::Model => "model",
             Alone::Queues => "queues",
+            Alone::Reindex => "reindex",
             Alone::Routes => "routes",
             Alone::Start => "start",
             Alone::Tables => "tables",

@@ -4,6 +4,7 @@ mod gaps;
 mod host;
 mod ids;
 mod place;
+mod route_file;
 mod show;
 mod start;
 mod work;

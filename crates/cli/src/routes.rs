@@ -6,6 +6,7 @@ mod backfill;
 mod check;
 mod dead_letters;
 pub(crate) mod doors;
+pub(crate) mod given;
 mod letters;
 mod list;
 mod run;

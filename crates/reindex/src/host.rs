@@ -42,8 +42,8 @@ impl ReindexHost for EndpointHost {
 
     fn sender(&self, route: &str) -> Result<RowSender, String> {
         Err(format!(
-            "routes are stored with a Trestle database, and route {route} is not known for this endpoint; reindex by touching \
-             rows instead"
+            "routes are stored with a Trestle database, and route {route} is not known for this endpoint; name the file it is in \
+             with --routes, or reindex by touching rows"
         ))
     }
 

@@ -21,6 +21,8 @@ mod resend;
 mod retry;
 mod row_letter;
 mod rows;
+mod sort_range;
+mod split;
 mod start;
 mod state_table;
 mod status;

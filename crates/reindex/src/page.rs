@@ -11,6 +11,7 @@ use trestle_item::{AttributeValue, Item, Items};
 use crate::Reindex;
 use crate::job::{KeyPart, ReindexMode};
 use crate::retry::RetryPause;
+use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
 
 /// Rows that were read.
@@ -54,7 +55,9 @@ pub(crate) async fn read(
             }
             Ok(page)
         }
-        WorkUnit::Partition { partition } => queried(database, partition_query(job, partition, after)).await,
+        WorkUnit::Partition { partition, range } => {
+            queried(database, partition_query(job, partition, range, after)).await
+        }
         WorkUnit::Query { query } => {
             let query = Query {
                 exclusive_start_key: after,
@@ -144,7 +147,13 @@ fn scan(job: &Reindex, after: Option<Item>, limit: u32) -> Scan {
     }
 }
 
-fn partition_query(job: &Reindex, partition: &Item, after: Option<Item>) -> Query {
+/// The rows of a part of a partition behind a position, or from its beginning.
+pub(crate) fn partition_query(
+    job: &Reindex,
+    partition: &Item,
+    range: &SortRange,
+    after: Option<Item>,
+) -> Query {
     let (projection_expression, names) = projection(job);
     let mut names = names.unwrap_or_default();
     let mut values = Item::new();
@@ -152,11 +161,23 @@ fn partition_query(job: &Reindex, partition: &Item, after: Option<Item>) -> Quer
         names.insert("#partition".to_owned(), name.clone());
         values.insert(":partition", value.clone());
     }
+    let mut condition = "#partition = :partition".to_owned();
+    let sort = job.key.get(1).map(|part| part.name.clone());
+    if let (Some(sort), Some(up_to)) = (&sort, &range.up_to) {
+        names.insert("#sort".to_owned(), sort.clone());
+        values.insert(":up_to", up_to.clone());
+        condition += " AND #sort <= :up_to";
+    }
+    let begin = sort.zip(range.above.clone()).map(|(sort, above)| {
+        let mut begin = partition.clone();
+        begin.insert(sort, above);
+        begin
+    });
     Query {
         table_name: job.table.clone(),
         limit: Some(job.page_rows),
-        exclusive_start_key: after,
-        key_condition_expression: Some("#partition = :partition".to_owned()),
+        exclusive_start_key: after.or(begin),
+        key_condition_expression: Some(condition),
         projection_expression,
         expression_attribute_names: Some(names),
         expression_attribute_values: Some(values),

@@ -7,6 +7,7 @@ use trestle_item::{AttributeValue, Item, Number, ScalarType, from_base64};
 use trestle_model::Model;
 
 use crate::job::{EntityFilter, KeyPart, ReindexScope};
+use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
 use crate::{Reindex, ReindexError};
 
@@ -193,7 +194,10 @@ pub(crate) fn by_ids(job: &Reindex, name: &str, ids: &[String]) -> Result<Vec<Wo
     let partition = |(number, partition): (usize, Item)| {
         WorkItem::new(
             format!("{name}-partition-{number:06}"),
-            WorkUnit::Partition { partition },
+            WorkUnit::Partition {
+                partition,
+                range: SortRange::default(),
+            },
         )
     };
     items.extend(partitions.into_iter().enumerate().map(partition));

@@ -77,7 +77,7 @@ impl Reindexer {
     /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same
     /// time. Dropping the future stops the workers; what they had begun is taken over when their leases end.
     pub async fn work(&self, name: &str) -> Result<Reindex, ReindexError> {
-        let job = self.state.job(name).await?.job;
+        let job = self.ready(name).await?;
         if job.state != ReindexState::Running {
             return Ok(job);
         }

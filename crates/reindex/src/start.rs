@@ -1,5 +1,7 @@
 //! Starting a reindex: what was asked for is checked, its work items are stored, and its table is taken.
 
+use std::sync::Arc;
+
 use trestle_api::{
     DatabaseExt, DescribeTable, Error, ErrorKind, REINDEX_VERSION, TableDescription, is_own_table,
     own_table_refusal,
@@ -238,8 +240,29 @@ impl Reindexer {
             self.state.remove_job(name).await?;
             return Err(error);
         }
+        self.prepare(job, planned).await.map(drop)
+    }
+
+    /// A reindex that can be worked on. If the process that started it ended on the way, the rest of its start is done here.
+    pub(crate) async fn ready(&self, name: &str) -> Result<Reindex, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        if job.state != ReindexState::Preparing {
+            return Ok(job);
+        }
+        let model = job.entities.as_ref().and_then(|filter| {
+            let model = trestle_model::load(&filter.model).model?;
+            Some((Arc::new(model), filter.model.clone()))
+        });
+        let planned = plan(&job, model.as_ref())?;
+        self.take_table(&job).await?;
+        self.prepare(&job, &planned).await
+    }
+
+    /// Stores work items, and lets the work begin. Any number of processes can do so at the same time: the items follow from the
+    /// reindex alone.
+    async fn prepare(&self, job: &Reindex, planned: &Planned) -> Result<Reindex, ReindexError> {
         for item in &planned.items {
-            self.state.add_work(name, item).await?;
+            self.state.add_work(&job.name, item).await?;
         }
         self.begin_version(job)?;
         let begin = |job: &mut Reindex| {
@@ -249,7 +272,7 @@ impl Reindexer {
             }
             Ok(is_preparing)
         };
-        self.state.change_job(name, begin).await.map(drop)
+        self.state.change_job(&job.name, begin).await
     }
 
     /// Before the first row is touched, so that no row is inserted without the version and passed over. A scope of some rows
@@ -290,6 +313,9 @@ impl Reindexer {
         let Err(TableTaken::By(other)) = &taken else {
             return taken.map_err(|taken| refusal(job, &taken));
         };
+        if *other == job.name {
+            return Ok(());
+        }
         // It may have ended without giving the table back, if its process ended at that moment.
         match self.state.job(other).await {
             Ok(other) if other.job.state.is_over() => self.state.give_table_back(&other.job).await?,

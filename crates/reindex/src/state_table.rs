@@ -80,6 +80,16 @@ impl StateTable {
         }
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is.
+    pub(crate) fn database(&self) -> &dyn Database {
+        &*self.database
+    }
+
     /// Makes the table if it is not there.
     pub(crate) async fn make(&self) -> Result<(), Error> {
         self.is_made.get_or_try_init(|| self.create()).await.copied()

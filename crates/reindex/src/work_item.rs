@@ -9,6 +9,7 @@ use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 
 use crate::RowCounts;
+use crate::sort_range::SortRange;
 use crate::state_table::{Conditional, StateTable, from_json, key, number, text, to_json};
 
 /// The most keys in a work item.
@@ -22,8 +23,12 @@ pub(crate) enum WorkUnit {
     Segment { segment: u32, total: u32 },
     /// The first so many rows of a scan.
     First { rows: u64 },
-    /// The rest of a partition.
-    Partition { partition: Item },
+    /// A partition, or a part of one.
+    Partition {
+        partition: Item,
+        #[serde(default)]
+        range: SortRange,
+    },
     /// What a query finds.
     Query { query: Box<Query> },
     /// Rows with these keys.
@@ -66,13 +71,6 @@ impl WorkItem {
         }
     }
 
-    pub(crate) fn behind(self, position: Item) -> Self {
-        Self {
-            position: Some(position),
-            ..self
-        }
-    }
-
     fn read(row: &Item) -> Result<Self, Error> {
         let owner = text(row, "owner").map(str::to_owned);
         let until = Timestamp::from_millis(number(row, "until").unwrap_or(0));
@@ -90,7 +88,7 @@ impl WorkItem {
         })
     }
 
-    fn row(&self, job: &str) -> Result<Item, Error> {
+    pub(crate) fn row(&self, job: &str) -> Result<Item, Error> {
         let mut row = key(&work_of(job), &self.id);
         row.insert("unit", to_json(&self.unit)?);
         row.insert("counts", to_json(&self.counts)?);

@@ -15,13 +15,11 @@ use crate::job_rows::StoredReindex;
 use crate::page;
 use crate::process::Process;
 use crate::retry::is_transient;
-use crate::row_letter::row_id;
 use crate::rows;
+use crate::split::Heat;
 use crate::work_item::{WorkItem, WorkLease, WorkUnit};
 use crate::{Reindex, ReindexError, RowCounts, RowLetter};
 
-/// Pages in a row that end in the same partition, after which its rest becomes a work item of its own.
-const HOT_PAGES: u32 = 3;
 /// Before a worker looks again for work that others have.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -218,29 +216,6 @@ impl Worker {
         }
         Ok(())
     }
-
-    /// Makes the rest of the partition that a segment is in a work item of its own. The segment goes on behind the partition.
-    async fn split(&self, job: &Reindex, item: &mut WorkItem) -> Result<(), Error> {
-        let (Some(position), [hash, range]) = (&item.position, &job.key[..]) else {
-            return Ok(());
-        };
-        let Some(partition) = position.get(&hash.name) else {
-            return Err(Error::defect("a page ended at a key without its partition"));
-        };
-        let partition = Item::from([(hash.name.clone(), partition.clone())]);
-        let id = format!("{}-{}", item.id, row_id(&partition));
-        let unit = WorkUnit::Partition {
-            partition: partition.clone(),
-        };
-        // If it is there already, it began earlier: a worker ended between this and the next write.
-        let rest = WorkItem::new(id, unit).behind(position.clone());
-        self.process.state.add_work(&job.name, &rest).await?;
-        self.process.clock.signal().ring();
-        let mut behind = partition;
-        behind.insert(range.name.clone(), page::greatest(range));
-        item.position = Some(behind);
-        Ok(())
-    }
 }
 
 enum Claim {
@@ -253,38 +228,4 @@ enum Claim {
 struct PageDone {
     counts: RowCounts,
     position: Option<Item>,
-}
-
-/// How many pages in a row have ended in the same partition.
-#[derive(Default)]
-struct Heat {
-    partition: Option<trestle_item::AttributeValue>,
-    pages: u32,
-}
-
-impl Heat {
-    /// Whether the segment is in a partition that is better worked on by itself.
-    fn is_hot(&mut self, job: &Reindex, item: &WorkItem) -> bool {
-        let [hash, _] = &job.key[..] else {
-            return false;
-        };
-        let partition = item
-            .position
-            .as_ref()
-            .and_then(|position| position.get(&hash.name));
-        if !matches!(item.unit, WorkUnit::Segment { .. }) || partition.is_none() {
-            return false;
-        }
-        if self.partition.as_ref() == partition {
-            self.pages += 1;
-        } else {
-            self.partition = partition.cloned();
-            self.pages = 1;
-        }
-        let is_hot = self.pages >= HOT_PAGES;
-        if is_hot {
-            *self = Self::default();
-        }
-        is_hot
-    }
 }

@@ -41,18 +41,23 @@ pub fn binary() -> &'static Path {
 
 /// `trestle serve` on a directory and a free port, with none of our own settings in its environment.
 pub fn serve(directory: &Path) -> Command {
-    with_arguments(Command::new(binary()), directory)
+    serve_at(directory, 0)
+}
+
+/// The same on a port of choice, so that clients find the next server where the one before was.
+pub fn serve_at(directory: &Path, port: u16) -> Command {
+    with_arguments(Command::new(binary()), directory, port)
 }
 
 /// The same, started by another program that takes the command line as its own arguments.
 pub fn serve_under(mut runner: Command, directory: &Path) -> Command {
     runner.arg(binary());
-    with_arguments(runner, directory)
+    with_arguments(runner, directory, 0)
 }
 
-fn with_arguments(mut command: Command, directory: &Path) -> Command {
-    command.args(["serve", "--port", "0", "--log-level", "warn", "--data"]);
-    command.arg(directory);
+fn with_arguments(mut command: Command, directory: &Path, port: u16) -> Command {
+    command.args(["serve", "--log-level", "warn", "--port", &port.to_string()]);
+    command.arg("--data").arg(directory);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TRESTLE__") {
             command.env_remove(name);

@@ -212,7 +212,7 @@ fn writes(run: &Run<'_>, place: &DataDirectory, routes: usize) -> Result<(f64, D
     Ok((rate, lag))
 }
 
-fn table() -> CreateTable {
+pub(super) fn table() -> CreateTable {
     CreateTable {
         table_name: TABLE.to_owned(),
         key_schema: vec![KeySchemaElement {

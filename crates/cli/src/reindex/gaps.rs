@@ -3,6 +3,7 @@
 use super::NameFlags;
 use super::ids;
 use super::place::ReindexPlace;
+use super::route_file::RouteFileFlags;
 use super::work;
 use crate::administration::print_json;
 use crate::exit::Failure;
@@ -32,6 +33,8 @@ pub(crate) struct ResendFlags {
     gaps: bool,
     #[command(flatten)]
     source: AgainstFlags,
+    #[command(flatten)]
+    route_file: RouteFileFlags,
     #[command(flatten)]
     of: NameFlags,
 }
@@ -64,7 +67,7 @@ pub(super) fn gaps(flags: &GapsFlags) -> Result<(), Failure> {
 
 /// `trestle reindex resend`.
 pub(super) fn resend(flags: &ResendFlags) -> Result<(), Failure> {
-    let place = ReindexPlace::open(&flags.of.place)?;
+    let place = ReindexPlace::open_with(&flags.of.place, flags.route_file.given())?;
     let name = &flags.of.name;
     let mut wanted = Vec::new();
     match &flags.ids {

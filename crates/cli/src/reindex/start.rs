@@ -1,7 +1,8 @@
 //! `trestle reindex start`.
 
 use super::ids;
-use super::place::{ReindexPlace, ReindexPlaceFlags};
+use super::place::{GivenFiles, ReindexPlace, ReindexPlaceFlags};
+use super::route_file::RouteFileFlags;
 use super::work;
 use crate::exit::Failure;
 use crate::model::{line, load_sound};
@@ -75,6 +76,8 @@ pub(crate) struct StartFlags {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    route_file: RouteFileFlags,
+    #[command(flatten)]
     place: ReindexPlaceFlags,
 }
 
@@ -85,7 +88,11 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 
 /// Starts a reindex.
 pub(super) fn start(flags: &StartFlags) -> Result<(), Failure> {
-    let place = ReindexPlace::open_with(&flags.place, flags.model.as_ref())?;
+    let given = GivenFiles {
+        model: flags.model.as_ref(),
+        ..flags.route_file.given()
+    };
+    let place = ReindexPlace::open_with(&flags.place, given)?;
     let asked = StartReindex {
         name: flags.name.clone(),
         table: flags.table.clone(),

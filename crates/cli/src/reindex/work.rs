@@ -2,14 +2,16 @@
 
 use super::NameFlags;
 use super::place::{ReindexPlace, failure};
+use super::route_file::RouteFileFlags;
 use super::show;
 use crate::bar::Bar;
 use crate::exit::Failure;
 use crate::model::line;
 use crate::runtime;
 use clap::Args;
+use std::convert::Infallible;
 use std::time::Duration;
-use trestle_reindex::{Reindex, ReindexError, ReindexState};
+use trestle_reindex::{Reindex, ReindexState};
 use trestle_server::termination;
 
 /// Between two looks at how far it is.
@@ -19,7 +21,15 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 pub(crate) struct WorkFlags {
     #[command(flatten)]
+    pub(super) route_file: RouteFileFlags,
+    #[command(flatten)]
     pub(super) of: NameFlags,
+}
+
+impl WorkFlags {
+    fn place(&self) -> Result<ReindexPlace, Failure> {
+        ReindexPlace::open_with(&self.of.place, self.route_file.given())
+    }
 }
 
 /// Flags of `trestle reindex status`.
@@ -34,20 +44,20 @@ pub(crate) struct StatusFlags {
 
 /// `trestle reindex work`.
 pub(super) fn work(flags: &WorkFlags) -> Result<(), Failure> {
-    let place = ReindexPlace::open(&flags.of.place)?;
+    let place = flags.place()?;
     until_done(&place, &flags.of.name, flags.of.json)
 }
 
 /// `trestle reindex resume`.
 pub(super) fn resume(flags: &WorkFlags) -> Result<(), Failure> {
-    let place = ReindexPlace::open(&flags.of.place)?;
+    let place = flags.place()?;
     place.wait(place.reindexer.resume(&flags.of.name))?;
     until_done(&place, &flags.of.name, flags.of.json)
 }
 
 /// `trestle reindex replay`.
 pub(super) fn replay(flags: &WorkFlags) -> Result<(), Failure> {
-    let place = ReindexPlace::open(&flags.of.place)?;
+    let place = flags.place()?;
     let replayed = place.wait(place.reindexer.replay(&flags.of.name))?;
     if replayed == 0 {
         line("there are no dead letters");
@@ -80,7 +90,7 @@ pub(super) fn until_done(place: &ReindexPlace, name: &str, json: bool) -> Result
             biased;
             () = termination() => None,
             worked = place.reindexer.work(name) => Some(worked),
-            never = shown(place, name) => Some(Err(never)),
+            never = shown(place, name) => match never {},
         }
     });
     let Some(worked) = worked else {
@@ -100,14 +110,14 @@ pub(super) fn until_done(place: &ReindexPlace, name: &str, json: bool) -> Result
     }
 }
 
-/// Shows how far it is, for as long as it is looked at. Ends only with an error.
-async fn shown(place: &ReindexPlace, name: &str) -> ReindexError {
+/// Shows how far it is, for as long as it is looked at.
+async fn shown(place: &ReindexPlace, name: &str) -> Infallible {
     let mut bar = Bar::new();
     loop {
         tokio::time::sleep(LOOK).await;
-        match place.reindexer.status(name).await {
-            Ok(status) => bar.show(status.state.name(), || show::progress(&status)),
-            Err(error) => return error,
+        // What cannot be seen now may be seen later. Whether the work can go on, the workers find out.
+        if let Ok(status) = place.reindexer.status(name).await {
+            bar.show(status.state.name(), || show::progress(&status));
         }
     }
 }

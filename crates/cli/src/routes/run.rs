@@ -3,14 +3,13 @@
 mod backfills;
 mod report;
 
-use super::check::is_model;
 use super::dead_letters::told;
 use super::doors::Openings;
-use super::{read, runs_routes, say};
+use super::given::GivenRoutes;
+use super::{runs_routes, say};
 use crate::administration::START_ONE;
 use crate::database;
-use crate::exit::{Code, Failure};
-use crate::known;
+use crate::exit::Failure;
 use crate::open;
 use crate::server_flags::ServerFlags;
 use backfills::StartBackfillFlags;
@@ -27,7 +26,6 @@ use trestle_env::SystemClock;
 use trestle_events::{ModelTyper, Route, Router, RowReading, Selection, Setup, parse_duration, read_routes};
 use trestle_model::Model;
 use trestle_server::termination;
-use trestle_targets::Surroundings;
 
 /// Threads that read and deliver.
 const WORKERS: usize = 2;
@@ -70,29 +68,16 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// Runs routes until told to stop.
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
-    let text = read(&flags.file)?;
-    let models = models(flags, &text)?;
-    let surroundings = Surroundings::of_process(Arc::new(SystemClock::new()));
-    let doors = Openings::new(None, surroundings);
-    let routes = doors.read(&text, &models, &[]);
-    let shown = flags.file.display();
-    let routes =
-        routes.map_err(|why| Failure::new(Code::BadModel, format!("{shown}: {}", why.join("\n"))))?;
+    let GivenRoutes {
+        text,
+        routes,
+        models,
+        doors,
+    } = GivenRoutes::read(&flags.file, &flags.models, &flags.server)?;
     check(flags, &routes)?;
     let workers = workers()?;
     let router = router(flags, models, doors, &workers)?;
     workers.block_on(at_work(flags, &text, routes, router))
-}
-
-/// The models that say what an item is: those given, the file itself if it is one, or those of the endpoint.
-fn models(flags: &RunFlags, text: &str) -> Result<Vec<Arc<Model>>, Failure> {
-    let own = is_model(text).then_some(&flags.file);
-    let files: Vec<&PathBuf> = flags.models.iter().chain(own).collect();
-    if files.is_empty() {
-        let known = known::models(&flags.server)?.into_iter();
-        return Ok(known.map(|known| known.model).collect());
-    }
-    files.into_iter().map(|file| known::model_file(file)).collect()
 }
 
 /// What can be known to go wrong before anything is written.

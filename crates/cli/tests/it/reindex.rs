@@ -270,3 +270,169 @@ fn in_a_directory_rows_are_sent_to_the_target_of_a_stored_route() {
     );
     assert_eq!(status(&touched)["name"], json!("works-7"));
 }
+
+/// Rows go to a queue of the same server, and to a command that does not take all of them.
+const ROUTES_OF_AN_ENDPOINT: &str = r#"
+[route.queue]
+entity = "work"
+target = { sqs = "http://127.0.0.1:PORT/000000000000/works" }
+
+[route.picky]
+table = "works"
+batch_size = 1
+target = { command = ["sh", "-c", 'grep -v "work#b7\"" >> taken || { echo "no room for it" >&2; exit 1; }'] }
+
+[route.off]
+table = "works"
+enabled = false
+target = { command = ["cat"] }
+"#;
+
+/// An endpoint with a queue, its directory, and the flags that name it.
+fn endpoint_with_routes() -> (TempDir, Running, [String; 4]) {
+    let (directory, server) = catalogue(MODEL, &[]);
+    let routes = ROUTES_OF_AN_ENDPOINT.replace("PORT", server.port());
+    std::fs::write(directory.path().join("to-send.toml"), routes).unwrap();
+    let endpoint = format!("http://127.0.0.1:{}", server.port());
+    let flags = ["--routes", "to-send.toml", "--endpoint", &endpoint].map(str::to_owned);
+    (directory, server, flags)
+}
+
+fn with<'a>(arguments: &[&'a str], flags: &'a [String; 4]) -> Vec<&'a str> {
+    arguments
+        .iter()
+        .copied()
+        .chain(flags.iter().map(String::as_str))
+        .collect()
+}
+
+/// Takes everything out of a queue.
+fn received(server: &Running) -> Vec<Value> {
+    let url = "http://localhost/000000000000/works";
+    let mut messages = Vec::new();
+    loop {
+        let body = json!({"QueueUrl": url, "MaxNumberOfMessages": 10}).to_string();
+        let answer = crate::running::rest(server.begin("AmazonSQS.ReceiveMessage", &body));
+        let body = answer.split("\r\n\r\n").nth(1).unwrap();
+        let body: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        match body["Messages"].as_array() {
+            Some(some) if !some.is_empty() => messages
+                .extend(some.iter().map(|message| {
+                    serde_json::from_str::<Value>(message["Body"].as_str().unwrap()).unwrap()
+                })),
+            _ => return messages,
+        }
+    }
+}
+
+#[test]
+fn rows_of_an_endpoint_are_sent_to_the_target_of_a_route_in_a_file() {
+    let (directory, server, flags) = endpoint_with_routes();
+    let directory = directory.path();
+    let queue = json!({"QueueName": "works", "Attributes": {"VisibilityTimeout": "3600"}}).to_string();
+    crate::running::rest(server.begin("AmazonSQS.CreateQueue", &queue));
+    let sent = with(
+        &[
+            "start",
+            "works",
+            "--send",
+            "queue",
+            "--name",
+            "one",
+            "--page-rows",
+            "9",
+            "--json",
+        ],
+        &flags,
+    );
+    let sent = reindex(directory, &sent);
+    assert!(sent.status.success(), "{}", err(&sent));
+    let counts = status(&sent)["counts"].clone();
+    // The models of the server tell works from images.
+    assert_eq!((&counts["done"], &counts["unchanged"]), (&json!(60), &json!(60)));
+    let messages = received(&server);
+    let mut ids: Vec<&str> = messages
+        .iter()
+        .map(|message| {
+            assert_eq!(message["event"], "backfill", "{message}");
+            assert!(message["new"]["reindexVersion"].is_null(), "{message}");
+            message["new"]["id"].as_str().unwrap()
+        })
+        .collect();
+    ids.sort_unstable();
+    let mut expected: Vec<String> = (0..60).map(|number| format!("b{number}")).collect();
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+    let gaps = reindex(directory, &["gaps", "one", "--endpoint", &flags[3]]);
+    assert_eq!(out(&gaps), "", "{}", err(&gaps));
+}
+
+#[test]
+fn a_row_that_the_target_of_a_file_refuses_is_a_dead_letter_and_can_be_replayed() {
+    let (directory, _server, flags) = endpoint_with_routes();
+    let directory = directory.path();
+    let stored = with(
+        &[
+            "start",
+            "works",
+            "--send",
+            "picky",
+            "--name",
+            "one",
+            "--attempts",
+            "2",
+            "--no-work",
+        ],
+        &flags,
+    );
+    assert!(reindex(directory, &stored).status.success());
+    // Work needs the file as well: the route is in no database.
+    let without = reindex(directory, &["work", "one", "--endpoint", &flags[3]]);
+    assert_eq!(without.status.code(), Some(2));
+    assert!(err(&without).contains("--routes"), "{}", err(&without));
+
+    let worked = reindex(directory, &with(&["work", "one", "--json"], &flags));
+    assert_eq!(worked.status.code(), Some(1));
+    assert_eq!(status(&worked)["counts"]["done"], json!(119), "{}", err(&worked));
+    let letters = reindex(directory, &["dead-letters", "one", "--endpoint", &flags[3]]);
+    assert!(out(&letters).starts_with("work#b7: "), "{}", out(&letters));
+    assert!(out(&letters).contains("no room for it"), "{}", out(&letters));
+
+    let file = directory.join("to-send.toml");
+    let kinder = std::fs::read_to_string(&file)
+        .unwrap()
+        .replace("work#b7", "nothing");
+    std::fs::write(&file, kinder).unwrap();
+    let replayed = reindex(directory, &with(&["replay", "one", "--json"], &flags));
+    assert!(replayed.status.success(), "{}", err(&replayed));
+    assert_eq!(status(&replayed)["dead_letters"], json!(0));
+    let taken = std::fs::read_to_string(directory.join("taken")).unwrap();
+    assert_eq!(taken.lines().count(), 120);
+}
+
+#[test]
+fn a_route_that_is_not_in_the_file_or_is_disabled_is_refused_and_so_is_a_file_beside_data() {
+    let (directory, _server, flags) = endpoint_with_routes();
+    let directory = directory.path();
+    for (route, why) in [
+        ("nowhere", "has no such route; it has queue, picky, off"),
+        ("off", "it is disabled"),
+    ] {
+        let refused = reindex(directory, &with(&["start", "works", "--send", route], &flags));
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(err(&refused).contains(why), "{}", err(&refused));
+    }
+    let both = [
+        "start",
+        "works",
+        "--send",
+        "queue",
+        "--routes",
+        "to-send.toml",
+        "--data",
+        "data",
+    ];
+    let both = reindex(directory, &both);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(err(&both).contains("--data"), "{}", err(&both));
+}

@@ -6,7 +6,6 @@ use std::time::Duration;
 use trestle_api::{Database, Request, ResponseFuture};
 use trestle_engine::Engine;
 use trestle_env::{Timestamp, VirtualClock};
-use trestle_item::AttributeValue;
 use trestle_reindex::{ReindexState, StartReindex};
 
 use crate::support::{TABLE, World, to_version};
@@ -35,9 +34,18 @@ async fn processes_that_work_at_the_same_time_do_each_row_once() {
 }
 
 /// A database that answers only so many requests, and then no more: as a process sees it that is killed.
-struct Dying {
+pub(crate) struct Dying {
     engine: Engine,
     answers: std::sync::atomic::AtomicI64,
+}
+
+impl Dying {
+    pub(crate) fn new(engine: Engine, answers: i64) -> Self {
+        Self {
+            engine,
+            answers: answers.into(),
+        }
+    }
 }
 
 impl Database for Dying {
@@ -62,10 +70,7 @@ async fn what_a_killed_process_had_is_taken_over_after_its_lease_and_costs_a_pag
             ..to_version("one", 7)
         };
         world.reindexer().start(asked).await.unwrap();
-        let dying = Dying {
-            engine: world.engine.clone(),
-            answers: answers.into(),
-        };
+        let dying = Dying::new(world.engine.clone(), answers);
         let killed = world.reindexer_over(Arc::new(dying));
         let ended = tokio::time::timeout(Duration::from_millis(60), killed.work("one")).await;
         let reindexer = world.reindexer();
@@ -144,29 +149,4 @@ impl Database for Frozen {
             self.engine.execute(request).await
         })
     }
-}
-
-#[tokio::test]
-async fn a_hot_partition_becomes_work_items_of_its_own_and_no_row_is_missed() {
-    let world = World::new();
-    for number in 0..400 {
-        world.put(
-            "hot",
-            &format!("{number:05}"),
-            &[("title", AttributeValue::from("t"))],
-        );
-    }
-    world.fill(60);
-    let asked = StartReindex {
-        workers: 2,
-        ..to_version("one", 7)
-    };
-    let reindexer = world.reindexer();
-    reindexer.start(asked).await.unwrap();
-    let before = reindexer.status("one").await.unwrap().work_items;
-    reindexer.work("one").await.unwrap();
-    let status = reindexer.status("one").await.unwrap();
-    assert_eq!((world.at_version(7), status.counts.done), (460, 460));
-    assert_eq!(status.work_items, before + 1);
-    assert!(world.records().values().all(|count| *count == 1));
 }

@@ -8,7 +8,9 @@
 
 mod faults;
 mod gaps;
+mod large_partitions;
 mod leases;
+mod preparing;
 mod resume;
 mod scopes;
 mod support;

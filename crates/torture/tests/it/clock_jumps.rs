@@ -22,13 +22,13 @@ const NEAR_S: i64 = 11 * HOUR_S;
 const ROUNDS_PER_DIRECTORY: u64 = 10;
 
 /// A clock that is moved at will.
-struct MovedClock {
+pub(super) struct MovedClock {
     tools: TempDir,
     control: File,
 }
 
 impl MovedClock {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let tools = TempDir::new().unwrap();
         let control = File::create(tools.path().join("control")).unwrap();
         control.set_len(8).unwrap();
@@ -38,12 +38,17 @@ impl MovedClock {
 
     fn serve(&self, directory: &Path) -> Command {
         let mut command = serve(directory);
-        command.env("LD_PRELOAD", self.tools.path().join("moved_clock.so"));
-        command.env("MOVED_CLOCK_CONTROL", self.tools.path().join("control"));
+        self.rule(&mut command);
         command
     }
 
-    fn set_ahead(&self, seconds: i64) {
+    /// Lets a process that is about to start go by this clock.
+    pub(super) fn rule(&self, command: &mut Command) {
+        command.env("LD_PRELOAD", self.tools.path().join("moved_clock.so"));
+        command.env("MOVED_CLOCK_CONTROL", self.tools.path().join("control"));
+    }
+
+    pub(super) fn set_ahead(&self, seconds: i64) {
         self.control.write_all_at(&seconds.to_le_bytes(), 0).unwrap();
     }
 }

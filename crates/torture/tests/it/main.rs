@@ -23,6 +23,7 @@ mod moves;
 mod power_cut;
 mod power_cut_device;
 mod queues;
+mod reindexes;
 mod routes;
 mod soak;
 mod targets;

@@ -1,0 +1,282 @@
+//! SIGKILL at random moments while a table is reindexed under clients that write: of the processes that reindex, and of the server.
+//! No row is missed, no update is lost, and the stream has one record of each row and version.
+//!
+//! `REINDEX_ROWS`, `REINDEX_KILLS` and `REINDEX_WRITERS` make it larger.
+
+mod check;
+mod clients;
+mod process;
+mod table;
+
+use crate::{rounds, seed};
+use check::{Told, check, check_after_replay, replay};
+use clients::Writer;
+use process::Commands;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use table::TABLE;
+use tempfile::TempDir;
+use trestle_torture::audit;
+use trestle_torture::server::{Server, serve, serve_at};
+
+/// The longest time of one reindex, however often it is killed.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Processes that work at the same time at an endpoint, at most.
+const PROCESSES: usize = 3;
+/// What the server does to requests: writes are throttled, answered with errors, and carried out without an answer.
+const FAULTS: [&str; 3] = [
+    "throttle,operation=UpdateItem,share=0.1",
+    "internal,operation=UpdateItem,share=0.02",
+    "cut-after,operation=UpdateItem,table=things,share=0.02",
+];
+
+/// How large a test is.
+struct Size {
+    rows: u64,
+    kills: u64,
+    writers: u64,
+}
+
+impl Size {
+    fn read() -> Self {
+        Size {
+            rows: rounds("REINDEX_ROWS", 600),
+            kills: rounds("REINDEX_KILLS", 10),
+            writers: rounds("REINDEX_WRITERS", 3),
+        }
+    }
+}
+
+fn name_of(version: u64) -> String {
+    format!("to-{version}")
+}
+
+#[test]
+fn at_an_endpoint_each_row_is_touched_once_whichever_process_is_killed() {
+    let (size, mut random) = (Size::read(), fastrand::Rng::with_seed(seed()));
+    let dir = TempDir::new().unwrap();
+    let port = free_port();
+    let (address, endpoint) = (format!("127.0.0.1:{port}"), format!("http://127.0.0.1:{port}"));
+    let mut writers = clients::writers(size.writers, size.rows, &mut random);
+    let mut course = Course {
+        server: Some(faulty(dir.path(), port)),
+        commands: Commands::new(["--endpoint", &endpoint], dir.path()),
+        directory: dir.path(),
+        port,
+        random,
+        kills: size.kills,
+        killed: (0, 0),
+    };
+    table::create(&mut course.server.as_ref().unwrap().connect(), size.rows);
+    let versions = while_writing(&mut writers, &address, || {
+        let mut versions = Vec::new();
+        while versions.is_empty() || course.killed.0 + course.killed.1 < size.kills {
+            let version = 7 + versions.len() as u64;
+            course.reindex(version);
+            versions.push(version);
+        }
+        versions
+    });
+    let Course {
+        server,
+        mut commands,
+        killed,
+        ..
+    } = course;
+    server.unwrap().kill();
+    commands.outlive_leases();
+    let server = Server::start(&mut serve_at(dir.path().join("data").as_path(), port));
+    let mut client = server.connect();
+    check(&mut client, &Told::by(&commands, &versions), &writers, None);
+    let below = check::below(&mut client, &versions);
+    let again = replay(&commands, &versions);
+    check_after_replay(&mut client, &again, &below, &writers, None);
+    println!(
+        "killed {} processes and {} servers while {} rows were reindexed {} times beside {} writes",
+        killed.0,
+        killed.1,
+        size.rows,
+        versions.len(),
+        writers.iter().map(|writer| writer.writes).sum::<u64>()
+    );
+    server.kill();
+    audit::verify(&dir.path().join("data")).unwrap();
+}
+
+/// A port that is free now. The next server takes the same again.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn faulty(directory: &Path, port: u16) -> Server {
+    let mut command = serve_at(&directory.join("data"), port);
+    for fault in FAULTS {
+        command.args(["--inject-fault", fault]);
+    }
+    Server::start(&mut command)
+}
+
+/// Lets clients write while something is done.
+fn while_writing<T>(writers: &mut [Writer], address: &str, work: impl FnOnce() -> T) -> T {
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in writers {
+            scope.spawn(|| writer.write(address, &ends));
+        }
+        // Also if it fails: the clients would go on for ever.
+        let _ending = Ending(&ends);
+        work()
+    })
+}
+
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Reindexes of a table at an endpoint, one after the other.
+struct Course<'a> {
+    server: Option<Server>,
+    commands: Commands,
+    directory: &'a Path,
+    port: u16,
+    random: fastrand::Rng,
+    kills: u64,
+    /// Processes that reindexed, and servers.
+    killed: (u64, u64),
+}
+
+impl Course<'_> {
+    /// Reindexes all rows to a version.
+    fn reindex(&mut self, version: u64) {
+        let (name, begun) = (name_of(version), Instant::now());
+        let mut processes = vec![self.start(version)];
+        loop {
+            std::thread::sleep(Duration::from_millis(self.random.u64(50..500)));
+            processes.retain_mut(|process| process.try_wait().unwrap().is_none());
+            if !processes.is_empty() && self.killed.0 + self.killed.1 < self.kills {
+                self.kill(&mut processes);
+                self.commands.outlive_leases();
+            }
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{:?}{}",
+                self.commands.status(&name),
+                self.commands.log()
+            );
+            let wanted = self.random.usize(1..=PROCESSES);
+            if processes.len() >= wanted {
+                continue;
+            }
+            let status = self.commands.status(&name);
+            match status.as_ref().map(|status| status["state"].as_str().unwrap()) {
+                None => processes.push(self.start(version)),
+                Some("done") => break,
+                Some(_) => {
+                    let missing = wanted - processes.len();
+                    processes.extend((0..missing).map(|_| self.commands.spawn(&["work", &name])));
+                }
+            }
+        }
+        for mut process in processes {
+            process.wait().unwrap();
+        }
+    }
+
+    fn start(&self, version: u64) -> Child {
+        start(&self.commands, version, &[])
+    }
+
+    /// Kills a process that reindexes, or the server, of which there is another at once.
+    fn kill(&mut self, processes: &mut Vec<Child>) {
+        if self.random.u8(..3) == 0 {
+            self.server.take().unwrap().kill();
+            self.server = Some(faulty(self.directory, self.port));
+            self.killed.1 += 1;
+            return;
+        }
+        let mut process = processes.swap_remove(self.random.usize(..processes.len()));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        self.killed.0 += 1;
+    }
+}
+
+/// Begins a process that starts a reindex and works on it. Pages are small, so that a kill is among many of them.
+fn start(commands: &Commands, version: u64, more: &[&str]) -> Child {
+    let (name, version) = (name_of(version), version.to_string());
+    let mut arguments = vec!["start", TABLE, "--name", &name, "--version", &version];
+    arguments.extend(["--page-rows", "25", "--workers", "3", "--attempts", "2"]);
+    arguments.extend(more);
+    commands.spawn(&arguments)
+}
+
+#[test]
+fn in_a_directory_each_row_is_touched_once_whenever_the_process_is_killed() {
+    let (size, mut random) = (Size::read(), fastrand::Rng::with_seed(seed()));
+    let dir = TempDir::new().unwrap();
+    let data = dir.path().join("data");
+    let mut writers = clients::writers(size.writers, size.rows, &mut random);
+    let mut commands = Commands::new(["--data", data.to_str().unwrap()], dir.path());
+    let server = Server::on(&data);
+    table::create(&mut server.connect(), size.rows);
+    server.kill();
+    let (mut versions, mut killed) = (Vec::new(), 0);
+    while versions.is_empty() || killed < size.kills {
+        let version = 7 + versions.len() as u64;
+        versions.push(version);
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "{}", commands.log());
+            let state = commands.status(&name_of(version));
+            let mut process = match state.as_ref().map(|status| status["state"].as_str().unwrap()) {
+                None => start(&commands, version, &["--force", "--write-units", "1500"]),
+                Some("done") => break,
+                Some(_) => commands.spawn(&["work", &name_of(version)]),
+            };
+            if killed < size.kills {
+                std::thread::sleep(Duration::from_millis(random.u64(20..600)));
+                killed += u64::from(process.try_wait().unwrap().is_none());
+                process.kill().unwrap();
+                process.wait().unwrap();
+                write_a_while(&data, &mut writers, &mut random);
+            }
+            process.wait().unwrap();
+            commands.outlive_leases();
+        }
+    }
+    let by = Some("trestle.reindex");
+    let told = Told::by(&commands, &versions);
+    let server = Server::on(&data);
+    check(&mut server.connect(), &told, &writers, by);
+    let below = check::below(&mut server.connect(), &versions);
+    server.kill();
+    let again = replay(&commands, &versions);
+    let server = Server::on(&data);
+    check_after_replay(&mut server.connect(), &again, &below, &writers, by);
+    server.kill();
+    println!(
+        "killed {killed} times while {} rows were reindexed {} times",
+        size.rows,
+        versions.len()
+    );
+    audit::verify(&data).unwrap();
+}
+
+/// A server has the directory for a moment, and is killed.
+fn write_a_while(data: &Path, writers: &mut [Writer], random: &mut fastrand::Rng) {
+    let server = Server::start(&mut serve(data));
+    let address = server.address.clone();
+    let moment = Duration::from_millis(random.u64(20..150));
+    while_writing(writers, &address, || {
+        std::thread::sleep(moment);
+        server.kill();
+    });
+}
