@@ -130,6 +130,17 @@ calls! {
     ReplayDeadLetters -> Replayed, "replay-dead-letters", "Tries dead letters again.";
     MoveDeadLetters -> DeadLettersMoved, "move-dead-letters", "Gives dead letters to another route.";
     DropDeadLetters -> DeadLettersDropped, "drop-dead-letters", "Forgets dead letters for good.";
+    ListReindexes -> ReindexList, "list-reindexes", "A page of the reindexes.";
+    ReadReindex -> ReindexReport, "read-reindex", "How a reindex is doing.";
+    StartReindex -> ReindexStarted, "start-reindex", "Starts a reindex: every row of a table is touched, or sent to the target of a route.";
+    PauseReindex -> ReindexReport, "pause-reindex", "Lets the workers of a reindex stop after their pages.";
+    ResumeReindex -> ReindexReport, "resume-reindex", "Goes on with a reindex that was paused.";
+    CancelReindex -> ReindexReport, "cancel-reindex", "Gives a reindex up.";
+    ListReindexDeadLetters -> ReindexLetterList, "list-reindex-dead-letters", "A page of the rows that a reindex gave up.";
+    DropReindexDeadLetters -> DeadLettersDropped, "drop-reindex-dead-letters", "Forgets the rows that a reindex gave up.";
+    ReplayReindex -> ReindexReplayed, "replay-reindex", "Tries the rows that a reindex gave up again.";
+    ListReindexGaps -> ReindexGapList, "list-reindex-gaps", "A page of the rows that the destination of a reindex does not have.";
+    ResendReindex -> ReindexReport, "resend-reindex", "Does rows of a reindex again.";
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
     MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";
     ListFaults -> FaultList, "list-faults", "Which faults are injected into requests.";

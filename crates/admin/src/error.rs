@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
+use trestle_api::ErrorKind;
 use trestle_binding::BindError;
+use trestle_reindex::ReindexError;
 
 /// Why a call was not carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +118,19 @@ impl From<BindError> for AdminError {
                 AdminErrorCode::Refused
             }
             _ => AdminErrorCode::Failed,
+        };
+        AdminError::new(code, error.to_string())
+    }
+}
+
+impl From<ReindexError> for AdminError {
+    fn from(error: ReindexError) -> Self {
+        let code = match &error {
+            ReindexError::Refused(_) => AdminErrorCode::Invalid,
+            ReindexError::Unknown(_) => AdminErrorCode::NotFound,
+            ReindexError::NothingListens(_) => AdminErrorCode::Refused,
+            ReindexError::Database(error) if error.kind() == ErrorKind::Validation => AdminErrorCode::Invalid,
+            ReindexError::Database(_) => AdminErrorCode::Failed,
         };
         AdminError::new(code, error.to_string())
     }

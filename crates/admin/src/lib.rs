@@ -1,5 +1,5 @@
-//! The administration of a database: models, migrations, collections of rows, routes, dead letters, and the clock and the faults of
-//! tests, as plain requests and answers.
+//! The administration of a database: models, migrations, collections of rows, routes, dead letters, reindexes, and the clock and the
+//! faults of tests, as plain requests and answers.
 //!
 //! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is
 //! `POST /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and so is an
@@ -16,6 +16,7 @@ mod faults;
 mod http;
 mod migrations;
 mod models;
+mod reindexes;
 mod routes;
 
 pub use administration::{Administration, AdministrationExt};
@@ -33,6 +34,12 @@ pub use migrations::{
 pub use models::{
     ApplyModel, ListModels, ModelList, ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
 };
+pub use reindexes::{
+    CancelReindex, DropReindexDeadLetters, ListReindexDeadLetters, ListReindexGaps, ListReindexes,
+    PauseReindex, ReadReindex, ReindexGapList, ReindexLetter, ReindexLetterList, ReindexList,
+    ReindexReplayed, ReindexReport, ReindexStarted, ReindexSummary, ReplayReindex, ResendReindex,
+    ResumeReindex, StartReindex,
+};
 pub use routes::{
     ApplyRoutes, BackfillRoute, CancelBackfill, DeadLetterList, DeadLettersDropped, DeadLettersMoved,
     DropDeadLetters, LetterSelection, ListDeadLetters, ListRoutes, MoveDeadLetters, ReadDeadLetter,
@@ -43,3 +50,4 @@ pub use trestle_events::{
     BackfillState, BackfillStatus, Gap, GoneRoute, LastError, OnHold, Replayed, RouteState, RouteStatus,
     Selection,
 };
+pub use trestle_reindex::{ReindexState, ReindexStatus, RowCounts, WorkerStatus};

@@ -10,7 +10,7 @@ use crate::stored;
 
 const NAME: &str = "reindex-versions";
 
-/// The versions in force, by table. *Invariant*: none of them ever falls.
+/// The versions in force, by table. *Invariant*: while a table is there, none of them ever falls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionsInForce {
     tables: BTreeMap<String, TableVersions>,
@@ -53,6 +53,16 @@ impl VersionsInForce {
             }
             None => versions.all = versions.all.max(Some(version)),
         }
+    }
+
+    /// A table is gone: a new one of its name begins without a version. Says whether it had one.
+    pub fn forget(&mut self, table: &str) -> bool {
+        self.tables.remove(table).is_some()
+    }
+
+    /// The tables that have a version in force.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.tables.keys().map(String::as_str)
     }
 
     /// The version that rows of an entity get.
@@ -105,6 +115,16 @@ mod tests {
             (versions.of("T", "doc"), versions.of("U", "doc")),
             (Some(6), None)
         );
+    }
+
+    #[test]
+    fn a_table_that_is_gone_takes_its_versions_along() {
+        let mut versions = VersionsInForce::default();
+        versions.raise("T", Some("doc"), 5);
+        versions.raise("U", None, 1);
+        assert!(versions.forget("T") && !versions.forget("T"));
+        assert_eq!(versions.of("T", "doc"), None);
+        assert_eq!(versions.tables().collect::<Vec<_>>(), ["U"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod directory;
 pub(crate) mod models;
 mod place;
 mod progress;
+pub(crate) mod reindexes;
 mod running_server;
 mod waiting;
 

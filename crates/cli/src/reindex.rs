@@ -1,10 +1,12 @@
 //! `trestle reindex`: every row of a table once more, touched or sent to the target of a route.
 
+mod declared;
 mod gaps;
 mod host;
 mod ids;
 mod place;
 mod route_file;
+mod server_gaps;
 mod show;
 mod start;
 mod work;
@@ -16,14 +18,18 @@ use crate::logging;
 use crate::model::line;
 use clap::{Args, Subcommand};
 use gaps::{GapsFlags, ResendFlags};
-use place::{ReindexPlace, ReindexPlaceFlags};
+use place::{ReindexPlace, ReindexPlaceFlags, shown};
 use start::StartFlags;
-use work::{StatusFlags, WorkFlags};
+use trestle_admin::{
+    Call, CancelReindex, DropReindexDeadLetters, ListReindexDeadLetters, ListReindexes, PauseReindex,
+    ReindexReport,
+};
+use work::{GoOnFlags, StatusFlags, WorkFlags};
 
 /// What can be done with reindexes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReindexCommand {
-    /// Start a reindex, and work on it in this process until it is done
+    /// Start a reindex, and work on it until it is done: in this process, or with --server in the server
     Start(Box<StartFlags>),
     /// Work on a reindex in this process; any number of processes can
     Work(WorkFlags),
@@ -31,14 +37,14 @@ pub(crate) enum ReindexCommand {
     Status(StatusFlags),
     /// Let the workers stop after their pages
     Pause(NameFlags),
-    /// Go on with a reindex that was paused, and work on it in this process
-    Resume(WorkFlags),
+    /// Go on with a reindex that was paused
+    Resume(GoOnFlags),
     /// Give a reindex up; rows that are done stay as they are
     Cancel(NameFlags),
     /// Show the rows that were given up, each with its reason and as it was
     DeadLetters(DeadLettersFlags),
-    /// Try the rows that were given up again, in this process
-    Replay(WorkFlags),
+    /// Try the rows that were given up again
+    Replay(GoOnFlags),
     /// Name the rows that the destination does not have
     Gaps(GapsFlags),
     /// Touch or send rows of a list again, or all gaps
@@ -88,15 +94,13 @@ pub(crate) fn reindex(command: &ReindexCommand) -> Result<(), Failure> {
         ReindexCommand::Work(flags) => work::work(flags),
         ReindexCommand::Status(flags) => work::status(flags),
         ReindexCommand::Pause(flags) => {
-            let place = ReindexPlace::open(&flags.place)?;
-            place.wait(place.reindexer.pause(&flags.name))?;
-            place.show_status(&flags.name, flags.json)
+            let name = flags.name.clone();
+            steer(flags, PauseReindex { name })
         }
         ReindexCommand::Resume(flags) => work::resume(flags),
         ReindexCommand::Cancel(flags) => {
-            let place = ReindexPlace::open(&flags.place)?;
-            place.wait(place.reindexer.cancel(&flags.name))?;
-            place.show_status(&flags.name, flags.json)
+            let name = flags.name.clone();
+            steer(flags, CancelReindex { name })
         }
         ReindexCommand::DeadLetters(flags) => dead_letters(flags),
         ReindexCommand::Replay(flags) => work::replay(flags),
@@ -106,38 +110,57 @@ pub(crate) fn reindex(command: &ReindexCommand) -> Result<(), Failure> {
     }
 }
 
+fn steer(flags: &NameFlags, call: impl Call<Answer = ReindexReport>) -> Result<(), Failure> {
+    let place = ReindexPlace::open(&flags.place)?;
+    shown(&place.ask(call)?, flags.json)
+}
+
 fn list(flags: &ListFlags) -> Result<(), Failure> {
     let place = ReindexPlace::open(&flags.place)?;
-    let jobs = place.wait(place.reindexer.list())?;
-    if flags.json {
-        return print_json(&jobs);
+    let (mut reindexes, mut after) = (Vec::new(), None);
+    loop {
+        let page = place.ask(ListReindexes {
+            after,
+            ..ListReindexes::default()
+        })?;
+        reindexes.extend(page.reindexes);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
     }
-    if jobs.is_empty() {
+    if flags.json {
+        return print_json(&reindexes);
+    }
+    if reindexes.is_empty() {
         line("no reindex was started here; `trestle reindex start TABLE` starts one");
     }
-    show::list(&jobs);
+    show::list(&reindexes);
     Ok(())
 }
 
 fn dead_letters(flags: &DeadLettersFlags) -> Result<(), Failure> {
     let place = ReindexPlace::open(&flags.of.place)?;
-    let name = &flags.of.name;
+    let name = flags.of.name.clone();
     if flags.drop {
-        let dropped = place.wait(place.reindexer.drop_dead_letters(name))?;
+        let dropped = place.ask(DropReindexDeadLetters { name })?.dropped;
         line(&format!("{dropped} dropped"));
         return Ok(());
     }
-    let job = place.wait(place.reindexer.get(name))?;
     let mut after = None;
     loop {
-        let (letters, next) = place.wait(place.reindexer.dead_letters(name, after.as_deref()))?;
-        for letter in &letters {
+        let page = place.ask(ListReindexDeadLetters {
+            name: name.clone(),
+            after,
+            limit: None,
+        })?;
+        for letter in &page.dead_letters {
             match flags.of.json {
                 true => print_json(letter)?,
-                false => line(&format!("{}: {}", job.id_of_key(&letter.key), letter.reason)),
+                false => line(&format!("{}: {}", letter.id, letter.letter.reason)),
             }
         }
-        after = next;
+        after = page.next;
         if after.is_none() {
             return Ok(());
         }

@@ -4,6 +4,7 @@ mod administration;
 mod faults;
 mod models;
 mod open_files;
+mod reindexes;
 mod routes;
 mod settings;
 
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::{logging, runtime};
 use administration::ServerAdministration;
+use reindexes::ServerReindexes;
 use routes::Routes;
 use settings::Storage;
 use std::io::{self, Write};
@@ -43,8 +45,11 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let trust = settings::trust(config);
     let routes = Routes::open(&db, workers.handle(), &config.storage, trust);
     let routes = workers.block_on(routes)?;
+    let reindexes = workers.block_on(ServerReindexes::open(&db, workers.handle()));
+    let reindexes = Arc::new(reindexes);
     let administration = ServerAdministration {
         routes: Arc::clone(&routes),
+        reindexes: Arc::clone(&reindexes),
         clock: movable,
         faults: faults.clone(),
     };
@@ -60,9 +65,11 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let runtime = runtime::on_this_thread()?;
     let result = runtime.block_on(listen(&server_settings, db.clone(), hooks, &storage));
     drop(runtime);
+    // Before the routes and the database, which it uses.
+    workers.block_on(reindexes.stop());
     let closed = workers.block_on(db.close());
     // Until here, so that deliveries under way finish.
-    drop(routes);
+    drop((reindexes, routes));
     result.and(closed.map_err(Failure::failed))
 }
 

@@ -20,10 +20,13 @@ pub(crate) fn refuse_changes(opened: &Opened, request: &Request) -> Result<(), E
 pub(crate) fn start(opened: &Opened, request: Request) -> Completion {
     let models = &opened.models;
     match request {
-        Request::DeleteTable(request) => match models.model_with(table_name(&request.table_name)) {
-            Some(model) => Completion::Ready(models.delete_table(&model, request)),
-            None => opened.engine.start(request.into()),
-        },
+        Request::DeleteTable(request) => {
+            let table = table_name(&request.table_name);
+            match models.model_with(table) {
+                None if !models.has_version_in_force(table) => opened.engine.start(request.into()),
+                model => Completion::Ready(models.delete_table(model.as_deref(), request)),
+            }
+        }
         Request::CreateTable(request) => models.create_table(request),
         request => opened.engine.start(request),
     }

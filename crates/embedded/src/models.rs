@@ -70,10 +70,15 @@ impl Models {
     pub(crate) fn enforce(&self) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
+        together(&held)?;
+        let mut documents = Vec::new();
+        if self.forget_versions_of_gone()? {
+            documents.push(self.versions_in_force.lock().to_document()?);
+        }
         let hook = self.hook_of(&held)?;
         hidden_tables::ensure(&self.engine, loaded(&held))?;
         self.forget_what_is_gone(&held)?;
-        self.install(Vec::new(), Some(Arc::new(hook)))
+        self.install(documents, Some(Arc::new(hook)))
     }
 
     /// Whether the engine enforces all stored models.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_engine::{CloseError, Engine, Upkeep};
+use trestle_env::ids;
 
 use crate::migration_log;
 use crate::models::{Models, Sweeper};
@@ -15,6 +16,8 @@ pub(crate) struct Opened {
     sweeper: Mutex<Option<Sweeper>>,
     pub(crate) models: Arc<Models>,
     pub(crate) engine: Engine,
+    /// Tells this opening of the database from all others.
+    pub(crate) opening: String,
 }
 
 impl Opened {
@@ -23,6 +26,7 @@ impl Opened {
             sweeper: Mutex::new(None),
             models,
             engine,
+            opening: format!("{}.", ids::uuid()),
         }
     }
 

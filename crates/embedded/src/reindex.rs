@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Error, TouchRows, Touched};
+use trestle_api::{Error, TouchRows};
 use trestle_engine::TOUCHED_MAX;
 use trestle_events::{ModelTyper, RowSender, Typer};
 use trestle_model::Model;
@@ -21,7 +21,7 @@ impl Embedded {
     /// The same, with routes or models from elsewhere.
     #[must_use]
     pub fn reindexer_with(&self, host: Arc<dyn ReindexHost>) -> Reindexer {
-        Reindexer::new(ReindexSetup {
+        let reindexer = Reindexer::new(ReindexSetup {
             state: Arc::new(Internal(Arc::clone(self.opened()))),
             state_table: ReindexSetup::OWN_TABLE.to_owned(),
             clock: Arc::clone(self.clock()),
@@ -32,7 +32,9 @@ impl Embedded {
             lease: ReindexSetup::LEASE,
             first_pause: ReindexSetup::FIRST_PAUSE,
             longest_pause: ReindexSetup::LONGEST_PAUSE,
-        })
+        });
+        // The lock of the directory shows that processes with earlier openings have ended.
+        reindexer.of_opening(self.opened().opening.as_str())
     }
 
     /// Opens the target of a route for rows that are sent without the stream, with the means to write queues of this database.
@@ -100,7 +102,7 @@ struct TouchInCommit(Embedded);
 impl Touch for TouchInCommit {
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         Box::pin(async move {
-            let mut touched = Vec::with_capacity(rows.keys.len());
+            let (mut touched, mut write_units) = (Vec::with_capacity(rows.keys.len()), 0.0);
             for keys in rows.keys.chunks(TOUCHED_MAX) {
                 let rows = TouchRows {
                     table: rows.table.clone(),
@@ -108,11 +110,12 @@ impl Touch for TouchInCommit {
                     keys: keys.to_vec(),
                     ..rows
                 };
-                touched.extend(self.0.touch(rows).await?);
+                let (some, units) = self.0.touch_with_units(rows).await?;
+                touched.extend(some);
+                write_units += units;
             }
-            let is_raised = |touched: &&Touched| **touched == Touched::Raised;
             Ok(TouchResult {
-                write_units: touched.iter().filter(is_raised).count() as f64,
+                write_units,
                 rows: touched,
             })
         })
@@ -132,8 +135,50 @@ impl LiveTraffic for ClientWrites {
 mod tests {
     use super::*;
     use crate::Options;
-    use trestle_api::{ErrorKind, PutItem, Wait};
-    use trestle_item::Item;
+    use trestle_api::{
+        AttributeDefinition, BillingMode, CreateTable, ErrorKind, KeySchemaElement, KeyType, PutItem, Wait,
+    };
+    use trestle_item::{Item, ScalarType};
+
+    #[test]
+    fn a_touch_takes_write_units_by_the_size_of_the_row() {
+        let db = Embedded::in_memory(Options::default()).unwrap();
+        db.run(CreateTable {
+            table_name: "works".to_owned(),
+            attribute_definitions: vec![AttributeDefinition {
+                attribute_name: "pk".to_owned(),
+                attribute_type: ScalarType::S,
+            }],
+            key_schema: vec![KeySchemaElement {
+                attribute_name: "pk".to_owned(),
+                key_type: KeyType::Hash,
+            }],
+            billing_mode: Some(BillingMode::PayPerRequest),
+            ..CreateTable::default()
+        })
+        .unwrap();
+        for (pk, bytes) in [("small", 10), ("large", 3_500)] {
+            let put = PutItem {
+                table_name: "works".to_owned(),
+                item: Item::from([("pk", pk.to_owned()), ("body", "x".repeat(bytes))]),
+                ..PutItem::default()
+            };
+            db.run(put).unwrap();
+        }
+        let touching = TouchInCommit(db.clone());
+        let touch = |keys: &[&str]| {
+            let touched = touching.touch(TouchRows {
+                table: "works".to_owned(),
+                attribute: "v".to_owned(),
+                version: 1,
+                keys: keys.iter().map(|pk| Item::from([("pk", *pk)])).collect(),
+            });
+            touched.wait().unwrap().write_units
+        };
+        assert_eq!(touch(&["small", "gone"]), 1.0);
+        assert_eq!(touch(&["small", "large"]), 4.0);
+        assert_eq!(touch(&["small", "large"]), 0.0);
+    }
 
     #[test]
     fn writes_of_clients_are_told_from_those_of_the_reindex() {

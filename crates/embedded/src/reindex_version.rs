@@ -10,7 +10,7 @@ impl Embedded {
     /// by itself, if its entity declares an attribute for it (`reindex_version` in the model). So it is not touched again.
     ///
     /// It is stored with the data, takes effect in one commit, and never goes down: an earlier version changes nothing. It stays
-    /// in force after the reindex. Where both the table and the entity have a version, the later one holds. Call it before the first
+    /// in force after the reindex, until the table is deleted. Where both the table and the entity have a version, the later one holds. Call it before the first
     /// row is touched. While a model is being applied, this waits.
     pub fn set_reindex_version(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
         if is_own_table(table) {

@@ -21,6 +21,15 @@ impl Embedded {
     ///
     /// The rows are raised even if the answer is not waited for.
     pub fn touch(&self, rows: TouchRows) -> impl Future<Output = Result<Vec<Touched>, Error>> + Send + use<> {
+        let touching = self.touch_with_units(rows);
+        async move { Ok(touching.await?.0) }
+    }
+
+    /// The same, with the write units that it took.
+    pub(crate) fn touch_with_units(
+        &self,
+        rows: TouchRows,
+    ) -> impl Future<Output = Result<(Vec<Touched>, f64), Error>> + Send + use<> {
         let touching = self.start_touch(rows);
         async move { touching?.done().await }
     }

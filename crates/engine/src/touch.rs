@@ -25,26 +25,33 @@ const JOB_ROWS_MAX: usize = 32;
 /// Rows whose version attribute is being raised. Dropping it does not take that back.
 #[must_use = "what became of the rows is known when they have been waited for"]
 pub struct Touching {
-    jobs: Vec<Amendment<Vec<Touched>>>,
+    jobs: Vec<Amendment<Vec<TouchedRow>>>,
 }
+
+/// What became of a row, and the write units that it took.
+type TouchedRow = (Touched, f64);
 
 impl Touching {
     /// Blocks this thread until everything is durable: what became of each row, in the order of the keys.
     pub fn wait(self) -> Result<Vec<Touched>, Error> {
         let mut touched = Vec::new();
         for job in self.jobs {
-            touched.extend(job.wait()?);
+            touched.extend(job.wait()?.into_iter().map(|(row, _)| row));
         }
         Ok(touched)
     }
 
-    /// The same in a task.
-    pub async fn done(self) -> Result<Vec<Touched>, Error> {
-        let mut touched = Vec::new();
+    /// The same in a task, with the write units of all rows together: by the size of each row that was written, and of its rows in
+    /// indexes.
+    pub async fn done(self) -> Result<(Vec<Touched>, f64), Error> {
+        let (mut touched, mut units) = (Vec::new(), 0.0);
         for job in self.jobs {
-            touched.extend(job.done().await?);
+            for (row, used) in job.done().await? {
+                touched.push(row);
+                units += used;
+            }
         }
-        Ok(touched)
+        Ok((touched, units))
     }
 }
 
@@ -82,7 +89,7 @@ impl Engine {
     }
 
     /// Queues one job.
-    fn raise(&self, raise: Arc<Raise>, keys: Vec<Item>) -> Amendment<Vec<Touched>> {
+    fn raise(&self, raise: Arc<Raise>, keys: Vec<Item>) -> Amendment<Vec<TouchedRow>> {
         let placed = keys.into_iter().map(|key| self.placed(&raise, key));
         let placed: Vec<Placed> = placed.collect();
         self.submit_amendment(move |transaction| {
@@ -92,7 +99,8 @@ impl Engine {
                 let (key, seen) = row.key(&raise.table, &table)?;
                 raise.row(transaction, &table, &key, seen)
             });
-            let outcomes = rows.into_iter().map(|row| row.unwrap_or_else(Touched::Refused));
+            let refused = |error| (Touched::Refused(error), 0.0);
+            let outcomes = rows.into_iter().map(|row| row.unwrap_or_else(refused));
             Ok(outcomes.collect())
         })
     }
@@ -199,17 +207,17 @@ impl Raise {
         table: &Arc<Table>,
         key: &ItemKey,
         seen: Option<Seen>,
-    ) -> Result<Touched, Error> {
+    ) -> Result<TouchedRow, Error> {
         let before = seen.as_ref().map(|seen| &seen.old);
         let old = match before {
             Some(_) => transaction.look_again(table, key, before)?.row,
             None => transaction.item(table, key)?,
         };
         let Some(old) = old else {
-            return Ok(Touched::Gone);
+            return Ok((Touched::Gone, 0.0));
         };
         if self.is_there(&old)? {
-            return Ok(Touched::AlreadyThere);
+            return Ok((Touched::AlreadyThere, 0.0));
         }
         let new = match seen {
             Some(seen) if Arc::ptr_eq(&seen.old, &old) => seen.new,
@@ -220,9 +228,9 @@ impl Raise {
         // A hook leaves rows as they are that follow others: they are raised with those.
         let is_raised = change.old != change.new;
         Ok(if is_raised {
-            Touched::Raised
+            (Touched::Raised, change.consumed.total())
         } else {
-            Touched::AlreadyThere
+            (Touched::AlreadyThere, 0.0)
         })
     }
 

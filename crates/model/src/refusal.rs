@@ -358,7 +358,10 @@ impl fmt::Display for Given {
                 follows: Follows::Original,
                 ..
             } => write!(f, ", or change it there"),
-            Keeps::ReindexVersion => write!(f, ". Only a reindex changes it: `trestle reindex start`"),
+            Keeps::ReindexVersion => write!(
+                f,
+                ". Only a reindex changes it: `trestle reindex start` with --server or --data"
+            ),
             _ => Ok(()),
         }
     }

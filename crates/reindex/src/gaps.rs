@@ -5,8 +5,10 @@
 
 use std::collections::HashSet;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use trestle_api::{DatabaseExt, Error, Scan};
+use trestle_events::Typer;
 use trestle_item::{AttributeValue, Item, Number, key as key_bytes};
 
 use crate::job::{ReindexMode, ReindexScope};
@@ -40,6 +42,8 @@ pub enum Against<'a> {
         /// The attribute with the id.
         attribute: Option<String>,
     },
+    /// Nothing: every row of the scope is named, for a comparison elsewhere.
+    Nothing,
 }
 
 /// Is told each id that is missing; an error ends the search.
@@ -72,29 +76,27 @@ impl Reindexer {
                 }
             }
             (Against::Table { name, attribute }, _) => {
-                let table = self.described(name).await?;
-                let key = table.key_schema.first().map(|key| key.attribute_name.clone());
-                let attribute = attribute.clone().or(key).unwrap_or_default();
-                for part in parts(table.item_count) {
-                    let known = self.ids_in(name, &attribute, part).await?;
+                let rows = self.described(name).await?.item_count;
+                let (name, attribute) = self.id_attribute(name, attribute.as_deref()).await?;
+                for part in parts(rows) {
+                    let mut known = HashSet::new();
+                    self.each_id(&name, &attribute, |id| {
+                        if part.has(&id) {
+                            known.insert(id);
+                        }
+                    })
+                    .await?;
                     self.unknown(&job, part, &known, &mut found).await?;
                 }
             }
+            (Against::Nothing, _) => self.each_row(&job, |row| found.gap(&job, row)).await?,
         }
         Ok(found.count)
     }
 
     /// Rows that are not at the version.
     async fn below_version(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
-        let ReindexMode::Touch { attribute, version } = &job.mode else {
-            return Ok(());
-        };
-        let wanted = AttributeValue::from(*version);
-        let is_at = |row: &Item| match (row.get(attribute), &wanted) {
-            (Some(AttributeValue::N(present)), AttributeValue::N(wanted)) => present >= wanted,
-            _ => false,
-        };
-        self.each_row(job, |row| match is_at(row) {
+        self.each_row(job, |row| match is_at_version(job, row) {
             true => Ok(()),
             false => found.gap(job, row),
         })
@@ -132,7 +134,7 @@ impl Reindexer {
     ) -> Result<(), ReindexError> {
         let mut after = None;
         loop {
-            let (letters, next) = self.state.letters(&job.name, after.as_deref()).await?;
+            let (letters, next) = self.state.letters(&job.name, after.as_deref(), None).await?;
             for letter in letters {
                 each(&letter.key, letter.row.is_some())?;
             }
@@ -162,13 +164,28 @@ impl Reindexer {
         .await
     }
 
-    async fn ids_in(
+    /// A table that is compared with, and its attribute with the ids.
+    pub(crate) async fn id_attribute(
+        &self,
+        table: &str,
+        attribute: Option<&str>,
+    ) -> Result<(String, String), ReindexError> {
+        let described = self.described(table).await?;
+        let key = described.key_schema.first();
+        let key = key.map(|key| key.attribute_name.clone());
+        let attribute = attribute.map(str::to_owned).or(key);
+        let missing = || ReindexError::defect("a table without a key");
+        Ok((table.to_owned(), attribute.ok_or_else(missing)?))
+    }
+
+    /// Reads the ids that an attribute of another table has.
+    pub(crate) async fn each_id(
         &self,
         table: &str,
         attribute: &str,
-        part: Part,
-    ) -> Result<HashSet<String>, ReindexError> {
-        let (mut known, mut after) = (HashSet::new(), None);
+        mut each: impl FnMut(String),
+    ) -> Result<(), ReindexError> {
+        let mut after = None;
         loop {
             let scan = Scan {
                 table_name: table.to_owned(),
@@ -180,18 +197,15 @@ impl Reindexer {
             };
             let page = self.setup.database.scan(scan).await?;
             for row in page.items.iter().flat_map(|rows| rows.iter()) {
-                let id = match row.get(attribute) {
-                    Some(AttributeValue::S(text)) => text.clone(),
-                    Some(AttributeValue::N(number)) => Number::to_string(number),
-                    _ => continue,
-                };
-                if part.has(&id) {
-                    known.insert(id);
+                match row.get(attribute) {
+                    Some(AttributeValue::S(text)) => each(text.clone()),
+                    Some(AttributeValue::N(number)) => each(Number::to_string(number)),
+                    _ => {}
                 }
             }
             after = page.last_evaluated_key;
             if after.is_none() {
-                return Ok(known);
+                return Ok(());
             }
         }
     }
@@ -230,12 +244,6 @@ impl Reindexer {
     ) -> Pin<Box<dyn Future<Output = Result<(), ReindexError>> + Send + 'a>> {
         Box::pin(async move {
             let typer = self.typer(job)?;
-            let wants = |row: &Item| match (&job.entities, &typer) {
-                (Some(filter), Some(typer)) => typer
-                    .entity(&job.table, row)
-                    .is_some_and(|entity| filter.names.iter().any(|name| **name == *entity)),
-                _ => true,
-            };
             let pause = RetryPause {
                 clock: self.setup.clock.clone(),
                 first: self.setup.first_pause,
@@ -244,7 +252,7 @@ impl Reindexer {
             loop {
                 let read = page::read(&*self.setup.database, job, &item, &pause).await?;
                 item.counts.read += read.looked_at;
-                for row in read.rows.iter().filter(|row| wants(row)) {
+                for row in read.rows.iter().filter(|row| wants(job, typer.as_ref(), row)) {
                     each(row)?;
                 }
                 if read.next.is_none() {
@@ -253,6 +261,26 @@ impl Reindexer {
                 item.position = read.next;
             }
         })
+    }
+}
+
+/// Whether a row is one of those asked for.
+pub(crate) fn wants(job: &Reindex, typer: Option<&Arc<dyn Typer>>, row: &Item) -> bool {
+    let (Some(filter), Some(typer)) = (&job.entities, typer) else {
+        return true;
+    };
+    let entity = typer.entity(&job.table, row);
+    entity.is_some_and(|entity| filter.names.iter().any(|name| **name == *entity))
+}
+
+/// Whether a row has the version that a reindex raises rows to, or a later one.
+pub(crate) fn is_at_version(job: &Reindex, row: &Item) -> bool {
+    let ReindexMode::Touch { attribute, version } = &job.mode else {
+        return false;
+    };
+    match (row.get(attribute), AttributeValue::from(*version)) {
+        (Some(AttributeValue::N(present)), AttributeValue::N(wanted)) => *present >= wanted,
+        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trestle_api::{Error, TouchRows, Touched};
 use trestle_env::Clock;
 use trestle_events::{RowSender, SentRow};
-use trestle_item::{AttributeValue, Item};
+use trestle_item::Item;
 
 use crate::job::ReindexMode;
 use crate::retry::is_transient;
@@ -33,18 +33,6 @@ pub(crate) enum RowOutcome {
 }
 
 impl Handler {
-    /// Whether there is nothing to do for a row, as far as can be seen from it.
-    pub(crate) fn leaves(&self, job: &Reindex, row: &Item) -> bool {
-        let ReindexMode::Touch { attribute, version } = &job.mode else {
-            return false;
-        };
-        let wanted = AttributeValue::from(*version);
-        match (row.get(attribute), wanted) {
-            (Some(AttributeValue::N(present)), AttributeValue::N(wanted)) => *present >= wanted,
-            _ => false,
-        }
-    }
-
     /// Tries some rows; what became of each, in order, and the write units it took.
     pub(crate) async fn attempt(
         &self,

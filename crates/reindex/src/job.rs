@@ -72,7 +72,8 @@ pub enum ReindexScope {
     Complete,
     /// The first so many, in the order of a scan.
     First(u64),
-    /// Those with these ids. See [`Reindex::key_of_id`] for what an id may be.
+    /// Those with these ids. See [`Reindex::key_of_id`] for what an id may be. In a reindex that was started there are none here: its work
+    /// items have the keys.
     Ids(Vec<String>),
     /// Those of one entity of the model.
     Entity(String),

@@ -25,6 +25,11 @@ pub(crate) enum TableTaken {
 }
 
 impl StoredReindex {
+    /// Tells the row from what it was before and becomes later.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
     fn read(row: &Item) -> Result<Self, Error> {
         let revision = number(row, "revision").ok_or_else(|| Error::defect("a reindex has no revision"))?;
         Ok(Self {
@@ -56,10 +61,43 @@ impl StateTable {
 
     /// All of them, by name.
     pub(crate) async fn jobs(&self) -> Result<Vec<Reindex>, Error> {
-        let rows = self.all(JOBS).await?;
-        rows.iter()
-            .map(|row| StoredReindex::read(row).map(|stored| stored.job))
-            .collect()
+        let (mut jobs, mut next) = self.jobs_page(None, None).await?;
+        while let Some(after) = next {
+            let (more, further) = self.jobs_page(Some(&after), None).await?;
+            jobs.extend(more);
+            next = further;
+        }
+        Ok(jobs)
+    }
+
+    /// Some of them, behind a name, and the name behind which the next ones are.
+    pub(crate) async fn jobs_page(
+        &self,
+        after: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<(Vec<Reindex>, Option<String>), Error> {
+        let (rows, next) = self.page(JOBS, after, limit).await?;
+        let jobs = rows
+            .iter()
+            .map(|row| StoredReindex::read(row).map(|stored| stored.job));
+        Ok((jobs.collect::<Result<_, Error>>()?, next))
+    }
+
+    /// Those that have taken a table, by table.
+    pub(crate) async fn jobs_on_tables(&self) -> Result<Vec<Reindex>, ReindexError> {
+        let mut jobs = Vec::new();
+        for row in self.all(TABLES).await? {
+            let Some(name) = text(&row, "job") else {
+                continue;
+            };
+            match self.job(name).await {
+                Ok(stored) => jobs.push(stored.job),
+                // It was refused after it had taken the table, and is gone.
+                Err(ReindexError::Unknown(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(jobs)
     }
 
     /// Forgets a reindex that never began.
@@ -85,8 +123,12 @@ impl StateTable {
         }
     }
 
-    /// Takes a table for a reindex.
-    pub(crate) async fn take_table(&self, job: &Reindex) -> Result<Result<(), TableTaken>, Error> {
+    /// Takes a table for a reindex. `id` tells it from earlier ones of its name, whose versions mean nothing for it.
+    pub(crate) async fn take_table(
+        &self,
+        job: &Reindex,
+        id: Option<&str>,
+    ) -> Result<Result<(), TableTaken>, Error> {
         let mut values = Item::from([(":job", job.name.as_str())]);
         let mut update = "SET #job = :job".to_owned();
         let mut condition = "attribute_not_exists(#job)".to_owned();
@@ -94,8 +136,15 @@ impl StateTable {
         if let Some(version) = job.version() {
             values.insert(":version", version);
             update += ", #version = :version";
-            condition += " AND (attribute_not_exists(#version) OR #version <= :version)";
             names.push("version");
+            let mut is_later = "attribute_not_exists(#version) OR #version <= :version".to_owned();
+            if let Some(id) = id {
+                values.insert(":table_id", id);
+                update += ", #table_id = :table_id";
+                names.push("table_id");
+                is_later += " OR (attribute_exists(#table_id) AND #table_id <> :table_id)";
+            }
+            condition += &format!(" AND ({is_later})");
         }
         let change = Conditional {
             names: &names,

@@ -2,12 +2,13 @@
 //!
 //! A [`Reindex`] is a named job over one table of any [`Database`](trestle_api::Database). It is stored as rows of an ordinary
 //! table (`state_table`), cut into work items (`plan`), and worked off by any number of workers in any number of processes
-//! (`worker`), each of which has a lease of the item that it is at (`work_item`). Rows that fail are tried again by themselves
+//! (`worker`), each of which chooses an item (`work_pool`) and has a lease of it while it is at it (`work_item`). Rows that fail are tried again by themselves
 //! (`rows`) and become dead letters in the end (`row_letter`).
 
 mod budget;
 mod counts;
 mod error;
+mod gap_page;
 mod gaps;
 mod handler;
 mod host;
@@ -28,11 +29,14 @@ mod state_table;
 mod status;
 mod touch;
 mod work_item;
+mod work_pool;
 mod worker;
+mod workers;
 mod yielding;
 
 pub use counts::RowCounts;
 pub use error::ReindexError;
+pub use gap_page::GapPage;
 pub use gaps::{Against, KnownIds, OnGap};
 pub use host::{EndpointHost, ReindexHost};
 pub use job::{EntityFilter, KeyPart, Reindex, ReindexBudget, ReindexMode, ReindexScope, ReindexState};
@@ -41,4 +45,5 @@ pub use row_letter::RowLetter;
 pub use start::{ReindexDestination, StartReindex, StartedReindex};
 pub use status::{ReindexStatus, WorkerStatus};
 pub use touch::{Touch, TouchByUpdate, TouchFuture, TouchResult};
+pub use workers::ReindexWorkers;
 pub use yielding::LiveTraffic;

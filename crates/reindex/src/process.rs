@@ -9,10 +9,12 @@ use trestle_events::Typer;
 use trestle_item::Item;
 
 use crate::budget::Units;
+use crate::gaps::wants;
 use crate::handler::Handler;
 use crate::retry::{RetryPause, is_transient};
-use crate::state_table::{StateTable, key, number};
-use crate::work_item::WorkLease;
+use crate::state_table::{StateTable, key, number, text};
+use crate::work_item::{LiveLeases, WorkLease};
+use crate::work_pool::WorkPool;
 use crate::yielding::Yielding;
 use crate::{Reindex, RowCounts};
 
@@ -30,6 +32,9 @@ pub(crate) struct Process {
     pub(crate) yielding: Yielding,
     pub(crate) pause: RetryPause,
     pub(crate) lease: Duration,
+    /// What the name of each process begins with that can be at work now, if that is known.
+    pub(crate) opening: Option<Arc<str>>,
+    pub(crate) pool: WorkPool,
 }
 
 fn processes_of(job: &str) -> String {
@@ -37,6 +42,14 @@ fn processes_of(job: &str) -> String {
 }
 
 impl Process {
+    /// The leases that hold now.
+    pub(crate) fn live_leases(&self) -> LiveLeases {
+        LiveLeases {
+            now: self.clock.now(),
+            opening: self.opening.clone(),
+        }
+    }
+
     /// A lease from now on.
     pub(crate) fn lease_of(&self, worker: usize) -> WorkLease {
         WorkLease {
@@ -62,12 +75,11 @@ impl Process {
 
     /// Says once that this process is there, and takes its share of the budget.
     pub(crate) async fn be_known(&self, job: &Reindex) -> Result<(), Error> {
-        let now = self.clock.now();
+        let live = self.live_leases();
         let mut row = key(&processes_of(&self.name), &self.id);
-        row.insert("until", now.plus(self.lease).as_millis());
+        row.insert("until", live.now.plus(self.lease).as_millis());
         self.state.put(row).await?;
-        let rows = self.state.all(&processes_of(&self.name)).await?;
-        let live = rows.iter().filter(|row| is_live(row, now)).count().max(1) as f64;
+        let live = self.state.live_processes(&self.name, &live).await?.max(1) as f64;
         self.reads
             .set_rate(job.budget.read_units.map(|units| units / live));
         self.writes
@@ -82,11 +94,7 @@ impl Process {
 
     /// Whether a row is one of those asked for.
     pub(crate) fn wants(&self, job: &Reindex, row: &Item) -> bool {
-        let (Some(filter), Some(typer)) = (&job.entities, &self.typer) else {
-            return true;
-        };
-        let entity = typer.entity(&job.table, row);
-        entity.is_some_and(|entity| filter.names.iter().any(|name| **name == *entity))
+        wants(job, self.typer.as_ref(), row)
     }
 
     /// The whole row, for a dead letter.
@@ -125,14 +133,15 @@ impl Process {
 /// How often a call for a whole page is repeated. After that the worker gives its work item back.
 const CALL_RETRIES_MAX: u32 = 12;
 
-fn is_live(row: &Item, now: Timestamp) -> bool {
-    number(row, "until").is_some_and(|until| until > now.as_millis())
-}
-
 impl StateTable {
     /// How many processes work on a reindex.
-    pub(crate) async fn live_processes(&self, job: &str, now: Timestamp) -> Result<u64, Error> {
+    pub(crate) async fn live_processes(&self, job: &str, live: &LiveLeases) -> Result<u64, Error> {
+        let is_live = |row: &&Item| {
+            let until = number(row, "until").map(Timestamp::from_millis);
+            let id = text(row, "sk").unwrap_or_default();
+            until.is_some_and(|until| live.holds(id, until))
+        };
         let rows = self.all(&processes_of(job)).await?;
-        Ok(rows.iter().filter(|row| is_live(row, now)).count() as u64)
+        Ok(rows.iter().filter(is_live).count() as u64)
     }
 }

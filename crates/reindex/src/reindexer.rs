@@ -15,6 +15,8 @@ use crate::job::{ReindexMode, ReindexState};
 use crate::process::Process;
 use crate::retry::RetryPause;
 use crate::state_table::StateTable;
+use crate::work_item::LiveLeases;
+use crate::work_pool::WorkPool;
 use crate::worker::Worker;
 use crate::yielding::{LiveTraffic, Yielding};
 use crate::{Reindex, ReindexError, ReindexHost, RowLetter, Touch};
@@ -61,6 +63,8 @@ impl ReindexSetup {
 pub struct Reindexer {
     pub(crate) setup: Arc<ReindexSetup>,
     pub(crate) state: Arc<StateTable>,
+    /// What the name of each process begins with that can be at work now, if that is known.
+    opening: Option<Arc<str>>,
 }
 
 impl Reindexer {
@@ -71,7 +75,31 @@ impl Reindexer {
         Self {
             setup: Arc::new(setup),
             state: Arc::new(state),
+            opening: None,
         }
+    }
+
+    /// The same where only one process at a time can have the database open. `opening` is the name of this opening, of which there
+    /// is no second one: leases of others do not hold, because their processes have ended.
+    #[must_use]
+    pub fn of_opening(self, opening: impl Into<Arc<str>>) -> Self {
+        Self {
+            opening: Some(opening.into()),
+            ..self
+        }
+    }
+
+    /// The leases that hold now.
+    pub(crate) fn live_leases(&self) -> LiveLeases {
+        LiveLeases {
+            now: self.setup.clock.now(),
+            opening: self.opening.clone(),
+        }
+    }
+
+    /// Lets workers of this process look at what has changed.
+    pub(crate) fn wake(&self) {
+        self.setup.clock.signal().ring();
     }
 
     /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same
@@ -107,7 +135,7 @@ impl Reindexer {
             }
         };
         Ok(Process {
-            id: ids::uuid(),
+            id: format!("{}{}", self.opening.as_deref().unwrap_or_default(), ids::uuid()),
             name: job.name.clone(),
             database: Arc::clone(&setup.database),
             state: Arc::clone(&self.state),
@@ -123,6 +151,8 @@ impl Reindexer {
                 longest: setup.longest_pause,
             },
             lease: setup.lease,
+            opening: self.opening.clone(),
+            pool: WorkPool::default(),
         })
     }
 
@@ -156,6 +186,22 @@ impl Reindexer {
         Ok(self.state.jobs().await?)
     }
 
+    /// Some of them, behind a name, and the name behind which the next ones are.
+    pub async fn list_page(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<Reindex>, Option<String>), ReindexError> {
+        Ok(self.state.jobs_page(after, Some(limit)).await?)
+    }
+
+    /// Those that workers go on with: at most one of each table.
+    pub async fn running(&self) -> Result<Vec<Reindex>, ReindexError> {
+        let jobs = self.state.jobs_on_tables().await?;
+        let is_running = |job: &Reindex| job.state == ReindexState::Running;
+        Ok(jobs.into_iter().filter(is_running).collect())
+    }
+
     /// Lets the workers leave a reindex after the pages that they are at.
     pub async fn pause(&self, name: &str) -> Result<Reindex, ReindexError> {
         self.steer(name, ReindexState::Paused).await
@@ -176,7 +222,9 @@ impl Reindexer {
             }
             Ok(std::mem::replace(&mut job.state, to) != to)
         };
-        self.state.change_job(name, change).await
+        let job = self.state.change_job(name, change).await?;
+        self.wake();
+        Ok(job)
     }
 
     /// Gives a reindex up. Rows that were done stay as they are.
@@ -191,6 +239,7 @@ impl Reindexer {
         };
         let job = self.state.change_job(name, change).await?;
         self.state.give_table_back(&job).await?;
+        self.wake();
         Ok(job)
     }
 
@@ -200,8 +249,18 @@ impl Reindexer {
         name: &str,
         after: Option<&str>,
     ) -> Result<(Vec<RowLetter>, Option<String>), ReindexError> {
+        self.dead_letters_page(name, after, None).await
+    }
+
+    /// The same with at most so many rows.
+    pub async fn dead_letters_page(
+        &self,
+        name: &str,
+        after: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<(Vec<RowLetter>, Option<String>), ReindexError> {
         self.get(name).await?;
-        Ok(self.state.letters(name, after).await?)
+        Ok(self.state.letters(name, after, limit).await?)
     }
 
     /// Forgets the rows that were given up; says how many.

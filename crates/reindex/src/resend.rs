@@ -15,7 +15,7 @@ impl Reindexer {
         let batch = batch_name("replay");
         let (mut replayed, mut after) = (0_u64, None);
         loop {
-            let (letters, next) = self.state.letters(name, after.as_deref()).await?;
+            let (letters, next) = self.state.letters(name, after.as_deref(), None).await?;
             let some: Vec<Item> = letters.into_iter().map(|letter| letter.key).collect();
             let part = format!("{batch}-{replayed:09}");
             replayed += some.len() as u64;
@@ -80,6 +80,7 @@ impl Reindexer {
         let job = self.state.change_job(name, reopen).await?;
         // A worker may have ended it, and given its table back, in between.
         self.state.retake_table(&job).await?;
+        self.wake();
         Ok(job)
     }
 }

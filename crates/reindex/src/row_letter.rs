@@ -95,8 +95,9 @@ impl StateTable {
         &self,
         job: &str,
         after: Option<&str>,
+        limit: Option<u32>,
     ) -> Result<(Vec<RowLetter>, Option<String>), Error> {
-        let (rows, next) = self.page(&letters_of(job), after).await?;
+        let (rows, next) = self.page(&letters_of(job), after, limit).await?;
         let letters: Result<Vec<RowLetter>, Error> = rows.into_iter().map(RowLetter::read).collect();
         Ok((letters?, next))
     }

@@ -3,6 +3,7 @@
 use trestle_api::Error;
 use trestle_item::Item;
 
+use crate::gaps::is_at_version;
 use crate::handler::RowOutcome;
 use crate::process::Process;
 use crate::{Reindex, RowCounts, RowLetter};
@@ -38,7 +39,7 @@ pub(crate) async fn handle(
         let key = job.key_in(&row);
         let key =
             key.ok_or_else(|| Error::defect(format!("a row of table {} came without its key", job.table)))?;
-        if process.handler.leaves(job, &row) {
+        if is_at_version(job, &row) {
             counts.unchanged += 1;
             finished.push(key);
             continue;

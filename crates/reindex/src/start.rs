@@ -121,7 +121,11 @@ impl Reindexer {
         let model = self.setup.host.model(&job.table);
         let planned = plan(&job, model.as_ref())?;
         job.entities = planned.entities.clone();
-        self.store(&job, &planned).await?;
+        // Work items have the keys: the row of the reindex cannot hold any number of ids.
+        if let ReindexScope::Ids(ids) = &mut job.scope {
+            ids.clear();
+        }
+        self.store(&job, &planned, table.table_id.as_deref()).await?;
         job.state = ReindexState::Running;
         Ok(StartedReindex { job, warnings })
     }
@@ -228,7 +232,12 @@ impl Reindexer {
     }
 
     /// Stores a reindex and its work items. It begins only when all of them are there.
-    async fn store(&self, job: &Reindex, planned: &Planned) -> Result<(), ReindexError> {
+    async fn store(
+        &self,
+        job: &Reindex,
+        planned: &Planned,
+        table_id: Option<&str>,
+    ) -> Result<(), ReindexError> {
         let name = &job.name;
         if !self.state.add_job(job).await? {
             return Err(ReindexError::refused(format!(
@@ -236,7 +245,7 @@ impl Reindexer {
                  status {name}`"
             )));
         }
-        if let Err(error) = self.take_table(job).await {
+        if let Err(error) = self.take_table(job, table_id).await {
             self.state.remove_job(name).await?;
             return Err(error);
         }
@@ -253,8 +262,16 @@ impl Reindexer {
             let model = trestle_model::load(&filter.model).model?;
             Some((Arc::new(model), filter.model.clone()))
         });
+        if matches!(job.scope, ReindexScope::Ids(_)) {
+            // Only the process that started it had all ids.
+            self.cancel(name).await?;
+            return Err(ReindexError::refused(format!(
+                "the start of reindex {name} was cut off before its ids were stored, so it is cancelled; start it again with another name"
+            )));
+        }
         let planned = plan(&job, model.as_ref())?;
-        self.take_table(&job).await?;
+        let table = self.described(&job.table).await?;
+        self.take_table(&job, table.table_id.as_deref()).await?;
         self.prepare(&job, &planned).await
     }
 
@@ -308,8 +325,8 @@ impl Reindexer {
         declared.unwrap_or_else(|| REINDEX_VERSION.to_owned())
     }
 
-    async fn take_table(&self, job: &Reindex) -> Result<(), ReindexError> {
-        let taken = self.state.take_table(job).await?;
+    async fn take_table(&self, job: &Reindex, table_id: Option<&str>) -> Result<(), ReindexError> {
+        let taken = self.state.take_table(job, table_id).await?;
         let Err(TableTaken::By(other)) = &taken else {
             return taken.map_err(|taken| refusal(job, &taken));
         };
@@ -322,7 +339,7 @@ impl Reindexer {
             _ => return taken.map_err(|taken| refusal(job, &taken)),
         }
         self.state
-            .take_table(job)
+            .take_table(job, table_id)
             .await?
             .map_err(|taken| refusal(job, &taken))
     }

@@ -201,16 +201,24 @@ impl StateTable {
     }
 
     /// The rows of a partition behind a sort key, a page of them; the second is the sort key behind which the next page
-    /// begins. Where the table is not there, there are none.
+    /// begins.
     pub(crate) async fn page(
         &self,
         pk: &str,
         after: Option<&str>,
+        limit: Option<u32>,
     ) -> Result<(Vec<Item>, Option<String>), Error> {
         let query = Query {
             exclusive_start_key: after.map(|sk| key(pk, sk)),
+            limit,
             ..self.partition(pk)
         };
+        self.page_of(query).await
+    }
+
+    /// The rows that a query finds, and the sort key behind which the next page begins. Where the table is not there, there are
+    /// none.
+    pub(crate) async fn page_of(&self, query: Query) -> Result<(Vec<Item>, Option<String>), Error> {
         let page = match self.database.query(query).await {
             Ok(page) => page,
             Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok((Vec::new(), None)),
@@ -223,9 +231,9 @@ impl StateTable {
 
     /// All rows of a partition.
     pub(crate) async fn all(&self, pk: &str) -> Result<Vec<Item>, Error> {
-        let (mut rows, mut next) = self.page(pk, None).await?;
+        let (mut rows, mut next) = self.page(pk, None, None).await?;
         while let Some(after) = next {
-            let (more, further) = self.page(pk, Some(&after)).await?;
+            let (more, further) = self.page(pk, Some(&after), None).await?;
             rows.extend(more);
             next = further;
         }
@@ -253,7 +261,7 @@ impl StateTable {
         }
     }
 
-    fn partition(&self, pk: &str) -> Query {
+    pub(crate) fn partition(&self, pk: &str) -> Query {
         Query {
             table_name: self.name.clone(),
             key_condition_expression: Some("pk = :pk".to_owned()),

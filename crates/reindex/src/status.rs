@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::{ReindexScope, ReindexState};
-use crate::work_item::{WorkItem, WorkUnit};
+use crate::work_item::{LiveLeases, WorkItem, WorkUnit};
 use crate::{Reindex, ReindexError, Reindexer, RowCounts};
 
 /// How a reindex is doing.
@@ -66,89 +66,114 @@ impl Reindexer {
     /// How a reindex is doing.
     pub async fn status(&self, name: &str) -> Result<ReindexStatus, ReindexError> {
         let job = self.state.job(name).await?.job;
-        let items = self.state.work(name).await?;
+        let live = self.live_leases();
+        let mut sum = WorkSum::default();
+        let mut after = None;
+        loop {
+            let (items, next) = self.state.work_page(name, after.as_deref(), None).await?;
+            for item in &items {
+                sum.add(item, &live);
+            }
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
         let dead_letters = self.state.dead_letters(name).await?;
-        let now = self.setup.clock.now();
-        let processes = self.state.live_processes(name, now).await?;
-        let workers = items.iter().filter(|item| !item.is_done).filter_map(|item| {
-            let lease = item.lease.as_ref().filter(|lease| lease.until > now)?;
-            Some(WorkerStatus {
+        let processes = self.state.live_processes(name, &live).await?;
+        Ok(ReindexStatus {
+            processes,
+            ..sum.status(&job, dead_letters, live.now.as_millis())
+        })
+    }
+}
+
+/// Work items, summed up.
+#[derive(Default)]
+struct WorkSum {
+    items: u64,
+    done: u64,
+    /// Rows that are named by their keys.
+    named: u64,
+    counts: RowCounts,
+    workers: Vec<WorkerStatus>,
+}
+
+impl WorkSum {
+    fn add(&mut self, item: &WorkItem, live: &LiveLeases) {
+        self.items += 1;
+        self.done += u64::from(item.is_done);
+        self.counts += item.counts;
+        if let WorkUnit::Keys { keys } = &item.unit {
+            self.named += keys.len() as u64;
+        }
+        if let Some(lease) = &item.lease
+            && !item.is_done
+            && live.holds(&lease.owner, lease.until)
+        {
+            self.workers.push(WorkerStatus {
                 worker: lease.owner.clone(),
                 work_item: item.id.clone(),
                 until: lease.until.as_millis(),
-            })
-        });
-        let workers = workers.collect();
-        let mut status = summed(&job, &items, dead_letters, now.as_millis());
-        status.workers = workers;
-        status.processes = processes;
-        Ok(status)
+            });
+        }
     }
-}
 
-fn summed(job: &Reindex, items: &[WorkItem], dead_letters: u64, now: u64) -> ReindexStatus {
-    let mut counts = RowCounts::default();
-    for item in items {
-        counts += item.counts;
+    fn status(self, job: &Reindex, dead_letters: u64, now: u64) -> ReindexStatus {
+        let counts = self.counts;
+        let is_all_read = self.items > 0 && self.done == self.items;
+        let rows = match is_all_read {
+            true => counts.read,
+            false => self.expected(job).max(counts.read),
+        };
+        let waiting = rows - counts.read;
+        let ended = job.ended_at.unwrap_or(now);
+        let seconds = ended.saturating_sub(job.started_at) as f64 / 1000.0;
+        let rate = if seconds > 0.0 {
+            counts.read as f64 / seconds
+        } else {
+            0.0
+        };
+        let is_timed = job.state == ReindexState::Running && rate > 0.0;
+        let route = match &job.mode {
+            crate::ReindexMode::Send { route } => Some(route.clone()),
+            crate::ReindexMode::Touch { .. } => None,
+        };
+        ReindexStatus {
+            name: job.name.clone(),
+            table: job.table.clone(),
+            version: job.version(),
+            route,
+            state: job.state,
+            rows,
+            rows_are_estimated: !is_all_read,
+            counts,
+            waiting,
+            dead_letters,
+            gaps: dead_letters + waiting,
+            percent: match (is_all_read, rows) {
+                (true, _) => 100.0,
+                (false, 0) => 0.0,
+                // It is not done before all are read, however many there turn out to be.
+                (false, rows) => (counts.read as f64 / rows as f64 * 100.0).min(99.9),
+            },
+            rate,
+            seconds_left: is_timed.then(|| (waiting as f64 / rate).ceil() as u64),
+            work_items: self.items,
+            work_items_done: self.done,
+            workers: self.workers,
+            processes: 0,
+            started_at: job.started_at,
+            ended_at: job.ended_at,
+        }
     }
-    let done = items.iter().filter(|item| item.is_done).count();
-    let is_all_read = !items.is_empty() && done == items.len();
-    let rows = match is_all_read {
-        true => counts.read,
-        false => expected(job, items).max(counts.read),
-    };
-    let waiting = rows - counts.read;
-    let ended = job.ended_at.unwrap_or(now);
-    let seconds = ended.saturating_sub(job.started_at) as f64 / 1000.0;
-    let rate = if seconds > 0.0 {
-        counts.read as f64 / seconds
-    } else {
-        0.0
-    };
-    let is_timed = job.state == ReindexState::Running && rate > 0.0;
-    let route = match &job.mode {
-        crate::ReindexMode::Send { route } => Some(route.clone()),
-        crate::ReindexMode::Touch { .. } => None,
-    };
-    ReindexStatus {
-        name: job.name.clone(),
-        table: job.table.clone(),
-        version: job.version(),
-        route,
-        state: job.state,
-        rows,
-        rows_are_estimated: !is_all_read,
-        counts,
-        waiting,
-        dead_letters,
-        gaps: dead_letters + waiting,
-        percent: match (is_all_read, rows) {
-            (true, _) => 100.0,
-            (false, 0) => 0.0,
-            // It is not done before all are read, however many there turn out to be.
-            (false, rows) => (counts.read as f64 / rows as f64 * 100.0).min(99.9),
-        },
-        rate,
-        seconds_left: is_timed.then(|| (waiting as f64 / rate).ceil() as u64),
-        work_items: items.len() as u64,
-        work_items_done: done as u64,
-        workers: Vec::new(),
-        processes: 0,
-        started_at: job.started_at,
-        ended_at: job.ended_at,
-    }
-}
 
-/// How many rows are expected to be read.
-fn expected(job: &Reindex, items: &[WorkItem]) -> u64 {
-    let keys = |item: &WorkItem| match &item.unit {
-        WorkUnit::Keys { keys } => keys.len() as u64,
-        _ => 0,
-    };
-    let named: u64 = items.iter().map(keys).sum();
-    match &job.scope {
-        ReindexScope::Complete | ReindexScope::Entity(_) => job.rows_estimated + named,
-        ReindexScope::First(rows) => job.rows_estimated.min(*rows) + named,
-        ReindexScope::Ids(_) | ReindexScope::Access { .. } => named,
+    /// How many rows are expected to be read.
+    fn expected(&self, job: &Reindex) -> u64 {
+        match &job.scope {
+            ReindexScope::Complete | ReindexScope::Entity(_) => job.rows_estimated + self.named,
+            ReindexScope::First(rows) => job.rows_estimated.min(*rows) + self.named,
+            ReindexScope::Ids(_) | ReindexScope::Access { .. } => self.named,
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! *Invariant*: a work item is checked in only by the worker that has its lease. A page's position and counts are one write
 //! with that condition, so that a worker that was taken over changes nothing any more.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use trestle_api::{Error, Query};
 use trestle_env::Timestamp;
@@ -54,6 +56,40 @@ pub(crate) struct WorkLease {
     pub(crate) until: Timestamp,
 }
 
+/// A work item that is not done, as far as workers need it to choose one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenItem {
+    pub(crate) id: String,
+    pub(crate) lease: Option<WorkLease>,
+}
+
+/// Which leases hold: those whose time is not over, and, where only one process at a time can have the database open, only
+/// those of this opening.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveLeases {
+    pub(crate) now: Timestamp,
+    pub(crate) opening: Option<Arc<str>>,
+}
+
+impl LiveLeases {
+    /// Whether a lease holds that a process has until then. Names of processes and their workers begin with the opening.
+    pub(crate) fn holds(&self, owner: &str, until: Timestamp) -> bool {
+        let is_here = self
+            .opening
+            .as_ref()
+            .is_none_or(|opening| owner.starts_with(&**opening));
+        is_here && until > self.now
+    }
+
+    /// Whether a worker may take an item that has this lease.
+    pub(crate) fn is_free(&self, lease: Option<&WorkLease>) -> bool {
+        lease.is_none_or(|lease| !self.holds(&lease.owner, lease.until))
+    }
+}
+
+/// Items that are looked at together.
+const LOOKED_AT: u32 = 200;
+
 /// Where the work items of a reindex lie.
 pub(crate) fn work_of(job: &str) -> String {
     format!("work#{job}")
@@ -72,11 +108,8 @@ impl WorkItem {
     }
 
     fn read(row: &Item) -> Result<Self, Error> {
-        let owner = text(row, "owner").map(str::to_owned);
-        let until = Timestamp::from_millis(number(row, "until").unwrap_or(0));
-        let missing = || Error::defect("a work item of a reindex has no id");
         Ok(Self {
-            id: text(row, "sk").ok_or_else(missing)?.to_owned(),
+            id: id_in(row)?,
             unit: from_json(row, "unit")?,
             position: match row.contains_key("position") {
                 true => Some(from_json(row, "position")?),
@@ -84,7 +117,7 @@ impl WorkItem {
             },
             counts: from_json(row, "counts")?,
             is_done: row.get("done").and_then(AttributeValue::as_bool).unwrap_or(false),
-            lease: owner.map(|owner| WorkLease { owner, until }),
+            lease: WorkLease::read(row),
         })
     }
 
@@ -98,11 +131,20 @@ impl WorkItem {
         }
         Ok(row)
     }
+}
 
-    /// Whether a worker may take it now.
-    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
-        !self.is_done && self.lease.as_ref().is_none_or(|lease| lease.until <= now)
+impl WorkLease {
+    fn read(row: &Item) -> Option<Self> {
+        Some(Self {
+            owner: text(row, "owner")?.to_owned(),
+            until: Timestamp::from_millis(number(row, "until").unwrap_or(0)),
+        })
     }
+}
+
+fn id_in(row: &Item) -> Result<String, Error> {
+    let missing = || Error::defect("a work item of a reindex has no id");
+    Ok(text(row, "sk").ok_or_else(missing)?.to_owned())
 }
 
 impl StateTable {
@@ -120,30 +162,86 @@ impl StateTable {
             .collect()
     }
 
+    /// A work item.
+    pub(crate) async fn work_item(&self, job: &str, id: &str) -> Result<Option<WorkItem>, Error> {
+        let row = self.get(&work_of(job), id).await?;
+        row.as_ref().map(WorkItem::read).transpose()
+    }
+
+    /// Some of the work items behind an id, and the id behind which the next ones are.
+    pub(crate) async fn work_page(
+        &self,
+        job: &str,
+        after: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<(Vec<WorkItem>, Option<String>), Error> {
+        let (rows, next) = self.page(&work_of(job), after, limit).await?;
+        let items = rows.iter().map(WorkItem::read);
+        Ok((items.collect::<Result<_, Error>>()?, next))
+    }
+
+    /// Some of the work items that are not done, in the order of their ids, from an id on and behind another; the second is the id
+    /// behind which the next ones are.
+    pub(crate) async fn open_work(
+        &self,
+        job: &str,
+        from: Option<&str>,
+        after: Option<&str>,
+    ) -> Result<(Vec<OpenItem>, Option<String>), Error> {
+        let mut query = self.partition(&work_of(job));
+        let mut values = query.expression_attribute_values.take().unwrap_or_default();
+        values.insert(":false", false);
+        if let Some(from) = from {
+            values.insert(":from", from);
+            query.key_condition_expression = Some("pk = :pk AND sk >= :from".to_owned());
+        }
+        let names = ["done", "owner", "until"].map(|name| (format!("#{name}"), name.to_owned()));
+        let (rows, next) = self
+            .page_of(Query {
+                exclusive_start_key: after.map(|id| key(&work_of(job), id)),
+                filter_expression: Some("#done = :false".to_owned()),
+                projection_expression: Some("sk, #owner, #until".to_owned()),
+                expression_attribute_names: Some(names.into()),
+                expression_attribute_values: Some(values),
+                limit: Some(LOOKED_AT),
+                ..query
+            })
+            .await?;
+        let open = rows.iter().map(|row| {
+            Ok(OpenItem {
+                id: id_in(row)?,
+                lease: WorkLease::read(row),
+            })
+        });
+        Ok((open.collect::<Result<_, Error>>()?, next))
+    }
+
     /// Takes the lease of an item that is free; `None` if another worker was faster.
     pub(crate) async fn claim(
         &self,
         job: &str,
         id: &str,
         lease: &WorkLease,
-        now: Timestamp,
+        live: &LiveLeases,
     ) -> Result<Option<WorkItem>, Error> {
-        let claimed = self
-            .update(
-                key(&work_of(job), id),
-                Conditional {
-                    names: &["owner", "until", "done"],
-                    values: Item::from([
-                        (":owner", AttributeValue::from(lease.owner.as_str())),
-                        (":until", lease.until.as_millis().into()),
-                        (":now", now.as_millis().into()),
-                        (":false", false.into()),
-                    ]),
-                    update: "SET #owner = :owner, #until = :until",
-                    condition: "#done = :false AND (attribute_not_exists(#owner) OR #until <= :now)",
-                },
-            )
-            .await?;
+        let mut values = Item::from([
+            (":owner", AttributeValue::from(lease.owner.as_str())),
+            (":until", lease.until.as_millis().into()),
+            (":now", live.now.as_millis().into()),
+            (":false", false.into()),
+        ]);
+        let mut is_over = "attribute_not_exists(#owner) OR #until <= :now".to_owned();
+        if let Some(opening) = &live.opening {
+            values.insert(":opening", &**opening);
+            is_over += " OR NOT begins_with(#owner, :opening)";
+        }
+        let change = Conditional {
+            names: &["owner", "until", "done"],
+            values,
+            update: "SET #owner = :owner, #until = :until",
+            condition: &format!("#done = :false AND ({is_over})"),
+        };
+        let claimed = self.update(key(&work_of(job), id), change).await?;
         claimed.as_ref().map(WorkItem::read).transpose()
     }
 

@@ -4,10 +4,9 @@
 //! page that each worker was at is done again.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use trestle_api::Error;
-use trestle_env::{Alarm, ids};
+use trestle_env::Alarm;
 use trestle_item::Item;
 
 use crate::job::ReindexState;
@@ -18,10 +17,8 @@ use crate::retry::is_transient;
 use crate::rows;
 use crate::split::Heat;
 use crate::work_item::{WorkItem, WorkLease, WorkUnit};
+use crate::work_pool::{LOOK_AGAIN, NextWork};
 use crate::{Reindex, ReindexError, RowCounts, RowLetter};
-
-/// Before a worker looks again for work that others have.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How often in a row a worker tries again when the database answers with errors of the moment.
 const FAILURES_MAX: u32 = 12;
@@ -70,7 +67,10 @@ impl Worker {
             Claim::Item(item) => self.work_on(*item).await?,
             Claim::AllDone => {
                 let now = self.process.clock.now().as_millis();
-                self.process.state.end_job(&seen, now).await?;
+                if self.process.state.end_job(&seen, now).await? {
+                    // Workers of this process that wait for others need not wait any longer.
+                    self.process.clock.signal().ring();
+                }
             }
             Claim::Wait => self.wait(alarm).await,
         }
@@ -83,27 +83,26 @@ impl Worker {
         alarm.until(due).await;
     }
 
-    /// Takes a work item that is free. Workers begin to look at different ones.
+    /// Takes a work item that is free.
     async fn claim(&self, seen: &StoredReindex) -> Result<Claim, Error> {
-        let items = self.process.state.work(&seen.job.name).await?;
-        if items.iter().all(|item| item.is_done) {
-            return Ok(Claim::AllDone);
-        }
-        let now = self.process.clock.now();
-        let free: Vec<&WorkItem> = items.iter().filter(|item| item.is_free(now)).collect();
-        let begin = ids::random_u64() as usize % free.len().max(1);
-        for item in free[begin..].iter().chain(&free[..begin]) {
-            let lease = self.process.lease_of(self.number);
-            if let Some(claimed) = self
-                .process
-                .state
-                .claim(&seen.job.name, &item.id, &lease, now)
+        let process = &*self.process;
+        loop {
+            let live = process.live_leases();
+            let id = match process
+                .pool
+                .next(&process.state, seen, &*process.clock, &live)
                 .await?
             {
-                return Ok(Claim::Item(Box::new(claimed)));
+                NextWork::Try(id) => id,
+                NextWork::AllDone => return Ok(Claim::AllDone),
+                NextWork::Wait => return Ok(Claim::Wait),
+            };
+            let lease = process.lease_of(self.number);
+            let claimed = process.state.claim(&seen.job.name, &id, &lease, &live).await?;
+            if let Some(item) = claimed {
+                return Ok(Claim::Item(Box::new(item)));
             }
         }
-        Ok(Claim::Wait)
     }
 
     async fn work_on(&self, mut item: WorkItem) -> Result<(), ReindexError> {
@@ -115,7 +114,9 @@ impl Worker {
                 .state
                 .give_back(&self.process.name, &id, &owner)
                 .await?;
+            self.process.clock.signal().ring();
         }
+        self.process.pool.look_again().await;
         left.map(drop)
     }
 

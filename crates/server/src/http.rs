@@ -135,7 +135,7 @@ impl Service {
         Ok(answer.into_response(&head.headers, id, cors))
     }
 
-    /// Whose scripts may read what a path answers. Metrics name routes and migrations, and belong to no data protocol.
+    /// Whose scripts may read what a path answers. Metrics name routes, migrations and reindexes, and belong to no data protocol.
     fn readers(&self, path: &str) -> &CorsOrigins {
         match path {
             METRICS => &NO_ORIGIN,
@@ -165,7 +165,7 @@ impl Service {
             (&Method::GET | &Method::HEAD, "/") => {
                 Reply::text(StatusCode::OK, format!("healthy: {}", self.address))
             }
-            (&Method::GET, METRICS) => Reply::metrics(self.metrics_page()),
+            (&Method::GET, METRICS) => Reply::metrics(self.metrics_page().await),
             (&Method::OPTIONS, _) => Reply::preflight(),
             _ => self.refuse(Refused::NotAnOperation, id),
         }
@@ -291,12 +291,16 @@ impl Service {
         }
     }
 
-    fn metrics_page(&self) -> String {
+    async fn metrics_page(&self) -> String {
         let administration = self.administration.as_ref();
-        // Without routes or migrations there are no figures of them.
+        // Without routes, migrations or reindexes there are no figures of them.
         let routes = administration.and_then(|administration| administration.ask(ListRoutes {}).ok());
         let migrations =
             administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
+        let reindexes = match administration {
+            Some(administration) => metrics::reindexes::running(administration).await,
+            None => Vec::new(),
+        };
         let faults = self.faults.as_ref();
         let faults = faults.map(|faults| metrics::faults::render(faults));
         let storage = self.storage.as_ref();
@@ -307,6 +311,7 @@ impl Service {
             + &storage.unwrap_or_default()
             + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
+            + &metrics::reindexes::render(&reindexes)
     }
 
     pub(crate) async fn read(&self, body: Upload) -> Result<Bytes, Refused> {

@@ -6,6 +6,7 @@ pub(crate) mod admission;
 pub(crate) mod faults;
 mod histogram;
 pub(crate) mod migrations;
+pub(crate) mod reindexes;
 mod render;
 pub(crate) mod routes;
 pub(crate) mod storage;

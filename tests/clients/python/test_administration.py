@@ -168,6 +168,7 @@ class Administration(unittest.TestCase):
         self.collections()
         self.migrations()
         self.routes()
+        self.reindexes()
         self.clock()
         self.faults()
         status, kind, archive = self.send("/_trestle/backup")
@@ -266,6 +267,45 @@ class Administration(unittest.TestCase):
         self.assertEqual("cancelled", self.call("cancel-backfill", route="later")["state"])
         self.call("cancel-backfill", status=400, route="later")
         self.assertEqual("shop", self.call("remove-model", name="shop")["removed"])
+
+    def reindexes(self):
+        self.assertEqual([], self.call("list-reindexes")["reindexes"])
+        refused = self.call("start-reindex", status=409, table="shop")
+        self.assertIn("takes touches", refused["message"])
+        self.call("start-reindex", status=400, table="shop", first=1, ids=["a"])
+        self.call("start-reindex", status=400, table="none")
+        # The clock stands still, so that no further row is within the budget.
+        started = self.call("start-reindex", table="shop", name="slow", version=7, force=True, write_units=0.001, page_rows=1)
+        self.assertTrue(started["warnings"])
+        self.assertEqual("running", started["reindex"]["state"])
+        self.until(lambda: self.call("read-reindex", name="slow")["workers"])
+        self.assertEqual(["slow"], [one["name"] for one in self.call("list-reindexes", running=True)["reindexes"]])
+        with urllib.request.urlopen(self.url + "/metrics", timeout=30) as page:
+            self.assertIn('trestle_reindex_workers{reindex="slow",table="shop"}', page.read().decode())
+        self.call("start-reindex", status=400, table="shop", version=8, force=True)
+        self.assertEqual("paused", self.call("pause-reindex", name="slow")["state"])
+        self.assertEqual("running", self.call("resume-reindex", name="slow")["state"])
+        self.assertEqual("cancelled", self.call("cancel-reindex", name="slow")["state"])
+        self.call("resume-reindex", status=400, name="slow")
+        self.call("read-reindex", status=404, name="none")
+        rows = self.db.scan(TableName="shop")["Count"]
+        nowhere = '{"pk":"c/nowhere","sk":"profile"}'
+        self.call("start-reindex", table="shop", name="all", version=8, force=True)
+        self.until(lambda: self.call("read-reindex", name="all")["state"] == "done")
+        self.assertEqual([], self.call("list-reindex-gaps", name="all")["gaps"])
+        self.assertEqual(rows, len(self.call("list-reindex-gaps", name="all", all=True)["gaps"]))
+        self.call("list-reindex-gaps", status=400, name="all", all=True, against_table="shop")
+        self.assertIn(self.call("resend-reindex", name="all", ids=[nowhere])["state"], ["running", "done"])
+        self.call("resend-reindex", status=400, name="all")
+        letters = self.until(lambda: self.call("list-reindex-dead-letters", name="all", limit=1)["dead_letters"])
+        self.assertEqual((nowhere, None), (letters[0]["id"], letters[0]["row"]))
+        self.until(lambda: self.call("read-reindex", name="all")["state"] == "done")
+        self.assertEqual(1, self.call("replay-reindex", name="all")["replayed"])
+        self.until(lambda: self.call("read-reindex", name="all")["state"] == "done")
+        self.assertEqual(1, self.call("drop-reindex-dead-letters", name="all")["dropped"])
+        page = self.call("list-reindexes", limit=1)
+        more = self.call("list-reindexes", after=page["next"])
+        self.assertEqual(["all", "slow"], [one["name"] for one in page["reindexes"] + more["reindexes"]])
 
     def clock(self):
         now = self.call("read-clock")["now"]

@@ -4,7 +4,9 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use trestle_admin::{AdminCall, AdminErrorCode, BACKUP, BackfillState, HEADER, PREFIX, RouteState};
+use trestle_admin::{
+    AdminCall, AdminErrorCode, BACKUP, BackfillState, HEADER, PREFIX, ReindexState, RouteState,
+};
 use trestle_binding::{MigrationState, Outcome};
 
 fn description() -> Value {
@@ -115,6 +117,7 @@ fn words_are_those_that_are_described() {
     assert_eq!(described("MigrationState"), variants::<MigrationState>());
     assert_eq!(described("RouteState"), variants::<RouteState>());
     assert_eq!(described("BackfillState"), variants::<BackfillState>());
+    assert_eq!(described("ReindexState"), variants::<ReindexState>());
     let mut codes = variants::<AdminErrorCode>();
     // Only a client says that there was no answer.
     assert!(codes.remove("no-answer"));

@@ -86,7 +86,8 @@ fn key_value(given: Value) -> Result<AttributeValue, AdminError> {
     }
 }
 
-fn values(given: BTreeMap<String, Value>) -> Result<Vec<(String, AttributeValue)>, AdminError> {
+/// Parameters of an access pattern out of a call.
+pub(super) fn values(given: BTreeMap<String, Value>) -> Result<Vec<(String, AttributeValue)>, AdminError> {
     let value = |(name, value): (String, Value)| match value {
         Value::String(text) => Ok((name, AttributeValue::S(text))),
         Value::Number(given) => Ok((name, number(&given)?)),

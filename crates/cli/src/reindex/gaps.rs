@@ -2,15 +2,18 @@
 
 use super::NameFlags;
 use super::ids;
-use super::place::ReindexPlace;
+use super::place::{ReindexPlace, WorkedOnHere};
 use super::route_file::RouteFileFlags;
-use super::work;
+use super::server_gaps;
+use super::work::{self, WatchFlags};
 use crate::administration::print_json;
+use crate::administration::reindexes::IDS_MAX;
 use crate::exit::Failure;
 use crate::model::line;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use trestle_admin::ResendReindex;
 use trestle_reindex::{Against, KnownIds};
 
 /// Flags of `trestle reindex gaps`.
@@ -36,15 +39,17 @@ pub(crate) struct ResendFlags {
     #[command(flatten)]
     route_file: RouteFileFlags,
     #[command(flatten)]
+    watch: WatchFlags,
+    #[command(flatten)]
     of: NameFlags,
 }
 
 /// What the source is compared with.
 #[derive(Debug, Args)]
-struct AgainstFlags {
+pub(super) struct AgainstFlags {
     /// A file with the ids that the destination has, one in a line
     #[arg(long, value_name = "FILE")]
-    against: Option<PathBuf>,
+    pub(super) against: Option<PathBuf>,
     /// A table of the same database whose rows the destination has, and the attribute with the id [default: its partition key]
     #[arg(long, value_name = "TABLE[:ATTRIBUTE]", conflicts_with = "against")]
     against_table: Option<String>,
@@ -84,8 +89,14 @@ pub(super) fn resend(flags: &ResendFlags) -> Result<(), Failure> {
         line("there is nothing to send again");
         return Ok(());
     }
-    place.wait(place.reindexer.resend(name, &wanted))?;
-    work::until_done(&place, name, flags.of.json)
+    let mut report = place.status(name)?;
+    for ids in wanted.chunks(IDS_MAX) {
+        report = place.ask(ResendReindex {
+            name: name.clone(),
+            ids: ids.to_vec(),
+        })?;
+    }
+    work::go_on(&place, &report, &flags.watch, flags.of.json)
 }
 
 fn find(
@@ -94,24 +105,38 @@ fn find(
     flags: &AgainstFlags,
     on_gap: &mut (dyn FnMut(&str) -> Result<(), String> + Send),
 ) -> Result<u64, Failure> {
+    match place {
+        ReindexPlace::Here(here) => found_here(here, name, flags, on_gap),
+        ReindexPlace::Server(_) => server_gaps::found(place, name, flags, on_gap),
+    }
+}
+
+fn found_here(
+    here: &WorkedOnHere,
+    name: &str,
+    flags: &AgainstFlags,
+    on_gap: &mut (dyn FnMut(&str) -> Result<(), String> + Send),
+) -> Result<u64, Failure> {
     if let Some(file) = &flags.against {
         let read = || -> Result<KnownIds<'_>, String> { ids::read(file).map(|ids| ids as KnownIds<'_>) };
         let count = read().map_err(Failure::usage)?.count() as u64;
         let against = Against::Ids { count, read: &read };
-        return place.wait(place.reindexer.gaps(name, &against, on_gap));
+        return here.wait(here.reindexer.gaps(name, &against, on_gap));
     }
-    let against = match &flags.against_table {
-        Some(table) => {
-            let (name, attribute) = match table.split_once(':') {
-                Some((name, attribute)) => (name, Some(attribute.to_owned())),
-                None => (table.as_str(), None),
-            };
-            Against::Table {
-                name: name.to_owned(),
-                attribute,
-            }
-        }
+    let against = match flags.table() {
+        Some((name, attribute)) => Against::Table { name, attribute },
         None => Against::Itself,
     };
-    place.wait(place.reindexer.gaps(name, &against, on_gap))
+    here.wait(here.reindexer.gaps(name, &against, on_gap))
+}
+
+impl AgainstFlags {
+    /// The table whose rows the destination has, and the attribute with the id.
+    pub(super) fn table(&self) -> Option<(String, Option<String>)> {
+        let table = self.against_table.as_ref()?;
+        Some(match table.split_once(':') {
+            Some((name, attribute)) => (name.to_owned(), Some(attribute.to_owned())),
+            None => (table.clone(), None),
+        })
+    }
 }

@@ -5,6 +5,7 @@ use crate::routes::doors::Openings;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use trestle_api::Error;
 use trestle_embedded::{Embedded, EmbeddedHost, RouteSetup};
 use trestle_events::{ModelTyper, Route, RowSender, Typer, read_routes};
 use trestle_model::Model;
@@ -95,6 +96,10 @@ impl ReindexHost for DirectoryHost {
 
     fn model(&self, table: &str) -> Option<(Arc<Model>, String)> {
         self.stored.model(table)
+    }
+
+    fn begin(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
+        self.stored.begin(table, entity, version)
     }
 
     fn typer(&self) -> Option<Arc<dyn Typer>> {

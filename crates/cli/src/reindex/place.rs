@@ -1,16 +1,19 @@
-//! Where reindexes are: in a directory that no server has open, or at an endpoint.
+//! Where reindexes are: in a directory that no server has open, at an endpoint, or with a running server that works on them itself.
 
 use super::host::DirectoryHost;
 use super::route_file::RouteFileHost;
 use super::show;
-use crate::administration::{PlaceFlags, USE_DATA, no_answer, print_json};
-use crate::exit::Failure;
+use crate::administration::reindexes::Reindexes;
+use crate::administration::{PlaceFlags, RunningServer, START_ONE, USE_DATA, no_answer, print_json};
+use crate::exit::{Code, Failure};
 use crate::model::sound;
 use crate::open;
+use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
+use trestle_admin::{AdminError, AdminErrorCode, AdministrationExt, Call, ReadReindex, ReindexReport};
 use trestle_api::{Database, ListTables};
 use trestle_embedded::Embedded;
 use trestle_env::SystemClock;
@@ -20,11 +23,22 @@ use trestle_reindex::{EndpointHost, ReindexError, ReindexHost, ReindexSetup, Rei
 /// Flags that say where.
 #[derive(Debug, Args)]
 pub(crate) struct ReindexPlaceFlags {
+    /// A running Trestle server, which works on the reindex itself; then --endpoint is not used
+    #[arg(long = "server", value_name = "URL", conflicts_with_all = ["data", "state_table"])]
+    server: Option<String>,
     #[command(flatten)]
     place: PlaceFlags,
     /// The table at the endpoint in which reindexes are stored
     #[arg(long, value_name = "TABLE", default_value = ReindexSetup::REMOTE_TABLE)]
     state_table: String,
+}
+
+impl ReindexPlaceFlags {
+    /// The endpoint, if rows are reached through its protocol alone.
+    pub(super) fn endpoint(&self) -> Option<&ServerFlags> {
+        let is_endpoint = self.server.is_none() && self.place.data.is_none();
+        is_endpoint.then_some(&self.place.server)
+    }
 }
 
 /// Files that say of an endpoint what it does not know itself.
@@ -34,8 +48,16 @@ pub(super) struct GivenFiles<'f> {
     pub(super) routes: Option<&'f PathBuf>,
 }
 
+/// Where reindexes are worked on.
+pub(super) enum ReindexPlace {
+    /// In this process.
+    Here(Box<WorkedOnHere>),
+    /// In a server.
+    Server(Box<RunningServer>),
+}
+
 /// Reindexes, and a runtime in which they are worked on.
-pub(super) struct ReindexPlace {
+pub(super) struct WorkedOnHere {
     pub(super) reindexer: Reindexer,
     pub(super) runtime: Runtime,
 }
@@ -50,43 +72,90 @@ impl ReindexPlace {
 
     /// With files for an endpoint, which stores no models and no routes.
     pub(super) fn open_with(flags: &ReindexPlaceFlags, given: GivenFiles<'_>) -> Result<Self, Failure> {
+        let stores_models = flags.server.is_some() || flags.place.data.is_some();
+        if stores_models && given.model.is_some() {
+            return Err(Failure::usage(
+                "--model is for an endpoint; the models that are stored with the data hold",
+            ));
+        }
+        if let Some(endpoint) = &flags.server {
+            let mut server = flags.place.server.clone();
+            server.endpoint.clone_from(endpoint);
+            return RunningServer::new(&server, START_ONE).map(|server| Self::Server(Box::new(server)));
+        }
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .enable_all()
             .build();
         let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
         let reindexer = match &flags.place.data {
-            Some(_) if given.model.is_some() => {
-                return Err(Failure::usage(
-                    "--model is for endpoints: with --data, the models that are stored with the data hold",
-                ));
-            }
             Some(directory) => of_directory(open::to_write(directory)?, &runtime)?,
             None => of_endpoint(flags, given, &runtime)?,
         };
-        Ok(Self { reindexer, runtime })
+        Ok(Self::Here(Box::new(WorkedOnHere { reindexer, runtime })))
     }
 
-    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, ReindexError>>) -> Result<T, Failure> {
-        self.runtime.block_on(work).map_err(failure)
+    /// Makes a call.
+    pub(super) fn ask<C: Call>(&self, call: C) -> Result<C::Answer, Failure> {
+        let answered = match self {
+            Self::Here(here) => here.ask(call),
+            Self::Server(server) => server.ask(call),
+        };
+        answered.map_err(failure)
+    }
+
+    pub(super) fn status(&self, name: &str) -> Result<ReindexReport, Failure> {
+        let name = name.to_owned();
+        self.ask(ReadReindex { name })
     }
 
     pub(super) fn show_status(&self, name: &str, json: bool) -> Result<(), Failure> {
-        let status = self.wait(self.reindexer.status(name))?;
-        if json {
-            return print_json(&status);
-        }
-        show::status(&status);
-        Ok(())
+        shown(&self.status(name)?, json)
+    }
+}
+
+/// Prints how a reindex is doing.
+pub(super) fn shown(report: &ReindexReport, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(report);
+    }
+    show::status(report);
+    Ok(())
+}
+
+impl WorkedOnHere {
+    fn ask<C: Call>(&self, call: C) -> Result<C::Answer, AdminError> {
+        let reindexes = Reindexes {
+            reindexer: &self.reindexer,
+            workers: None,
+        };
+        let answered = self.runtime.block_on(reindexes.answer(call.into_call()));
+        let answer = answered.transpose()?;
+        let stray = || {
+            AdminError::failed(format!(
+                "internal error: {} is no call about reindexes",
+                C::INFO.name
+            ))
+        };
+        answer.and_then(C::from_answer).ok_or_else(stray)
+    }
+
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, ReindexError>>) -> Result<T, Failure> {
+        let done = self.runtime.block_on(work);
+        done.map_err(|error| failure(error.into()))
     }
 }
 
 /// Why a command ends.
-pub(super) fn failure(error: ReindexError) -> Failure {
-    match error {
-        ReindexError::Database(error) => Failure::failed(error),
-        refused => Failure::usage(refused),
-    }
+fn failure(error: AdminError) -> Failure {
+    let code = match error.code {
+        AdminErrorCode::Invalid | AdminErrorCode::NotFound | AdminErrorCode::Refused => Code::Usage,
+        AdminErrorCode::Unsound
+        | AdminErrorCode::Forbidden
+        | AdminErrorCode::Failed
+        | AdminErrorCode::NoAnswer => Code::Failed,
+    };
+    Failure::new(code, error)
 }
 
 fn of_directory(db: Embedded, runtime: &Runtime) -> Result<Reindexer, Failure> {

@@ -17,7 +17,7 @@ use trestle_reindex::{EndpointHost, ReindexHost};
 #[derive(Debug, Args)]
 pub(crate) struct RouteFileFlags {
     /// The route file, or a model with routes, to whose targets rows of an endpoint are sent
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "server"])]
     pub(super) routes: Option<PathBuf>,
 }
 

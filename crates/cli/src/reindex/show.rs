@@ -2,8 +2,9 @@
 
 use crate::bar::drawn;
 use crate::model::line;
+use trestle_admin::{ReindexReport, ReindexSummary};
 use trestle_env::{Timestamp, iso_8601_millis};
-use trestle_reindex::{Reindex, ReindexMode, ReindexStatus};
+use trestle_reindex::ReindexStatus;
 
 /// How far it is, in a line.
 pub(super) fn progress(status: &ReindexStatus) -> String {
@@ -31,7 +32,8 @@ fn duration(seconds: u64) -> String {
 }
 
 /// All that is known of one.
-pub(super) fn status(status: &ReindexStatus) {
+pub(super) fn status(report: &ReindexReport) {
+    let status = &report.status;
     let what = match (&status.version, &status.route) {
         (Some(version), _) => format!("touches rows of {} with version {version}", status.table),
         (None, Some(route)) => format!("sends rows of {} to route {route}", status.table),
@@ -66,20 +68,24 @@ pub(super) fn status(status: &ReindexStatus) {
             worker.worker, worker.work_item
         ));
     }
+    if let Some(error) = &report.error {
+        line(&format!("  it cannot go on, and is tried again: {error}"));
+    }
 }
 
 /// One in a line each.
-pub(super) fn list(jobs: &[Reindex]) {
-    for job in jobs {
-        let what = match &job.mode {
-            ReindexMode::Touch { version, .. } => format!("touch, version {version}"),
-            ReindexMode::Send { route } => format!("send to {route}"),
+pub(super) fn list(reindexes: &[ReindexSummary]) {
+    for reindex in reindexes {
+        let what = match (reindex.version, &reindex.route) {
+            (Some(version), _) => format!("touch, version {version}"),
+            (None, Some(route)) => format!("send to {route}"),
+            (None, None) => "touch".to_owned(),
         };
         line(&format!(
             "{}  {}  {}  {what}",
-            job.name,
-            job.table,
-            job.state.name()
+            reindex.name,
+            reindex.table,
+            reindex.state.name()
         ));
     }
 }

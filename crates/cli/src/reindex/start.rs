@@ -1,15 +1,17 @@
 //! `trestle reindex start`.
 
+use super::declared;
 use super::ids;
-use super::place::{GivenFiles, ReindexPlace, ReindexPlaceFlags};
+use super::place::{GivenFiles, ReindexPlace, ReindexPlaceFlags, shown};
 use super::route_file::RouteFileFlags;
-use super::work;
+use super::work::{self, WatchFlags};
 use crate::exit::Failure;
-use crate::model::{line, load_sound};
+use crate::model::line;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use trestle_reindex::{ReindexBudget, ReindexDestination, ReindexScope, StartReindex};
+use trestle_admin::StartReindex;
+use trestle_reindex::StartReindex as Usual;
 
 /// Flags of `trestle reindex start`.
 #[derive(Debug, Args)]
@@ -58,13 +60,13 @@ pub(crate) struct StartFlags {
     #[arg(long)]
     no_yield: bool,
     /// The most rows on a page, which is what a crash costs
-    #[arg(long, value_name = "ROWS", default_value_t = StartReindex::PAGE_ROWS)]
+    #[arg(long, value_name = "ROWS", default_value_t = Usual::PAGE_ROWS)]
     page_rows: u32,
     /// Workers in each process
-    #[arg(long, value_name = "N", default_value_t = StartReindex::WORKERS)]
+    #[arg(long, value_name = "N", default_value_t = Usual::WORKERS)]
     workers: u32,
     /// How often a row is tried before it becomes a dead letter
-    #[arg(long, value_name = "N", default_value_t = StartReindex::ATTEMPTS)]
+    #[arg(long, value_name = "N", default_value_t = Usual::ATTEMPTS)]
     attempts: u32,
     /// Start although nothing listens
     #[arg(long)]
@@ -72,6 +74,8 @@ pub(crate) struct StartFlags {
     /// Only store it: `trestle reindex work NAME` works on it
     #[arg(long)]
     no_work: bool,
+    #[command(flatten)]
+    watch: WatchFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -93,65 +97,51 @@ pub(super) fn start(flags: &StartFlags) -> Result<(), Failure> {
         ..flags.route_file.given()
     };
     let place = ReindexPlace::open_with(&flags.place, given)?;
-    let asked = StartReindex {
-        name: flags.name.clone(),
-        table: flags.table.clone(),
-        to: match &flags.send {
-            Some(route) => ReindexDestination::Route(route.clone()),
-            None => ReindexDestination::Stream {
-                attribute: flags.attribute.clone(),
-                version: flags.version,
-            },
-        },
-        scope: scope(flags, &place)?,
-        budget: ReindexBudget {
-            read_units: flags.read_units,
-            write_units: flags.write_units,
-            yields: !flags.no_yield,
-        },
-        page_rows: flags.page_rows,
-        workers: flags.workers,
-        attempts: flags.attempts,
-        force: flags.force,
-    };
-    let started = place.wait(place.reindexer.start(asked))?;
+    if flags.no_work && matches!(place, ReindexPlace::Server(_)) {
+        return Err(Failure::usage(
+            "a server works on its reindexes by itself: leave --no-work out, or pause the reindex",
+        ));
+    }
+    if let (Some(endpoint), None) = (flags.place.endpoint(), &flags.send) {
+        declared::refuse_to_touch(endpoint, &flags.table)?;
+    }
+    let started = place.ask(call(flags)?)?;
     for warning in &started.warnings {
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
-    let name = &started.job.name;
+    let name = &started.reindex.status.name;
     if flags.no_work {
         if !flags.json {
             line(&format!(
                 "reindex {name} is stored; `trestle reindex work {name}` works on it"
             ));
         }
-        return place.show_status(name, flags.json);
+        return shown(&started.reindex, flags.json);
     }
-    work::until_done(&place, name, flags.json)
+    work::go_on(&place, &started.reindex, &flags.watch, flags.json)
 }
 
-fn scope(flags: &StartFlags, place: &ReindexPlace) -> Result<ReindexScope, Failure> {
-    if let Some(rows) = flags.first {
-        return Ok(ReindexScope::First(rows));
-    }
-    if let Some(file) = &flags.ids {
-        return ids::read_all(file).map(ReindexScope::Ids);
-    }
-    if let Some(entity) = &flags.entity {
-        return Ok(ReindexScope::Entity(entity.clone()));
-    }
-    let Some(access) = &flags.access else {
-        return Ok(ReindexScope::Complete);
-    };
-    let needed =
-        || Failure::usage("an access pattern needs the table's model: apply it, or give it with --model");
-    let model = match &flags.model {
-        Some(file) => load_sound(file)?.into(),
-        None => place.reindexer.model(&flags.table).ok_or_else(needed)?,
-    };
-    let parameters = trestle_collection::parameters(&model, access, flags.parameters.clone());
-    Ok(ReindexScope::Access {
-        name: access.clone(),
-        parameters: parameters.map_err(|error| Failure::usage(error.message()))?,
+fn call(flags: &StartFlags) -> Result<StartReindex, Failure> {
+    let parameters = flags.parameters.iter();
+    Ok(StartReindex {
+        table: flags.table.clone(),
+        name: flags.name.clone(),
+        version: flags.version,
+        attribute: flags.attribute.clone(),
+        send: flags.send.clone(),
+        first: flags.first,
+        ids: flags.ids.as_deref().map(ids::read_all).transpose()?,
+        entity: flags.entity.clone(),
+        access: flags.access.clone(),
+        parameters: parameters
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect(),
+        read_units: flags.read_units,
+        write_units: flags.write_units,
+        no_yield: flags.no_yield,
+        page_rows: Some(flags.page_rows),
+        workers: Some(flags.workers),
+        attempts: Some(flags.attempts),
+        force: flags.force,
     })
 }

@@ -1,7 +1,7 @@
-//! Working on a reindex in this process, and looking at one.
+//! Working on a reindex in this process, or following one of a server, and looking at one.
 
 use super::NameFlags;
-use super::place::{ReindexPlace, failure};
+use super::place::{ReindexPlace, WorkedOnHere, shown};
 use super::route_file::RouteFileFlags;
 use super::show;
 use crate::bar::Bar;
@@ -11,13 +11,14 @@ use crate::runtime;
 use clap::Args;
 use std::convert::Infallible;
 use std::time::Duration;
-use trestle_reindex::{Reindex, ReindexState};
+use trestle_admin::{ReindexReport, ReplayReindex, ResumeReindex};
+use trestle_reindex::ReindexState;
 use trestle_server::termination;
 
 /// Between two looks at how far it is.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Flags of commands that work on a reindex.
+/// Flags of `trestle reindex work`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkFlags {
     #[command(flatten)]
@@ -26,10 +27,29 @@ pub(crate) struct WorkFlags {
     pub(super) of: NameFlags,
 }
 
-impl WorkFlags {
+/// Flags of commands after which a reindex goes on.
+#[derive(Debug, Args)]
+pub(crate) struct GoOnFlags {
+    #[command(flatten)]
+    pub(super) watch: WatchFlags,
+    #[command(flatten)]
+    pub(super) route_file: RouteFileFlags,
+    #[command(flatten)]
+    pub(super) of: NameFlags,
+}
+
+impl GoOnFlags {
     fn place(&self) -> Result<ReindexPlace, Failure> {
         ReindexPlace::open_with(&self.of.place, self.route_file.given())
     }
+}
+
+/// Whether a command waits.
+#[derive(Debug, Args)]
+pub(crate) struct WatchFlags {
+    /// With --server: wait until it is done, and show how far it is
+    #[arg(long)]
+    pub(super) watch: bool,
 }
 
 /// Flags of `trestle reindex status`.
@@ -44,79 +64,118 @@ pub(crate) struct StatusFlags {
 
 /// `trestle reindex work`.
 pub(super) fn work(flags: &WorkFlags) -> Result<(), Failure> {
-    let place = flags.place()?;
-    until_done(&place, &flags.of.name, flags.of.json)
+    let name = &flags.of.name;
+    match ReindexPlace::open_with(&flags.of.place, flags.route_file.given())? {
+        ReindexPlace::Here(here) => until_done(&ReindexPlace::Here(here), name, flags.of.json),
+        ReindexPlace::Server(_) => Err(Failure::usage(format!(
+            "a server works on its reindexes by itself; `trestle reindex status {name} --watch` follows it"
+        ))),
+    }
 }
 
 /// `trestle reindex resume`.
-pub(super) fn resume(flags: &WorkFlags) -> Result<(), Failure> {
+pub(super) fn resume(flags: &GoOnFlags) -> Result<(), Failure> {
     let place = flags.place()?;
-    place.wait(place.reindexer.resume(&flags.of.name))?;
-    until_done(&place, &flags.of.name, flags.of.json)
+    let name = flags.of.name.clone();
+    let report = place.ask(ResumeReindex { name })?;
+    go_on(&place, &report, &flags.watch, flags.of.json)
 }
 
 /// `trestle reindex replay`.
-pub(super) fn replay(flags: &WorkFlags) -> Result<(), Failure> {
+pub(super) fn replay(flags: &GoOnFlags) -> Result<(), Failure> {
     let place = flags.place()?;
-    let replayed = place.wait(place.reindexer.replay(&flags.of.name))?;
-    if replayed == 0 {
+    let name = flags.of.name.clone();
+    let replayed = place.ask(ReplayReindex { name })?;
+    if replayed.replayed == 0 {
         line("there are no dead letters");
         return Ok(());
     }
-    until_done(&place, &flags.of.name, flags.of.json)
+    go_on(&place, &replayed.reindex, &flags.watch, flags.of.json)
 }
 
 /// `trestle reindex status`.
 pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     let place = ReindexPlace::open(&flags.of.place)?;
     let (name, json) = (&flags.of.name, flags.of.json);
-    if !flags.watch {
-        return place.show_status(name, json);
+    match flags.watch {
+        true => shown(&watched(&place, name)?, json),
+        false => place.show_status(name, json),
     }
-    let mut bar = Bar::new();
-    runtime::until_told_or(|| {
-        let status = place.wait(place.reindexer.status(name))?;
-        bar.show(status.state.name(), || show::progress(&status));
-        Ok(status.state != ReindexState::Running)
-    })?;
-    bar.clear();
-    place.show_status(name, json)
 }
 
-/// Works until there is nothing more to do, and shows how far it is.
-pub(super) fn until_done(place: &ReindexPlace, name: &str, json: bool) -> Result<(), Failure> {
-    let worked = place.runtime.block_on(async {
-        tokio::select! {
-            biased;
-            () = termination() => None,
-            worked = place.reindexer.work(name) => Some(worked),
-            never = shown(place, name) => match never {},
+/// What follows when there is something to do: this process does it, and a server does it by itself.
+pub(super) fn go_on(
+    place: &ReindexPlace,
+    report: &ReindexReport,
+    flags: &WatchFlags,
+    json: bool,
+) -> Result<(), Failure> {
+    match place {
+        ReindexPlace::Server(_) if !flags.watch => shown(report, json),
+        _ => until_done(place, &report.status.name, json),
+    }
+}
+
+/// Works until there is nothing more to do, or follows the server that does, and shows how far it is.
+fn until_done(place: &ReindexPlace, name: &str, json: bool) -> Result<(), Failure> {
+    let report = match place {
+        ReindexPlace::Here(here) => {
+            worked(here, name)?;
+            place.status(name)?
         }
-    });
-    let Some(worked) = worked else {
-        return Err(Failure::failed(format!(
-            "stopped; `trestle reindex work {name}` goes on where it was"
-        )));
+        ReindexPlace::Server(_) => watched(place, name)?,
     };
-    let job: Reindex = worked.map_err(failure)?;
-    place.show_status(name, json)?;
-    let status = place.wait(place.reindexer.status(name))?;
-    match (job.state, status.dead_letters) {
+    shown(&report, json)?;
+    match (report.status.state, report.status.dead_letters) {
         (ReindexState::Done, 0) | (ReindexState::Paused | ReindexState::Cancelled, _) => Ok(()),
-        (_, letters) => Err(Failure::failed(format!(
+        (ReindexState::Running | ReindexState::Preparing, _) => Err(Failure::failed(format!(
+            "reindex {name} goes on; `trestle reindex status {name} --watch` follows it"
+        ))),
+        (ReindexState::Done, letters) => Err(Failure::failed(format!(
             "{letters} rows could not be done; `trestle reindex dead-letters {name}` says why, and `trestle reindex replay {name}` \
              tries them again"
         ))),
     }
 }
 
+/// Works on a reindex in this process.
+fn worked(here: &WorkedOnHere, name: &str) -> Result<(), Failure> {
+    let is_done = here.wait(async {
+        tokio::select! {
+            biased;
+            () = termination() => Ok(false),
+            worked = here.reindexer.work(name) => worked.map(|_| true),
+            never = progress(here, name) => match never {},
+        }
+    })?;
+    match is_done {
+        true => Ok(()),
+        false => Err(Failure::failed(format!(
+            "stopped; `trestle reindex work {name}` goes on where it was"
+        ))),
+    }
+}
+
+/// Looks at a reindex every second until it is done, paused or cancelled, or until the command is told to stop.
+fn watched(place: &ReindexPlace, name: &str) -> Result<ReindexReport, Failure> {
+    let mut bar = Bar::new();
+    let mut last = place.status(name)?;
+    runtime::until_told_or(|| {
+        last = place.status(name)?;
+        bar.show(last.status.state.name(), || show::progress(&last.status));
+        Ok(last.status.state != ReindexState::Running)
+    })?;
+    bar.clear();
+    Ok(last)
+}
+
 /// Shows how far it is, for as long as it is looked at.
-async fn shown(place: &ReindexPlace, name: &str) -> Infallible {
+async fn progress(here: &WorkedOnHere, name: &str) -> Infallible {
     let mut bar = Bar::new();
     loop {
         tokio::time::sleep(LOOK).await;
         // What cannot be seen now may be seen later. Whether the work can go on, the workers find out.
-        if let Ok(status) = place.reindexer.status(name).await {
+        if let Ok(status) = here.reindexer.status(name).await {
             bar.show(status.state.name(), || show::progress(&status));
         }
     }

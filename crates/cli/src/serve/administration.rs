@@ -1,7 +1,8 @@
-//! The administration of a server: models that take their routes along, migrations, collections, routes, and the clock and
-//! faults of tests.
+//! The administration of a server: models that take their routes along, migrations, collections, routes, reindexes, and the clock
+//! and faults of tests.
 
 use super::faults;
+use super::reindexes::ServerReindexes;
 use super::routes::{Routes, RoutesError};
 use crate::administration::collections;
 use crate::administration::models::{self, Log};
@@ -21,6 +22,7 @@ const PAGE_MAX: u32 = 1000;
 /// Answers the callers of a server.
 pub(super) struct ServerAdministration {
     pub(super) routes: Arc<Routes>,
+    pub(super) reindexes: Arc<ServerReindexes>,
     /// A clock that callers may move.
     pub(super) clock: Option<Arc<VirtualClock>>,
     /// Faults that callers may set.
@@ -69,6 +71,17 @@ impl Administration for ServerAdministration {
             AdminCall::DeleteCollection(call) => {
                 collections::answer(routes.database(), call).map(AdminAnswer::DeleteCollection)
             }
+            call @ (AdminCall::ListReindexes(_)
+            | AdminCall::ReadReindex(_)
+            | AdminCall::StartReindex(_)
+            | AdminCall::PauseReindex(_)
+            | AdminCall::ResumeReindex(_)
+            | AdminCall::CancelReindex(_)
+            | AdminCall::ListReindexDeadLetters(_)
+            | AdminCall::DropReindexDeadLetters(_)
+            | AdminCall::ReplayReindex(_)
+            | AdminCall::ListReindexGaps(_)
+            | AdminCall::ResendReindex(_)) => self.reindexes.answer(call),
             AdminCall::ReadClock(_) => read_clock(self.clock.as_deref()).map(AdminAnswer::ReadClock),
             AdminCall::MoveClock(call) => move_clock(self.clock.as_deref(), call).map(AdminAnswer::MoveClock),
             AdminCall::ListFaults(_) => faults::list(self.faults.as_ref()).map(AdminAnswer::ListFaults),

@@ -17,6 +17,7 @@ mod models_in_database;
 #[cfg(unix)]
 mod private_files;
 mod reindex;
+mod reindex_server;
 mod repairing;
 mod route_commands;
 mod routes;

@@ -25,7 +25,7 @@ attributes = { id = "string", reindexVersion = { type = "integer", optional = tr
 "#;
 
 /// The same, with the version as an attribute that only a reindex writes.
-fn with_declared_version() -> String {
+pub(crate) fn with_declared_version() -> String {
     MODEL.replace(
         "table = \"works\"\n",
         "table = \"works\"\nreindex_version = \"reindexVersion\"\n",
@@ -47,7 +47,7 @@ fn put(server: &Running, id: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-fn catalogue(model: &str, more: &[&str]) -> (TempDir, Running) {
+pub(crate) fn catalogue(model: &str, more: &[&str]) -> (TempDir, Running) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("model.toml"), model).unwrap();
     std::fs::write(directory.path().join("routes.toml"), ROUTES).unwrap();
@@ -61,20 +61,20 @@ fn catalogue(model: &str, more: &[&str]) -> (TempDir, Running) {
     (directory, server)
 }
 
-fn reindex(directory: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn reindex(directory: &Path, arguments: &[&str]) -> Output {
     let all: Vec<&str> = ["reindex"].into_iter().chain(arguments.iter().copied()).collect();
     run(directory, &all)
 }
 
-fn out(output: &Output) -> String {
+pub(crate) fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn err(output: &Output) -> String {
+pub(crate) fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn status(output: &Output) -> Value {
+pub(crate) fn status(output: &Output) -> Value {
     let text = out(output);
     let last = text.lines().last().unwrap_or_default();
     serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {text} {}", err(output)))
@@ -269,6 +269,13 @@ fn in_a_directory_rows_are_sent_to_the_target_of_a_stored_route() {
         &["start", "works", "--data", "data", "--version", "7", "--json"],
     );
     assert_eq!(status(&touched)["name"], json!("works-7"));
+
+    // Rows that are inserted later have the version by themselves.
+    let server = start(directory, &["serve", "--data", "data", "--port", "0"]);
+    put(&server, "b99");
+    let key = json!({"TableName": "works", "Key": {"pk": {"S": "work#b99"}}});
+    let row = server.call("GetItem", &key.to_string());
+    assert!(row.contains(r#""reindexVersion":{"N":"7"}"#), "{row}");
 }
 
 /// Rows go to a queue of the same server, and to a command that does not take all of them.

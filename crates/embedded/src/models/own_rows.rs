@@ -30,15 +30,26 @@ impl Models {
         models.find(|model| model.table(table).is_some()).cloned()
     }
 
-    /// Deletes a table of a model, with what is kept about its rows.
+    /// Deletes a table about whose rows something is kept: because of a model, or a version that new rows get.
     ///
     /// It waits, so that a client that creates the table again finds nothing of before. After a crash in between, the next
     /// open removes the rest.
-    pub(crate) fn delete_table(&self, model: &Model, request: DeleteTable) -> Result<Response, Error> {
-        let _one_at_a_time = self.changing_table.lock();
+    pub(crate) fn delete_table(
+        &self,
+        model: Option<&Model>,
+        request: DeleteTable,
+    ) -> Result<Response, Error> {
         let name = table_name(&request.table_name).to_owned();
+        // Where both are taken, this is the order. While a model is being applied, a table with a version in force waits.
+        let changing_versions = self.has_version_in_force(&name).then(|| self.applying.lock());
+        let _one_at_a_time = self.changing_table.lock();
         let answer = self.engine.start(request.into()).wait()?;
-        self.forget_table(model, &name)?;
+        if let Some(model) = model {
+            self.forget_table(model, &name)?;
+        }
+        if changing_versions.is_some() {
+            self.forget_version_in_force(&name)?;
+        }
         Ok(answer)
     }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use trestle_api::table_name;
+use trestle_api::{Error, TableStatus, table_name};
 use trestle_binding::held::{Held, together};
 use trestle_binding::{BindError, ModelHook};
 
 use super::Models;
+use super::describe::describe;
 
 impl Models {
     /// A hook of these models, with the versions in force.
@@ -27,6 +28,11 @@ impl Models {
         version: u64,
     ) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
+        // So that the table is not deleted in between, and keeps its version.
+        let _table_stays = self.changing_table.lock();
+        if describe(&self.engine, table)?.is_none() {
+            return Err(Error::resource_not_found().into());
+        }
         let held = self.held.lock().clone();
         let mut versions = self.versions_in_force.lock().clone();
         versions.raise(table_name(table), entity, version);
@@ -37,5 +43,46 @@ impl Models {
         self.install(vec![versions.to_document()?], Some(Arc::new(hook)))?;
         *self.versions_in_force.lock() = versions;
         Ok(())
+    }
+
+    /// Whether rows of a table get a version when they are inserted.
+    pub(crate) fn has_version_in_force(&self, table: &str) -> bool {
+        self.versions_in_force.lock().tables().any(|known| known == table)
+    }
+
+    /// A table is gone: a new one of its name gives its rows no version. To be called while models are not changed otherwise.
+    pub(super) fn forget_version_in_force(&self, table: &str) -> Result<(), Error> {
+        let mut versions = self.versions_in_force.lock().clone();
+        if !versions.forget(table) {
+            return Ok(());
+        }
+        let documents = vec![versions.to_document()?];
+        let held = self.held.lock().clone();
+        match together(&held) {
+            Ok(hook) if self.are_in_force() => {
+                let hook = hook.with_versions(&versions);
+                self.engine.install(documents, Some(Arc::new(hook)))?;
+            }
+            _ => self.engine.store_documents(documents)?,
+        }
+        *self.versions_in_force.lock() = versions;
+        Ok(())
+    }
+
+    /// Ends what a crash has cut short: versions of tables that are gone are forgotten. Says whether there were
+    /// any, so that the rest is to be stored.
+    pub(super) fn forget_versions_of_gone(&self) -> Result<bool, Error> {
+        let mut versions = self.versions_in_force.lock();
+        let mut gone = Vec::new();
+        for table in versions.tables() {
+            let there = describe(&self.engine, table)?;
+            if there.is_none_or(|there| there.table_status == TableStatus::Deleting) {
+                gone.push(table.to_owned());
+            }
+        }
+        for table in &gone {
+            versions.forget(table);
+        }
+        Ok(!gone.is_empty())
     }
 }

@@ -7,6 +7,7 @@ mod held_changes;
 mod lifetime;
 mod models;
 mod own_tables;
+mod reindex;
 mod repair;
 mod routes;
 mod support;

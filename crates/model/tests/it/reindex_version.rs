@@ -180,7 +180,7 @@ fn clients_leave_the_version_out_or_give_it_as_it_is() {
             "{refused}"
         );
         assert!(
-            refused.ends_with("Only a reindex changes it: `trestle reindex start`"),
+            refused.ends_with("Only a reindex changes it: `trestle reindex start` with --server or --data"),
             "{refused}"
         );
         database.touch("rows", key, "rv:=3").unwrap();

@@ -24,7 +24,55 @@ async fn gaps(reindexer: &Reindexer, against: &Against<'_>) -> Vec<String> {
     let count = reindexer.gaps("one", against, &mut tell).await.unwrap();
     assert_eq!(count, found.len() as u64);
     found.sort();
+    for limit in [1, 3, 1000] {
+        assert_eq!(
+            by_pages(reindexer, against, limit).await,
+            found,
+            "{limit} on a page"
+        );
+    }
     found
+}
+
+/// The same gaps, a page at a time.
+async fn by_pages(reindexer: &Reindexer, against: &Against<'_>, limit: usize) -> Vec<String> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = reindexer.gap_page("one", against, after.as_deref(), limit);
+        let page = page.await.unwrap();
+        // Pages of rows are not cut.
+        assert!(page.ids.len() < limit + 20, "{page:?}");
+        found.extend(page.ids);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn every_row_of_the_scope_is_named_for_a_comparison_elsewhere() {
+    let world = World::new();
+    world.fill(90);
+    let reindexer = world.reindexer();
+    let ids = ["w00001", "w00002", "nowhere"].map(str::to_owned);
+    let some = StartReindex {
+        scope: ReindexScope::Ids(ids.into()),
+        ..to_version("one", 7)
+    };
+    reindexer.start(some).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(gaps(&reindexer, &Against::Nothing).await.len(), 2);
+    reindexer.start(to_version("two", 7)).await.unwrap();
+    let page = reindexer
+        .gap_page("two", &Against::Nothing, None, 1000)
+        .await
+        .unwrap();
+    assert_eq!((page.ids.len(), page.next), (90, None));
+    let unclear = reindexer.gap_page("two", &Against::Nothing, Some("x"), 1).await;
+    assert!(unclear.unwrap_err().to_string().contains("`next`"));
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod background;
+mod claims;
 mod faults;
 mod gaps;
 mod large_partitions;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_reindex::{ReindexError, ReindexState, StartReindex};
+use trestle_reindex::{ReindexError, ReindexScope, ReindexState, StartReindex};
 
 use crate::leases::Dying;
 use crate::support::{World, to_version};
@@ -39,4 +39,31 @@ async fn whenever_a_start_is_killed_the_reindex_is_unknown_or_can_be_worked_on()
         reindexer.start(asked("two", 8)).await.unwrap();
     }
     assert!(prepared > 0);
+}
+
+#[tokio::test]
+async fn a_start_by_ids_that_is_killed_never_ends_with_less_than_all_ids() {
+    let mut cancelled = 0;
+    for answers in 0..24 {
+        let world = World::new();
+        world.fill(50);
+        let by_ids = |name: &str| StartReindex {
+            scope: ReindexScope::Ids((0..50).map(|number| format!("w{number:05}")).collect()),
+            ..asked(name, 7)
+        };
+        let killed = world.reindexer_at(Arc::new(Dying::new(world.engine.clone(), answers)));
+        let _ = tokio::time::timeout(Duration::from_millis(40), killed.start(by_ids("one"))).await;
+        let reindexer = world.reindexer();
+        match reindexer.work("one").await {
+            Ok(job) => assert_eq!((job.state, world.at_version(7)), (ReindexState::Done, 50)),
+            Err(ReindexError::Unknown(_)) => {}
+            Err(error) => {
+                assert!(error.to_string().contains("cut off"), "{error}");
+                assert_eq!(world.at_version(7), 0);
+                reindexer.start(by_ids("two")).await.unwrap();
+                cancelled += 1;
+            }
+        }
+    }
+    assert!(cancelled > 0);
 }

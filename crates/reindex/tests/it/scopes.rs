@@ -155,3 +155,23 @@ async fn unknown_names_are_refused_with_those_there_are() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+#[tokio::test]
+async fn any_number_of_ids_can_be_asked_for() {
+    let world = World::new();
+    world.fill(10);
+    let reindexer = world.reindexer();
+    // More than a row of the state table holds.
+    let ids =
+        (0..20_000).map(|number| format!(r#"{{"pk": "w{:05}", "sk": "{number}-no-such-row"}}"#, number % 10));
+    let ids = ids.chain([r#"{"pk": "w00003", "sk": "a"}"#.to_owned()]);
+    let asked = StartReindex {
+        scope: ReindexScope::Ids(ids.collect()),
+        ..to_version("one", 7)
+    };
+    let started = reindexer.start(asked).await.unwrap();
+    assert_eq!(started.job.scope, ReindexScope::Ids(Vec::new()));
+    assert_eq!(reindexer.status("one").await.unwrap().rows, 20_001);
+    reindexer.work("one").await.unwrap();
+    assert_eq!(world.at_version(7), 1);
+}

@@ -1,0 +1,295 @@
+//! Gaps a page at a time, for callers that ask over the network: each call is bounded, and says where the next one begins.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use trestle_api::Error;
+use trestle_events::Typer;
+use trestle_item::Item;
+
+use crate::gaps::{is_at_version, wants};
+use crate::job::{ReindexMode, ReindexScope};
+use crate::page;
+use crate::retry::RetryPause;
+use crate::work_item::{WorkItem, WorkUnit};
+use crate::{Against, Reindex, ReindexError, Reindexer};
+
+/// Rows that a call looks at, about, where each row tells by itself whether it is a gap.
+const ROWS_MAX: u64 = 100_000;
+/// Rows that are compared with another table in a call, about: their ids are held in memory, and the other table is read once.
+const COMPARED_MAX: u64 = 1_000_000;
+/// The name of the one part of a scope that is read from its beginning to its end.
+const WHOLE: &str = "whole";
+
+/// Some of the rows that the destination does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GapPage {
+    /// Their ids.
+    pub ids: Vec<String>,
+    /// Where the next page begins. There may be one although this one has no ids.
+    pub next: Option<String>,
+}
+
+/// How far a search for gaps is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum GapPlace {
+    /// In the rows of a work item, behind a position.
+    Rows {
+        item: String,
+        position: Option<Item>,
+        read: u64,
+    },
+    /// In the dead letters, behind one.
+    Letters { after: Option<String> },
+}
+
+/// A page of the search: ids that may be gaps, rows that were looked at, and where it goes on.
+struct Found {
+    ids: Vec<String>,
+    looked_at: u64,
+    next: Option<GapPlace>,
+}
+
+impl Reindexer {
+    /// Names rows that the destination does not have, as [`Reindexer::gaps`] does, and stops at the first page of rows with which
+    /// there are `limit` of them. `after` is what the page before gave as `next`.
+    pub async fn gap_page(
+        &self,
+        name: &str,
+        against: &Against<'_>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<GapPage, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        let search = Search {
+            typer: self.typer(&job)?,
+            is_of_itself: matches!(against, Against::Itself),
+            reindexer: self,
+            job: &job,
+        };
+        let is_compared = matches!(against, Against::Ids { .. } | Against::Table { .. });
+        let (ids_max, rows_max) = match is_compared {
+            true => (usize::MAX, COMPARED_MAX),
+            false => (limit, ROWS_MAX),
+        };
+        let mut place = match after {
+            Some(after) => Some(place_in(after)?),
+            None => search.behind(None).await?,
+        };
+        let mut pages: Vec<(GapPlace, Vec<String>)> = Vec::new();
+        let (mut ids, mut rows) = (0, 0);
+        while let Some(at) = place.take() {
+            let found = search.page(&at).await?;
+            ids += found.ids.len();
+            rows += found.looked_at;
+            pages.push((at, found.ids));
+            place = found.next;
+            if ids >= ids_max || rows >= rows_max {
+                break;
+            }
+        }
+        if is_compared {
+            let unknown = self.without_known(&pages, against).await?;
+            for (_, ids) in &mut pages {
+                ids.retain(|id| unknown.contains(id));
+            }
+        }
+        cut(pages, place, limit)
+    }
+
+    /// The ids that the destination does not have, out of these.
+    async fn without_known(
+        &self,
+        pages: &[(GapPlace, Vec<String>)],
+        against: &Against<'_>,
+    ) -> Result<HashSet<String>, ReindexError> {
+        let mut left: HashSet<String> = pages.iter().flat_map(|(_, ids)| ids.iter().cloned()).collect();
+        match against {
+            Against::Ids { read, .. } => {
+                for id in read().map_err(ReindexError::Refused)? {
+                    left.remove(&id.map_err(ReindexError::Refused)?);
+                }
+            }
+            Against::Table { name, attribute } => {
+                let (name, attribute) = self.id_attribute(name, attribute.as_deref()).await?;
+                self.each_id(&name, &attribute, |id| {
+                    left.remove(&id);
+                })
+                .await?;
+            }
+            Against::Itself | Against::Nothing => {}
+        }
+        Ok(left)
+    }
+}
+
+/// As many pages as have the ids that were asked for.
+fn cut(
+    pages: Vec<(GapPlace, Vec<String>)>,
+    behind: Option<GapPlace>,
+    limit: usize,
+) -> Result<GapPage, ReindexError> {
+    let mut ids = Vec::new();
+    let mut next = behind;
+    for (at, found) in pages {
+        if ids.len() >= limit {
+            next = Some(at);
+            break;
+        }
+        ids.extend(found);
+    }
+    let next = next.map(|place| serde_json::to_string(&place)).transpose();
+    let next = next.map_err(|error| ReindexError::defect(format!("a place is no JSON: {error}")))?;
+    Ok(GapPage { ids, next })
+}
+
+fn place_in(text: &str) -> Result<GapPlace, ReindexError> {
+    serde_json::from_str(text)
+        .map_err(|_| ReindexError::refused("`after` is not what an earlier answer gave as `next`"))
+}
+
+/// A search for the gaps of one reindex.
+struct Search<'s> {
+    reindexer: &'s Reindexer,
+    job: &'s Reindex,
+    typer: Option<Arc<dyn Typer>>,
+    /// Whether the reindex itself tells what is missing.
+    is_of_itself: bool,
+}
+
+impl Search<'_> {
+    fn is_sent(&self) -> bool {
+        matches!(self.job.mode, ReindexMode::Send { .. })
+    }
+
+    /// Whether all rows are read as one part, where workers need not share.
+    fn is_whole(&self) -> bool {
+        let is_all = matches!(self.job.scope, ReindexScope::Complete | ReindexScope::Entity(_));
+        is_all && !(self.is_of_itself && self.is_sent())
+    }
+
+    /// Whether dead letters name rows that are missing: of a reindex that sends, all of them; otherwise those without a row.
+    fn has_letters(&self) -> bool {
+        self.is_of_itself && (self.is_sent() || matches!(self.job.scope, ReindexScope::Ids(_)))
+    }
+
+    async fn page(&self, at: &GapPlace) -> Result<Found, ReindexError> {
+        match at {
+            GapPlace::Rows { item, position, read } => {
+                let item = self.item(item).await?;
+                let item = item.map(|mut item| {
+                    item.position.clone_from(position);
+                    item.counts.read = *read;
+                    item
+                });
+                match item {
+                    Some(item) => self.rows(item).await,
+                    None => Err(ReindexError::refused(
+                        "the work item of `after` is gone; begin again",
+                    )),
+                }
+            }
+            GapPlace::Letters { after } => self.letters(after.as_deref()).await,
+        }
+    }
+
+    async fn rows(&self, item: WorkItem) -> Result<Found, ReindexError> {
+        let setup = &self.reindexer.setup;
+        let pause = RetryPause {
+            clock: Arc::clone(&setup.clock),
+            first: setup.first_pause,
+            longest: setup.longest_pause,
+        };
+        let read = page::read(&*setup.database, self.job, &item, &pause).await?;
+        let mut ids = Vec::new();
+        for row in &read.rows {
+            if wants(self.job, self.typer.as_ref(), row) && self.is_gap(row) {
+                let key = self.job.key_in(row);
+                let missing =
+                    || Error::defect(format!("a row of table {} came without its key", self.job.table));
+                ids.push(self.job.id_of_key(&key.ok_or_else(missing)?));
+            }
+        }
+        let next = match read.next {
+            Some(position) => Some(GapPlace::Rows {
+                position: Some(position),
+                read: item.counts.read + read.looked_at,
+                item: item.id,
+            }),
+            None => self.behind(Some(&item.id)).await?,
+        };
+        Ok(Found {
+            ids,
+            looked_at: read.looked_at,
+            next,
+        })
+    }
+
+    fn is_gap(&self, row: &Item) -> bool {
+        !self.is_of_itself || !is_at_version(self.job, row)
+    }
+
+    async fn letters(&self, after: Option<&str>) -> Result<Found, ReindexError> {
+        let state = &self.reindexer.state;
+        let (letters, next) = state.letters(&self.job.name, after, None).await?;
+        let looked_at = letters.len() as u64;
+        let letters = letters
+            .iter()
+            .filter(|letter| self.is_sent() || letter.row.is_none());
+        Ok(Found {
+            ids: letters.map(|letter| self.job.id_of_key(&letter.key)).collect(),
+            looked_at,
+            next: next.map(|after| GapPlace::Letters { after: Some(after) }),
+        })
+    }
+
+    /// Where the search goes on behind a work item.
+    async fn behind(&self, id: Option<&str>) -> Result<Option<GapPlace>, ReindexError> {
+        let next = match (self.is_whole(), id) {
+            (true, None) => Some(whole()),
+            (true, Some(_)) => None,
+            (false, id) => self.item_behind(id).await?,
+        };
+        Ok(match next {
+            Some(item) => Some(GapPlace::Rows {
+                read: item.counts.read,
+                position: item.position,
+                item: item.id,
+            }),
+            None => self.has_letters().then_some(GapPlace::Letters { after: None }),
+        })
+    }
+
+    /// The next work item behind an id, as far as its rows can be gaps. Those of a reindex that sends are looked at from where it is.
+    async fn item_behind(&self, id: Option<&str>) -> Result<Option<WorkItem>, ReindexError> {
+        let mut after = id.map(str::to_owned);
+        loop {
+            let state = &self.reindexer.state;
+            let (items, next) = state.work_page(&self.job.name, after.as_deref(), Some(1)).await?;
+            let rest = |item: WorkItem| match self.is_of_itself && self.is_sent() {
+                true => (!item.is_done).then_some(item),
+                false => Some(WorkItem::new(item.id, item.unit)),
+            };
+            if let Some(item) = items.into_iter().find_map(rest) {
+                return Ok(Some(item));
+            }
+            after = next;
+            if after.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn item(&self, id: &str) -> Result<Option<WorkItem>, ReindexError> {
+        match self.is_whole() && id == WHOLE {
+            true => Ok(Some(whole())),
+            false => Ok(self.reindexer.state.work_item(&self.job.name, id).await?),
+        }
+    }
+}
+
+fn whole() -> WorkItem {
+    WorkItem::new(WHOLE, WorkUnit::Segment { segment: 0, total: 1 })
+}

@@ -1,0 +1,150 @@
+//! Working on all reindexes of a database in the background, as a server does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::job::ReindexState;
+use crate::{Reindex, ReindexError, Reindexer};
+
+/// Before a reindex is tried again that cannot go on. It is real time: what is missing is a route, or an answer of a disk.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// Reindexes listed at once.
+const PAGE: u32 = 100;
+
+/// Works on running reindexes in the background of a process. Cloning it is cheap and gives another handle to the same workers.
+#[derive(Clone)]
+pub struct ReindexWorkers {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    reindexer: Reindexer,
+    runtime: Handle,
+    state: Mutex<WorkersState>,
+}
+
+#[derive(Default)]
+struct WorkersState {
+    is_stopped: bool,
+    /// By the name of the reindex.
+    at_work: BTreeMap<String, Working>,
+}
+
+struct Working {
+    task: JoinHandle<()>,
+    /// Why it cannot go on, until it does.
+    error: Option<String>,
+}
+
+impl ReindexWorkers {
+    /// Workers that have nothing to do yet; they run on this runtime.
+    #[must_use]
+    pub fn new(reindexer: Reindexer, runtime: Handle) -> Self {
+        let state = Mutex::default();
+        Self {
+            shared: Arc::new(Shared {
+                reindexer,
+                runtime,
+                state,
+            }),
+        }
+    }
+
+    /// The reindexes that are worked on.
+    #[must_use]
+    pub fn reindexer(&self) -> &Reindexer {
+        &self.shared.reindexer
+    }
+
+    /// Goes on with all reindexes that were running when the process before ended, and says which. One whose start was cut off is
+    /// given up. Only for a process that nothing else works beside: call it before others can start one.
+    pub async fn resume(&self) -> Result<Vec<Reindex>, ReindexError> {
+        let (mut resumed, mut after) = (Vec::new(), None);
+        loop {
+            let (jobs, next) = self.reindexer().list_page(after.as_deref(), PAGE).await?;
+            for job in jobs {
+                match job.state {
+                    ReindexState::Preparing => {
+                        tracing::warn!("reindex {} is cancelled: its start was cut off", job.name);
+                        self.reindexer().cancel(&job.name).await?;
+                    }
+                    ReindexState::Running => {
+                        self.work_on(&job.name);
+                        resumed.push(job);
+                    }
+                    ReindexState::Paused | ReindexState::Cancelled | ReindexState::Done => {}
+                }
+            }
+            after = next;
+            if after.is_none() {
+                return Ok(resumed);
+            }
+        }
+    }
+
+    /// Works on a reindex in the background until it is done, paused or cancelled. If it is worked on already, nothing changes.
+    pub fn work_on(&self, name: &str) {
+        let mut state = self.shared.state.lock();
+        if state.is_stopped || state.at_work.contains_key(name) {
+            return;
+        }
+        let (workers, of) = (self.clone(), name.to_owned());
+        let task = self.shared.runtime.spawn(async move { workers.run(&of).await });
+        let error = None;
+        state.at_work.insert(name.to_owned(), Working { task, error });
+    }
+
+    /// Why a reindex cannot go on, if it cannot. It is tried again.
+    #[must_use]
+    pub fn error(&self, name: &str) -> Option<String> {
+        self.shared.state.lock().at_work.get(name)?.error.clone()
+    }
+
+    /// Stops all work at the pages that it is at, and takes up no more. What is running goes on at the next [`resume`](Self::resume).
+    pub async fn stop(&self) {
+        let ended = {
+            let mut state = self.shared.state.lock();
+            state.is_stopped = true;
+            std::mem::take(&mut state.at_work)
+        };
+        for working in ended.into_values() {
+            working.task.abort();
+            // It ends with the next wait; that it was ended is no news.
+            let _ = working.task.await;
+        }
+    }
+
+    async fn run(&self, name: &str) {
+        loop {
+            match self.reindexer().work(name).await {
+                Ok(job) => tracing::info!("reindex {name} is {}", job.state.name()),
+                Err(ReindexError::Unknown(_)) => {}
+                Err(error) => {
+                    tracing::warn!("reindex {name} cannot go on and is tried again: {error}");
+                    self.note(name, error.to_string());
+                    tokio::time::sleep(TRY_AGAIN).await;
+                    continue;
+                }
+            }
+            self.shared.state.lock().at_work.remove(name);
+            // Rows may have been added after the work had ended, and before this: then no other task goes on with them.
+            match self.reindexer().get(name).await {
+                Ok(job) if job.state == ReindexState::Running => self.work_on(name),
+                _ => {}
+            }
+            return;
+        }
+    }
+
+    fn note(&self, name: &str, error: String) {
+        if let Some(working) = self.shared.state.lock().at_work.get_mut(name) {
+            working.error = Some(error);
+        }
+    }
+}
