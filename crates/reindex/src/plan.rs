@@ -1,5 +1,6 @@
 //! The work items of a reindex: which rows each is about.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use trestle_api::{Error, Request, TableDescription};
@@ -7,6 +8,7 @@ use trestle_item::{AttributeValue, Item, Number, ScalarType, from_base64};
 use trestle_model::Model;
 
 use crate::job::{EntityFilter, KeyPart, ReindexScope};
+use crate::row_letter::row_id;
 use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
 use crate::{Reindex, ReindexError};
@@ -178,13 +180,18 @@ pub(crate) fn keys(name: &str, keys: Vec<Item>) -> Vec<WorkItem> {
     keys.chunks(KEYS_MAX).enumerate().map(chunk).collect()
 }
 
-/// Work items for rows with these ids. An id that is only the partition key of a table with a sort key means all rows of
-/// the partition.
+/// Work items for rows with these ids, each once. An id that is only the partition key of a table with a sort key means all rows
+/// of the partition.
 pub(crate) fn by_ids(job: &Reindex, name: &str, ids: &[String]) -> Result<Vec<WorkItem>, ReindexError> {
     let mut whole = Vec::new();
     let mut partitions = Vec::new();
+    let mut seen = HashSet::new();
     for id in ids {
         let key = job.key_of_id(id)?;
+        // A batch with a key twice is refused.
+        if !seen.insert(row_id(&key)) {
+            continue;
+        }
         match key.len() == job.key.len() {
             true => whole.push(key),
             false => partitions.push(key),

@@ -175,3 +175,24 @@ async fn any_number_of_ids_can_be_asked_for() {
     reindexer.work("one").await.unwrap();
     assert_eq!(world.at_version(7), 1);
 }
+
+#[tokio::test]
+async fn an_id_that_is_named_twice_is_done_once() {
+    let world = World::new();
+    world.fill(3);
+    let reindexer = world.reindexer();
+    let ids = [
+        r#"{"pk": "w00001", "sk": "a"}"#,
+        r#"{"sk":"a","pk":"w00001"}"#,
+        "w00002",
+        "w00002",
+    ];
+    let asked = StartReindex {
+        scope: ReindexScope::Ids(ids.map(str::to_owned).into()),
+        ..to_version("one", 7)
+    };
+    reindexer.start(asked).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let counts = reindexer.status("one").await.unwrap().counts;
+    assert_eq!((counts.read, counts.done), (2, 2));
+}
