@@ -8,5 +8,5 @@ pub mod model;
 pub use engine::*;
 
 /// The access patterns that find all rows of a run, but the run itself: each type lies in a range of its own.
-const BELONGINGS: &str =
+const OBJECTS: &str =
     "node_runs variables external_events task_runs user_task_runs workflow_events inventories";

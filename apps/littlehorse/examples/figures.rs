@@ -5,9 +5,13 @@
 //! cargo run --release -p trestle-app-littlehorse --example figures
 //! ```
 //!
-//! Runs come from the engine: begun, done by a worker, over. Their ids are random. The oldest are deleted first, as retention
-//! does. Timers stand still meanwhile, so that nothing else reads. `--runs` says how many runs there are, `--seconds` how long
-//! the canary lasts.
+//! Runs come from the engine: begun, done by a worker, over. Their ids are random, as generated ones are; with `--sorted-ids` they
+//! sort by the time at which runs begin. The oldest are deleted first, as retention does. Timers stand still meanwhile, so that
+//! nothing else reads. Both layouts have the same runs, and delete the same ones in the same order.
+//!
+//! The store is left alone for a while when it is full, as it is between a day's work and its retention, and opened again with a
+//! small cache. The first deletes warm the cache up and are not counted. `--runs` says how many runs there are, `--seconds` how
+//! long the canary lasts.
 
 #![allow(clippy::print_stdout, reason = "the figures are printed")]
 
@@ -17,7 +21,8 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use serde_json::{Value, json};
-use trestle::{Durability, Embedded, OperationReads, Options, StoreSettings, ids};
+use trestle::api::OperationName;
+use trestle::{Durability, Embedded, Options, StorageReads, StoreSettings, ids};
 
 /// Blocks read from disk per deleted run, legacy layout against grouped
 #[derive(Clone, Parser)]
@@ -25,9 +30,21 @@ pub(crate) struct Sizes {
     /// How many runs the store holds
     #[arg(long, default_value_t = 20_000)]
     pub(crate) runs: usize,
-    /// How many of them are deleted
+    /// How many of them are deleted and counted
     #[arg(long, default_value_t = 2_000)]
     pub(crate) deletes: usize,
+    /// How many are deleted before
+    #[arg(long, default_value_t = 2_000)]
+    pub(crate) warm_up: usize,
+    /// How long the full store is left alone, in seconds
+    #[arg(long, default_value_t = 10)]
+    pub(crate) rest: u64,
+    /// Only runs of this shape: `1 task`, say
+    #[arg(long)]
+    pub(crate) shape: Option<String>,
+    /// Ids that sort by time
+    #[arg(long)]
+    pub(crate) sorted_ids: bool,
     /// The store's cache, in KiB
     #[arg(long, default_value_t = 256)]
     pub(crate) cache_kib: u64,
@@ -42,7 +59,7 @@ pub(crate) struct Sizes {
 /// What was read in one layout.
 pub(crate) struct Figures {
     /// By all deletes together.
-    pub(crate) deletes: OperationReads,
+    pub(crate) deletes: StorageReads,
     /// While runs come, and as many old ones go.
     pub(crate) canary: Canary,
 }
@@ -61,10 +78,48 @@ const TENANT: &str = "default";
 const FILLERS: i64 = 200;
 const FILLER_BYTES: usize = 300_000;
 
-/// A workflow of so many tasks. With one, a run is three nodes, a task and the run itself.
-fn spec(tasks: usize) -> Value {
-    let task = |at| json!({ "name": format!("task-{at}"), "run": { "task": { "taskDefName": "work" } } });
-    json!({ "name": "canary", "nodes": (0..tasks).map(task).collect::<Vec<_>>() })
+/// What a run is made of.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// So many tasks. With one, a run is three nodes, a task and the run itself: the original's canary.
+    Tasks(usize),
+    /// A task, a variable, an event from outside, a task for a person and an event that the run throws: rows of every type.
+    EveryType,
+}
+
+impl Shape {
+    fn spec(self) -> Value {
+        let task = |at| json!({ "name": format!("task-{at}"), "run": { "task": { "taskDefName": "work" } } });
+        match self {
+            Shape::Tasks(tasks) => {
+                json!({ "name": "canary", "nodes": (0..tasks).map(task).collect::<Vec<_>>() })
+            }
+            Shape::EveryType => json!({ "name": "canary", "variables": { "order": "17" }, "nodes": [
+                task(0),
+                { "name": "paid", "run": { "externalEvent": { "event": "payment" } } },
+                { "name": "sign", "run": { "userTask": { "form": "form" } } },
+                { "name": "tell", "run": { "throwEvent": { "event": "done", "content": "order" } } },
+            ] }),
+        }
+    }
+
+    fn tasks(self) -> usize {
+        match self {
+            Shape::Tasks(tasks) => tasks,
+            Shape::EveryType => 1,
+        }
+    }
+
+    /// What happens to a run when its tasks are done.
+    fn commands(self) -> Vec<Value> {
+        match self {
+            Shape::Tasks(_) => Vec::new(),
+            Shape::EveryType => vec![
+                json!({ "putEvent": { "eventName": "payment", "guid": "g" } }),
+                json!({ "completeUserTask": { "guid": "0-3" } }),
+            ],
+        }
+    }
 }
 
 fn options(cache_kib: u64) -> Options {
@@ -100,10 +155,10 @@ macro_rules! layout {
             }
 
             /// Runs a workflow to its end.
-            async fn run(service: &Service, id: &str, tasks: usize) -> Result<(), Fault> {
+            async fn run(service: &Service, id: &str, shape: Shape) -> Result<(), Fault> {
                 let new = json!({ "wfSpecName": "canary", "wfRunId": id });
                 service.run_wf(TENANT, serde_json::from_value(new)?).await?;
-                for _ in 0..tasks {
+                for _ in 0..shape.tasks() {
                     let poll = json!({ "taskDefName": "work", "workerId": "w" });
                     let task = service.poll(TENANT, serde_json::from_value(poll)?).await?;
                     let task = task.ok_or("there is no task")?;
@@ -111,6 +166,9 @@ macro_rules! layout {
                     let report = serde_json::from_value(json!({ "reportTask": done }))?;
                     let run = task["wfRunId"].as_str().ok_or("a task has no run")?;
                     service.command(TENANT, run, report).await?;
+                }
+                for command in shape.commands() {
+                    service.command(TENANT, id, serde_json::from_value(command)?).await?;
                 }
                 Ok(())
             }
@@ -120,7 +178,7 @@ macro_rules! layout {
                 service: &Service,
                 database: &Embedded,
                 sizes: &Sizes,
-                tasks: usize,
+                shape: Shape,
                 old: &[String],
             ) -> Result<Canary, Fault> {
                 let before = database.storage_reads();
@@ -130,9 +188,9 @@ macro_rules! layout {
                     if begun.elapsed() >= Duration::from_secs(sizes.seconds) {
                         break;
                     }
-                    run(service, &ids::uuid(), tasks).await?;
+                    run(service, &ids::uuid(), shape).await?;
                     delete(service, old).await?;
-                    done += tasks;
+                    done += shape.tasks();
                     let due = Duration::from_secs_f64(done as f64 / sizes.rate as f64);
                     tokio::time::sleep(due.saturating_sub(begun.elapsed())).await;
                 }
@@ -148,16 +206,16 @@ macro_rules! layout {
             pub(super) async fn measure(
                 place: &Path,
                 sizes: &Sizes,
-                tasks: usize,
+                shape: Shape,
                 runs: &[String],
             ) -> Result<Figures, Fault> {
                 let database = Embedded::open(place, options(64 << 10))?;
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
                 service
-                    .put_spec(TENANT, serde_json::from_value(spec(tasks))?)
+                    .put_spec(TENANT, serde_json::from_value(shape.spec())?)
                     .await?;
                 for id in runs {
-                    run(&service, id, tasks).await?;
+                    run(&service, id, shape).await?;
                 }
                 // What was written last stays in memory: let that be something else.
                 for version in 0..FILLERS {
@@ -166,19 +224,25 @@ macro_rules! layout {
                     service.db.put(&NewWfSpec { tenant, name, version, created_at, definition }).await?;
                 }
                 timers.stop().await;
+                tokio::time::sleep(Duration::from_secs(sizes.rest)).await;
                 drop(service);
                 database.close().await?;
                 let database = Embedded::open(place, options(sizes.cache_kib))?;
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
                 // The timeouts of tasks that were done long ago would ring, and read their runs.
                 timers.stop().await;
-                let (deleted, old) = runs.split_at_checked(sizes.deletes).ok_or("--deletes is more than --runs")?;
+                let few = "--warm-up and --deletes are more than --runs";
+                let (first, rest) = runs.split_at_checked(sizes.warm_up).ok_or(few)?;
+                let (deleted, old) = rest.split_at_checked(sizes.deletes).ok_or(few)?;
+                for id in first {
+                    delete(&service, id).await?;
+                }
                 let before = database.storage_reads();
                 for id in deleted {
                     delete(&service, id).await?;
                 }
-                let deletes = database.storage_reads().since(&before).total();
-                let canary = canary(&service, &database, sizes, tasks, old).await?;
+                let deletes = database.storage_reads().since(&before);
+                let canary = canary(&service, &database, sizes, shape, old).await?;
                 Ok(Figures { deletes, canary })
             }
         }
@@ -188,64 +252,76 @@ macro_rules! layout {
 layout!(legacy, littlehorse_v1);
 layout!(grouped, littlehorse);
 
-/// The figures of both layouts, with so many tasks in each run.
-pub(crate) async fn compare(sizes: &Sizes, tasks: usize) -> Result<[Figures; 2], Fault> {
-    let place = std::env::temp_dir().join(format!("littlehorse-figures-{}-{tasks}", std::process::id()));
-    let runs: Vec<String> = (0..sizes.runs).map(|_| ids::uuid()).collect();
-    let legacy = legacy::measure(&place.join("legacy"), sizes, tasks, &runs).await;
-    let grouped = grouped::measure(&place.join("grouped"), sizes, tasks, &runs).await;
+/// The figures of both layouts, with runs of this shape.
+pub(crate) async fn compare(sizes: &Sizes, shape: Shape) -> Result<[Figures; 2], Fault> {
+    let place = std::env::temp_dir().join(format!("littlehorse-figures-{}", std::process::id()));
+    let id = |at: usize| match sizes.sorted_ids {
+        true => format!("{at:012x}-{:08x}", ids::random_u64() as u32),
+        false => ids::uuid(),
+    };
+    let runs: Vec<String> = (0..sizes.runs).map(id).collect();
+    let legacy = legacy::measure(&place.join("legacy"), sizes, shape, &runs).await;
+    let grouped = grouped::measure(&place.join("grouped"), sizes, shape, &runs).await;
     std::fs::remove_dir_all(&place)?;
     Ok([legacy?, grouped?])
 }
 
-/// How many tasks a run has: one, as the original's canary, which makes three nodes, a task and the run itself; and more.
-const TASKS: [usize; 3] = [1, 8, 30];
+/// The shapes by name.
+const SHAPES: [(&str, Shape); 4] = [
+    ("1 task", Shape::Tasks(1)),
+    ("8 tasks", Shape::Tasks(8)),
+    ("30 tasks", Shape::Tasks(30)),
+    ("rows of every type", Shape::EveryType),
+];
+
+/// Blocks from disk for each delete, by the operations that read them.
+fn by_operation(reads: &StorageReads, deletes: usize) -> String {
+    let operations = OperationName::ALL
+        .iter()
+        .map(|name| (name.as_str(), reads.of(*name)));
+    let all = operations.chain([("other", reads.other())]);
+    let read = all.filter(|(_, reads)| reads.blocks_from_disk > 0);
+    let shown =
+        read.map(|(name, reads)| format!("{name} {:.2}", reads.blocks_from_disk as f64 / deletes as f64));
+    shown.collect::<Vec<_>>().join(", ")
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
     let sizes = Sizes::parse();
     println!(
-        "{} runs of one task, {} of them deleted, and fewer where they have more; cache {} KiB",
-        sizes.runs, sizes.deletes, sizes.cache_kib
+        "{} runs of one task, {} of them deleted and counted after {}, and fewer where they have more; cache {} KiB",
+        sizes.runs, sizes.deletes, sizes.warm_up, sizes.cache_kib
     );
     println!("canary: {} tasks a second for {} s", sizes.rate, sizes.seconds);
     println!(
-        "| tasks of a run | layout | blocks from disk per delete | from cache | lookups | ranges \
+        "| run | layout | blocks from disk per delete | by operation | from cache | lookups | ranges \
          | canary: tasks/s | blocks from disk/s |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
-    for tasks in TASKS {
-        let (runs, deletes) = (sizes.runs / tasks, sizes.deletes / tasks);
-        let figures = compare(
-            &Sizes {
-                runs,
-                deletes,
-                ..sizes.clone()
-            },
-            tasks,
-        )
-        .await?;
-        for (
-            layout,
-            Figures {
-                deletes: reads,
-                canary,
-            },
-        ) in ["legacy", "grouped"].iter().zip(&figures)
-        {
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let is_asked = |name: &str| sizes.shape.as_deref().is_none_or(|asked| asked == name);
+    for (name, shape) in SHAPES.into_iter().filter(|(name, _)| is_asked(name)) {
+        let part = |count: usize| count / shape.tasks();
+        let (runs, deletes, warm_up) = (part(sizes.runs), part(sizes.deletes), part(sizes.warm_up));
+        let sizes = Sizes {
+            runs,
+            deletes,
+            warm_up,
+            ..sizes.clone()
+        };
+        let figures = compare(&sizes, shape).await?;
+        for (layout, figures) in ["legacy", "grouped"].iter().zip(&figures) {
+            let (reads, Canary { tasks, blocks }) = (figures.deletes.total(), &figures.canary);
             let per = |count: u64| count as f64 / deletes as f64;
             let (disk, cache) = (per(reads.blocks_from_disk), per(reads.blocks_from_cache));
             let (lookups, ranges) = (per(reads.point_lookups), per(reads.ranges));
-            let Canary { tasks: done, blocks } = canary;
+            let by = by_operation(&figures.deletes, deletes);
             println!(
-                "| {tasks} | {layout} | {disk:.2} | {cache:.2} | {lookups:.1} | {ranges:.1} | {done:.0} | {blocks:.0} |"
+                "| {name} | {layout} | {disk:.2} | {by} | {cache:.2} | {lookups:.1} | {ranges:.1} | {tasks:.0} | {blocks:.0} |"
             );
         }
-        let [legacy, grouped] = figures.map(|figures| figures.deletes.blocks_from_disk as f64);
-        println!(
-            "{tasks} tasks: {:.1} times fewer blocks from disk",
-            legacy / grouped
-        );
+        let [legacy, grouped] = figures.map(|figures| figures.deletes.total().blocks_from_disk as f64);
+        println!("{name}: {:.1} times fewer blocks from disk", legacy / grouped);
     }
     Ok(())
 }

@@ -6,5 +6,5 @@ pub mod model;
 
 pub use engine::*;
 
-/// The access patterns that find all rows of a run, but the run itself: they lie in one partition.
-const BELONGINGS: &str = "belongings_of_run";
+/// The access patterns that find all rows of a run: one, as they lie in one partition.
+const OBJECTS: &str = "objects_of_run";

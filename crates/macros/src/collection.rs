@@ -58,6 +58,9 @@ fn sum(plan: &Plan<'_>, name: &Ident, doc: &str, variants: &[Variant]) -> Option
     let reads = others.iter().map(|(variant, entity, row)| {
         quote!(#entity => <#row as #typed::FromRow>::from_row(entity, row).map(Self::#variant),)
     });
+    let identities = variants.iter().map(|(variant, entity, _)| {
+        quote!(Self::#variant(row) => (#entity, #typed::Key::<#marker>::to_item(row)),)
+    });
     let json = json::as_variant(name, variants.iter().map(|(variant, ..)| variant));
     Some(quote! {
         #[doc = #doc]
@@ -75,6 +78,12 @@ fn sum(plan: &Plan<'_>, name: &Ident, doc: &str, variants: &[Variant]) -> Option
                     #(#reads)*
                     _ => <#last_row as #typed::FromRow>::from_row(entity, row).map(Self::#last),
                 }
+            }
+        }
+
+        impl #typed::AnyRow for #name {
+            fn identity(&self) -> (&'static str, #typed::Item) {
+                match self { #(#identities)* }
             }
         }
     })

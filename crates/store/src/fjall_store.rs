@@ -23,6 +23,7 @@ mod repeated;
 mod second_names;
 mod shadow;
 mod snapshot;
+mod sorted_runs;
 mod synced_note;
 mod syncer;
 mod trouble;

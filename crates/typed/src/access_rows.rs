@@ -139,6 +139,14 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
         Ok(page)
     }
 
+    /// What one request reads: at most a page of rows, and at most 1 MB of them. An embedded database reads them as they are
+    /// at one moment. Behind `next` there may be no more rows.
+    pub async fn at_once(self) -> Result<Page<T>, Error> {
+        let wanted = self.page_size.or(self.limit()?).unwrap_or(PAGE_SIZE);
+        let request = self.request(Some(wanted))?;
+        RowStream::new(self.handle, self.access, request).at_once().await
+    }
+
     fn limit(&self) -> Result<Option<u32>, Error> {
         Ok(match bind(self.handle, self.access, &self.parameters)? {
             Bound::Query { limit, .. } | Bound::Scan { limit, .. } => limit,

@@ -15,6 +15,12 @@ pub trait Entity: FromRow {
     fn key(&self) -> Self::Key;
 }
 
+/// A row of one of several entities, as a list of all of them has it.
+pub trait AnyRow: FromRow {
+    /// The entity's name in the model, and what identifies the row: attributes by their names in the model.
+    fn identity(&self) -> (&'static str, Item);
+}
+
 /// Something that identifies a row of an entity of the model `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key in the model `{M}`",

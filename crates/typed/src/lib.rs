@@ -38,7 +38,7 @@ pub use client::Client;
 pub use definition::{Definition, Model};
 pub use delete_rows::DeleteRows;
 pub use draft::Draft;
-pub use entity::{Entity, Key, Remove, Write, insert, insert_optional};
+pub use entity::{AnyRow, Entity, Key, Remove, Write, insert, insert_optional};
 pub use error::{Canceled, Error, Failed, Misfit, Reason};
 pub use gather::Collection;
 pub use get::Get;

@@ -12,7 +12,7 @@ use trestle_model::Index;
 
 use crate::handle::Handle;
 use crate::row::{key_of, read_in};
-use crate::{Bookmark, Error, FromRow, Wait};
+use crate::{Bookmark, Error, FromRow, Page, Wait};
 
 /// The rows of an access pattern as a [`Stream`]; a page is fetched when the one before is used up.
 ///
@@ -75,6 +75,25 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         T: 'd,
     {
         std::iter::from_fn(move || self.next().wait())
+    }
+
+    /// The rows of the next request alone, and where to go on.
+    pub(crate) async fn at_once(mut self) -> Result<Page<T>, Error> {
+        self.ask();
+        if let Some(answer) = self.answer.take() {
+            self.arrived(answer.await?)?;
+        }
+        let mut rows = Vec::new();
+        while let Some(row) = self.row_of_page()? {
+            rows.push(row);
+        }
+        let begin = match self.request {
+            Some(Request::Query(query)) => query.exclusive_start_key,
+            Some(Request::Scan(scan)) => scan.exclusive_start_key,
+            _ => None,
+        };
+        let next = begin.map(|begin| Bookmark::new(self.access, begin));
+        Ok(Page { rows, next })
     }
 
     fn end(&mut self, error: Error) -> Poll<Option<Result<T, Error>>> {

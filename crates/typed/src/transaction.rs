@@ -8,11 +8,11 @@ use trestle_api::{
 };
 use trestle_item::Item;
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Presence, What};
 use crate::handle::Handle;
 use crate::send::{ATTEMPTS_MAX, failed, look, part};
 use crate::write::{Check, Delete, Put};
-use crate::{Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write};
+use crate::{AnyRow, Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write};
 
 /// Something that can be a part of a transaction of the model `M`.
 #[diagnostic::on_unimplemented(
@@ -77,6 +77,14 @@ impl<'d, M> Transaction<'d, M> {
     {
         let delete = Delete::<K::Entity>::new(self.handle, key.to_item());
         self.with(delete)
+    }
+
+    /// Removes a row that a list of several entities has found. Rows that the database keeps for others, such as entries, it refuses
+    /// to remove: the transaction is given up.
+    pub fn remove<R: AnyRow<Model = M>>(&mut self, row: &R) {
+        let (entity, identity) = row.identity();
+        let draft = Draft::new(entity, What::Delete(identity), Presence::Any);
+        self.drafts.push(draft);
     }
 
     /// Looks at a row, which must exist and for which this must hold.

@@ -1,44 +1,53 @@
-//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. It is the one command of several
-//! commits: the first marks the run, and nothing else happens to it from then on. A message lets it go on after a crash.
+//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. Each step is one commit. The last one
+//! deletes the run, too; the others mark it, so that nothing else happens to it, and leave the message that lets the delete go on.
 
 use super::*;
-use crate::BELONGINGS;
+use crate::OBJECTS;
 
 /// The most rows of a run that one step reads in order to delete them.
 pub const DELETES_MAX: u32 = 50;
-/// When a delete goes on whose process died.
-const RESUMED_AFTER_SECONDS: u64 = 60;
 
 impl Service {
     /// One step of a delete: how many rows it deleted. `None`: the run changed.
     pub(crate) async fn delete_step(&self, due: &Due) -> Result<Option<Value>> {
-        let mut run = self.wf_run(due).await?;
+        // One list has the run and its rows, as they are at one moment. Several are read one after another, after the run: its
+        // revision tells whether a step came in between.
+        let mut run = match OBJECTS.contains(' ') {
+            true => Some(self.wf_run(due).await?),
+            false => None,
+        };
+        let (mut rows, mut is_all) = (Vec::new(), true);
+        let mut lists = OBJECTS.split(' ');
+        while let Some(list) = lists.next().filter(|_| is_all) {
+            let list = self
+                .db
+                .rows_of::<LittlehorseRow>(list, &[&due.tenant, &due.run])?;
+            let left = DELETES_MAX - u32::try_from(rows.len()).unwrap_or(DELETES_MAX);
+            let page = list.page_size(left).at_once().await?;
+            rows.extend(page.rows);
+            is_all = page.next.is_none() && rows.len() < DELETES_MAX as usize;
+        }
+        let is_run = |row: &mut LittlehorseRow| matches!(row, LittlehorseRow::WfRun(_));
+        if let Some(LittlehorseRow::WfRun(found)) = rows.extract_if(.., is_run).next() {
+            run = Some(found);
+        }
+        let run = match run {
+            // It lies behind the rows that were read.
+            None if !is_all => self.wf_run(due).await?,
+            run => due.meant(run)?,
+        };
         if run.status == WfRunStatus::Running {
             return Err(Error::Conflict("the run is RUNNING: stop it first".to_owned()));
         }
-        if !run.deleting {
-            let mut step = Step::of(self, run, Spec::default());
-            step.run.deleting = true;
-            step.leave(TIMERS, Command::Delete, RESUMED_AFTER_SECONDS)?;
-            let Some(marked) = step.commit().await? else {
-                return Ok(None);
-            };
-            run = marked;
+        let answer = json!({ "deleted": rows.len() + usize::from(is_all), "done": is_all });
+        let mut step = Step::of(self, run, Spec::default());
+        rows.iter().for_each(|row| step.writes.remove(row));
+        if is_all {
+            let run = self.db.delete(&step.run).only_if(unchanged(&step.run));
+            return Ok(step.writes.with(run).commit().await.held()?.map(|()| answer));
         }
-        let mut count = 0;
-        for access in BELONGINGS.split(' ') {
-            let told = [due.tenant.as_str(), &due.run];
-            let rows = self.db.rows_of::<LittlehorseRow>(access, &told)?.delete();
-            let step = rows.rows_per_step(DELETES_MAX - count).step().await?;
-            count += u32::try_from(step.rows).unwrap_or(DELETES_MAX);
-            if step.next.is_some() || count >= DELETES_MAX {
-                let (queue, message) = Due::message(TIMERS, &run, Command::Delete, 0)?;
-                self.queues.send(&queue, message).await?;
-                return Ok(Some(json!({ "deleted": count, "done": false })));
-            }
-        }
-        // If it is gone already, another process went on with this delete.
-        self.db.delete(&run).only_if(unchanged(&run)).await.held()?;
-        Ok(Some(json!({ "deleted": count + 1, "done": true })))
+        step.run.deleting = true;
+        step.leave(TIMERS, Command::Delete, 0)?;
+        Ok(step.commit().await?.map(|_| answer))
     }
 }

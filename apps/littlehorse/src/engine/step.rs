@@ -34,6 +34,13 @@ impl Due {
         }
     }
 
+    /// The run, if it is there and the one that is meant.
+    pub(crate) fn meant(&self, run: Option<WfRun>) -> Result<WfRun> {
+        let begun = self.start_time.as_deref();
+        let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
+        run.filter(is_meant).ok_or(Error::NotFound("run"))
+    }
+
     /// The message that lets a command happen to this run so many seconds later.
     pub(crate) fn message(queue: &str, run: &WfRun, command: Command, seconds: u64) -> Result<Message> {
         let mut due = Due::of(&run.tenant, &run.wf_run_id, command);
@@ -63,7 +70,7 @@ pub(crate) struct Step<'s> {
     /// Events that nodes of this step took.
     pub(crate) taken: BTreeSet<String>,
     message: Option<Message>,
-    writes: Transaction<'s, LittlehorseModel>,
+    pub(crate) writes: Transaction<'s, LittlehorseModel>,
 }
 
 impl Service {
@@ -91,10 +98,7 @@ impl Service {
 
     pub(crate) async fn wf_run(&self, due: &Due) -> Result<WfRun> {
         let (tenant, wf_run_id) = (due.tenant.as_str(), due.run.as_str());
-        let run = self.db.wf_run(WfRunWhere { tenant, wf_run_id }).await?;
-        let begun = due.start_time.as_deref();
-        let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
-        run.filter(is_meant).ok_or(Error::NotFound("run"))
+        due.meant(self.db.wf_run(WfRunWhere { tenant, wf_run_id }).await?)
     }
 }
 

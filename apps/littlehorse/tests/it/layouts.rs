@@ -31,11 +31,19 @@ pub(crate) fn raw(world: &World, (pk, sk): (&str, &str)) -> Option<Item> {
 
 /// Every row of the table.
 fn rows(world: &World) -> Vec<Item> {
-    let scan = Scan {
+    let mut scan = Scan {
         table_name: TABLE.into(),
         ..Scan::default()
     };
-    world.embedded.run(scan).unwrap().items.unwrap().to_vec()
+    let mut rows = Vec::new();
+    loop {
+        let page = world.embedded.run(scan.clone()).unwrap();
+        rows.extend(page.items.unwrap().to_vec());
+        scan.exclusive_start_key = page.last_evaluated_key;
+        if scan.exclusive_start_key.is_none() {
+            return rows;
+        }
+    }
 }
 
 fn text<'i>(item: &'i Item, name: &str) -> &'i str {
@@ -49,7 +57,7 @@ pub(crate) fn legacy_rows(world: &World) -> usize {
 }
 
 /// Rows that say of this run in any way, index rows included.
-fn rows_of(world: &World, tenant: &str, run: &str) -> Vec<Item> {
+pub(crate) fn rows_of(world: &World, tenant: &str, run: &str) -> Vec<Item> {
     let of_run = |row: &Item| text(row, "tenant") == tenant && text(row, "wfRunId") == run;
     rows(world).into_iter().filter(of_run).collect()
 }

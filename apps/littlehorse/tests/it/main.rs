@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
 mod crashes;
+mod deleting;
 mod engine;
 mod figure;
 mod history;

@@ -40,6 +40,20 @@ async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
             let body = json!({ "taskDefName": "greet", "workerId": "w1" });
             world.ask("POST", "/tenants/acme/tasks/poll", Some(body))
         };
+        // A row is visible a moment before the queue knows of the message that came with it.
+        let is_due = async || {
+            world
+                .embedded
+                .queues()
+                .counts("acme_greet")
+                .await
+                .unwrap()
+                .visible
+                > 0
+        };
+        while !is_due().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         store.fail_after(commits);
         let (answered, task) = poll().await;
         assert_eq!((answered, store.heal()), (status, true), "{commits}: {task}");

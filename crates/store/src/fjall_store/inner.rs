@@ -136,7 +136,7 @@ impl Inner {
     }
 
     pub(super) fn commit(&self, batch: Batch) -> Result<()> {
-        if self.settings.access != DirectoryAccess::ReadWrite {
+        if !self.is_writable() {
             let message = "the data directory was opened to be read only";
             return Err(StoreError::new(ErrorKind::Invalid, message));
         }
@@ -182,6 +182,11 @@ impl Inner {
     pub(super) fn name_journals(&self) {
         let synced = self.commits.lock().synced;
         second_names::keep_up(&self.directory, synced);
+    }
+
+    /// Whether the directory may be changed.
+    pub(super) fn is_writable(&self) -> bool {
+        self.settings.access == DirectoryAccess::ReadWrite
     }
 
     /// How many rows were deleted since the store was opened.

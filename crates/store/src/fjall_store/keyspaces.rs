@@ -4,6 +4,7 @@ use super::commit_row::CommitRow;
 use super::engine_error;
 use super::guard::WAY_OUT;
 use super::journal_check::JournalledCommits;
+use super::sorted_runs::SortedRuns;
 use crate::per_space::PerSpace;
 use crate::{Batch, ErrorKind, Result, Space, StoreError};
 use fjall::compaction::Leveled;
@@ -194,6 +195,13 @@ impl Keyspaces {
             deletions > 0 && deletions >= rows / share
         };
         self.all().map(|(keyspace, _)| keyspace).filter(is_worth_it)
+    }
+
+    /// The keyspaces that are read by range and whose tables are several runs, where it costs little to make them one.
+    pub(super) fn worth_sorting(&self) -> impl Iterator<Item = &Keyspace> {
+        let read_by_range = [Space::Items, Space::Index];
+        let keyspaces = read_by_range.into_iter().map(|space| self.of(space));
+        keyspaces.filter(|keyspace| SortedRuns::of(keyspace).are_worth_merging())
     }
 
     /// About how much is in buffers: what the next start would read from the journal.

@@ -128,9 +128,9 @@ impl Opened {
         Ok(())
     }
 
-    /// Gives back the space of rows that were deleted.
-    pub(super) fn clear_deleted_rows(&self) {
-        for keyspace in self.keyspaces.worth_merging() {
+    /// Merges all tables of each keyspace. That gives back the space of rows that were deleted.
+    pub(super) fn merge<'k>(&self, keyspaces: impl Iterator<Item = &'k fjall::Keyspace>) {
+        for keyspace in keyspaces {
             self.look_for_snapshots();
             let merged = keyspace.major_compact();
             self.look_for_snapshots();
@@ -141,7 +141,7 @@ impl Opened {
             let forgotten = versions.maintenance(keyspace.path(), freed + 1);
             // Reads and writes go on as before whatever became of this.
             if let Err(error) = merged.and(forgotten.map_err(fjall::Error::from)) {
-                tracing::warn!(%error, keyspace = &**keyspace.name(), "the space of deleted rows is still taken");
+                tracing::warn!(%error, keyspace = &**keyspace.name(), "tables could not be merged, or their space is still taken");
             }
         }
     }

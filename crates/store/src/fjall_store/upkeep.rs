@@ -1,9 +1,11 @@
-//! What an open store does while nobody asks for anything.
+//! What an open store does while nothing is asked of it.
 //!
 //! - Second names of journals follow the journals ([`second_names`](super::second_names)).
 //! - Tables are merged in which much was deleted, once no commit has come for a while; buffers are written to tables
 //!   before. The engine merges only when new rows come, so the space of a deleted table would stay taken for as long as
 //!   nothing else is written.
+//! - Tables of a small store are merged when it comes to rest, so that a range reads one block instead of one of each of several
+//!   tables ([`sorted_runs`](super::sorted_runs)). That happens once after each write at most.
 
 use super::inner::Inner;
 use super::opened::Opened;
@@ -13,6 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// After so many looks without a commit a store is at rest.
+const LOOKS_AT_REST: u32 = 3;
 
 /// So many deletions are worth a look at what they left.
 const DELETIONS_MIN: u64 = 1_000;
@@ -30,6 +35,10 @@ pub(super) fn start(inner: Arc<Inner>) -> Result<Repeated> {
 struct Upkeep {
     /// As of the last look.
     commits: u64,
+    /// Looks since the last one that saw a commit.
+    idle_looks: u32,
+    /// The last commit before tables were merged because of rest.
+    merged_after: Option<u64>,
     /// Deletions before those that are yet to be cleared away.
     deletions_cleared: u64,
     /// How often their clearing was tried.
@@ -41,14 +50,20 @@ impl Upkeep {
         inner.name_journals();
         let commits = inner.last_commit();
         let is_idle = commits == std::mem::replace(&mut self.commits, commits);
-        if let Some(opened) = inner.opened_if_well().filter(|_| is_idle) {
+        self.idle_looks = if is_idle {
+            self.idle_looks.saturating_add(1)
+        } else {
+            0
+        };
+        let is_tidied = is_idle && inner.is_writable();
+        if let Some(opened) = inner.opened_if_well().filter(|_| is_tidied) {
             self.tidy(&opened, inner.deletions());
         }
     }
 
     /// Rows that an open snapshot can still see stay, and are tried again.
     fn clear(&mut self, opened: &Opened, deletions: u64) {
-        opened.clear_deleted_rows();
+        opened.merge(opened.keyspaces.worth_merging());
         self.attempts += 1;
         if self.attempts == ATTEMPTS_MAX || opened.keyspaces.worth_merging().next().is_none() {
             (self.deletions_cleared, self.attempts) = (deletions, 0);
@@ -58,15 +73,153 @@ impl Upkeep {
     /// Nothing was written for a while.
     fn tidy(&mut self, opened: &Opened, deletions: u64) {
         let keyspaces = &opened.keyspaces;
-        let has_deletions = deletions - self.deletions_cleared >= DELETIONS_MIN;
-        // Rows in buffers are read faster than rows in tables: without a reason they stay there.
-        if !has_deletions || keyspaces.has_sealed_buffers() {
+        if keyspaces.has_sealed_buffers() {
             return;
         }
-        if keyspaces.buffered_bytes() > 0 {
-            keyspaces.seal_buffers();
-        } else {
-            self.clear(opened, deletions);
+        // Rows in buffers are read faster than rows in tables: without a reason they stay there.
+        match deletions - self.deletions_cleared >= DELETIONS_MIN {
+            true if keyspaces.buffered_bytes() > 0 => keyspaces.seal_buffers(),
+            true => self.clear(opened, deletions),
+            false => self.sort(opened),
         }
+    }
+
+    /// Merges what is worth it, once after each write.
+    fn sort(&mut self, opened: &Opened) {
+        if self.idle_looks >= LOOKS_AT_REST && self.merged_after != Some(self.commits) {
+            self.merged_after = Some(self.commits);
+            opened.merge(opened.keyspaces.worth_sorting());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fjall_store::FjallStore;
+    use crate::fjall_store::sorted_runs::SortedRuns;
+    use crate::{Batch, DirectoryAccess, Settings, Space, Store};
+    use fjall::AbstractTree as _;
+    use std::ops::Range;
+    use std::time::Instant;
+    use tempfile::TempDir;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// A store whose upkeep is done by the test alone.
+    fn open(dir: &TempDir, access: DirectoryAccess) -> FjallStore {
+        let settings = Settings {
+            access,
+            ..Settings::default()
+        };
+        let mut store = FjallStore::open(dir.path(), settings).unwrap();
+        store.background.clear();
+        store
+    }
+
+    fn runs(store: &FjallStore) -> usize {
+        let opened = store.inner.opened_if_well().unwrap();
+        SortedRuns::of(opened.keyspaces.of(Space::Items)).count
+    }
+
+    /// Changes with everything that becomes of tables.
+    fn version(store: &FjallStore) -> u64 {
+        let opened = store.inner.opened_if_well().unwrap();
+        opened.keyspaces.of(Space::Items).tree.current_version().id()
+    }
+
+    /// Rows over all keys, so that no table lies beside another.
+    fn put(store: &FjallStore, rows: Range<u32>) {
+        let mut batch = Batch::new();
+        for row in rows {
+            let key = row.wrapping_mul(2_654_435_769).to_be_bytes();
+            batch.put(Space::Items, key.as_slice(), vec![7; 100]);
+        }
+        store.commit(batch).unwrap();
+    }
+
+    /// Writes what is in buffers to a table.
+    fn write_table(store: &FjallStore) {
+        let opened = store.inner.opened_if_well().unwrap();
+        opened.keyspaces.seal_buffers();
+        wait_until(|| !opened.keyspaces.has_sealed_buffers());
+    }
+
+    fn wait_until(is_so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A table that the engine has moved out of its first level, and one that it leaves there until another comes.
+    fn two_runs(dir: &TempDir) -> FjallStore {
+        let store = open(dir, DirectoryAccess::ReadWrite);
+        put(&store, 0..1_000);
+        write_table(&store);
+        let opened = store.inner.opened_if_well().unwrap();
+        wait_until(|| opened.keyspaces.of(Space::Items).tree.l0_run_count() == 0);
+        put(&store, 1_000..2_000);
+        write_table(&store);
+        assert_eq!(runs(&store), 2);
+        store
+    }
+
+    fn look(upkeep: &mut Upkeep, store: &FjallStore, times: u32) {
+        (0..times).for_each(|_| upkeep.work(&store.inner));
+    }
+
+    #[test]
+    fn tables_are_merged_when_the_store_comes_to_rest_and_not_again_without_a_write() {
+        let dir = TempDir::new().unwrap();
+        let store = two_runs(&dir);
+        let mut upkeep = Upkeep::default();
+        // The first look sees commits.
+        look(&mut upkeep, &store, LOOKS_AT_REST);
+        assert_eq!(runs(&store), 2, "not at rest yet");
+        look(&mut upkeep, &store, 1);
+        assert_eq!(runs(&store), 1);
+        let merged = version(&store);
+        look(&mut upkeep, &store, 2 * LOOKS_AT_REST);
+        assert_eq!(version(&store), merged, "nothing was written meanwhile");
+        put(&store, 0..1);
+        write_table(&store);
+        let written = version(&store);
+        look(&mut upkeep, &store, 2 * LOOKS_AT_REST);
+        assert_eq!(version(&store), written, "a row is not worth it");
+        put(&store, 2_000..3_000);
+        write_table(&store);
+        look(&mut upkeep, &store, LOOKS_AT_REST + 1);
+        assert_eq!(runs(&store), 1, "a third is");
+        let rows = store.snapshot();
+        let rows = rows.range(
+            Space::Items,
+            std::ops::Bound::Unbounded,
+            std::ops::Bound::Unbounded,
+            crate::Direction::Forward,
+        );
+        assert_eq!(rows.count(), 3_000);
+    }
+
+    #[test]
+    fn tables_stay_as_they_are_while_commits_come() {
+        let dir = TempDir::new().unwrap();
+        let store = two_runs(&dir);
+        let mut upkeep = Upkeep::default();
+        for row in 0..5 * LOOKS_AT_REST {
+            look(&mut upkeep, &store, LOOKS_AT_REST);
+            put(&store, row..row + 1);
+        }
+        assert_eq!(runs(&store), 2);
+    }
+
+    #[test]
+    fn tables_of_a_directory_that_is_only_read_stay_as_they_are() {
+        let dir = TempDir::new().unwrap();
+        drop(two_runs(&dir));
+        let store = open(&dir, DirectoryAccess::ReadOnly);
+        look(&mut Upkeep::default(), &store, 3 * LOOKS_AT_REST);
+        assert_eq!(runs(&store), 2);
     }
 }

@@ -156,3 +156,21 @@ fn an_access_pattern_is_used_by_its_name_with_texts_in_the_order_of_the_model() 
         assert!(matches!(refused, Err(Error::Invalid(_))), "{access} {given:?}");
     }
 }
+
+#[test]
+fn rows_of_several_entities_are_removed_in_one_transaction() {
+    let db = Shop::apply_to(&embedded()).unwrap();
+    fill(&db, "ada", 3);
+    let list = || db.rows_of::<ShopRow>("customer_with_orders", &["ada"]).unwrap();
+    let rows = list().at_once().wait().unwrap().rows;
+    let mut all = db.transaction();
+    rows.iter().for_each(|row| all.remove(row));
+    let absent = CustomerKey::new("bob");
+    let refused = all.with(db.check(absent)).commit().wait();
+    assert!(refused.is_err_and(|error| error.is_condition()));
+    assert_eq!(list().collect().wait().unwrap().len(), 4, "all or none");
+    let mut all = db.transaction();
+    rows.iter().for_each(|row| all.remove(row));
+    all.commit().wait().unwrap();
+    assert_eq!(list().collect().wait().unwrap(), []);
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::models::runs::*;
 use crate::support::embedded;
+use trestle::typed::Error;
 use trestle::{AttributeValue, Embedded, Map, Wait};
 
 fn run(id: &str, started: i64, tags: &[&str]) -> Run {
@@ -116,4 +117,19 @@ fn members_of_a_list_and_pairs_of_a_map_are_typed() {
         refused.contains("attribute levels has a member of which no entry by_level can be made"),
         "{refused}"
     );
+}
+
+#[test]
+fn an_entry_is_not_removed_in_a_transaction_and_the_refusal_leaves_everything() {
+    let db = runs();
+    let entry = db.search(tagged("odd")).first().wait().unwrap().unwrap();
+    let mut both = db.transaction();
+    both.remove(&RunsRow::RunEntriesByTag(entry));
+    let refused = both.delete(key("a")).commit().wait();
+    assert!(
+        matches!(refused, Err(Error::Canceled(_) | Error::Invalid(_))),
+        "{refused:?}"
+    );
+    assert_eq!(db.search(tagged("odd")).collect().wait().unwrap().len(), 3);
+    assert!(db.get(key("a")).wait().unwrap().is_some());
 }

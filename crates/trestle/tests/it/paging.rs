@@ -56,6 +56,22 @@ fn a_full_last_page_has_no_bookmark_either() {
 }
 
 #[test]
+fn rows_at_once_are_those_of_one_request_and_a_bookmark_leads_on() {
+    let (db, database) = seven();
+    let list = || db.searches_of_contact(ZAVIER).page_size(4);
+    let first = list().at_once().wait().unwrap();
+    let second = list().continued(first.next).at_once().wait().unwrap();
+    assert_eq!((first.rows.len(), second.rows.len(), second.next), (4, 3, None));
+    assert_eq!(database.take(), 2, "a request each");
+    let ids: Vec<&str> = second.rows.iter().map(|row| row.search_id.as_str()).collect();
+    assert_eq!(ids, ["a5", "a6", "a7"]);
+    // Whether a row follows a full page shows only in the next request.
+    let all = list().page_size(7).at_once().wait().unwrap();
+    let rest = list().continued(all.next).at_once().wait().unwrap();
+    assert_eq!((all.rows.len(), rest.rows.len(), rest.next), (7, 0, None));
+}
+
+#[test]
 fn a_list_stays_in_order_when_rows_before_the_bookmark_change() {
     let (db, _) = seven();
     let list = || db.searches_of_contact(ZAVIER).page_size(2);
