@@ -25,7 +25,7 @@ impl Embedded {
             state: Arc::new(Internal(Arc::clone(self.opened()))),
             state_table: ReindexSetup::OWN_TABLE.to_owned(),
             clock: Arc::clone(self.clock()),
-            touch: Arc::new(TouchInCommit(self.clone())),
+            touch: Arc::new(self.clone()),
             database: Arc::new(self.clone()),
             host,
             traffic: Some(Arc::new(ClientWrites(self.clone()))),
@@ -95,9 +95,7 @@ impl ReindexHost for EmbeddedHost {
 }
 
 /// Touches rows many in a commit.
-struct TouchInCommit(Embedded);
-
-impl Touch for TouchInCommit {
+impl Touch for Embedded {
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         Box::pin(async move {
             let mut touched = Vec::with_capacity(rows.keys.len());
@@ -106,9 +104,10 @@ impl Touch for TouchInCommit {
                     table: rows.table.clone(),
                     attribute: rows.attribute.clone(),
                     keys: keys.to_vec(),
+                    expected: rows.expected.clone(),
                     ..rows
                 };
-                touched.extend(self.0.touch(rows).await?);
+                touched.extend(self.touch(rows).await?);
             }
             let is_raised = |touched: &&Touched| **touched == Touched::Raised;
             Ok(TouchResult {
@@ -144,8 +143,9 @@ mod tests {
             attribute: "v".to_owned(),
             version: 1,
             keys: vec![Item::from([("pk", "a")])],
+            ..TouchRows::default()
         };
-        let missing = TouchInCommit(db.clone()).touch(touch).wait().unwrap_err();
+        let missing = Touch::touch(&db, touch).wait().unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::ResourceNotFound);
         assert_eq!(traffic.other_writes(), 0);
         let put = PutItem {

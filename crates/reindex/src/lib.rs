@@ -29,6 +29,7 @@ mod work_item;
 mod worker;
 mod yielding;
 
+pub use budget::Units;
 pub use counts::RowCounts;
 pub use error::ReindexError;
 pub use gaps::{Against, KnownIds, OnGap};

@@ -20,6 +20,7 @@ use crate::yielding::{LiveTraffic, Yielding};
 use crate::{Reindex, ReindexError, ReindexHost, RowLetter, Touch};
 
 /// What a [`Reindexer`] is made of.
+#[derive(Clone)]
 pub struct ReindexSetup {
     /// Where the rows are.
     pub database: Arc<dyn Database>,
@@ -72,6 +73,14 @@ impl Reindexer {
             setup: Arc::new(setup),
             state: Arc::new(state),
         }
+    }
+
+    /// The same reindexes, worked on with leases of another length: after a crash, the work of a process is taken over when
+    /// its leases end.
+    #[must_use]
+    pub fn with_lease(&self, lease: Duration) -> Self {
+        let setup = ReindexSetup::clone(&self.setup);
+        Self::new(ReindexSetup { lease, ..setup })
     }
 
     /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same

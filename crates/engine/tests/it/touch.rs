@@ -48,6 +48,7 @@ fn rows(version: u64, keys: &[&str]) -> TouchRows {
         attribute: VERSION.to_owned(),
         version,
         keys: keys.iter().map(|pk| key(pk)).collect(),
+        ..TouchRows::default()
     }
 }
 
