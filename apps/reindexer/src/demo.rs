@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::CATALOGUE;
 use crate::model::RunDesign;
 use crate::source::{SOURCES, Source};
-use crate::{Catalogue, MissingRecord, NewReindex, RecordFacts, Result, Running, Status};
+use crate::{Catalogue, MissingRecord, RecordFacts, Result, Running, Stages, Status};
 
 const SAMPLE: &str = include_str!("../sample.json");
 /// Records written at once.
@@ -82,69 +82,42 @@ pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Show
     let (app, to) = (&running.app, BTreeSet::from([CATALOGUE.to_owned()]));
     let samples = Samples::read()?;
     app.add_pipeline("first", 1, to.clone()).await?;
-    let numbers =
-        |(source, some): (&Source, &Vec<_>)| (0..some.len() * copies).zip(std::iter::repeat(*source));
-    let all: Vec<_> = samples.0.iter().flat_map(numbers).collect();
+    let copies_of = |source| (0..samples.0[&source].len() * copies).map(move |number| (source, number));
+    let all: Vec<_> = SOURCES.into_iter().flat_map(copies_of).collect();
     let mut records = all.len();
-    let writes = stream::iter(all).map(|(number, source)| samples.write(app, source, number, ""));
-    writes
-        .buffer_unordered(WRITES_AT_ONCE)
-        .try_for_each(async |_| Ok(()))
-        .await?;
+    let writes = stream::iter(all).map(|(source, number)| samples.write(app, source, number, ""));
+    let mut writes = writes.buffer_unordered(WRITES_AT_ONCE);
+    while writes.try_next().await?.is_some() {}
     settle(running).await?;
     app.serve_from(CATALOGUE, "first").await?;
-    writeln!(
-        out,
-        "1. {records} records of five sources were written. Version 1 of the transformers made a work"
-    )?;
-    writeln!(
-        out,
-        "   of each. Pipeline first has them in its index, and answers searches:"
-    )?;
+    writeln!(out, "1. {records} records of five sources were written.")?;
+    writeln!(out, "   Version 1 of the transformers made a work of each.")?;
     let mut missing = print(running, "first", records, out).await?;
-    for (round, pipeline, design) in [
-        (2, "second", RunDesign::Segments),
-        (3, "third", RunDesign::Shards),
-    ] {
-        writeln!(
-            out,
-            "\n{round}. The transformers have changed. Pipeline {pipeline} begins with an empty index and"
-        )?;
-        writeln!(
-            out,
-            "   version 2. It is filled by {design}, while the sources go on changing."
-        )?;
-        app.add_pipeline(pipeline, 2, to.clone()).await?;
+    for (round, name) in [(2, "second"), (3, "third")] {
+        let design = [RunDesign::Segments, RunDesign::Shards][round - 2];
+        writeln!(out, "\n{round}. The transformers have changed: version 2.")?;
+        writeln!(out, "   Pipeline {name} begins with an empty index.")?;
+        writeln!(out, "   It is filled by {design} while the sources change.")?;
+        app.add_pipeline(name, 2, to.clone()).await?;
         let stop = Arc::new(AtomicBool::new(false));
-        let changes = traffic(
-            Arc::clone(app),
-            samples.clone(),
-            round * 1_000_000,
-            Arc::clone(&stop),
-        );
-        let changes = tokio::spawn(changes);
+        let its = (Arc::clone(app), Arc::clone(&stop));
+        let traffic = tokio::spawn(traffic(its, samples.clone(), round * 1_000_000));
         reindex(running, design, out).await?;
         stop.store(true, Ordering::Relaxed);
-        let [changed, inserted, withdrawn] = changes.await??;
+        let [changed, inserted, withdrawn] = traffic.await??;
         settle(running).await?;
         records += inserted;
+        let counts = format!("{changed} records changed, {inserted} were inserted, {withdrawn} withdrawn");
+        writeln!(out, "   Meanwhile {counts}.")?;
+        missing += print(running, name, records, out).await?;
+        app.serve_from(CATALOGUE, name).await?;
+        let serving = app.serving(CATALOGUE).await?;
+        let found = serving.index.search("epidemiology", None, 1, 0)?.total;
         writeln!(
             out,
-            "   Meanwhile {changed} were changed, {inserted} inserted, {withdrawn} withdrawn. Now it has:"
+            "   Searches are switched over: {found} works on epidemiology,"
         )?;
-        missing += print(running, pipeline, records, out).await?;
-        app.serve_from(CATALOGUE, pipeline).await?;
-        let found = app
-            .serving(CATALOGUE)
-            .await?
-            .index
-            .search("epidemiology", None, 1, 0)?;
-        writeln!(
-            out,
-            "   Searches are switched over: {} works on epidemiology,",
-            found.total
-        )?;
-        writeln!(out, "   a subject that only version 2 of the transformers knows.")?;
+        writeln!(out, "   a subject that only version 2 knows.")?;
     }
     match missing {
         0 => Ok(writeln!(out, "\nNothing is missing.")?),
@@ -154,40 +127,30 @@ pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Show
 
 /// Reindexes everything by one of the designs, and says what it cost.
 async fn reindex(running: &Running, design: RunDesign, out: &mut impl Write) -> Shown<()> {
-    let begun = Instant::now();
-    let started = running
-        .app
-        .start_reindex(&NewReindex::complete("all", CATALOGUE, design))
-        .await?;
+    let (begun, app) = (Instant::now(), &running.app);
+    let asked = json!({ "source": "all", "destination": CATALOGUE, "design": design });
+    let started = app.start_reindex(&serde_json::from_value(asked)?).await?;
     while !running.is_sent().await? {
         tokio::time::sleep(LOOK).await;
     }
     let (took, mut sent, mut raised) = (begun.elapsed(), 0, 0);
     for run in &started.runs {
-        let run = running.app.run(run).await?;
+        let run = app.run(run).await?;
         sent += run.sending.map_or(0, |sending| sending.counts.done);
         raised += run.at_version.map_or(0, |(_, there)| there);
     }
-    let cost = format!("{raised} rows were written, {sent} were sent as they are");
-    Ok(writeln!(out, "   That took {took:.1?}: {cost}.")?)
+    writeln!(out, "   It took {took:.1?}: {raised} rows were written,")?;
+    Ok(writeln!(out, "   {sent} rows were sent as they are.")?)
 }
 
 /// Changes records, inserts new ones and withdraws some, until it is stopped. Says how many of each.
-async fn traffic(
-    app: Arc<Catalogue>,
-    samples: Samples,
-    new: usize,
-    stop: Arc<AtomicBool>,
-) -> Result<[usize; 3]> {
+async fn traffic(its: (Arc<Catalogue>, Arc<AtomicBool>), samples: Samples, new: usize) -> Result<[usize; 3]> {
+    let (app, stop) = its;
     let mut counts = [0; 3];
     for number in 0.. {
         let source = SOURCES[(number + number / 10) % SOURCES.len()];
         let there = number % samples.0[&source].len();
-        let what = match number {
-            _ if number % 10 == 9 => 1,
-            _ if number % 25 == 2 => 2,
-            _ => 0,
-        };
+        let what = usize::from(number % 10 == 9) + 2 * usize::from(number % 25 == 2);
         match what {
             0 => drop(samples.write(&app, source, there, " (changed)").await?),
             1 => drop(samples.write(&app, source, new + number, " (new)").await?),
@@ -225,32 +188,30 @@ async fn print(running: &Running, pipeline: &str, records: usize, out: &mut impl
 /// A status for people.
 #[must_use]
 pub fn table(status: &Status, missing: &[MissingRecord]) -> String {
-    let line = |cells: [&str; 5]| {
-        format!(
-            "   {:8}{:>8}{:>13}{:>9}{:>6}\n",
-            cells[0], cells[1], cells[2], cells[3], cells[4]
-        )
-    };
-    let mut text = line(["source", "rows", "transformed", "indexed", "gaps"]);
-    for stages in &status.sources {
-        let counts = [stages.rows, stages.transformed, stages.indexed, stages.gaps];
-        let [rows, transformed, indexed, gaps] = &counts.map(|count| count.to_string());
-        text += &line([&stages.source.to_string(), rows, transformed, indexed, gaps]);
-    }
-    let (dead, waiting): (Vec<_>, Vec<_>) =
-        status.queues.iter().partition(|queue| queue.0.ends_with("-dead"));
-    let [dead, waiting] =
-        [dead, waiting].map(|queues| queues.iter().map(|queue| queue.1.total()).sum::<usize>());
-    text += &format!("   {waiting} messages wait, {dead} dead letters\n");
-    for MissingRecord {
-        id,
+    let mut text = String::new();
+    for Stages {
         source,
-        version,
-        missing_at,
+        rows,
+        transformed,
+        indexed,
         ..
-    } in missing
+    } in &status.sources
     {
-        text += &format!("   missing: {source} {id}, version {version}, at the {missing_at}\n");
+        let counts = format!("{rows:>7} rows, {transformed:>7} transformed, {indexed:>7} indexed");
+        text += &format!("   {:8}{counts}\n", source.to_string());
+    }
+    let is_dead = |name: &str| name.ends_with("-dead");
+    let [waiting, dead] = [false, true].map(|dead| {
+        let queues = status.queues.iter().filter(|queue| is_dead(queue.0) == dead);
+        queues.map(|queue| queue.1.total()).sum::<usize>()
+    });
+    text += &format!("   {waiting} messages wait, {dead} dead letters\n");
+    for record in missing {
+        let (id, stage, version) = (&record.id, record.missing_at, record.version);
+        text += &format!(
+            "   missing: {} {id}, version {version}, at the {stage}\n",
+            record.source
+        );
     }
     text
 }

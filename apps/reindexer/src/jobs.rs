@@ -56,11 +56,9 @@ pub struct NewReindex {
     pub destination: String,
     /// Only the first that come, so many at most
     #[arg(long)]
-    #[serde(default)]
     pub max_records: Option<usize>,
     /// Only these.
     #[arg(skip)]
-    #[serde(default)]
     pub ids: Option<Vec<String>>,
     /// segments, or shards: the first design, which raises the version of every row
     #[arg(long, default_value = "segments")]
@@ -68,7 +66,6 @@ pub struct NewReindex {
     pub design: RunDesign,
     /// For shards: the version that rows get; the time in seconds unless given
     #[arg(long)]
-    #[serde(default)]
     pub desired_version: Option<i64>,
     /// Go on with a warning where nothing listens to the destination
     #[arg(long)]
@@ -93,6 +90,9 @@ impl Catalogue {
     /// Starts a reindex of one or more sources, after the checks. Miro is always last.
     pub async fn start_reindex(&self, asked: &NewReindex) -> Result<Started> {
         let (jobs, parameters) = (asked.jobs()?, asked.parameters()?);
+        if asked.design == RunDesign::Shards && parameters != Parameters::Complete {
+            return Err(Error::invalid("shards are reindexed as a whole"));
+        }
         let mut started = Started::default();
         if self.listeners(&asked.destination).await.is_empty() {
             let silence = format!("nothing listens to {}", asked.destination);
@@ -101,9 +101,7 @@ impl Catalogue {
                 return Err(Error::Conflict(format!("{silence}: {way_out}")));
             }
             tracing::warn!("{silence}; going on as told");
-            started
-                .warnings
-                .push(format!("{silence}: what is sent there is lost"));
+            started.warnings = vec![format!("{silence}: what is sent there is lost")];
         }
         for (id, source) in jobs {
             let run = format!("{id}--{}", trestle::ids::uuid());
@@ -138,20 +136,6 @@ impl Catalogue {
 }
 
 impl NewReindex {
-    /// One of all records of a source.
-    #[must_use]
-    pub fn complete(source: &str, destination: &str, design: RunDesign) -> Self {
-        Self {
-            source: source.to_owned(),
-            destination: destination.to_owned(),
-            max_records: None,
-            ids: None,
-            design,
-            desired_version: None,
-            force: false,
-        }
-    }
-
     fn jobs(&self) -> Result<Vec<(&'static str, Source)>> {
         let sources = match self.source.as_str() {
             "all" | "notmiro" if self.ids.is_some() => {
@@ -164,10 +148,8 @@ impl NewReindex {
         for (source, id) in sources.iter().zip(&self.ids) {
             id.iter().try_for_each(|id| check_id(*source, id))?;
         }
-        let is_asked =
-            |source: Source| move |job: &&(_, Source, &str)| job.1 == source && job.2 == self.destination;
-        let of = |source: &Source| JOBS.iter().find(is_asked(*source));
-        let jobs: Vec<_> = sources.iter().filter_map(of).map(|job| (job.0, job.1)).collect();
+        let is_asked = |job: &&(_, Source, &str)| sources.contains(&job.1) && job.2 == self.destination;
+        let jobs: Vec<_> = JOBS.iter().filter(is_asked).map(|job| (job.0, job.1)).collect();
         match jobs.is_empty() {
             true => job(&format!("{}--{}", self.source, self.destination)).map(|_| Vec::new()),
             false => Ok(jobs),
@@ -177,13 +159,10 @@ impl NewReindex {
     fn parameters(&self) -> Result<Parameters> {
         match (self.max_records, &self.ids) {
             (None, None) => Ok(Parameters::Complete),
-            _ if self.design == RunDesign::Shards => Err(Error::invalid(
-                "shards are reindexed as a whole: parts are for segments",
-            )),
             (Some(max_records), None) => Ok(Parameters::Partial { max_records }),
             (None, Some(ids)) if !ids.is_empty() => Ok(Parameters::Specific { ids: ids.clone() }),
             _ => Err(Error::invalid(
-                "give either maxRecords, or ids that are at least one",
+                "give either maxRecords or ids, and one id at least",
             )),
         }
     }

@@ -103,22 +103,27 @@ impl Catalogue {
         } else if let Some(other) = other {
             format!("there is no destination {other}; there are {known:?}")
         } else {
-            let name = name.to_owned();
-            let row = model::Pipeline::from(NewPipeline {
-                name,
-                transformer,
-                destinations,
-            });
-            return match self.db.put(&row).if_not_exists().await.held()? {
-                Some(()) => self.open_pipeline(row).await,
-                None => {
-                    let name = row.name;
-                    let taken = format!("there is a pipeline {name} already; choose another name");
-                    Err(Error::Conflict(taken))
-                }
-            };
+            return self.insert_pipeline(name, transformer, destinations).await;
         };
         Err(Error::Invalid(reason))
+    }
+
+    async fn insert_pipeline(
+        self: &Arc<Self>,
+        name: &str,
+        transformer: i64,
+        destinations: BTreeSet<String>,
+    ) -> Result<()> {
+        let row = model::Pipeline::from(NewPipeline {
+            name: name.to_owned(),
+            transformer,
+            destinations,
+        });
+        if self.db.put(&row).if_not_exists().await.held()?.is_none() {
+            let reason = format!("there is a pipeline {name} already; choose another name");
+            return Err(Error::Conflict(reason));
+        }
+        self.open_pipeline(row).await
     }
 
     /// Opens the index of a pipeline and starts its workers.

@@ -57,9 +57,7 @@ impl TouchByUpdate {
                     .and_then(|consumed| consumed.capacity_units);
                 (Touched::Raised, units.unwrap_or(1.0))
             }
-            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
-                (unmet(&error, rows), 1.0)
-            }
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => (unmet(&error, rows), 1.0),
             Err(error) => (Touched::Refused(error), 0.0),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use reindexer::demo::{Samples, id, settle};
-use reindexer::model::{Record, RunDesign};
+use reindexer::model::Record;
 use reindexer::{Bucket, Catalogue, Location, NewReindex, Objects, Parameters, Running, Setup, Source};
 use tempfile::TempDir;
 use trestle::api::{
@@ -205,7 +205,8 @@ impl World {
 
 /// A reindex of a source into the catalogue.
 pub(crate) fn reindex(source: &str, records: Parameters) -> NewReindex {
-    let mut asked = NewReindex::complete(source, "catalogue", RunDesign::Segments);
+    let asked = serde_json::json!({ "source": source, "destination": "catalogue" });
+    let mut asked: NewReindex = serde_json::from_value(asked).unwrap();
     match records {
         Parameters::Complete => {}
         Parameters::Partial { max_records } => asked.max_records = Some(max_records),
