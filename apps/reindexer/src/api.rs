@@ -13,6 +13,8 @@ use axum::routing::{MethodRouter, get, post, put};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use trestle::queue::{ErrorCode, Message};
+use trestle::reindex::ReindexError;
 
 use crate::jobs::JOBS;
 use crate::source::Source;
@@ -22,6 +24,8 @@ const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
 /// More than that is not told of what was refused.
 const REASON_BYTES_MAX: usize = 64 << 10;
+/// The most dead letters that are shown.
+const LETTERS_MAX: usize = 1_000;
 /// The destination that searches are about.
 pub(crate) const CATALOGUE: &str = "catalogue";
 
@@ -50,7 +54,7 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Running>>)> {
         ("/reindexes", get(runs).post(reindex)),
         ("/reindexes/{run}", get(run)),
         ("/queues/{queue}/dead-letters", get(dead_letters)),
-        ("/queues/{queue}/redrive", post(redrive)),
+        ("/redrive/{name}", post(redrive)),
     ]
 }
 
@@ -91,10 +95,9 @@ async fn search(State(running): App, Query(search): Query<Search>) -> Answer {
         None => running.app.serving(CATALOGUE).await?,
     };
     let limit = search.limit.unwrap_or(10).clamp(1, 100);
-    let found = pipeline
-        .index
-        .search(&search.query, search.source, limit, search.skip)?;
-    shown(json!({ "pipeline": pipeline.name, "total": found.total, "works": found.works }))
+    let index = &pipeline.index;
+    let found = index.search(&search.query, search.source, limit, search.skip)?;
+    shown(json!({ "pipeline": pipeline.row.name, "total": found.total, "works": found.works }))
 }
 
 async fn work(State(running): App, Path(id): Path<String>) -> Answer {
@@ -113,12 +116,8 @@ async fn put_record(
     Query(facts): Query<RecordFacts>,
     payload: Bytes,
 ) -> Answer {
-    shown(
-        running
-            .app
-            .put_record(source, &id, facts, payload.to_vec())
-            .await?,
-    )
+    let app = &running.app;
+    shown(app.put_record(source, &id, facts, payload.to_vec()).await?)
 }
 
 async fn withdraw_record(State(running): App, Path((source, id)): Path<(Source, String)>) -> Answer {
@@ -128,14 +127,12 @@ async fn withdraw_record(State(running): App, Path((source, id)): Path<(Source, 
 async fn pipelines(State(running): App) -> Answer {
     let serving = running.app.serving(CATALOGUE).await.ok();
     let rows = running.app.db.pipelines().collect().await?;
-    shown(json!({ "pipelines": rows, "serving": serving.map(|pipeline| pipeline.name.clone()) }))
+    shown(json!({ "pipelines": rows, "serving": serving.map(|pipeline| pipeline.row.name.clone()) }))
 }
 
 async fn add_pipeline(State(running): App, Path(name): Path<String>, Json(new): Json<NewPipeline>) -> Answer {
-    running
-        .app
-        .add_pipeline(&name, new.transformer, new.destinations)
-        .await?;
+    let app = &running.app;
+    app.add_pipeline(&name, new.transformer, new.destinations).await?;
     Ok(StatusCode::CREATED.into_response())
 }
 
@@ -177,11 +174,14 @@ async fn run(State(running): App, Path(run): Path<String>) -> Answer {
 }
 
 async fn dead_letters(State(running): App, Path(queue): Path<String>) -> Answer {
-    shown(running.app.dead_letters(&queue).await?)
+    let dead = running.app.queues.given_up(&queue, LETTERS_MAX).await?;
+    let letter =
+        |dead: &Message| json!({ "message": dead.id, "body": dead.body, "reason": dead.dead_letter_reason });
+    shown(dead.iter().map(letter).collect::<Vec<_>>())
 }
 
-async fn redrive(State(running): App, Path(queue): Path<String>) -> Answer {
-    running.redrive(&queue).await?;
+async fn redrive(State(running): App, Path(name): Path<String>) -> Answer {
+    running.redrive(&name).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
@@ -209,11 +209,9 @@ impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = match &self {
             Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::Conflict(_) => StatusCode::CONFLICT,
+            Error::Conflict(_) | Error::Reindex(ReindexError::Refused(_)) => StatusCode::CONFLICT,
             Error::Invalid(_) => StatusCode::BAD_REQUEST,
-            Error::Queue(error) if error.code() == trestle::queue::ErrorCode::QueueDoesNotExist => {
-                StatusCode::NOT_FOUND
-            }
+            Error::Queue(error) if error.code() == ErrorCode::QueueDoesNotExist => StatusCode::NOT_FOUND,
             error => {
                 tracing::error!(%error, "a request failed");
                 StatusCode::INTERNAL_SERVER_ERROR

@@ -5,45 +5,50 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock};
+use trestle::Embedded;
 use trestle::events::{Events, Router};
 use trestle::queue::{Queues, Worker, WorkerSettings};
-use trestle::typed::Timestamp;
-use trestle::{Clock, Database, Embedded};
+use trestle::reindex::{ReindexBudget, Touch, Units};
 
+use crate::jobs::JOBS;
 use crate::model::Reindexer;
 use crate::objects::Objects;
-use crate::pipeline::Pipeline;
-use crate::shards::Shards;
-use crate::{Result, segments, shards};
+use crate::pipeline::{Pipeline, narrow};
+use crate::shards::{self, Shards};
+use crate::{Result, segments};
 
 /// What requests and workers work with.
 pub struct Catalogue {
     /// The typed client.
-    pub db: Reindexer<Arc<dyn Database>>,
+    pub db: Reindexer<Embedded>,
     /// The queues of the reindexers and the pipelines.
     pub queues: Queues,
-    pub(crate) database: Arc<dyn Database>,
-    pub(crate) objects: Arc<dyn Objects>,
-    pub(crate) indexes: Option<PathBuf>,
+    /// The reindexes by segments: the database's own.
+    pub reindexer: trestle::reindex::Reindexer,
+    pub(crate) setup: Setup,
+    pub(crate) writes: Units,
     pub(crate) pipelines: RwLock<BTreeMap<String, Arc<Pipeline>>>,
-    pub(crate) shards: Shards,
-    clock: Arc<dyn Clock>,
-    first_retry: Duration,
 }
 
 /// What a catalogue is started with.
 pub struct Setup {
     /// The database.
     pub embedded: Embedded,
-    /// How the application reaches its tables: the same database, unless a test stands between them.
-    pub database: Arc<dyn Database>,
+    /// How rows are raised to a version: by the same database, unless a test stands between them.
+    pub touch: Arc<dyn Touch>,
     /// Where payloads lie.
     pub objects: Arc<dyn Objects>,
     /// Where indexes lie; in memory unless given.
     pub indexes: Option<PathBuf>,
-    /// Records in a shard, about.
-    pub shard_size: u64,
+    /// The shards of the first design.
+    pub shards: Shards,
+    /// Segments that are sent at once; a table has that many at least.
+    pub segments: u32,
+    /// What reindexes may cost: read units of segments, write units of shards.
+    pub budget: ReindexBudget,
+    /// How long a message or a segment is its worker's after the last sign of life.
+    pub lease: Duration,
     /// How long a message waits after its first failure.
     pub first_retry: Duration,
 }
@@ -51,13 +56,17 @@ pub struct Setup {
 impl Setup {
     /// The usual settings on a database.
     pub fn new(embedded: &Embedded, objects: Arc<dyn Objects>) -> Self {
+        let usual = WorkerSettings::default();
         Self {
             embedded: embedded.clone(),
-            database: Arc::new(embedded.clone()),
+            touch: Arc::new(embedded.clone()),
             objects,
             indexes: None,
-            shard_size: shards::SHARD_SIZE,
-            first_retry: WorkerSettings::default().first_retry,
+            shards: Shards::new(shards::SHARD_SIZE),
+            segments: segments::AT_ONCE,
+            budget: segments::budget(),
+            lease: usual.visibility,
+            first_retry: usual.first_retry,
         }
     }
 }
@@ -68,82 +77,62 @@ pub struct Running {
     pub app: Arc<Catalogue>,
     /// Brings changes of records to pipelines.
     pub router: Router,
-    workers: tokio::sync::Mutex<Vec<Worker>>,
+    workers: Mutex<Vec<Worker>>,
 }
 
 impl Catalogue {
-    /// Starts the application: its pipelines, its reindexers, and the route from records to pipelines.
+    /// Starts the application: its pipelines, the routes to them, and its reindexers.
     pub async fn start(setup: Setup) -> std::result::Result<Running, Box<dyn std::error::Error>> {
-        Reindexer::apply_to(&setup.embedded)?;
-        let clock = Arc::clone(setup.embedded.clock());
-        let db = Reindexer::on(Arc::clone(&setup.database));
+        let embedded = setup.embedded.clone();
         let app = Arc::new(Catalogue {
-            db: db.with_clock(Arc::clone(&clock)).model_applied(),
-            queues: setup.embedded.queues().clone(),
-            database: setup.database,
-            objects: setup.objects,
-            indexes: setup.indexes,
+            db: Reindexer::apply_to(&embedded)?,
+            queues: embedded.queues().clone(),
+            reindexer: embedded.reindexer().with_lease(setup.lease),
+            writes: Units::new(Arc::clone(embedded.clock()), setup.budget.write_units),
+            setup,
             pipelines: RwLock::default(),
-            shards: Shards::new(setup.shard_size),
-            clock,
-            first_retry: setup.first_retry,
         });
+        // From the first one on, rows have a version, without which they would not be in the index of shards.
+        embedded.set_reindex_version(shards::TABLE, Some("record"), 0)?;
         for row in app.db.pipelines().collect().await? {
             app.open_pipeline(row).await?;
         }
-        let workers = app.work().await?;
-        let publisher = Arc::clone(&app);
-        let router = Events::of(&setup.embedded)
-            .routes_in(include_str!("../routes.toml"))
-            .handler("publish", move |change| Arc::clone(&publisher).publish(change))
-            .start()
-            .await?;
-        Ok(Running {
-            app,
-            router,
-            workers: workers.into(),
-        })
+        let routes = JOBS.iter().fold(Events::of(&embedded), |events, job| {
+            let (app, destination) = (Arc::clone(&app), job.2);
+            let publish = move |change| Arc::clone(&app).publish(destination, change);
+            events.on(job.0, |all| narrow(all, job.1), publish)
+        });
+        // Segments are sent to routes, so these are there first.
+        let router = routes.start().await?;
+        let workers = app.work().await?.into();
+        Ok(Running { app, router, workers })
     }
 
     /// The workers of both reindexers.
     async fn work(self: &Arc<Self>) -> Result<Vec<Worker>> {
-        for (queue, receives_max) in [segments::QUEUE, shards::SHARD_QUEUE, shards::REQUEST_QUEUE] {
+        let queues = [segments::QUEUE, shards::SHARD_QUEUE, shards::REQUEST_QUEUE];
+        for (queue, receives_max, _) in queues {
             self.queues.create_with_dead_letters(queue, receives_max).await?;
         }
-        let (segments, shards, requests) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        let [runs, shards, rows] = queues.map(|queue| (queue.0, self.at_once(queue.2)));
+        let [sender, creator, processor] = [(); 3].map(|()| Arc::clone(self));
+        let send = move |job| Arc::clone(&sender).send_run(job);
+        let create = move |job| Arc::clone(&creator).request_rows(job);
+        let process = move |job| Arc::clone(&processor).raise(job);
         Ok(vec![
-            self.queues
-                .work(segments::QUEUE.0, self.at_once(segments::AT_ONCE), move |job| {
-                    Arc::clone(&segments).send_part(job)
-                }),
-            self.queues.work(
-                shards::SHARD_QUEUE.0,
-                self.at_once(shards::SHARDS_AT_ONCE),
-                move |job| Arc::clone(&shards).request_shard(job),
-            ),
-            self.queues.work(
-                shards::REQUEST_QUEUE.0,
-                self.at_once(shards::ROWS_AT_ONCE),
-                move |job| Arc::clone(&requests).touch(job),
-            ),
+            self.queues.work(runs.0, runs.1, send),
+            self.queues.work(shards.0, shards.1, create),
+            self.queues.work(rows.0, rows.1, process),
         ])
     }
 
     pub(crate) fn at_once(&self, concurrency: usize) -> WorkerSettings {
         WorkerSettings {
             concurrency,
-            first_retry: self.first_retry,
+            visibility: self.setup.lease,
+            first_retry: self.setup.first_retry,
             ..WorkerSettings::default()
         }
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now().into()
-    }
-
-    /// Seconds since 1970: what a reindex of the first design raises rows to, unless told otherwise.
-    pub(crate) fn seconds(&self) -> i64 {
-        i64::try_from(self.clock.now().as_secs()).unwrap_or(i64::MAX)
     }
 }
 

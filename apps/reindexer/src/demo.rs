@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::CATALOGUE;
 use crate::model::RunDesign;
 use crate::source::{SOURCES, Source};
-use crate::{Catalogue, Gap, Mode, NewReindex, RecordFacts, Result, Running, Status};
+use crate::{Catalogue, MissingRecord, RecordFacts, Result, Running, Stages, Status};
 
 const SAMPLE: &str = include_str!("../sample.json");
 /// Records written at once.
@@ -35,21 +35,13 @@ struct Sample {
 }
 
 /// Sample records without end.
-#[derive(Clone)]
-pub struct Samples(BTreeMap<String, Vec<Sample>>);
+#[derive(Clone, Deserialize)]
+pub struct Samples(BTreeMap<Source, Vec<Sample>>);
 
 impl Samples {
     /// Those that come with the application.
     pub fn read() -> Result<Self> {
-        serde_json::from_str(SAMPLE)
-            .map(Self)
-            .map_err(crate::Error::invalid)
-    }
-
-    /// How many different ones a source has.
-    #[must_use]
-    pub fn count(&self, source: Source) -> usize {
-        self.0.get(&source.to_string()).map_or(0, Vec::len)
+        serde_json::from_str(SAMPLE).map_err(crate::Error::invalid)
     }
 
     /// Writes the sample of this number as a new version of its record. Numbers beyond the samples give copies.
@@ -60,16 +52,14 @@ impl Samples {
         number: usize,
         edition: &str,
     ) -> Result<String> {
-        let samples = self.0.get(&source.to_string()).map_or(&[][..], Vec::as_slice);
-        let missing = || crate::Error::NotFound(format!("sample of {source}"));
-        let sample = samples.get(number % samples.len().max(1)).ok_or_else(missing)?;
-        let payload = match &sample.payload {
-            Value::String(xml) => xml.clone(),
-            json => json.to_string(),
-        };
+        let samples = &self.0[&source];
+        let Sample { facts, payload } = &samples[number % samples.len()];
+        let payload = payload
+            .as_str()
+            .map_or_else(|| payload.to_string(), str::to_owned);
         let payload = payload.replace("{number}", &format!("{number}{edition}"));
         let id = id(source, number);
-        app.put_record(source, &id, sample.facts.clone(), payload.into_bytes())
+        app.put_record(source, &id, facts.clone(), payload.into_bytes())
             .await?;
         Ok(id)
     }
@@ -87,60 +77,47 @@ pub fn id(source: Source, number: usize) -> String {
     }
 }
 
-/// Writes so many copies of each sample, of every source.
-pub async fn load(app: &Arc<Catalogue>, copies: usize) -> Result<usize> {
-    let samples = Samples::read()?;
-    let numbers = |source| (0..samples.count(source) * copies).map(move |number| (source, number));
-    let all: Vec<_> = SOURCES.into_iter().flat_map(numbers).collect();
-    let written = all.len();
-    let writes = stream::iter(all).map(|(source, number)| samples.write(app, source, number, ""));
-    writes
-        .buffer_unordered(WRITES_AT_ONCE)
-        .try_for_each(async |_| Ok(()))
-        .await?;
-    Ok(written)
-}
-
 /// Everything from the first record to the last count. Fails if anything is missing.
 pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Shown<()> {
     let (app, to) = (&running.app, BTreeSet::from([CATALOGUE.to_owned()]));
+    let samples = Samples::read()?;
     app.add_pipeline("first", 1, to.clone()).await?;
-    let mut records = load(app, copies).await?;
+    let copies_of = |source| (0..samples.0[&source].len() * copies).map(move |number| (source, number));
+    let all: Vec<_> = SOURCES.into_iter().flat_map(copies_of).collect();
+    let mut records = all.len();
+    let writes = stream::iter(all).map(|(source, number)| samples.write(app, source, number, ""));
+    let mut writes = writes.buffer_unordered(WRITES_AT_ONCE);
+    while writes.try_next().await?.is_some() {}
     settle(running).await?;
     app.serve_from(CATALOGUE, "first").await?;
-    writeln!(
-        out,
-        "{records} records, transformed by version 1, in the index of pipeline first:"
-    )?;
+    writeln!(out, "1. {records} records of five sources were written.")?;
+    writeln!(out, "   Version 1 of the transformers made a work of each.")?;
     let mut missing = print(running, "first", records, out).await?;
-    let plans = [("second", RunDesign::Segments), ("third", RunDesign::Shards)];
-    for (round, (pipeline, design)) in plans.into_iter().enumerate() {
-        writeln!(
-            out,
-            "\nVersion 2 of the transformers fills pipeline {pipeline} by {design}."
-        )?;
-        app.add_pipeline(pipeline, 2, to.clone()).await?;
+    for (round, name) in [(2, "second"), (3, "third")] {
+        let design = [RunDesign::Segments, RunDesign::Shards][round - 2];
+        writeln!(out, "\n{round}. The transformers have changed: version 2.")?;
+        writeln!(out, "   Pipeline {name} begins with an empty index.")?;
+        writeln!(out, "   It is filled by {design} while the sources change.")?;
+        app.add_pipeline(name, 2, to.clone()).await?;
         let stop = Arc::new(AtomicBool::new(false));
-        let new = (round + 1) * 1_000_000;
-        let traffic = tokio::spawn(traffic(Arc::clone(app), copies, new, Arc::clone(&stop)));
+        let its = (Arc::clone(app), Arc::clone(&stop));
+        let traffic = tokio::spawn(traffic(its, samples.clone(), round * 1_000_000));
         reindex(running, design, out).await?;
         stop.store(true, Ordering::Relaxed);
         let [changed, inserted, withdrawn] = traffic.await??;
         settle(running).await?;
         records += inserted;
-        writeln!(
-            out,
-            "Meanwhile {changed} records were changed, {inserted} inserted, {withdrawn} withdrawn."
-        )?;
-        app.serve_from(CATALOGUE, pipeline).await?;
-        missing += print(running, pipeline, records, out).await?;
+        let counts = format!("{changed} records changed, {inserted} were inserted, {withdrawn} withdrawn");
+        writeln!(out, "   Meanwhile {counts}.")?;
+        missing += print(running, name, records, out).await?;
+        app.serve_from(CATALOGUE, name).await?;
         let serving = app.serving(CATALOGUE).await?;
         let found = serving.index.search("epidemiology", None, 1, 0)?.total;
         writeln!(
             out,
-            "Pipeline {} answers searches: {found} works on epidemiology.",
-            serving.name
+            "   Searches are switched over: {found} works on epidemiology,"
         )?;
+        writeln!(out, "   a subject that only version 2 knows.")?;
     }
     match missing {
         0 => Ok(writeln!(out, "\nNothing is missing.")?),
@@ -150,64 +127,46 @@ pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Show
 
 /// Reindexes everything by one of the designs, and says what it cost.
 async fn reindex(running: &Running, design: RunDesign, out: &mut impl Write) -> Shown<()> {
-    let begun = Instant::now();
-    let asked = NewReindex {
-        source: "all".to_owned(),
-        destination: CATALOGUE.to_owned(),
-        mode: Mode::Complete,
-        design,
-        desired_version: None,
-        force: false,
-    };
-    let started = running.app.start_reindex(&asked).await?;
+    let (begun, app) = (Instant::now(), &running.app);
+    let asked = json!({ "source": "all", "destination": CATALOGUE, "design": design });
+    let started = app.start_reindex(&serde_json::from_value(asked)?).await?;
     while !running.is_sent().await? {
         tokio::time::sleep(LOOK).await;
     }
-    let (took, mut parts, mut sent, mut raised) = (begun.elapsed(), 0, 0, 0);
+    let (took, mut sent, mut raised) = (begun.elapsed(), 0, 0);
     for run in &started.runs {
-        let run = running.app.run(run).await?;
-        (parts, sent) = (parts + run.run.parts, sent + run.sent);
+        let run = app.run(run).await?;
+        sent += run.sending.map_or(0, |sending| sending.counts.done);
         raised += run.at_version.map_or(0, |(_, there)| there);
     }
-    writeln!(
-        out,
-        "{design}: {parts} parts, {raised} rows written, {sent} records sent, {took:.1?}."
-    )?;
-    Ok(())
+    writeln!(out, "   It took {took:.1?}: {raised} rows were written,")?;
+    Ok(writeln!(out, "   {sent} rows were sent as they are.")?)
 }
 
 /// Changes records, inserts new ones and withdraws some, until it is stopped. Says how many of each.
-async fn traffic(
-    app: Arc<Catalogue>,
-    copies: usize,
-    new: usize,
-    stop: Arc<AtomicBool>,
-) -> Result<[usize; 3]> {
-    let samples = Samples::read()?;
-    let [mut changed, mut inserted, mut withdrawn] = [0; 3];
+async fn traffic(its: (Arc<Catalogue>, Arc<AtomicBool>), samples: Samples, new: usize) -> Result<[usize; 3]> {
+    let (app, stop) = its;
+    let mut counts = [0; 3];
     for number in 0.. {
         let source = SOURCES[(number + number / 10) % SOURCES.len()];
-        let there = number % (samples.count(source) * copies);
-        if number % 10 == 9 {
-            samples.write(&app, source, new + number, " (new)").await?;
-            inserted += 1;
-        } else if number % 25 == 2 {
-            app.withdraw(source, &id(source, there)).await?;
-            withdrawn += 1;
-        } else {
-            samples.write(&app, source, there, " (changed)").await?;
-            changed += 1;
+        let there = number % samples.0[&source].len();
+        let what = usize::from(number % 10 == 9) + 2 * usize::from(number % 25 == 2);
+        match what {
+            0 => drop(samples.write(&app, source, there, " (changed)").await?),
+            1 => drop(samples.write(&app, source, new + number, " (new)").await?),
+            _ => drop(app.withdraw(source, &id(source, there)).await?),
         }
+        counts[what] += 1;
         // At any speed, each of these happens.
-        if stop.load(Ordering::Relaxed) && inserted > 0 {
+        if stop.load(Ordering::Relaxed) && number > 9 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Ok([changed, inserted, withdrawn])
+    Ok(counts)
 }
 
-/// Waits until nothing is under way. The route counts what it has not read a moment after it was written, so several looks
+/// Waits until nothing is under way. Routes count what they have not read a moment after it was written, so several looks
 /// in a row have to agree.
 pub async fn settle(running: &Running) -> Result<()> {
     let mut agreed = 0;
@@ -218,42 +177,41 @@ pub async fn settle(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// Prints the counts and the gaps; says how many records are missing.
+/// Prints the counts and what is missing; says how many records are.
 async fn print(running: &Running, pipeline: &str, records: usize, out: &mut impl Write) -> Shown<usize> {
-    let (status, gaps) = running.status(pipeline).await?;
-    write!(out, "{}", table(&status, &gaps))?;
+    let (status, missing) = running.status(pipeline).await?;
+    write!(out, "{}", table(&status, &missing))?;
     let rows: usize = status.sources.iter().map(|stages| stages.rows).sum();
-    Ok(gaps.len() + records.abs_diff(rows))
+    Ok(missing.len() + records.abs_diff(rows))
 }
 
 /// A status for people.
 #[must_use]
-pub fn table(status: &Status, gaps: &[Gap]) -> String {
-    let mut text = format!(
-        "  {:8} {:>7} {:>12} {:>8} {:>6} {:>7}\n",
-        "source", "rows", "transformed", "indexed", "gaps", "%"
-    );
-    for stages in &status.sources {
-        text += &format!(
-            "  {:8} {:>7} {:>12} {:>8} {:>6} {:>7.2}\n",
-            stages.source.to_string(),
-            stages.rows,
-            stages.transformed,
-            stages.indexed,
-            stages.gaps,
-            stages.percent
-        );
+pub fn table(status: &Status, missing: &[MissingRecord]) -> String {
+    let mut text = String::new();
+    for Stages {
+        source,
+        rows,
+        transformed,
+        indexed,
+        ..
+    } in &status.sources
+    {
+        let counts = format!("{rows:>7} rows, {transformed:>7} transformed, {indexed:>7} indexed");
+        text += &format!("   {:8}{counts}\n", source.to_string());
     }
-    let dead: usize = status.queues.iter().map(|queue| queue.dead).sum();
-    let waiting: usize = status
-        .queues
-        .iter()
-        .map(|queue| queue.waiting + queue.in_flight)
-        .sum();
-    text += &format!("  {waiting} messages wait, {dead} dead letters\n");
-    for gap in gaps {
-        let (id, source, version, stage) = (&gap.id, gap.source, gap.version, gap.missing_at);
-        text += &format!("  missing: {source} {id}, version {version}, at the {stage}\n");
+    let is_dead = |name: &str| name.ends_with("-dead");
+    let [waiting, dead] = [false, true].map(|dead| {
+        let queues = status.queues.iter().filter(|queue| is_dead(queue.0) == dead);
+        queues.map(|queue| queue.1.total()).sum::<usize>()
+    });
+    text += &format!("   {waiting} messages wait, {dead} dead letters\n");
+    for record in missing {
+        let (id, stage, version) = (&record.id, record.missing_at, record.version);
+        text += &format!(
+            "   missing: {} {id}, version {version}, at the {stage}\n",
+            record.source
+        );
     }
     text
 }

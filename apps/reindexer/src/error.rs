@@ -3,6 +3,7 @@
 use std::io;
 
 use trestle::queue::QueueError;
+use trestle::reindex::ReindexError;
 use trestle::typed;
 
 /// What a call answers with.
@@ -40,14 +41,19 @@ pub enum Error {
     /// A queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// A reindex was refused, or cannot go on.
+    #[error(transparent)]
+    Reindex(#[from] ReindexError),
 }
 
 impl Error {
     pub(crate) fn invalid(reason: impl ToString) -> Self {
         Error::Invalid(reason.to_string())
     }
+}
 
-    pub(crate) fn busy(id: &str) -> Self {
-        Error::Conflict(format!("record {id} changes all the time; try again"))
+impl From<trestle::Error> for Error {
+    fn from(error: trestle::Error) -> Self {
+        Error::Database(error.into())
     }
 }

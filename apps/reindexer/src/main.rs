@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use clap::{Args, Parser, ValueEnum};
-use reindexer::{Bucket, Catalogue, Running, Setup, api, demo};
-use serde_json::json;
+use clap::{Args, Parser};
+use reindexer::{Bucket, Catalogue, NewReindex, Running, Setup, Shards, api, demo};
 use tokio::net::TcpListener;
 use trestle::{Embedded, Options};
 
@@ -17,33 +17,42 @@ use trestle::{Embedded, Options};
 #[derive(Parser)]
 #[command(name = "reindexer", version)]
 enum Cli {
-    /// Fills a catalogue with sample records, changes the transformers, reindexes while the sources change, switches over and
-    /// counts; then serves it. Fails if anything is missing.
+    /// Fill a catalogue with sample records, change the transformers, reindex into new indexes while the sources change, switch
+    /// over and count; then serve it. Fails if anything is missing
     Demo {
         #[command(flatten)]
         door: Door,
-        /// Copies of each sample record.
+        /// Copies of each sample record
         #[arg(long, default_value_t = 50)]
         copies: usize,
-        /// Ends when everything is counted, without serving it.
+        /// End when everything is counted, without serving it
         #[arg(long)]
         once: bool,
     },
-    /// Serves the API and the page.
+    /// Serve the API and the page
     Serve(Door),
-    /// Starts a reindex on a server.
-    Start(Start),
-    /// Asks a server about a pipeline: how far it is, or which records it lacks.
+    /// Start a reindex on a server: of all records, unless --max-records or --input-file are given
+    Start {
+        #[command(flatten)]
+        asked: NewReindex,
+        /// Only records with these ids: a file with one in each line
+        #[arg(long, conflicts_with = "max_records")]
+        input_file: Option<PathBuf>,
+        /// The server
+        #[arg(long, default_value = URL)]
+        url: String,
+    },
+    /// Ask a server how far a pipeline is
     Status {
-        /// The pipeline.
+        /// The pipeline
         pipeline: String,
-        /// Names the records that it lacks.
+        /// Name the records that it lacks
         #[arg(long)]
         gaps: bool,
-        /// Sends it the records that it lacks.
+        /// Send it the records that it lacks
         #[arg(long, conflicts_with = "gaps")]
         resend: bool,
-        /// The server.
+        /// The server
         #[arg(long, default_value = URL)]
         url: String,
     },
@@ -51,7 +60,7 @@ enum Cli {
 
 #[derive(Args)]
 struct Door {
-    /// Where the data is; made if it is missing. The demo keeps nothing unless this is given.
+    /// Where the data is; made if it is missing. The demo keeps nothing unless this is given
     #[arg(long)]
     data: Option<PathBuf>,
     /// Where payloads are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION
@@ -61,50 +70,21 @@ struct Door {
     /// What to call instead of AWS for s3://
     #[arg(long, value_name = "URL", requires = "objects")]
     s3_endpoint: Option<String>,
-    /// Records in a shard, about. If it is given, rows are brought to their new shards at the start.
+    /// Records in a shard, about. If it is given, rows are brought to their new shards at the start
     #[arg(long)]
     shard_size: Option<u64>,
-    /// The port on this machine; 0 takes a free one.
+    /// The most read units in a second for a reindex by segments
+    #[arg(long)]
+    read_units: Option<f64>,
+    /// The most rows in a second that a reindex by shards writes
+    #[arg(long)]
+    write_units: Option<f64>,
+    /// Seconds after which the work of a killed process is done by the next one
+    #[arg(long, default_value_t = 30)]
+    lease: u64,
+    /// The port on this machine; 0 takes a free one
     #[arg(long, default_value_t = 8070)]
     port: u16,
-}
-
-#[derive(Args)]
-struct Start {
-    /// A source, all or notmiro.
-    #[arg(long)]
-    src: String,
-    /// The destination.
-    #[arg(long, default_value = "catalogue")]
-    dst: String,
-    /// Which records.
-    #[arg(long, value_enum, default_value_t = ModeName::Complete)]
-    mode: ModeName,
-    /// For partial: how many at most.
-    #[arg(long, default_value_t = 10)]
-    max_records: usize,
-    /// For specific: a file with an id in each line.
-    #[arg(long, required_if_eq("mode", "specific"))]
-    input_file: Option<PathBuf>,
-    /// By shards, as the first design does: raises the version of every row.
-    #[arg(long)]
-    shards: bool,
-    /// For shards: the version that rows get; the time in seconds unless given.
-    #[arg(long, requires = "shards")]
-    desired_version: Option<i64>,
-    /// Goes on with a warning where nothing listens to the destination.
-    #[arg(long)]
-    force: bool,
-    /// The server.
-    #[arg(long, default_value = URL)]
-    url: String,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum ModeName {
-    Complete,
-    Partial,
-    Specific,
 }
 
 /// Where a server is, unless told otherwise.
@@ -115,27 +95,28 @@ type Done = Result<(), Box<dyn Error>>;
 #[tokio::main]
 async fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| "warn".into()))
-        .with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "warn".into()));
+    let log = log.with_writer(std::io::stderr);
     log.with_ansi(std::io::stderr().is_terminal()).init();
-    match work(Cli::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
+    if let Err(error) = work(Cli::parse()).await {
+        tracing::error!("{error}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }
 
 async fn work(cli: Cli) -> Done {
     match cli {
         Cli::Demo { door, copies, once } => show(door, copies, once).await,
-        Cli::Serve(door) => {
-            let running = door.open().await?;
-            serve(running, door.port).await
+        Cli::Serve(door) => serve(door.open("trestle-data/reindexer".into()).await?, door.port).await,
+        Cli::Start {
+            mut asked,
+            input_file,
+            url,
+        } => {
+            asked.ids = input_file.map(read_ids).transpose()?;
+            call("POST", &url, "reindexes", Some(&asked)).await
         }
-        Cli::Start(start) => call("POST", &start.url, "reindexes", Some(start.body()?)).await,
         Cli::Status {
             pipeline,
             gaps,
@@ -152,30 +133,26 @@ async fn work(cli: Cli) -> Done {
     }
 }
 
-async fn show(mut door: Door, copies: usize, once: bool) -> Done {
-    let port = door.port;
-    let kept = match door.data {
-        Some(_) => None,
-        None => Some(tempfile::tempdir()?),
-    };
-    door.data = door
-        .data
-        .or_else(|| kept.as_ref().map(|folder| folder.path().to_owned()));
-    let running = door.open().await?;
+fn read_ids(file: PathBuf) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    Ok(lines.map(str::to_owned).collect())
+}
+
+async fn show(door: Door, copies: usize, once: bool) -> Done {
+    let folder = tempfile::tempdir()?;
+    let running = door.open(folder.path().to_owned()).await?;
     demo::run(&running, copies, &mut std::io::stdout()).await?;
     match once {
         true => running.stop().await,
-        false => serve(running, port).await?,
+        false => serve(running, door.port).await?,
     }
     Ok(())
 }
 
 impl Door {
-    async fn open(&self) -> Result<Arc<Running>, Box<dyn Error>> {
-        let data = self
-            .data
-            .clone()
-            .unwrap_or_else(|| "trestle-data/reindexer".into());
+    async fn open(&self, unless_given: PathBuf) -> Result<Arc<Running>, Box<dyn Error>> {
+        let data = self.data.clone().unwrap_or(unless_given);
         let database = Embedded::open(data.join("table"), Options::default())?;
         let objects = match &self.objects {
             Some(place) => Bucket::open(place, self.s3_endpoint.as_deref())?,
@@ -183,7 +160,10 @@ impl Door {
         };
         let mut setup = Setup::new(&database, Arc::new(objects));
         setup.indexes = Some(data.join("indexes"));
-        setup.shard_size = self.shard_size.unwrap_or(setup.shard_size);
+        setup.shards = self.shard_size.map_or(setup.shards, Shards::new);
+        setup.budget.read_units = self.read_units;
+        setup.budget.write_units = self.write_units;
+        setup.lease = Duration::from_secs(self.lease);
         let running = Catalogue::start(setup).await?;
         if self.shard_size.is_some() {
             let moved = running.app.reshard().await?;
@@ -211,42 +191,16 @@ async fn serve(running: Arc<Running>, port: u16) -> Done {
     Ok(())
 }
 
-impl Start {
-    fn body(&self) -> Result<serde_json::Value, Box<dyn Error>> {
-        let mode = match (self.mode, &self.input_file) {
-            (ModeName::Partial, _) => json!({ "type": "partial", "maxRecords": self.max_records }),
-            (ModeName::Specific, Some(file)) => {
-                let text = std::fs::read_to_string(file);
-                let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
-                let ids: Vec<&str> = text
-                    .lines()
-                    .map(str::trim)
-                    .filter(|line| !line.is_empty())
-                    .collect();
-                json!({ "type": "specific", "ids": ids })
-            }
-            _ => json!({ "type": "complete" }),
-        };
-        Ok(json!({
-            "source": self.src, "destination": self.dst, "mode": mode, "force": self.force,
-            "design": if self.shards { "shards" } else { "segments" }, "desiredVersion": self.desired_version,
-        }))
-    }
-}
-
 /// Asks a server, and prints what it answers.
-async fn call(method: &str, url: &str, path: &str, body: Option<serde_json::Value>) -> Done {
+async fn call(method: &str, url: &str, path: &str, body: Option<&NewReindex>) -> Done {
     // That there is one already is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let request = reqwest::Client::new().request(method.parse()?, format!("{url}/{path}"));
-    let request = match &body {
-        Some(body) => request.json(body),
-        None => request,
-    };
-    let answer = request
-        .send()
-        .await
-        .map_err(|error| format!("no server answers at {url}: {error}; see --url"))?;
+    let mut request = reqwest::Client::new().request(method.parse()?, format!("{url}/{path}"));
+    if let Some(body) = body {
+        request = request.json(body);
+    }
+    let silent = |error| format!("no server answers at {url}: {error}; see --url");
+    let answer = request.send().await.map_err(silent)?;
     let (status, said) = (answer.status(), answer.json::<serde_json::Value>().await?);
     if !status.is_success() {
         return Err(said["error"].as_str().unwrap_or("the server failed").into());

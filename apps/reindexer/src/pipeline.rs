@@ -8,15 +8,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::Mutex;
-use trestle::events::Changed;
+use trestle::events::{ChangeEvent, Changed, Concurrency, Maintenance, Route};
 use trestle::queue::{self, Job, NewMessage, Worker};
 use trestle::typed::Held as _;
 
 use crate::index::SearchIndex;
 use crate::jobs::destinations_of;
-use crate::model::{self, NewPipeline, NewServing, NewWork, PipelineKey, Record, WorkKey};
-use crate::source::SourcePayload;
+use crate::model::{self, NewPipeline, NewServing, NewWork, PipelineKey, Record, ServingKey, WorkKey};
+use crate::source::{Source, SourcePayload};
 use crate::transform::{TRANSFORMERS, Work, transform};
 use crate::{Catalogue, Error, Result};
 
@@ -29,12 +30,8 @@ const INGESTS_MAX: usize = 2_000;
 
 /// A pipeline at work.
 pub struct Pipeline {
-    /// Its name.
-    pub name: String,
-    /// The version of its transformers.
-    pub transformer: i64,
-    /// The destinations that it listens to.
-    pub destinations: BTreeSet<String>,
+    /// Its name, the version of its transformers, and the destinations that it listens to.
+    pub row: model::Pipeline,
     /// What it fills.
     pub index: SearchIndex,
     workers: Mutex<Vec<Worker>>,
@@ -46,17 +43,39 @@ struct Ingest {
     id: String,
 }
 
+/// What the route of a job takes: new versions of records of its source, touches of the first design, and rows that the
+/// second one sends. A new shard alone is none of these.
+pub(crate) fn narrow(all: Route, source: Source) -> Route {
+    Route {
+        events: vec![ChangeEvent::Insert, ChangeEvent::Modify, ChangeEvent::Backfill],
+        changed: vec!["version".to_owned(), "reindexVersion".to_owned()],
+        pattern: Some(json!({ "new": { "sourceName": [source] } })),
+        include_maintenance: vec![Maintenance::Touch],
+        concurrency: Some(Concurrency {
+            most: TRANSFORMS_MAX,
+            per: None,
+        }),
+        ..all
+    }
+}
+
 impl Pipeline {
-    /// The queue of records that are to be transformed.
+    /// The queue of records that are to be transformed, and that of works that are to be indexed.
     #[must_use]
-    pub fn transformer_queue(&self) -> String {
-        format!("{}-transformer", self.name)
+    pub fn queues(&self) -> [String; 2] {
+        ["transformer", "ingestor"].map(|stage| format!("{}-{stage}", self.row.name))
     }
 
-    /// The queue of works that are to be indexed.
-    #[must_use]
-    pub fn ingestor_queue(&self) -> String {
-        format!("{}-ingestor", self.name)
+    /// Whether it gets the records of a source.
+    pub(crate) fn listens_for(&self, source: Source) -> bool {
+        let mut destinations = destinations_of(Some(source)).into_iter();
+        destinations.any(|destination| self.row.destinations.contains(destination))
+    }
+
+    /// The key of the work that it made of a record.
+    pub(crate) fn key_of(&self, id: &str) -> WorkKey {
+        let (pipeline, id) = (self.row.name.clone(), id.to_owned());
+        WorkKey { pipeline, id }
     }
 
     pub(crate) async fn stop(&self) {
@@ -75,64 +94,61 @@ impl Catalogue {
         destinations: BTreeSet<String>,
     ) -> Result<()> {
         let is_named = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || name.len() > 60 || !name.chars().all(is_named) {
-            return Err(Error::Invalid(format!(
-                "{name:?} is no name of a pipeline: letters, digits, - and _, up to 60"
-            )));
-        }
-        if !TRANSFORMERS.contains(&transformer) {
-            return Err(Error::Invalid(format!(
-                "there is no transformer {transformer}; there are {TRANSFORMERS:?}"
-            )));
-        }
         let known = destinations_of(None);
-        if let Some(other) = destinations.iter().find(|name| !known.contains(name.as_str())) {
-            return Err(Error::Invalid(format!(
-                "there is no destination {other}; there are {known:?}"
-            )));
-        }
+        let other = destinations.iter().find(|name| !known.contains(name.as_str()));
+        let reason = if name.is_empty() || name.len() > 60 || !name.chars().all(is_named) {
+            format!("{name:?} is no name of a pipeline: letters, digits, - and _, up to 60")
+        } else if !TRANSFORMERS.contains(&transformer) {
+            format!("there is no transformer {transformer}; there are {TRANSFORMERS:?}")
+        } else if let Some(other) = other {
+            format!("there is no destination {other}; there are {known:?}")
+        } else {
+            return self.insert_pipeline(name, transformer, destinations).await;
+        };
+        Err(Error::Invalid(reason))
+    }
+
+    async fn insert_pipeline(
+        self: &Arc<Self>,
+        name: &str,
+        transformer: i64,
+        destinations: BTreeSet<String>,
+    ) -> Result<()> {
         let row = model::Pipeline::from(NewPipeline {
             name: name.to_owned(),
             transformer,
             destinations,
         });
-        match self.db.put(&row).if_not_exists().await.held()? {
-            Some(()) => self.open_pipeline(row).await,
-            None => Err(Error::Conflict(format!(
-                "there is a pipeline {name} already; choose another name"
-            ))),
+        if self.db.put(&row).if_not_exists().await.held()?.is_none() {
+            let reason = format!("there is a pipeline {name} already; choose another name");
+            return Err(Error::Conflict(reason));
         }
+        self.open_pipeline(row).await
     }
 
     /// Opens the index of a pipeline and starts its workers.
     pub(crate) async fn open_pipeline(self: &Arc<Self>, row: model::Pipeline) -> Result<()> {
-        let directory = self.indexes.as_ref().map(|root| root.join(&row.name));
+        let directory = self.setup.indexes.as_ref().map(|root| root.join(&row.name));
+        let index = SearchIndex::open(directory.as_deref())?;
+        let name = row.name.clone();
         let pipeline = Arc::new(Pipeline {
-            index: SearchIndex::open(directory.as_deref())?,
-            name: row.name,
-            transformer: row.transformer,
-            destinations: row.destinations,
+            row,
+            index,
             workers: Mutex::default(),
         });
-        let (records, works) = (pipeline.transformer_queue(), pipeline.ingestor_queue());
+        let [records, works] = pipeline.queues();
         for queue in [&records, &works] {
             self.queues.create_with_dead_letters(queue, RECEIVES_MAX).await?;
         }
         let (app, its) = (Arc::clone(self), Arc::clone(&pipeline));
-        let transformer = self
-            .queues
-            .work(&records, self.at_once(TRANSFORMS_MAX), move |job| {
-                Arc::clone(&app).transform(Arc::clone(&its), job)
-            });
+        let transform = move |job| Arc::clone(&app).transform(Arc::clone(&its), job);
         let (app, its) = (Arc::clone(self), Arc::clone(&pipeline));
-        let ingestor = self.queues.work(&works, self.at_once(INGESTS_MAX), move |job| {
-            Arc::clone(&app).ingest(Arc::clone(&its), job)
-        });
-        pipeline.workers.lock().await.extend([transformer, ingestor]);
-        self.pipelines
-            .write()
-            .await
-            .insert(pipeline.name.clone(), pipeline);
+        let ingest = move |job| Arc::clone(&app).ingest(Arc::clone(&its), job);
+        pipeline.workers.lock().await.extend([
+            self.queues.work(records, self.at_once(TRANSFORMS_MAX), transform),
+            self.queues.work(works, self.at_once(INGESTS_MAX), ingest),
+        ]);
+        self.pipelines.write().await.insert(name, pipeline);
         Ok(())
     }
 
@@ -145,91 +161,56 @@ impl Catalogue {
     /// The pipelines that listen to a destination.
     pub async fn listeners(&self, destination: &str) -> Vec<Arc<Pipeline>> {
         let all = self.pipelines.read().await;
-        let listening = all
-            .values()
-            .filter(|pipeline| pipeline.destinations.contains(destination));
-        listening.cloned().collect()
+        let listens = |pipeline: &&Arc<Pipeline>| pipeline.row.destinations.contains(destination);
+        all.values().filter(listens).cloned().collect()
     }
 
     /// Searches of a destination are answered by this pipeline from now on.
     pub async fn serve_from(&self, destination: &str, name: &str) -> Result<()> {
-        let pipeline = self.pipeline(name).await?;
-        if !pipeline.destinations.contains(destination) {
-            return Err(Error::Invalid(format!(
-                "pipeline {name} does not listen to {destination}"
-            )));
+        if !self.pipeline(name).await?.row.destinations.contains(destination) {
+            let reason = format!("pipeline {name} does not listen to {destination}");
+            return Err(Error::Invalid(reason));
         }
+        let (destination, pipeline) = (destination.to_owned(), name.to_owned());
         let serving = NewServing {
-            destination: destination.to_owned(),
-            pipeline: name.to_owned(),
+            destination,
+            pipeline,
         };
-        let is_there = self
-            .db
-            .check(PipelineKey::new(name))
-            .only_if(model::Pipeline::TRANSFORMER.exists());
+        let is_there = self.db.check(PipelineKey::new(name));
+        let is_there = is_there.only_if(model::Pipeline::TRANSFORMER.exists());
         let writes = self.db.transaction().with(is_there).with(self.db.put(&serving));
         Ok(writes.commit().await?)
     }
 
     /// The pipeline that answers the searches of a destination.
     pub async fn serving(&self, destination: &str) -> Result<Arc<Pipeline>> {
-        let row = self
-            .db
-            .get(crate::model::ServingKey::new(destination))
-            .consistent()
-            .await?;
+        let row = self.db.get(ServingKey::new(destination)).consistent().await?;
         let row = row.ok_or_else(|| Error::NotFound(format!("pipeline that serves {destination} yet")))?;
         self.pipeline(&row.pipeline).await
     }
 
-    /// Called with each change of a record: every pipeline that listens for its source gets the new version.
-    pub(crate) async fn publish(self: Arc<Self>, change: Changed<Record>) -> Result<()> {
-        let Some(row) = change.new else {
-            return Ok(());
-        };
-        let record = SourcePayload::try_from(row)?;
-        let destinations = destinations_of(Some(record.source));
-        let all: Vec<_> = self.pipelines.read().await.values().cloned().collect();
-        for pipeline in all {
-            if pipeline
-                .destinations
-                .iter()
-                .any(|one| destinations.contains(one.as_str()))
-            {
-                self.send(&pipeline, std::slice::from_ref(&record)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends records to a pipeline's transformer.
-    pub(crate) async fn send(&self, pipeline: &Pipeline, records: &[SourcePayload]) -> Result<()> {
-        let messages: std::result::Result<Vec<_>, _> = records.iter().map(NewMessage::job).collect();
-        for sent in self
-            .queues
-            .send_batch(&pipeline.transformer_queue(), messages?)
-            .await?
-        {
-            sent?;
+    /// Called with each change of a record, each touch, and each row that is sent: every pipeline that listens gets it.
+    pub(crate) async fn publish(self: Arc<Self>, destination: &str, change: Changed<Record>) -> Result<()> {
+        for pipeline in self.listeners(destination).await {
+            self.queues
+                .send_jobs(&pipeline.queues()[0], change.new.as_ref())
+                .await?;
         }
         Ok(())
     }
 
     async fn transform(self: Arc<Self>, pipeline: Arc<Pipeline>, job: Job<SourcePayload>) -> Result<()> {
         let record = job.body;
-        let payload = self.objects.get(&record.location).await?;
-        let work = transform(pipeline.transformer, &record, &payload)?;
+        let payload = self.setup.objects.get(&record.location).await?;
+        let work = transform(pipeline.row.transformer, &record, &payload)?;
         let row = NewWork {
-            pipeline: pipeline.name.clone(),
+            pipeline: pipeline.row.name.clone(),
             id: work.id.clone(),
             version: work.version,
             body: serde_json::to_string(&work).map_err(Error::invalid)?,
         };
-        let ingest = NewMessage::job(&Ingest { id: work.id })?;
-        let ingest = self
-            .queues
-            .enlist(&pipeline.ingestor_queue(), vec![ingest])
-            .await?;
+        let message = NewMessage::job(&Ingest { id: work.id })?;
+        let ingest = self.queues.enlist(&pipeline.queues()[1], vec![message]).await?;
         let is_newest = model::Work::VERSION
             .is_absent()
             .or(model::Work::VERSION.is_at_most(work.version));
@@ -240,13 +221,9 @@ impl Catalogue {
     }
 
     async fn ingest(self: Arc<Self>, pipeline: Arc<Pipeline>, job: Job<Ingest>) -> Result<()> {
-        let key = WorkKey {
-            pipeline: pipeline.name.clone(),
-            id: job.body.id,
-        };
-        let Some(row) = self.db.get(key).consistent().await? else {
-            return Err(Error::NotFound("such work".to_owned()));
-        };
+        let key = pipeline.key_of(&job.body.id);
+        let row = self.db.get(key).consistent().await?;
+        let row = row.ok_or_else(|| Error::NotFound("such work".to_owned()))?;
         let work: Work = serde_json::from_str(&row.body).map_err(|error| Error::Index(error.to_string()))?;
         pipeline.index.put(work).await
     }

@@ -1,13 +1,13 @@
-//! Records of the sources: written with a version lock, so that no update is lost to a reindex or to another update.
+//! Records of the sources: written with a version lock, so that no update is lost to another update.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use trestle::AttributeValue;
 use trestle::typed::Held as _;
+use trestle::{AttributeValue, Map};
 
 use crate::model::{NewRecord, Record};
-use crate::source::{Source, check_id};
+use crate::source::{Location, Source, check_id};
 use crate::{Catalogue, Error, Result};
 
 /// How often a write is tried while others write the same record.
@@ -45,8 +45,7 @@ impl RecordFacts {
 impl Catalogue {
     /// A record's row.
     pub async fn record(&self, source: Source, id: &str) -> Result<Record> {
-        let found = self.db.record(id).await?;
-        let own = found.filter(|row| row.source_name == source);
+        let own = self.db.record(id).await?.filter(|row| row.source_name == source);
         own.ok_or_else(|| Error::NotFound(format!("record {id} of {source}")))
     }
 
@@ -61,52 +60,50 @@ impl Catalogue {
     ) -> Result<Record> {
         check_id(source, id)?;
         let key = format!("{source}/{id}/{}", trestle::ids::uuid());
-        let location = self.objects.put(&key, payload).await?;
-        for _ in 0..TRIES {
-            let mut row = match self.db.record(id).await? {
-                None => Record::from(NewRecord {
-                    id: id.to_owned(),
-                    source_name: source,
-                    version: 0,
-                }),
-                Some(row) if row.source_name == source => row,
-                Some(row) => {
-                    let reason = format!("{id} is a record of {}; an id is of one source", row.source_name);
-                    return Err(Error::Conflict(reason));
-                }
-            };
-            row.location = Some(location.to_map());
-            facts.clone().apply(&mut row);
-            if self.put_next(&mut row).await? {
-                return Ok(row);
-            }
-        }
-        Err(Error::busy(id))
+        let Location { bucket, key } = self.setup.objects.put(&key, payload).await?;
+        let change = |row: &mut Record| {
+            row.location = Some(Map::from([("bucket", bucket.as_str()), ("key", key.as_str())]));
+            facts.clone().apply(row);
+        };
+        self.write_record(source, id, change).await
     }
 
     /// Marks a record as withdrawn. Its row stays, so that every pipeline gets the change.
     pub async fn withdraw(&self, source: Source, id: &str) -> Result<Record> {
-        for _ in 0..TRIES {
-            let mut row = self.record(source, id).await?;
-            row.is_deleted = Some(true);
-            if self.put_next(&mut row).await? {
-                return Ok(row);
-            }
-        }
-        Err(Error::busy(id))
+        self.record(source, id).await?;
+        let change = |row: &mut Record| row.is_deleted = Some(true);
+        self.write_record(source, id, change).await
     }
 
-    /// Writes the next version of a row, if it still has the version that was seen. Says whether it had.
-    async fn put_next(&self, row: &mut Record) -> Result<bool> {
-        let seen = row.version;
-        row.version += 1;
-        row.reindex_shard = Some(self.shards.of(row.source_name, &row.id));
-        row.reindex_version.get_or_insert(0);
-        self.note_shard(row).await?;
-        let put = match seen {
-            0 => self.db.put(&*row).if_not_exists(),
-            seen => self.db.put(&*row).only_if(Record::VERSION.equals(seen)),
-        };
-        Ok(put.await.held()?.is_some())
+    /// Writes the next version of a row, if it still has the version that was seen; otherwise looks again. Its reindex version
+    /// is the database's matter.
+    async fn write_record(&self, source: Source, id: &str, change: impl Fn(&mut Record)) -> Result<Record> {
+        for _ in 0..TRIES {
+            let new = || NewRecord {
+                id: id.to_owned(),
+                source_name: source,
+                version: 0,
+            };
+            let mut row = self.db.record(id).await?.unwrap_or_else(|| new().into());
+            if row.source_name != source {
+                let reason = format!("{id} is a record of {}; an id is of one source", row.source_name);
+                return Err(Error::Conflict(reason));
+            }
+            let seen = row.version;
+            change(&mut row);
+            row.version += 1;
+            row.reindex_shard = Some(self.setup.shards.of(source, id));
+            self.note_shard(&row).await?;
+            let put = match seen {
+                0 => self.db.put(&row).if_not_exists(),
+                seen => self.db.put(&row).only_if(Record::VERSION.equals(seen)),
+            };
+            if put.await.held()?.is_some() {
+                return self.record(source, id).await;
+            }
+        }
+        Err(Error::Conflict(format!(
+            "record {id} changes all the time; try again"
+        )))
     }
 }

@@ -1,28 +1,28 @@
 //! The design of the document: rows lie in shards, an index finds those of a shard that are behind, and each is raised to
-//! the desired version by a message of its own. The write makes the stream fire, and the stream feeds the pipelines.
+//! the desired version by a message of its own. The touch makes the stream fire, and the stream feeds the pipelines.
 //!
 //! script → one message for each shard → creator → one message for each row → processor → row → stream → pipelines
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
-use trestle::queue::{Job, NewMessage};
+use trestle::queue::Job;
 use trestle::typed::Held as _;
+use trestle::{Item, TouchRows, Touched};
 
-use crate::model::{NewShard, Record, RecordKey, RunDesign, Shard, ShardKey};
+use crate::model::{NewShard, Record, RecordKey, Shard};
 use crate::source::Source;
 use crate::{Catalogue, Error, Result};
 
+/// The table of records.
+pub(crate) const TABLE: &str = "source-data";
 /// Records in a shard, about.
 pub(crate) const SHARD_SIZE: u64 = 1_500;
-/// The queue of shards, and how often a message is tried.
-pub(crate) const SHARD_QUEUE: (&str, u32) = ("reindex-shards", 50);
-/// The queue of rows, and how often a message is tried.
-pub(crate) const REQUEST_QUEUE: (&str, u32) = ("reindex-requests", 3);
-/// Shards that are queried at once.
-pub(crate) const SHARDS_AT_ONCE: usize = 3;
-/// Rows that are written at once.
-pub(crate) const ROWS_AT_ONCE: usize = 100;
+/// The queue of shards, how often a message is tried, and how many are at work at once.
+pub(crate) const SHARD_QUEUE: (&str, u32, usize) = ("reindex-shards", 50, 3);
+/// The queue of rows, how often a message is tried, and how many are at work at once.
+pub(crate) const REQUEST_QUEUE: (&str, u32, usize) = ("reindex-requests", 3, 100);
 
 /// How many shards a source has, and which of them a record lies in.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +54,8 @@ impl Shards {
     /// Shards of about so many records.
     #[must_use]
     pub fn new(shard_size: u64) -> Self {
-        Self {
-            shard_size: shard_size.max(1),
-        }
+        let shard_size = shard_size.max(1);
+        Self { shard_size }
     }
 
     /// How many shards a source has. Its size is a setting, so that the shard of a row does not change with every insert.
@@ -65,8 +64,7 @@ impl Shards {
         let records: u64 = match source {
             Source::Sierra => 5_000_000,
             Source::Miro => 250_000,
-            Source::Mets => 500_000,
-            Source::Calm => 500_000,
+            Source::Mets | Source::Calm => 500_000,
             Source::Tei => 10_000,
         };
         records.div_ceil(self.shard_size)
@@ -97,126 +95,87 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Moves rows to the shards that the present shard size gives them, and forgets the shards that it does not have. Says
-    /// how many rows moved. Rows keep their version: for pipelines, nothing has changed.
+    /// Moves rows to the shards that the present shard size gives them, and says how many. Rows keep their version: for
+    /// pipelines, nothing has changed. A shard that no row is in any more is found empty from then on.
     pub async fn reshard(&self) -> Result<usize> {
-        let (mut moved, mut after) = (0, None);
-        loop {
-            let page = self.db.all_records().consistent().continued(after).page().await?;
-            for row in &page.rows {
-                moved += usize::from(self.assign(row).await?);
-            }
-            after = page.next.map(|bookmark| bookmark.to_string());
-            if after.is_none() {
-                break;
-            }
-        }
-        for shard in self.db.shards().collect().await? {
-            let (source, number) = shard.shard_id.split_once('/').unwrap_or_default();
-            let source: Option<Source> = source.parse().ok();
-            let count = source.map_or(0, |source| self.shards.count(source));
-            if number.parse().is_ok_and(|number: u64| number >= count) {
-                self.db.delete(ShardKey::new(&shard.shard_id)).await?;
+        let (mut rows, mut moved) = (self.db.all_records().consistent().stream(), 0);
+        while let Some(row) = rows.try_next().await? {
+            let shard = self.setup.shards.of(row.source_name, &row.id);
+            if row.reindex_shard.as_ref() != Some(&shard) {
+                let update = self
+                    .db
+                    .update_record(RecordKey::new(&row.id))
+                    .set_reindex_shard(&shard);
+                self.note_shard(&update.await?).await?;
+                moved += 1;
             }
         }
         Ok(moved)
     }
 
-    async fn assign(&self, row: &Record) -> Result<bool> {
-        let shard = self.shards.of(row.source_name, &row.id);
-        if row.reindex_shard.as_ref() == Some(&shard) && row.reindex_version.is_some() {
-            return Ok(false);
-        }
-        let update = self
-            .db
-            .update_record(RecordKey::new(&row.id))
-            .set_reindex_shard(&shard);
-        // A row without a version would not be in the index.
-        let update = update.set_reindex_version(row.reindex_version.unwrap_or(0));
-        let as_seen = match row.reindex_version {
-            Some(version) => update.only_if(Record::REINDEX_VERSION.equals(version)),
-            None => update.only_if(Record::REINDEX_VERSION.is_absent()),
-        };
-        let moved = as_seen.await.held()?;
-        if let Some(row) = &moved {
-            self.note_shard(row).await?;
-        }
-        Ok(moved.is_some())
-    }
-
-    /// Asks for every shard of a source to be brought to a version.
-    pub(crate) async fn start_shards(
-        &self,
-        job: &str,
-        source: Source,
-        desired: Option<i64>,
-    ) -> Result<String> {
-        let desired_version = desired.unwrap_or_else(|| self.seconds());
-        if desired_version < 1 {
+    /// Asks for every shard of a source to be brought to a version, and says which. Rows that are inserted from now on have
+    /// it by themselves.
+    pub(crate) async fn start_shards(&self, source: Source, desired: Option<i64>) -> Result<i64> {
+        let now = || self.setup.embedded.clock().now().as_secs().cast_signed();
+        let desired_version = desired.unwrap_or_else(now);
+        let Some(version) = u64::try_from(desired_version).ok().filter(|version| *version > 0) else {
             return Err(Error::invalid(
                 "desiredVersion: rows begin at 0, so it is 1 at least",
             ));
-        }
+        };
+        self.setup
+            .embedded
+            .set_reindex_version(TABLE, Some("record"), version)?;
         let prefix = format!("{source}/");
         let mut shards = self.db.shards().collect().await?;
         shards.retain(|shard| shard.shard_id.starts_with(&prefix));
-        let run = self
-            .note_run(job, RunDesign::Shards, shards.len(), Some(desired_version))
-            .await?;
-        let request = |shard: Shard| {
-            NewMessage::job(&ShardRequest {
-                shard_id: shard.shard_id,
-                desired_version,
-            })
+        let request = |Shard { shard_id, .. }| ShardRequest {
+            shard_id,
+            desired_version,
         };
-        let messages: std::result::Result<Vec<_>, _> = shards.into_iter().map(request).collect();
-        for sent in self.queues.send_batch(SHARD_QUEUE.0, messages?).await? {
-            sent?;
-        }
-        Ok(run)
+        self.queues
+            .send_jobs(SHARD_QUEUE.0, shards.into_iter().map(request))
+            .await?;
+        Ok(desired_version)
     }
 
     /// The creator: asks for each row of a shard that is behind.
-    pub(crate) async fn request_shard(self: Arc<Self>, job: Job<ShardRequest>) -> Result<()> {
+    pub(crate) async fn request_rows(self: Arc<Self>, job: Job<ShardRequest>) -> Result<()> {
         let ShardRequest {
             shard_id,
             desired_version,
         } = job.body;
-        let mut after = None;
-        loop {
-            let behind = self.db.records_to_reindex(&shard_id, desired_version);
-            let page = behind.continued(after).page().await?;
-            let request = |row: Record| {
-                NewMessage::job(&RowRequest {
-                    id: row.id,
-                    desired_version,
-                })
-            };
-            let messages: std::result::Result<Vec<_>, _> = page.rows.into_iter().map(request).collect();
-            for sent in self.queues.send_batch(REQUEST_QUEUE.0, messages?).await? {
-                sent?;
-            }
-            after = page.next.map(|bookmark| bookmark.to_string());
-            if after.is_none() {
-                return Ok(());
-            }
-        }
+        let behind = self
+            .db
+            .records_to_reindex(&shard_id, desired_version)
+            .collect()
+            .await?;
+        let request = |Record { id, .. }| RowRequest { id, desired_version };
+        let requests = behind.into_iter().map(request);
+        Ok(self.queues.send_jobs(REQUEST_QUEUE.0, requests).await?)
     }
 
     /// The processor: raises one row, if it is still behind. Only the version lock decides: if the row was changed in
     /// between, this message fails and comes again, and no other message is concerned.
-    pub(crate) async fn touch(self: Arc<Self>, job: Job<RowRequest>) -> Result<()> {
+    pub(crate) async fn raise(self: Arc<Self>, job: Job<RowRequest>) -> Result<()> {
         let RowRequest { id, desired_version } = job.body;
-        let row = self.db.record(&id).await?;
-        let row = row.ok_or_else(|| Error::NotFound(format!("record {id}")))?;
-        if row.reindex_version.unwrap_or(0) >= desired_version {
+        self.writes.take(1.0).await;
+        let gone = || Error::NotFound(format!("record {id}"));
+        let row = self.db.record(&id).await?.ok_or_else(gone)?;
+        if row.reindex_version >= Some(desired_version) {
             return Ok(());
         }
-        let raise = self.db.update_record(RecordKey::new(&row.id));
-        let raise = raise
-            .set_version(row.version + 1)
-            .set_reindex_version(desired_version);
-        raise.only_if(Record::VERSION.equals(row.version)).await?;
-        Ok(())
+        let touch = self.setup.touch.touch(TouchRows {
+            table: TABLE.to_owned(),
+            attribute: "reindexVersion".to_owned(),
+            version: desired_version.cast_unsigned(),
+            keys: vec![Item::from([("id", id.as_str())])],
+            expected: Item::from([("version", row.version)]),
+        });
+        match touch.await?.rows.pop() {
+            Some(Touched::Refused(error)) => Err(error.into()),
+            Some(Touched::Gone) | None => Err(gone()),
+            Some(Touched::Raised | Touched::AlreadyThere) => Ok(()),
+        }
     }
 }

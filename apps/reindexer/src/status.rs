@@ -1,37 +1,33 @@
 //! What is true: counts at each stage, what is missing and why, and the ways to mend it.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
+use futures_util::TryStreamExt as _;
 use serde::Serialize;
 use trestle::events::{RouteStatus, Selection};
-use trestle::queue::Receive;
-use trestle::typed::Page;
+use trestle::queue::Counts;
+use trestle::reindex::{ReindexError, ReindexStatus};
 
-use crate::jobs::destinations_of;
-use crate::model::{Record, Run, WorkKey};
+use crate::model::{RecordKey, Run};
 use crate::pipeline::Pipeline;
-use crate::source::{SOURCES, Source, SourcePayload};
+use crate::segments::Parameters;
+use crate::source::{SOURCES, Source};
 use crate::{Catalogue, Error, Result, Running, segments, shards};
 
-/// The most dead letters that are shown.
-const LETTERS_MAX: usize = 1_000;
-
+/// Rows whose works are looked up at once.
+const ROWS_AT_ONCE: usize = 100;
 /// The queues of the reindexers, in the order of the way.
 const REINDEXERS: [&str; 3] = [segments::QUEUE.0, shards::SHARD_QUEUE.0, shards::REQUEST_QUEUE.0];
 
 /// How far a pipeline is.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// The pipeline.
-    pub pipeline: String,
-    /// The version of its transformers.
-    pub transformer: i64,
     /// Counts for each source that it listens to.
     pub sources: Vec<Stages>,
-    /// The queues on the way, in the order of the way.
-    pub queues: Vec<QueueStatus>,
-    /// The route from records to pipelines.
-    pub route: Option<RouteStatus>,
+    /// What waits in the queues on the way; those that end in `-dead` have the dead letters of the others.
+    pub queues: BTreeMap<String, Counts>,
+    /// The routes from records to pipelines.
+    pub routes: Vec<RouteStatus>,
 }
 
 /// How many records of a source have come how far, in their present version.
@@ -51,23 +47,10 @@ pub struct Stages {
     pub percent: f64,
 }
 
-/// What waits in a queue.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueueStatus {
-    /// The queue.
-    pub queue: String,
-    /// Messages that wait, also for their next attempt.
-    pub waiting: usize,
-    /// Messages at work.
-    pub in_flight: usize,
-    /// Its dead letters.
-    pub dead: usize,
-}
-
 /// A record whose present version is not in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Gap {
+#[serde(rename_all = "camelCase")]
+pub struct MissingRecord {
     /// The record.
     pub id: String,
     /// Its source.
@@ -77,19 +60,7 @@ pub struct Gap {
     /// The version that is in the index.
     pub indexed: Option<i64>,
     /// The stage that it has not passed: `transformer` or `ingestor`.
-    #[serde(rename = "missingAt")]
     pub missing_at: &'static str,
-}
-
-/// A message that was given up.
-#[derive(Debug, Serialize)]
-pub struct DeadLetter {
-    /// The message's id.
-    pub message: String,
-    /// The message.
-    pub body: String,
-    /// Why it was given up.
-    pub reason: Option<String>,
 }
 
 /// A run, and how far it is.
@@ -99,86 +70,98 @@ pub struct RunStatus {
     /// The run.
     #[serde(flatten)]
     pub run: Run,
-    /// Its parts that are done.
-    pub parts_done: usize,
-    /// Records that were sent.
-    pub sent: i64,
-    /// Ids that no record has.
-    pub unknown: Vec<String>,
     /// For shards: rows of the source, and those of them that have the version.
     pub at_version: Option<(usize, usize)>,
+    /// For segments: what the database says of it, once its turn has come.
+    pub sending: Option<ReindexStatus>,
+    /// For segments: records that were not sent, with the reason, such as an id that no row has.
+    pub failed: BTreeMap<String, String>,
+}
+
+impl Stages {
+    fn new(source: Source) -> Self {
+        let [rows, transformed, indexed, gaps] = [0; 4];
+        Self {
+            source,
+            rows,
+            transformed,
+            indexed,
+            gaps,
+            percent: 100.0,
+        }
+    }
+
+    fn add(&mut self, is_transformed: bool, is_indexed: bool) {
+        self.rows += 1;
+        self.transformed += usize::from(is_transformed);
+        self.indexed += usize::from(is_indexed);
+        self.gaps = self.rows - self.indexed;
+        self.percent = 100.0 * self.indexed as f64 / self.rows as f64;
+    }
 }
 
 impl Running {
     /// How far a pipeline is, and which records are missing.
-    pub async fn status(&self, name: &str) -> Result<(Status, Vec<Gap>)> {
+    pub async fn status(&self, name: &str) -> Result<(Status, Vec<MissingRecord>)> {
         let pipeline = self.app.pipeline(name).await?;
-        let mut queues = Vec::new();
-        let own = [pipeline.transformer_queue(), pipeline.ingestor_queue()];
-        for queue in REINDEXERS.map(str::to_owned).into_iter().chain(own) {
-            queues.push(self.app.queue_status(queue).await?);
+        let on_the_way = REINDEXERS.map(str::to_owned).into_iter().chain(pipeline.queues());
+        let mut queues = BTreeMap::new();
+        for queue in on_the_way.flat_map(|queue| [format!("{queue}-dead"), queue]) {
+            let counts = self.app.queues.counts(&queue).await?;
+            queues.insert(queue, counts);
         }
         // After the queues: what has left an empty queue is in the index when that is looked at.
-        let (sources, gaps) = self.app.survey(&pipeline).await?;
-        let status = Status {
-            pipeline: pipeline.name.clone(),
-            transformer: pipeline.transformer,
-            sources,
-            queues,
-            route: self.router.status().into_iter().next(),
-        };
-        Ok((status, gaps))
+        let (sources, missing) = self.app.survey(&pipeline).await?;
+        let routes = self.router.status();
+        Ok((
+            Status {
+                sources,
+                queues,
+                routes,
+            },
+            missing,
+        ))
     }
 
     /// Whether the reindexers have done their part: every record was sent or touched, or is a dead letter.
     pub async fn is_sent(&self) -> Result<bool> {
-        self.app.are_empty(&REINDEXERS.map(str::to_owned)).await
+        self.app.are_empty(REINDEXERS.map(str::to_owned)).await
     }
 
     /// Whether nothing is under way: no change that was not published, no message that waits.
     pub async fn is_idle(&self) -> Result<bool> {
-        let mut queues = Vec::new();
-        for pipeline in self.app.pipelines.read().await.values() {
-            queues.extend([pipeline.transformer_queue(), pipeline.ingestor_queue()]);
-        }
-        let is_done =
-            |route: &RouteStatus| route.lag_records == 0 && route.parked == 0 && !route.lag_at_least;
-        let is_published = || self.router.status().iter().all(is_done);
+        let pipelines: Vec<_> = self.app.pipelines.read().await.values().cloned().collect();
+        let is_behind = |route: &RouteStatus| route.lag_records + route.parked > 0 || route.lag_at_least;
         // In the direction of the way: what has left one stage is in the next before that is looked at.
-        Ok(self.is_sent().await? && is_published() && self.app.are_empty(&queues).await?)
+        Ok(self.is_sent().await?
+            && !self.router.status().iter().any(is_behind)
+            && self
+                .app
+                .are_empty(pipelines.iter().flat_map(|pipeline| pipeline.queues()))
+                .await?)
     }
 
-    /// Tries dead letters again: those of a queue, or those of the route to pipelines.
-    pub async fn redrive(&self, queue: &str) -> Result<()> {
-        match self
-            .router
-            .status()
-            .into_iter()
-            .find(|route| route.route == queue)
-        {
-            Some(route) => {
-                let replayed = self.router.replay(Selection::Route(route.route)).await;
-                replayed
-                    .map(|_| ())
-                    .map_err(|error| Error::Database(error.into()))
-            }
-            None => {
-                let dead = format!("{queue}-dead");
-                if !self.app.queues.exists(&dead).await? {
-                    return Err(Error::NotFound(format!("queue {dead}")));
-                }
-                self.app.queues.start_move(&dead, None, None).await?;
-                Ok(())
-            }
+    /// Tries again what was given up: dead letters of a queue, of the route of a job, or of a run.
+    pub async fn redrive(&self, name: &str) -> Result<()> {
+        let dead = format!("{name}-dead");
+        if self.app.queues.exists(&dead).await? {
+            self.app.queues.start_move(&dead, None, None).await?;
+        } else if self.router.status().iter().any(|route| route.route == name) {
+            self.router.replay(Selection::Route(name.to_owned())).await?;
+        } else {
+            let job = self.app.run(name).await?.run.job_config_id;
+            self.app.reindexer.replay(name).await?;
+            // It has begun, so the parameters are not looked at.
+            self.app.queue_run(&job, name, Parameters::Complete).await?;
         }
+        Ok(())
     }
 }
 
 impl Catalogue {
-    async fn are_empty(&self, queues: &[String]) -> Result<bool> {
+    async fn are_empty(&self, queues: impl IntoIterator<Item = String>) -> Result<bool> {
         for queue in queues {
-            let counts = self.queues.counts(queue).await?;
-            if counts.visible + counts.in_flight + counts.delayed > 0 {
+            if self.queues.counts(&queue).await?.total() > 0 {
                 return Ok(false);
             }
         }
@@ -186,156 +169,85 @@ impl Catalogue {
     }
 
     /// Looks at every record of a pipeline's sources once.
-    async fn survey(&self, pipeline: &Pipeline) -> Result<(Vec<Stages>, Vec<Gap>)> {
-        let listens = |source: &Source| {
-            let to = destinations_of(Some(*source));
-            pipeline.destinations.iter().any(|one| to.contains(one.as_str()))
-        };
-        let stages = |source| Stages {
-            source,
-            rows: 0,
-            transformed: 0,
-            indexed: 0,
-            gaps: 0,
-            percent: 100.0,
-        };
-        let mut sources: Vec<_> = SOURCES.into_iter().filter(listens).map(stages).collect();
-        let (mut gaps, mut after) = (Vec::new(), None);
-        loop {
-            let Page { rows, next, .. } = self.db.all_records().consistent().continued(after).page().await?;
-            let before = gaps.len();
-            self.survey_page(pipeline, &rows, &mut sources, &mut gaps).await?;
-            debug_assert!(gaps.len() - before <= rows.len());
-            after = next.map(|bookmark| bookmark.to_string());
-            if after.is_none() {
-                break;
+    async fn survey(&self, pipeline: &Pipeline) -> Result<(Vec<Stages>, Vec<MissingRecord>)> {
+        let sources = SOURCES.into_iter().filter(|source| pipeline.listens_for(*source));
+        let mut sources: Vec<_> = sources.map(Stages::new).collect();
+        let mut missing = Vec::new();
+        let rows = self.db.all_records().consistent().stream();
+        let mut pages = rows.try_chunks(ROWS_AT_ONCE);
+        while let Some(rows) = pages.try_next().await.map_err(|cut_off| cut_off.1)? {
+            let keys: Vec<_> = rows.iter().map(|row| pipeline.key_of(&row.id)).collect();
+            let works = self.db.get_many(&keys).await?;
+            for (row, work) in rows.into_iter().zip(works) {
+                let (id, source, version) = (row.id, row.source_name, row.version);
+                let Some(stages) = sources.iter_mut().find(|stages| stages.source == source) else {
+                    continue;
+                };
+                let indexed = pipeline.index.version(&id)?;
+                let is_transformed = work.is_some_and(|work| work.version >= version);
+                stages.add(is_transformed, indexed >= Some(version));
+                if indexed < Some(version) {
+                    let missing_at = if is_transformed { "ingestor" } else { "transformer" };
+                    missing.push(MissingRecord {
+                        id,
+                        source,
+                        version,
+                        indexed,
+                        missing_at,
+                    });
+                }
             }
         }
-        for stages in &mut sources {
-            stages.gaps = stages.rows - stages.indexed;
-            if stages.rows > 0 {
-                stages.percent = 100.0 * stages.indexed as f64 / stages.rows as f64;
-            }
-        }
-        Ok((sources, gaps))
-    }
-
-    async fn survey_page(
-        &self,
-        pipeline: &Pipeline,
-        rows: &[Record],
-        sources: &mut [Stages],
-        gaps: &mut Vec<Gap>,
-    ) -> Result<()> {
-        let key = |row: &Record| WorkKey {
-            pipeline: pipeline.name.clone(),
-            id: row.id.clone(),
-        };
-        let keys: Vec<_> = rows.iter().map(key).collect();
-        for (row, work) in rows.iter().zip(self.db.get_many(&keys).await?) {
-            let Some(stages) = sources.iter_mut().find(|stages| stages.source == row.source_name) else {
-                continue;
-            };
-            let indexed = pipeline.index.version(&row.id)?;
-            let is_transformed = work.is_some_and(|work| work.version >= row.version);
-            let is_indexed = indexed >= Some(row.version);
-            stages.rows += 1;
-            stages.transformed += usize::from(is_transformed);
-            stages.indexed += usize::from(is_indexed);
-            if !is_indexed {
-                gaps.push(Gap {
-                    id: row.id.clone(),
-                    source: row.source_name,
-                    version: row.version,
-                    indexed,
-                    missing_at: if is_transformed { "ingestor" } else { "transformer" },
-                });
-            }
-        }
-        Ok(())
+        Ok((sources, missing))
     }
 
     /// Sends the records that a pipeline lacks to it once more, and to no other. Says how many.
     pub async fn resend(&self, name: &str) -> Result<usize> {
         let pipeline = self.pipeline(name).await?;
-        let (_, gaps) = self.survey(&pipeline).await?;
-        for some in gaps.chunks(100) {
-            let mut records = Vec::new();
-            for gap in some {
-                records.push(SourcePayload::try_from(self.record(gap.source, &gap.id).await?)?);
-            }
-            self.send(&pipeline, &records).await?;
+        let (_, missing) = self.survey(&pipeline).await?;
+        for some in missing.chunks(ROWS_AT_ONCE) {
+            let keys: Vec<_> = some.iter().map(|record| RecordKey::new(&record.id)).collect();
+            let rows = self.db.get_many(&keys).await?.into_iter().flatten();
+            self.queues.send_jobs(&pipeline.queues()[0], rows).await?;
         }
-        Ok(gaps.len())
-    }
-
-    async fn queue_status(&self, queue: String) -> Result<QueueStatus> {
-        let (counts, dead) = (
-            self.queues.counts(&queue).await?,
-            self.queues.counts(&format!("{queue}-dead")).await?,
-        );
-        Ok(QueueStatus {
-            queue,
-            waiting: counts.visible + counts.delayed,
-            in_flight: counts.in_flight,
-            dead: dead.visible + dead.in_flight + dead.delayed,
-        })
-    }
-
-    /// The dead letters of a queue. They stay where they are.
-    pub async fn dead_letters(&self, queue: &str) -> Result<Vec<DeadLetter>> {
-        let look = Receive {
-            max: LETTERS_MAX,
-            visibility: Some(Duration::ZERO),
-            wait: Some(Duration::ZERO),
-        };
-        let letters = self.queues.receive(&format!("{queue}-dead"), look).await?;
-        let letter = |letter: trestle::queue::Message| DeadLetter {
-            message: letter.id,
-            body: letter.body,
-            reason: letter.dead_letter_reason,
-        };
-        Ok(letters.into_iter().map(letter).collect())
+        Ok(missing.len())
     }
 
     /// A run, and how far it is.
     pub async fn run(&self, name: &str) -> Result<RunStatus> {
-        let found = self.db.run_with_parts(name).consistent().gather().await?;
-        let run = found.run.ok_or_else(|| Error::NotFound(format!("run {name}")))?;
+        let run = self.db.run(name).await?;
+        let run = run.ok_or_else(|| Error::NotFound(format!("run {name}")))?;
         let at_version = match run.desired_version {
             Some(version) => Some(self.at_version(&run.job_config_id, version).await?),
             None => None,
         };
+        let mut failed = BTreeMap::new();
+        let sending = match self.reindexer.status(name).await {
+            Err(ReindexError::Unknown(_)) => None,
+            status => {
+                let reindex = self.reindexer.get(name).await?;
+                let (letters, _) = self.reindexer.dead_letters(name, None).await?;
+                let letters = letters.into_iter();
+                failed.extend(letters.map(|letter| (reindex.id_of_key(&letter.key), letter.reason)));
+                Some(status?)
+            }
+        };
         Ok(RunStatus {
             run,
-            parts_done: found.part.len(),
-            sent: found.part.iter().map(|part| part.sent).sum(),
-            unknown: found.part.into_iter().flat_map(|part| part.unknown).collect(),
             at_version,
+            sending,
+            failed,
         })
     }
 
     async fn at_version(&self, job: &str, version: i64) -> Result<(usize, usize)> {
-        let (source, _) = crate::jobs::job(job)?;
-        let (mut rows, mut there, mut after) = (0, 0, None);
-        loop {
-            let page = self
-                .db
-                .records_of_source(source)
-                .consistent()
-                .continued(after)
-                .page()
-                .await?;
-            rows += page.rows.len();
-            there += page
-                .rows
-                .iter()
-                .filter(|row| row.reindex_version >= Some(version))
-                .count();
-            after = page.next.map(|bookmark| bookmark.to_string());
-            if after.is_none() {
-                return Ok((rows, there));
-            }
+        let source = crate::jobs::job(job)?.1;
+        let mut rows = self.db.records_of_source(source).consistent().stream();
+        let (mut count, mut there) = (0, 0);
+        while let Some(row) = rows.try_next().await? {
+            count += 1;
+            there += usize::from(row.reindex_version >= Some(version));
         }
+        Ok((count, there))
     }
 }

@@ -60,7 +60,7 @@ pub struct WorkText {
 
 /// The work that this version of the transformers makes of a payload.
 pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Result<Work> {
-    let (mut text, is_suppressed) = read(record.source, payload).map_err(|reason| Error::Payload {
+    let (mut text, is_suppressed) = read(record.source_name, payload).map_err(|reason| Error::Payload {
         id: record.id.clone(),
         reason,
     })?;
@@ -80,7 +80,7 @@ pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Re
     };
     Ok(Work {
         id: record.id.clone(),
-        source: record.source,
+        source: record.source_name,
         version: record.version,
         transformer,
         kind,

@@ -9,7 +9,7 @@ use crate::Error;
 pub const REINDEX_VERSION: &str = "reindexVersion";
 
 /// Rows whose version attribute is to be raised.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TouchRows {
     /// The table's name.
     pub table: String,
@@ -19,6 +19,18 @@ pub struct TouchRows {
     pub version: u64,
     /// The keys of the rows.
     pub keys: Vec<Item>,
+    /// Attributes with the values that each row must have, such as the revision that the caller has read; none unless given. A
+    /// row that has other values is refused with `ConditionalCheckFailedException`.
+    pub expected: Item,
+}
+
+impl TouchRows {
+    /// Whether a row has the values that are expected.
+    #[must_use]
+    pub fn expects(&self, row: &Item) -> bool {
+        let mut expected = self.expected.iter();
+        expected.all(|(name, value)| row.get(name) == Some(value))
+    }
 }
 
 /// What became of one of them.

@@ -25,7 +25,7 @@ impl Embedded {
             state: Arc::new(Internal(Arc::clone(self.opened()))),
             state_table: ReindexSetup::OWN_TABLE.to_owned(),
             clock: Arc::clone(self.clock()),
-            touch: Arc::new(TouchInCommit(self.clone())),
+            touch: Arc::new(self.clone()),
             database: Arc::new(self.clone()),
             host,
             traffic: Some(Arc::new(ClientWrites(self.clone()))),
@@ -97,9 +97,7 @@ impl ReindexHost for EmbeddedHost {
 }
 
 /// Touches rows many in a commit.
-struct TouchInCommit(Embedded);
-
-impl Touch for TouchInCommit {
+impl Touch for Embedded {
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         Box::pin(async move {
             let (mut touched, mut write_units) = (Vec::with_capacity(rows.keys.len()), 0.0);
@@ -108,9 +106,10 @@ impl Touch for TouchInCommit {
                     table: rows.table.clone(),
                     attribute: rows.attribute.clone(),
                     keys: keys.to_vec(),
+                    expected: rows.expected.clone(),
                     ..rows
                 };
-                let (some, units) = self.0.touch_with_units(rows).await?;
+                let (some, units) = self.touch_with_units(rows).await?;
                 touched.extend(some);
                 write_units += units;
             }
@@ -165,15 +164,15 @@ mod tests {
             };
             db.run(put).unwrap();
         }
-        let touching = TouchInCommit(db.clone());
         let touch = |keys: &[&str]| {
-            let touched = touching.touch(TouchRows {
+            let rows = TouchRows {
                 table: "works".to_owned(),
                 attribute: "v".to_owned(),
                 version: 1,
                 keys: keys.iter().map(|pk| Item::from([("pk", *pk)])).collect(),
-            });
-            touched.wait().unwrap().write_units
+                ..TouchRows::default()
+            };
+            Touch::touch(&db, rows).wait().unwrap().write_units
         };
         assert_eq!(touch(&["small", "gone"]), 1.0);
         assert_eq!(touch(&["small", "large"]), 4.0);
@@ -189,8 +188,9 @@ mod tests {
             attribute: "v".to_owned(),
             version: 1,
             keys: vec![Item::from([("pk", "a")])],
+            ..TouchRows::default()
         };
-        let missing = TouchInCommit(db.clone()).touch(touch).wait().unwrap_err();
+        let missing = Touch::touch(&db, touch).wait().unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::ResourceNotFound);
         assert_eq!(traffic.other_writes(), 0);
         let put = PutItem {

@@ -73,12 +73,13 @@ impl Engine {
             .table(&rows.table, shared.clock.now())
             .cloned()?;
         check(&table, &rows)?;
+        let mut rows = rows;
+        let mut keys = std::mem::take(&mut rows.keys);
         let raise = Arc::new(Raise {
             table,
-            attribute: rows.attribute,
             version: rows.version.into(),
+            rows,
         });
-        let mut keys = rows.keys;
         let mut jobs = Vec::with_capacity(keys.len().div_ceil(JOB_ROWS_MAX));
         while !keys.is_empty() {
             let later = keys.split_off(keys.len().min(JOB_ROWS_MAX));
@@ -195,8 +196,9 @@ impl Engine {
 /// What is to be raised, and how far.
 struct Raise {
     table: Arc<Table>,
-    attribute: String,
     version: Number,
+    /// What was asked for, without the keys.
+    rows: TouchRows,
 }
 
 impl Raise {
@@ -219,6 +221,9 @@ impl Raise {
         if self.is_there(&old)? {
             return Ok((Touched::AlreadyThere, 0.0));
         }
+        if !self.rows.expects(&old) {
+            return Err(Error::condition_failed(None));
+        }
         let new = match seen {
             Some(seen) if Arc::ptr_eq(&seen.old, &old) => seen.new,
             _ => self.raised(table, &old)?,
@@ -236,12 +241,12 @@ impl Raise {
 
     /// Whether a row has the version or a later one.
     fn is_there(&self, row: &Item) -> Result<bool, Error> {
-        match row.get(&self.attribute) {
+        match row.get(&self.rows.attribute) {
             None => Ok(false),
             Some(AttributeValue::N(version)) => Ok(*version >= self.version),
             Some(other) => Err(Error::validation(format!(
                 "The row cannot be touched: its attribute `{}` is of type {}, and a version is a number. Name another attribute",
-                self.attribute,
+                self.rows.attribute,
                 other.type_name()
             ))),
         }
@@ -249,7 +254,7 @@ impl Raise {
 
     fn raised(&self, table: &Table, old: &Image) -> Result<Arc<Image>, Error> {
         let mut image = old.clone();
-        image.edit(|item| item.insert(self.attribute.clone(), self.version));
+        image.edit(|item| item.insert(self.rows.attribute.clone(), self.version));
         check_limits(&image)?;
         table.check_index_keys(&image)?;
         Ok(Arc::new(image))

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use serde::Serialize;
 use trestle_env::Timestamp;
 
 /// A message's place in the order of its queue: the time it was sent in milliseconds, then a counter. Never used twice
@@ -62,7 +63,7 @@ impl Entry {
 }
 
 /// How many messages are in which state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Ready to be received.
     pub visible: usize,
@@ -70,6 +71,14 @@ pub struct Counts {
     pub in_flight: usize,
     /// Sent and not ready yet.
     pub delayed: usize,
+}
+
+impl Counts {
+    /// All messages, whatever their state.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.visible + self.in_flight + self.delayed
+    }
 }
 
 /// A message handed to a receiver.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use trestle_api::TransactWriteItem;
 use trestle_env::{Timestamp, ids};
@@ -13,7 +14,9 @@ use crate::finish::finish;
 use crate::handle::Handle;
 use crate::index::{MessageNumber, Taken};
 use crate::lot::Lot;
+use crate::message::Message;
 use crate::queues::Queues;
+use crate::receive::Receive;
 use crate::redrive_policy::RedrivePolicy;
 use crate::rows::{Content, Stored};
 use crate::storage::{self, Storage};
@@ -83,6 +86,17 @@ impl Queues {
         }
         self.set_attributes(name, &policy).await?;
         Ok(dead)
+    }
+
+    /// The messages of a queue that was made with dead letters that were given up, at most so many. They stay where they are.
+    pub async fn given_up(&self, name: &str, max: usize) -> Result<Vec<Message>, QueueError> {
+        let at_once = Some(Duration::ZERO);
+        let look = Receive {
+            max,
+            visibility: at_once,
+            wait: at_once,
+        };
+        self.receive(&format!("{name}-dead"), look).await
     }
 
     /// Gives a message in flight up: it moves to the dead-letter queue now, and takes the reason along. Says whether it

@@ -1,5 +1,6 @@
 //! Sending messages.
 
+use serde::Serialize;
 use trestle_api::{Database, Error, Request, ResponseFuture, TransactWriteItem, own_table_refusal};
 use trestle_env::{Timestamp, ids};
 use trestle_item::Item;
@@ -43,6 +44,18 @@ impl Queues {
             Ok(id)
         })
         .await
+    }
+
+    /// Sends a message for each of these, with it as JSON. The first that is refused is an error; those before it are sent.
+    pub async fn send_jobs<J: Serialize>(
+        &self,
+        queue: &str,
+        jobs: impl IntoIterator<Item = J>,
+    ) -> Result<(), QueueError> {
+        let messages = jobs.into_iter().map(|job| NewMessage::job(&job));
+        let messages: Result<Vec<NewMessage>, QueueError> = messages.collect();
+        let sent = self.send_batch(queue, messages?).await?;
+        sent.into_iter().try_for_each(|sent| sent.map(drop))
     }
 
     /// Sends several messages; each is refused or sent on its own.

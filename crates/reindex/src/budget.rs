@@ -6,8 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use trestle_env::{Alarm, Clock, Timestamp};
 
-/// Units that are handed out at a rate, to all workers of a process.
-pub(crate) struct Units {
+/// Units that are handed out at a rate, to all tasks that share this: the budget of a process.
+pub struct Units {
     clock: Arc<dyn Clock>,
     state: Mutex<Handed>,
 }
@@ -20,7 +20,9 @@ struct Handed {
 }
 
 impl Units {
-    pub(crate) fn new(clock: Arc<dyn Clock>, rate: Option<f64>) -> Self {
+    /// So many in a second by this clock; without a rate, there is no limit.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, rate: Option<f64>) -> Self {
         let state = Mutex::new(Handed { rate, due: 0.0 });
         Self { clock, state }
     }
@@ -31,7 +33,7 @@ impl Units {
     }
 
     /// Takes units and waits for the turn that they have. What was not taken in time is not saved up.
-    pub(crate) async fn take(&self, units: f64) {
+    pub async fn take(&self, units: f64) {
         let alarm = Alarm::new(Arc::clone(&self.clock));
         let turn = self.reserve(units);
         if let Some(turn) = turn {

@@ -47,6 +47,7 @@ impl Handler {
                     attribute: attribute.clone(),
                     version: *version,
                     keys: rows.iter().map(|(key, _)| key.clone()).collect(),
+                    ..TouchRows::default()
                 });
                 match touched.await {
                     Ok(result) => (

@@ -34,6 +34,7 @@ mod worker;
 mod workers;
 mod yielding;
 
+pub use budget::Units;
 pub use counts::RowCounts;
 pub use error::ReindexError;
 pub use gap_page::GapPage;

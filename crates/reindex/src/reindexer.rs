@@ -22,6 +22,7 @@ use crate::yielding::{LiveTraffic, Yielding};
 use crate::{Reindex, ReindexError, ReindexHost, RowLetter, Touch};
 
 /// What a [`Reindexer`] is made of.
+#[derive(Clone)]
 pub struct ReindexSetup {
     /// Where the rows are.
     pub database: Arc<dyn Database>,
@@ -100,6 +101,17 @@ impl Reindexer {
     /// Lets workers of this process look at what has changed.
     pub(crate) fn wake(&self) {
         self.setup.clock.signal().ring();
+    }
+
+    /// The same reindexes, worked on with leases of another length: after a crash, the work of a process is taken over when
+    /// its leases end.
+    #[must_use]
+    pub fn with_lease(&self, lease: Duration) -> Self {
+        let setup = ReindexSetup::clone(&self.setup);
+        Self {
+            setup: Arc::new(ReindexSetup { lease, ..setup }),
+            ..self.clone()
+        }
     }
 
     /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same

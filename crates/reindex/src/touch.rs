@@ -49,7 +49,7 @@ impl TouchByUpdate {
         Self { database }
     }
 
-    async fn touch_one(&self, update: UpdateItem, attribute: &str) -> (Touched, f64) {
+    async fn touch_one(&self, update: UpdateItem, rows: &TouchRows) -> (Touched, f64) {
         match self.database.update_item(update).await {
             Ok(done) => {
                 let units = done
@@ -57,24 +57,34 @@ impl TouchByUpdate {
                     .and_then(|consumed| consumed.capacity_units);
                 (Touched::Raised, units.unwrap_or(1.0))
             }
-            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
-                (unmet(&error, attribute), 1.0)
-            }
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => (unmet(&error, rows), 1.0),
             Err(error) => (Touched::Refused(error), 0.0),
         }
     }
 }
 
 /// What a condition that does not hold tells of a row. An endpoint that does not show the row is taken to mean the usual case.
-fn unmet(error: &Error, attribute: &str) -> Touched {
-    match error.item().map(|row| (row.is_empty(), row.get(attribute))) {
-        Some((false, Some(AttributeValue::N(_)))) | None => Touched::AlreadyThere,
-        Some((false, Some(other))) => Touched::Refused(Error::validation(format!(
+fn unmet(error: &Error, rows: &TouchRows) -> Touched {
+    let attribute = &rows.attribute;
+    let is_there = |present: &AttributeValue| match (present, AttributeValue::from(rows.version)) {
+        (AttributeValue::N(present), AttributeValue::N(wanted)) => *present >= wanted,
+        _ => false,
+    };
+    match error.item().map(|row| (row, row.get(attribute))) {
+        None if rows.expected.is_empty() => Touched::AlreadyThere,
+        None => Touched::Refused(Error::condition_failed(None)),
+        Some((row, _)) if row.is_empty() => Touched::Gone,
+        Some((_, Some(present))) if is_there(present) => Touched::AlreadyThere,
+        Some((row, None | Some(AttributeValue::N(_)))) if !rows.expects(row) => {
+            Touched::Refused(Error::condition_failed(None))
+        }
+        Some((_, Some(AttributeValue::N(_)))) => Touched::AlreadyThere,
+        Some((_, Some(other))) => Touched::Refused(Error::validation(format!(
             "attribute {attribute} of the row is of type {} and not a number; remove it from the row, or choose another \
              version attribute",
             other.type_name()
         ))),
-        Some(_) => Touched::Gone,
+        Some((_, None)) => Touched::Gone,
     }
 }
 
@@ -82,13 +92,21 @@ fn update(rows: &TouchRows, key: &Item) -> UpdateItem {
     let key_name = key.keys().next().cloned().unwrap_or_default();
     let names = [("#key", key_name), ("#version", rows.attribute.clone())];
     let named = |(placeholder, name): (&str, String)| (placeholder.to_owned(), name);
+    let mut names: BTreeMap<String, String> = names.map(named).into_iter().collect();
+    let mut values = Item::from([(":version", rows.version)]);
+    let mut condition = CONDITION.to_owned();
+    for (number, (name, value)) in rows.expected.iter().enumerate() {
+        condition += &format!(" AND #expected{number} = :expected{number}");
+        names.insert(format!("#expected{number}"), name.clone());
+        values.insert(format!(":expected{number}"), value.clone());
+    }
     UpdateItem {
         table_name: rows.table.clone(),
         key: key.clone(),
         update_expression: Some("SET #version = :version".to_owned()),
-        condition_expression: Some(CONDITION.to_owned()),
-        expression_attribute_names: Some(names.map(named).into_iter().collect::<BTreeMap<_, _>>()),
-        expression_attribute_values: Some(Item::from([(":version", rows.version)])),
+        condition_expression: Some(condition),
+        expression_attribute_names: Some(names),
+        expression_attribute_values: Some(values),
         return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
         return_values_on_condition_check_failure: Some(ReturnValuesOnConditionCheckFailure::AllOld),
         ..UpdateItem::default()
@@ -99,9 +117,8 @@ impl Touch for TouchByUpdate {
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         Box::pin(async move {
             let updates: Vec<UpdateItem> = rows.keys.iter().map(|key| update(&rows, key)).collect();
-            let attribute = rows.attribute.as_str();
             let touched: Vec<(Touched, f64)> = stream::iter(updates)
-                .map(|update| self.touch_one(update, attribute))
+                .map(|update| self.touch_one(update, &rows))
                 .buffered(IN_FLIGHT)
                 .collect()
                 .await;

@@ -155,8 +155,12 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
     let run = format!("/reindexes/{}", started["runs"][0].as_str().unwrap());
     let (_, run) = door.call("get", &run, &nothing).await;
     assert_eq!(
-        (&run["sent"], &run["partsDone"], &run["jobConfigId"]),
-        (&json!(3), &json!(1), &json!("sierra--catalogue"))
+        (
+            &run["sending"]["counts"]["done"],
+            &run["sending"]["state"],
+            &run["jobConfigId"]
+        ),
+        (&json!(3), &json!("done"), &json!("sierra--catalogue"))
     );
     assert_eq!(
         door.call("get", "/reindexes", &nothing)
@@ -202,9 +206,7 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
     );
     door.world.objects.find();
     assert_eq!(
-        door.call("post", "/queues/one-transformer/redrive", &nothing)
-            .await
-            .0,
+        door.call("post", "/redrive/one-transformer", &nothing).await.0,
         202
     );
     assert_eq!(
@@ -239,7 +241,7 @@ async fn what_is_refused_says_why() {
         ("post", "/pipelines/none/serve", 404),
         ("get", "/reindexes/none", 404),
         ("get", "/queues/none/dead-letters", 404),
-        ("post", "/queues/none/redrive", 404),
+        ("post", "/redrive/none", 404),
         ("get", "/works/none", 404),
     ] {
         assert_eq!(door.call(method, path, &Value::Null).await.0, status, "{path}");

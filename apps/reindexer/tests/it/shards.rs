@@ -1,13 +1,16 @@
 //! The design of the document: shards, requests through queues, the version lock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use reindexer::Parameters as Mode;
 use reindexer::demo::Samples;
 use reindexer::model::RunDesign;
-use reindexer::{Mode, RowRequest, Shards, Source};
-use trestle::AttributeValue;
+use reindexer::{RowRequest, Shards, Source};
+use trestle::api::{PutItem, UpdateItem};
 use trestle::queue::NewMessage;
+use trestle::{AttributeValue, Clock as _, DatabaseExt as _, Item, Timestamp, VirtualClock};
 
 use crate::support::{World, reindex, sierra};
 
@@ -63,7 +66,9 @@ async fn point_1_every_row_is_in_exactly_one_shard_also_after_the_size_changes()
     in_one_shard(&world, 1_500, &ids).await;
     world.settle().await;
     let published = world.stream().await.len();
-    let world = world.restarted_with_shards_of(500_000).await;
+    let world = world
+        .restarted_with(|setup| setup.shards = Shards::new(500_000))
+        .await;
     assert!(world.app().reshard().await.unwrap() > 0);
     in_one_shard(&world, 500_000, &ids).await;
     assert_eq!(world.app().reshard().await.unwrap(), 0);
@@ -98,11 +103,11 @@ async fn point_2_all_rows_reach_the_version_with_one_stream_record_each_and_a_re
     // The stream brought the touched rows to the pipeline.
     assert_eq!(world.gaps("one").await, Vec::<String>::new());
 
-    world.tables.take_updates();
+    world.touches.take();
     let before = world.stream().await.len();
     world.reindex_shards(7).await;
     world.reindex_shards(6).await;
-    assert_eq!(world.tables.take_updates(), BTreeMap::new());
+    assert_eq!(world.touches.take(), BTreeMap::new());
     assert_eq!(world.stream().await.len(), before);
     // A request that comes late lowers nothing.
     let late = RowRequest {
@@ -121,47 +126,57 @@ async fn point_3_updates_during_a_reindex_are_not_lost_and_a_conflict_is_tried_a
     world.add_pipeline("one").await;
     world.load(Source::Sierra, 40).await;
     world.settle().await;
-    world.tables.take_updates();
-    let app = world.app().clone();
-    let updates = tokio::spawn(async move {
-        let samples = Samples::read().unwrap();
-        for edition in 0..15 {
-            for number in 0..4 {
-                samples
-                    .write(&app, Source::Sierra, number, &format!(" edition {edition}"))
-                    .await
-                    .unwrap();
-            }
+    world.touches.take();
+    let update = |number: usize, edition: i64| {
+        let app = world.app().clone();
+        async move {
+            let (samples, edition) = (Samples::read().unwrap(), format!(" edition {edition}."));
+            let written = samples.write(&app, Source::Sierra, number, &edition);
+            written.await.unwrap();
         }
-    });
+    };
     for version in 1..=5 {
+        // Of each of four rows, one update comes between the read and the touch, one at any moment, and one later.
+        for number in 0..4 {
+            world
+                .touches
+                .interrupt(&sierra(number), Box::pin(update(number, 3 * version - 3)));
+        }
+        let others = (0..4).map(|number| tokio::spawn(update(number, 3 * version - 2)));
+        let others: Vec<_> = others.collect();
         world.reindex_shards(version).await;
+        for other in others {
+            other.await.unwrap();
+        }
+        for number in 0..4 {
+            update(number, 3 * version - 1).await;
+        }
     }
-    updates.await.unwrap();
     world.settle().await;
     for row in world.rows().await {
         assert_eq!(row.reindex_version, Some(5), "{}", row.id);
         let is_updated = (0..4).any(|number| sierra(number) == row.id);
-        // Inserted, raised five times, and updated fifteen times or never.
-        assert_eq!(row.version, if is_updated { 21 } else { 6 }, "{}", row.id);
+        // Inserted, and updated fifteen times or never. A touch is no new version.
+        assert_eq!(row.version, if is_updated { 16 } else { 1 }, "{}", row.id);
     }
     let index = &world.app().pipeline("one").await.unwrap().index;
     for number in 0..4 {
         let title = index.work(&sierra(number)).unwrap().unwrap().text.title;
-        assert!(title.contains("edition 14"), "{title}");
+        assert!(title.contains("edition 14."), "{title}");
     }
-    let tried = world.tables.take_updates();
-    for number in 4..40 {
-        assert_eq!(
-            tried[&sierra(number)],
-            5,
-            "the rest of the shard is not written again"
+    let tried = world.touches.take();
+    for number in 0..4 {
+        let attempts = tried[&sierra(number)];
+        assert!(
+            attempts >= 10,
+            "{attempts} attempts: a row that changed was touched all the same"
         );
     }
-    assert_eq!(
-        world.app().dead_letters("reindex-requests").await.unwrap().len(),
-        0
-    );
+    for number in 4..40 {
+        let attempts = tried[&sierra(number)];
+        assert_eq!(attempts, 5, "the rest of the shard is not touched again");
+    }
+    assert_eq!(world.dead_letters("reindex-requests").await.len(), 0);
 }
 
 #[tokio::test]
@@ -178,9 +193,9 @@ async fn point_3_an_update_between_the_read_and_the_write_of_the_processor_is_ke
             .await
             .unwrap();
     };
-    world.tables.interrupt(&sierra(3), Box::pin(update));
+    world.touches.interrupt(&sierra(3), Box::pin(update));
     world.reindex_shards(5).await;
-    let tried = world.tables.take_updates();
+    let tried = world.touches.take();
     let expected = (0..10).map(|number| (sierra(number), if number == 3 { 2 } else { 1 }));
     assert_eq!(
         tried,
@@ -188,8 +203,8 @@ async fn point_3_an_update_between_the_read_and_the_write_of_the_processor_is_ke
         "only the row in conflict is tried again"
     );
     let row = world.app().record(Source::Sierra, &sierra(3)).await.unwrap();
-    // Inserted, updated and raised.
-    assert_eq!((row.version, row.reindex_version), (3, Some(5)));
+    // Inserted and updated. A touch is no new version.
+    assert_eq!((row.version, row.reindex_version), (2, Some(5)));
     let index = &world.app().pipeline("one").await.unwrap().index;
     let title = index.work(&sierra(3)).unwrap().unwrap().text.title;
     assert!(title.contains("in between"), "{title}");
@@ -201,18 +216,21 @@ async fn point_4_only_a_throttled_row_is_tried_again_and_becomes_a_dead_letter_w
     world.add_pipeline("one").await;
     world.load(Source::Sierra, 30).await;
     world.settle().await;
-    world.tables.throttle(&sierra(4));
+    world.touches.throttle(&sierra(4));
     world.reindex_shards(9).await;
-    let tried = world.tables.take_updates();
+    let tried = world.touches.take();
     let expected = (0..30).map(|number| (sierra(number), if number == 4 { 3 } else { 1 }));
     assert_eq!(tried, expected.collect());
-    let dead = world.app().dead_letters("reindex-requests").await.unwrap();
+    let dead = world.dead_letters("reindex-requests").await;
     let [dead] = &dead[..] else {
         panic!("{dead:?}");
     };
     let request: RowRequest = serde_json::from_str(&dead.body).unwrap();
     assert_eq!((request.id, request.desired_version), (sierra(4), 9));
-    assert!(dead.reason.as_ref().unwrap().contains("too fast"), "{dead:?}");
+    assert!(
+        dead.dead_letter_reason.as_ref().unwrap().contains("too fast"),
+        "{dead:?}"
+    );
     let behind: Vec<_> = world
         .versions()
         .await
@@ -237,9 +255,13 @@ async fn point_4_a_row_that_is_gone_is_an_error_and_a_dead_letter() {
         .await
         .unwrap();
     world.settle().await;
-    let dead = world.app().dead_letters("reindex-requests").await.unwrap();
+    let dead = world.dead_letters("reindex-requests").await;
     assert!(
-        dead[0].reason.as_ref().unwrap().contains("record 7777777"),
+        dead[0]
+            .dead_letter_reason
+            .as_ref()
+            .unwrap()
+            .contains("record 7777777"),
         "{dead:?}"
     );
 }
@@ -251,11 +273,11 @@ async fn point_5_redriving_the_dead_letters_completes_the_reindex() {
     world.load(Source::Sierra, 20).await;
     world.settle().await;
     for number in [3, 8] {
-        world.tables.throttle(&sierra(number));
+        world.touches.throttle(&sierra(number));
     }
     let run = world.reindex_shards(2).await;
     assert_eq!(world.app().run(&run).await.unwrap().at_version, Some((20, 18)));
-    world.tables.repair();
+    world.touches.repair();
     world.running.redrive("reindex-requests").await.unwrap();
     let complete = async {
         while world.app().run(&run).await.unwrap().at_version != Some((20, 20)) {
@@ -264,10 +286,136 @@ async fn point_5_redriving_the_dead_letters_completes_the_reindex() {
     };
     let complete = tokio::time::timeout(Duration::from_secs(60), complete).await;
     complete.expect("dead letters were not tried again");
-    assert_eq!(
-        world.app().dead_letters("reindex-requests").await.unwrap().len(),
-        0
-    );
+    assert_eq!(world.dead_letters("reindex-requests").await.len(), 0);
     world.settle().await;
+    assert_eq!(world.gaps("one").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn point_12_no_more_rows_are_written_than_the_budget_allows() {
+    let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_700_000_000)));
+    let world = World::on_clock(&clock, |setup| setup.budget.write_units = Some(10.0)).await;
+    world.add_pipeline("one").await;
+    world.load(Source::Sierra, 30).await;
+    world.settle().await;
+    let begun = clock.now();
+    let mut asked = reindex("sierra", Mode::Complete);
+    asked.design = RunDesign::Shards;
+    asked.desired_version = Some(4);
+    world.app().start_reindex(&asked).await.unwrap();
+    let is_over = async || world.running.is_sent().await.unwrap();
+    let on = || {
+        clock.advance(Duration::from_millis(20));
+    };
+    world.until(is_over, on).await;
+    let times = world.touches.times();
+    assert_eq!(times.len(), 30);
+    for (written, at) in times.into_iter().enumerate() {
+        let allowed = begun.plus(Duration::from_millis(100 * written as u64));
+        assert!(
+            at >= allowed,
+            "row {written} was written at {at:?}, and not from {allowed:?} on"
+        );
+    }
+    assert!(world.versions().await.values().all(|&version| version == 4));
+}
+
+#[tokio::test]
+async fn point_13_the_version_only_rises_and_only_a_reindex_writes_it() {
+    let world = World::new().await;
+    world.add_pipeline("one").await;
+    world.load(Source::Sierra, 5).await;
+    world.settle().await;
+    for version in [3, 9, 4] {
+        world.reindex_shards(version).await;
+    }
+    // Requests that come late.
+    for desired_version in [2, 9] {
+        let id = sierra(0);
+        let late = NewMessage::job(&RowRequest { id, desired_version }).unwrap();
+        world.app().queues.send("reindex-requests", late).await.unwrap();
+    }
+    let update = |expression: &str, values: Option<Item>| UpdateItem {
+        table_name: "source-data".into(),
+        key: Item::from([("id", sierra(1))]),
+        update_expression: Some(expression.into()),
+        expression_attribute_values: values,
+        ..UpdateItem::default()
+    };
+    for version in [0_i64, 8, 10, 1_000] {
+        let write = update("SET reindexVersion = :v", Some(Item::from([(":v", version)])));
+        let refused = world.embedded.update_item(write).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("Only a reindex changes it"),
+            "{refused}"
+        );
+    }
+    // Removing it leaves it as it is, and a new row cannot bring one.
+    let remove = update("REMOVE reindexVersion", None);
+    world.embedded.update_item(remove).await.unwrap();
+    let new = Item::from([
+        ("id", AttributeValue::from(sierra(77))),
+        ("sourceName", "sierra".into()),
+        ("version", 1_i64.into()),
+        ("reindexVersion", 50_i64.into()),
+    ]);
+    let put = PutItem {
+        table_name: "source-data".into(),
+        item: new,
+        ..PutItem::default()
+    };
+    let refused = world.embedded.put_item(put).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("Only a reindex changes it"),
+        "{refused}"
+    );
+    let samples = Samples::read().unwrap();
+    let updated = samples.write(world.app(), Source::Sierra, 2, " again");
+    updated.await.unwrap();
+    world.settle().await;
+
+    assert!(world.versions().await.values().all(|&version| version == 9));
+    let version = |image: &Item| {
+        image
+            .get("reindexVersion")
+            .and_then(AttributeValue::as_n)
+            .cloned()
+    };
+    for record in world.stream().await {
+        let old = record.old_image.as_ref().and_then(version);
+        let new = record.new_image.as_ref().and_then(version);
+        assert!(new >= old, "from {old:?} to {new:?}");
+    }
+}
+
+#[tokio::test]
+async fn point_14_a_row_that_is_inserted_during_a_run_has_its_version_and_is_not_touched_again() {
+    let world = World::new().await;
+    world.add_pipeline("one").await;
+    world.load(Source::Sierra, 10).await;
+    world.settle().await;
+    let app = world.app().clone();
+    let insert = async move {
+        let samples = Samples::read().unwrap();
+        let inserted = samples.write(&app, Source::Sierra, 500, "");
+        inserted.await.unwrap();
+    };
+    world.touches.interrupt(&sierra(3), Box::pin(insert));
+    world.reindex_shards(7).await;
+    world.reindex_shards(7).await;
+    assert_eq!(world.versions().await[&sierra(500)], 7);
+    assert_eq!(world.versions().await.len(), 11);
+    assert!(!world.touches.take().contains_key(&sierra(500)));
+    let is_of = |image: &Option<Item>| {
+        let id = image.as_ref().and_then(|image| image.get("id")?.as_s());
+        id == Some(sierra(500).as_str())
+    };
+    let records = world.stream().await;
+    let records = records.iter().filter(|record| is_of(&record.new_image));
+    assert_eq!(
+        records.count(),
+        1,
+        "the stream has its insertion and nothing else"
+    );
     assert_eq!(world.gaps("one").await, Vec::<String>::new());
 }

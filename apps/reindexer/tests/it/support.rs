@@ -1,4 +1,4 @@
-//! A catalogue in memory, with faults that can be had between it and its tables, and in its object store.
+//! A catalogue in memory, with faults that can be had where it touches rows, and in its object store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,65 +9,76 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use reindexer::demo::{Samples, id, settle};
 use reindexer::model::Record;
-use reindexer::{Bucket, Catalogue, Location, Mode, NewReindex, Objects, Running, Setup, Source};
+use reindexer::{Bucket, Catalogue, Location, NewReindex, Objects, Parameters, Running, Setup, Source};
 use tempfile::TempDir;
 use trestle::api::{
-    DescribeStream, GetRecords, GetShardIterator, ListStreams, Request, ResponseFuture, ShardIteratorType,
-    StreamRecord,
+    DescribeStream, GetRecords, GetShardIterator, ListStreams, ShardIteratorType, StreamRecord,
 };
-use trestle::{AttributeValue, Database, DatabaseExt as _, Embedded, ErrorKind, Options};
+use trestle::queue::Message;
+use trestle::reindex::{RowCounts, Touch, TouchFuture, TouchResult};
+use trestle::{
+    AttributeValue, DatabaseExt as _, Embedded, ErrorKind, MemoryStore, Options, Timestamp, TouchRows,
+    Touched, VirtualClock,
+};
 
 /// Everything a test needs.
 pub(crate) struct World {
     pub(crate) embedded: Embedded,
-    pub(crate) tables: Arc<Tables>,
+    pub(crate) touches: Arc<Touches>,
     pub(crate) objects: Arc<Shelf>,
     pub(crate) running: Arc<Running>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with_shards_of(1_500).await
+        Self::with(|_| {}).await
     }
 
-    pub(crate) async fn with_shards_of(shard_size: u64) -> Self {
+    /// With other settings.
+    pub(crate) async fn with(change: impl FnOnce(&mut Setup)) -> Self {
         let embedded = Embedded::in_memory(Options::default()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        Self::on(embedded, folder, shard_size).await
+        Self::on(embedded, tempfile::tempdir().unwrap(), change).await
     }
 
-    async fn on(embedded: Embedded, folder: TempDir, shard_size: u64) -> Self {
-        let tables = Arc::new(Tables {
+    /// With other settings, and with time that the test moves.
+    pub(crate) async fn on_clock(clock: &Arc<VirtualClock>, change: impl FnOnce(&mut Setup)) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let embedded = Embedded::on(store, clock.clone(), Options::default()).unwrap();
+        Self::on(embedded, tempfile::tempdir().unwrap(), change).await
+    }
+
+    async fn on(embedded: Embedded, folder: TempDir, change: impl FnOnce(&mut Setup)) -> Self {
+        let touches = Arc::new(Touches {
             embedded: embedded.clone(),
-            updates: Mutex::default(),
+            made: Mutex::default(),
             throttled: Mutex::default(),
-            interruption: Mutex::default(),
+            interruptions: Mutex::default(),
         });
         let objects = Arc::new(Shelf {
             bucket: Bucket::directory(folder.path()).unwrap(),
             lost: Mutex::default(),
         });
-        let running = Catalogue::start(Setup {
-            database: tables.clone(),
-            shard_size,
+        let mut setup = Setup {
+            touch: touches.clone(),
             first_retry: Duration::from_millis(2),
             ..Setup::new(&embedded, objects.clone())
-        });
-        let running = Arc::new(running.await.unwrap());
+        };
+        change(&mut setup);
+        let running = Arc::new(Catalogue::start(setup).await.unwrap());
         Self {
             embedded,
-            tables,
+            touches,
             objects,
             running,
-            _folder: folder,
+            folder,
         }
     }
 
-    /// The same database with other shards.
-    pub(crate) async fn restarted_with_shards_of(self, shard_size: u64) -> Self {
+    /// The same database with other settings.
+    pub(crate) async fn restarted_with(self, change: impl FnOnce(&mut Setup)) -> Self {
         self.running.stop().await;
-        Self::on(self.embedded, self._folder, shard_size).await
+        Self::on(self.embedded, self.folder, change).await
     }
 
     pub(crate) fn app(&self) -> &Arc<Catalogue> {
@@ -130,8 +141,28 @@ impl World {
 
     /// How many messages a queue has, dead letters aside.
     pub(crate) async fn waiting(&self, queue: &str) -> usize {
-        let counts = self.app().queues.counts(queue).await.unwrap();
-        counts.visible + counts.in_flight + counts.delayed
+        self.app().queues.counts(queue).await.unwrap().total()
+    }
+
+    /// What became of the records of a run.
+    pub(crate) async fn counts(&self, run: &str) -> RowCounts {
+        self.app().run(run).await.unwrap().sending.unwrap().counts
+    }
+
+    pub(crate) async fn dead_letters(&self, queue: &str) -> Vec<Message> {
+        self.app().queues.given_up(queue, 100).await.unwrap()
+    }
+
+    /// Waits until something is true, and moves time meanwhile.
+    pub(crate) async fn until(&self, is_true: impl AsyncFn() -> bool, mut meanwhile: impl FnMut()) {
+        let waited = async {
+            while !is_true().await {
+                meanwhile();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(60), waited).await;
+        waited.expect("what the test waits for does not happen");
     }
 
     /// Every record of the stream of the source table.
@@ -173,69 +204,87 @@ impl World {
 }
 
 /// A reindex of a source into the catalogue.
-pub(crate) fn reindex(source: &str, mode: Mode) -> NewReindex {
-    NewReindex {
-        source: source.to_owned(),
-        destination: "catalogue".to_owned(),
-        mode,
-        design: reindexer::model::RunDesign::Segments,
-        desired_version: None,
-        force: false,
+pub(crate) fn reindex(source: &str, records: Parameters) -> NewReindex {
+    let asked = serde_json::json!({ "source": source, "destination": "catalogue" });
+    let mut asked: NewReindex = serde_json::from_value(asked).unwrap();
+    match records {
+        Parameters::Complete => {}
+        Parameters::Partial { max_records } => asked.max_records = Some(max_records),
+        Parameters::Specific { ids } => asked.ids = Some(ids),
     }
+    asked
 }
 
 pub(crate) fn sierra(number: usize) -> String {
     id(Source::Sierra, number)
 }
 
-/// The tables, with throttling for some rows and a count of updates.
-pub(crate) struct Tables {
+/// Touches of the database, with throttling for some rows and a note of each attempt.
+pub(crate) struct Touches {
     embedded: Embedded,
-    updates: Mutex<BTreeMap<String, usize>>,
+    made: Mutex<Vec<(String, Timestamp)>>,
     throttled: Mutex<BTreeSet<String>>,
-    interruption: Mutex<Option<(String, BoxFuture<'static, ()>)>>,
+    interruptions: Mutex<Vec<(String, BoxFuture<'static, ()>)>>,
 }
 
-impl Tables {
-    /// From now on, updates of this record are throttled.
+impl Touches {
+    /// From now on, touches of this record are throttled.
     pub(crate) fn throttle(&self, id: &str) {
         self.throttled.lock().unwrap().insert(id.to_owned());
     }
 
-    /// Before this record is updated next, something else happens.
+    /// Between the read of this record and its next touch, something else happens.
     pub(crate) fn interrupt(&self, id: &str, by: BoxFuture<'static, ()>) {
-        *self.interruption.lock().unwrap() = Some((id.to_owned(), by));
+        self.interruptions.lock().unwrap().push((id.to_owned(), by));
     }
 
     pub(crate) fn repair(&self) {
         self.throttled.lock().unwrap().clear();
     }
 
-    /// Attempts to update records since the last time, by record.
-    pub(crate) fn take_updates(&self) -> BTreeMap<String, usize> {
-        std::mem::take(&mut *self.updates.lock().unwrap())
+    /// Attempts to touch records since the last time, by record.
+    pub(crate) fn take(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for (id, _) in self.made.lock().unwrap().drain(..) {
+            *counts.entry(id).or_default() += 1;
+        }
+        counts
+    }
+
+    /// When each attempt was made since the last time.
+    pub(crate) fn times(&self) -> Vec<Timestamp> {
+        self.made.lock().unwrap().iter().map(|made| made.1).collect()
+    }
+
+    fn interruption_of(&self, id: &str) -> Option<BoxFuture<'static, ()>> {
+        let mut waiting = self.interruptions.lock().unwrap();
+        let due = waiting.iter().position(|(of, _)| of == id)?;
+        Some(waiting.remove(due).1)
     }
 }
 
-impl Database for Tables {
-    fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        if let Request::UpdateItem(update) = &request
-            && let Some(id) = update.key.get("id").and_then(AttributeValue::as_s)
-        {
-            *self.updates.lock().unwrap().entry(id.to_owned()).or_default() += 1;
-            if self.throttled.lock().unwrap().contains(id) {
-                let error = trestle::Error::new(ErrorKind::ProvisionedThroughputExceeded, "too fast");
-                return Box::pin(async move { Err(error) });
+impl Touch for Touches {
+    fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
+        let [key] = &rows.keys[..] else {
+            panic!("the processor touches one row at a time");
+        };
+        let id = key.get("id").and_then(AttributeValue::as_s).unwrap().to_owned();
+        let now = self.embedded.clock().now();
+        self.made.lock().unwrap().push((id.clone(), now));
+        let interruption = self.interruption_of(&id);
+        Box::pin(async move {
+            if let Some(interruption) = interruption {
+                interruption.await;
             }
-            let due = |(of, _): &mut (String, _)| of == id;
-            if let Some((_, interruption)) = self.interruption.lock().unwrap().take_if(due) {
-                return Box::pin(async move {
-                    interruption.await;
-                    self.embedded.execute(request).await
+            if self.throttled.lock().unwrap().contains(&id) {
+                let error = trestle::Error::new(ErrorKind::ProvisionedThroughputExceeded, "too fast");
+                return Ok(TouchResult {
+                    rows: vec![Touched::Refused(error)],
+                    write_units: 0.0,
                 });
             }
-        }
-        self.embedded.execute(request)
+            Touch::touch(&self.embedded, rows).await
+        })
     }
 }
 

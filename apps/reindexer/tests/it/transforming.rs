@@ -7,7 +7,7 @@ fn record(source: Source) -> SourcePayload {
         bucket: "b".into(),
         key: "k".into(),
     };
-    let shape = serde_json::json!({ "id": "x", "source": source, "version": 3, "location": location });
+    let shape = serde_json::json!({ "id": "x", "sourceName": source, "version": 3, "location": location });
     serde_json::from_value(shape).unwrap()
 }
 

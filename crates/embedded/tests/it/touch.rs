@@ -39,6 +39,7 @@ fn rows(table: &str, version: u64, keys: Vec<Item>) -> TouchRows {
         attribute: "reindexVersion".to_owned(),
         version,
         keys,
+        ..TouchRows::default()
     }
 }
 

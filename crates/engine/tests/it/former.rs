@@ -158,6 +158,7 @@ fn a_touch_moves_the_row_first_and_is_told_from_the_move() {
         attribute: "reindexVersion".to_owned(),
         version: 3,
         keys: vec![id.own(), Id::new("u", "x", 8).own()],
+        ..TouchRows::default()
     };
     let touched = migration.engine().touch(touch).unwrap().wait().unwrap();
     assert_eq!(touched, [Touched::Raised, Touched::Gone]);

@@ -48,6 +48,7 @@ fn rows(version: u64, keys: &[&str]) -> TouchRows {
         attribute: VERSION.to_owned(),
         version,
         keys: keys.iter().map(|pk| key(pk)).collect(),
+        ..TouchRows::default()
     }
 }
 
@@ -142,6 +143,26 @@ fn what_concerns_all_rows_is_refused_at_once() {
     };
     assert!(engine.touch(missing).is_err());
     assert_eq!(touches(engine, "T"), []);
+}
+
+#[test]
+fn a_row_that_does_not_have_the_expected_values_is_refused_alone() {
+    let fixture = fixture(&["a", "b"]);
+    let engine = &fixture.engine;
+    let change = update("T", key("a"), "SET revision = :r", Item::from([(":r", n(2))]));
+    engine.run(change).unwrap();
+    let expecting = |revision: i64| TouchRows {
+        expected: Item::from([("revision", n(revision))]),
+        ..rows(3, &["a", "b"])
+    };
+    let touch = |rows: TouchRows| engine.touch(rows).unwrap().wait().unwrap();
+    let failed = || Touched::Refused(trestle_api::Error::condition_failed(None));
+    assert_eq!(touch(expecting(1)), [failed(), failed()]);
+    assert_eq!(touches(engine, "T"), []);
+    assert_eq!(touch(expecting(2)), [Touched::Raised, failed()]);
+    // What is there already is not compared.
+    assert_eq!(touch(expecting(1)), [Touched::AlreadyThere, failed()]);
+    assert_eq!(touches(engine, "T").len(), 1);
 }
 
 #[test]

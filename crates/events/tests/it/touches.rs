@@ -21,6 +21,7 @@ fn touch(world: &World, pk: &str, version: u64) {
         attribute: VERSION.to_owned(),
         version,
         keys: vec![Item::from([("pk", pk)])],
+        ..TouchRows::default()
     });
     assert_eq!(touched.unwrap().wait().unwrap(), [Touched::Raised]);
 }

@@ -14,6 +14,26 @@ async fn with_dead_letters(receives_max: u32) -> Fixture {
     fixture
 }
 
+#[tokio::test]
+async fn jobs_are_sent_as_json_and_those_given_up_are_looked_at_without_being_taken() {
+    let fixture = Fixture::new();
+    let queues = &fixture.queues;
+    let dead = queues.create_with_dead_letters("work", 1).await.unwrap();
+    queues.send_jobs("work", [1, 2]).await.unwrap();
+    assert_eq!(queues.counts("work").await.unwrap().total(), 2);
+    assert_eq!(queues.given_up("work", 10).await.unwrap(), []);
+    fail(&fixture, 1).await;
+    for _ in 0..2 {
+        let letters = queues.given_up("work", 10).await.unwrap();
+        let bodies: Vec<&str> = letters.iter().map(|letter| letter.body.as_str()).collect();
+        assert_eq!(bodies, ["1", "2"]);
+    }
+    assert_eq!(queues.given_up("work", 1).await.unwrap().len(), 1);
+    assert_eq!(queues.counts(&dead).await.unwrap().visible, 2);
+    let missing = queues.given_up("dead", 1).await.unwrap_err();
+    assert_eq!(missing.code(), ErrorCode::QueueDoesNotExist);
+}
+
 /// Receives everything until it is dead.
 async fn fail(fixture: &Fixture, times: u32) {
     for _ in 0..times {

@@ -1,8 +1,10 @@
 //! Every row is touched once, and nothing else changes.
 
-use trestle_api::{DeleteItem, UpdateItem};
+use std::sync::Arc;
+
+use trestle_api::{DeleteItem, Error, TouchRows, Touched, UpdateItem};
 use trestle_item::{AttributeValue, Item};
-use trestle_reindex::{ReindexError, ReindexState, StartReindex};
+use trestle_reindex::{ReindexError, ReindexState, StartReindex, Touch as _, TouchByUpdate};
 
 use crate::support::{TABLE, VERSION, World, to_version};
 
@@ -30,6 +32,30 @@ async fn every_row_gets_the_version_by_one_record_and_a_rerun_writes_nothing() {
     let status = reindexer.status("again").await.unwrap();
     assert_eq!((status.counts.done, status.counts.unchanged), (0, 500));
     assert_eq!(world.records(), records);
+}
+
+#[tokio::test]
+async fn an_update_touches_only_rows_with_the_expected_values() {
+    let world = World::new();
+    world.put("a", "1", &[("revision", 2_u64.into())]);
+    world.put("b", "1", &[("revision", 1_u64.into())]);
+    world.put("c", "1", &[("revision", 1_u64.into()), (VERSION, 9_u64.into())]);
+    let key = |pk: &str| Item::from([("pk", pk), ("sk", "1")]);
+    let touch = TouchByUpdate::new(Arc::new(world.engine.clone()));
+    let touched = touch.touch(TouchRows {
+        table: TABLE.to_owned(),
+        attribute: VERSION.to_owned(),
+        version: 7,
+        keys: ["a", "b", "c", "d"].map(key).into(),
+        expected: Item::from([("revision", 2_u64)]),
+    });
+    let failed = || Touched::Refused(Error::condition_failed(None));
+    // Of a row that is not there, an endpoint says no more than that the condition failed.
+    assert_eq!(
+        touched.await.unwrap().rows,
+        [Touched::Raised, failed(), Touched::AlreadyThere, failed()]
+    );
+    assert_eq!(world.at_version(7), 1);
 }
 
 #[tokio::test]

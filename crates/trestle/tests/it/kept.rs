@@ -66,6 +66,7 @@ fn a_row_is_written_back_although_a_reindex_touched_it_meanwhile() {
         attribute: "reindexVersion".into(),
         version: 7,
         keys: vec![Item::from([("id", "a")])],
+        ..TouchRows::default()
     });
     assert_eq!(touched.wait().unwrap(), [Touched::Raised]);
     read.name = "Ada L.".into();
