@@ -90,10 +90,11 @@ fn at_an_endpoint_each_row_is_touched_once_whichever_process_is_killed() {
     commands.outlive_leases();
     let server = Server::start(&mut serve_at(dir.path().join("data").as_path(), port));
     let mut client = server.connect();
-    check(&mut client, &Told::by(&commands, &versions), &writers, None);
-    let below = check::below(&mut client, &versions);
+    let told = Told::by(&commands, &versions);
+    check(&mut client, &told, &writers, None);
+    let passed_over = check::passed_over(&mut client, &told);
     let again = replay(&commands, &versions);
-    check_after_replay(&mut client, &again, &below, &writers, None);
+    check_after_replay(&mut client, &again, &passed_over, &writers, None);
     println!(
         "killed {} processes and {} servers while {} rows were reindexed {} times beside {} writes",
         killed.0,
@@ -256,11 +257,11 @@ fn in_a_directory_each_row_is_touched_once_whenever_the_process_is_killed() {
     let told = Told::by(&commands, &versions);
     let server = Server::on(&data);
     check(&mut server.connect(), &told, &writers, by);
-    let below = check::below(&mut server.connect(), &versions);
+    let passed_over = check::passed_over(&mut server.connect(), &told);
     server.kill();
     let again = replay(&commands, &versions);
     let server = Server::on(&data);
-    check_after_replay(&mut server.connect(), &again, &below, &writers, by);
+    check_after_replay(&mut server.connect(), &again, &passed_over, &writers, by);
     server.kill();
     println!(
         "killed {killed} times while {} rows were reindexed {} times",
