@@ -370,9 +370,10 @@ fn seconds(literal: &Literal<'_>) -> Result<Option<i64>, String> {
 
 /// A number for what was imported of a row. It changes with each imported attribute, and with no other.
 pub(super) fn fingerprint(import: &BoundImport, item: &Item) -> u64 {
-    let mut imported = item.clone();
-    imported.retain(|name, _| import.gives(name));
-    xxh3_64(&codec::encode(&imported))
+    let imported: Vec<_> = item.iter().filter(|(name, _)| import.gives(name)).collect();
+    let mut bytes = Vec::with_capacity(256);
+    codec::encode_attributes(imported.into_iter(), &mut bytes);
+    xxh3_64(&bytes)
 }
 
 /// What the write-time attribute holds: the time, and the fingerprint of what was imported, by which a row that was changed here

@@ -143,6 +143,11 @@ fn write(database: &Database, import: &Import, no_verify: bool, mut report: Repo
     };
     show::written(&totals, begun.elapsed(), report.json)?;
     let collisions = totals.sum(|counts| counts.collisions);
+    // All of them fitted when the import began: a file was changed since.
+    let unfit = match import.settings.skip_unfit {
+        true => 0,
+        false => totals.sum(|counts| counts.unfit),
+    };
     if no_verify {
         report.end()?;
     } else {
@@ -152,6 +157,11 @@ fn write(database: &Database, import: &Import, no_verify: bool, mut report: Repo
             import.settings.now_ms,
             report.without_collisions(),
         )?;
+    }
+    if unfit > 0 {
+        return Err(Failure::failed(format!(
+            "{unfit} rows did not fit and were not written; correct them and import again"
+        )));
     }
     match collisions {
         0 => Ok(()),
