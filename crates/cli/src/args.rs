@@ -3,6 +3,7 @@
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::delete_collection::{self, DeleteCollectionFlags};
 use crate::exit::EXIT_CODES;
+use crate::import::ImportCommand;
 use crate::migrate::MigrateCommand;
 use crate::model::ModelCommand;
 use crate::reindex::ReindexCommand;
@@ -47,6 +48,9 @@ pub(crate) enum Command {
     /// Every row of a table once more: touch it, so that the stream has a record of it, or send it to the target of a route.
     #[command(subcommand)]
     Reindex(Box<ReindexCommand>),
+    /// Rows of another database become rows of a model: check them, write them, compare them.
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
     ///
     /// Each row is deleted as a client would delete it: what a model derives from it goes with it, and streams tell of it. A

@@ -12,6 +12,7 @@ mod delete_collection;
 mod exit;
 mod file_sizes;
 mod healthcheck;
+mod import;
 mod known;
 mod local_flags;
 mod logging;
@@ -62,6 +63,7 @@ fn run() -> Result<(), Failure> {
         Command::Model(command) => model::model(&command),
         Command::Migrate(command) => migrate::migrate(&command),
         Command::Reindex(command) => reindex::reindex(&command),
+        Command::Import(command) => import::import(&command),
         Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
         Command::Tail(flags) => tail::tail(&flags),

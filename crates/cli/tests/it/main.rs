@@ -9,6 +9,7 @@ mod delete_collection;
 #[cfg(unix)]
 mod faults;
 mod file_sizes;
+mod import_cassandra;
 mod log_lines;
 mod migrate;
 mod model;

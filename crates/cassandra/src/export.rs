@@ -1,0 +1,8 @@
+//! Files that Cassandra's tools export, record by record.
+
+mod csv;
+mod lines;
+mod records;
+
+pub use csv::{CsvFields, CsvReader, CsvSettings, Encoding};
+pub(crate) use records::{Cells, FilePosition, Header, RecordFault, Records};

@@ -1,0 +1,23 @@
+//! Moving in from Cassandra: what its tools export becomes rows of a Trestle model.
+//!
+//! A CQL schema says what the columns are ([`Schema`]), a mapping file which of them make which entity ([`Mapping`]). Both together
+//! with the model are a [`Plan`]: for each file, how a record becomes a row. The model makes the keys. [`check`](Plan::check) looks at every
+//! row and writes nothing, [`Import`] writes, [`verify`](Plan::verify) compares the database with the files. [`propose`]
+//! makes a model file and a mapping file of a schema.
+
+mod export;
+mod mapping;
+mod propose;
+mod run;
+mod schema;
+mod value;
+
+pub use export::{CsvFields, CsvReader, CsvSettings, Encoding};
+pub use mapping::{BoundImport, Mapping, MappingError, Plan};
+pub use propose::{ProposedFiles, propose};
+pub use run::{
+    Checked, Collision, Decision, EntityCounts, Import, ImportSettings, ImportState, ImportTotals, Misfit,
+    Observer, RunError, Verified,
+};
+pub use schema::{Column, ColumnKind, CqlTable, CqlType, Native, Schema, SchemaError};
+pub use value::{Literal, parse_cqlsh, parse_json};

@@ -1,0 +1,55 @@
+//! The work: records become rows, rows are checked, written and compared.
+
+mod check;
+mod decide;
+mod misfit;
+mod reader;
+mod row;
+mod state;
+mod totals;
+mod verify;
+mod write;
+
+use trestle_api::Error;
+
+pub use check::Checked;
+pub use decide::Decision;
+pub use misfit::{Collision, Misfit};
+pub use state::ImportState;
+pub use totals::{EntityCounts, ImportTotals};
+pub use verify::Verified;
+pub use write::{Import, ImportSettings};
+
+/// Is told what happens while files are worked on.
+pub trait Observer {
+    /// A row does not fit.
+    fn misfit(&mut self, misfit: &Misfit);
+    /// A row is in the way of an imported one, or the database refused it.
+    fn collision(&mut self, collision: &Collision);
+    /// So many of all bytes of the files are done.
+    fn progress(&mut self, work: &'static str, done: u64, all: u64, rows: u64);
+}
+
+/// Why the work ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file cannot be read, or has other columns.
+    #[error("{file}: {reason}")]
+    File {
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// The database cannot be asked, or refused something that is no row.
+    #[error(transparent)]
+    Database(#[from] Error),
+    /// Rows do not fit, and nothing was written.
+    #[error(
+        "{0} rows do not fit, and nothing was written; correct what the report names, or skip these rows with --skip-unfit"
+    )]
+    Unfit(u64),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}

@@ -1,0 +1,70 @@
+//! Which of two rows wins: the one in the database, or the one in the export.
+
+use trestle_item::Item;
+
+use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
+use crate::mapping::BoundImport;
+
+/// What to do about a row that is there already.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// It is what the export says.
+    Same,
+    /// It was written after the export's.
+    KeepNewer,
+    /// It becomes this item.
+    Overwrite(Item),
+    /// It differs, and nothing says which of the two is right.
+    Collision(&'static str),
+}
+
+const DIFFERS: &str =
+    "another row is there, and no write time says which one is newer; --overwrite replaces it";
+const CHANGED_HERE: &str = "the row was changed here since it was imported; --overwrite replaces it";
+const SAME_TIME: &str = "another row is there, which was written at the same time; --overwrite replaces it";
+
+pub(super) fn decide(
+    maker: &RowMaker<'_>,
+    existing: &Item,
+    given: &ImportedRow,
+    overwrite: bool,
+) -> Decision {
+    let import = maker.import;
+    if is_same(import, existing, &given.item) {
+        return Decision::Same;
+    }
+    let reason = match (given.write_time, read_write_mark(import, existing)) {
+        (Some(ours), Some((theirs, _))) if ours < theirs => return Decision::KeepNewer,
+        (Some(ours), Some((theirs, imported))) if ours > theirs => {
+            match fingerprint(import, existing) == imported {
+                true => return Decision::Overwrite(merged(maker, existing, &given.item)),
+                false => CHANGED_HERE,
+            }
+        }
+        (Some(_), Some(_)) => SAME_TIME,
+        _ => DIFFERS,
+    };
+    match overwrite {
+        true => Decision::Overwrite(merged(maker, existing, &given.item)),
+        false => Decision::Collision(reason),
+    }
+}
+
+/// Whether all that is imported is the same. Attributes that the import does not know make no difference.
+pub(super) fn is_same(import: &BoundImport, one: &Item, two: &Item) -> bool {
+    let mut names = one.keys().chain(two.keys()).filter(|name| import.gives(name));
+    names.all(|name| one.get(name) == two.get(name))
+}
+
+/// The export's row, with attributes that the import does not know as they are.
+fn merged(maker: &RowMaker<'_>, existing: &Item, given: &Item) -> Item {
+    let mut item = existing.clone();
+    item.retain(|name, _| !maker.import.gives(name));
+    for key in maker.index_keys() {
+        item.remove(key);
+    }
+    for (name, value) in given {
+        item.insert(name.as_str(), value.clone());
+    }
+    item
+}

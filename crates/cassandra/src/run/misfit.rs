@@ -1,0 +1,81 @@
+//! Rows that do not fit, and rows that are in the way.
+
+use serde::Serialize;
+use trestle_item::Item;
+
+/// The most characters of a value in a message.
+const SHOWN_MAX: usize = 120;
+
+/// A record that cannot become a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Misfit {
+    /// The entity it should become.
+    pub entity: String,
+    /// The file.
+    pub file: String,
+    /// The line at which the record begins, counted from 1.
+    pub line: u64,
+    /// The column; `None` if it is the record as a whole.
+    pub column: Option<String>,
+    /// The value in the file, shortened.
+    pub value: Option<String>,
+    /// What is wrong, as the rest of a sentence about the value or the record.
+    pub reason: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: ", self.file, self.line)?;
+        match (&self.column, &self.value) {
+            (Some(column), Some(value)) => write!(f, "column {column}, {value:?}, {}", self.reason)?,
+            (Some(column), None) => write!(f, "column {column} {}", self.reason)?,
+            _ => write!(f, "the row {}", self.reason)?,
+        }
+        match self.help.as_str() {
+            "" => Ok(()),
+            help => write!(f, "\n  help: {help}"),
+        }
+    }
+}
+
+/// An imported row that was not written, because of a row in the database or because the database refused it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Collision {
+    /// The entity.
+    pub entity: String,
+    /// The file.
+    pub file: String,
+    /// The line at which the record begins, counted from 1.
+    pub line: u64,
+    /// The key of the row.
+    pub key: String,
+    /// Why it was not written, and what to do.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Collision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{}:{}: {} {}: {}",
+            self.file, self.line, self.entity, self.key, self.reason
+        )
+    }
+}
+
+/// A value as messages show it.
+pub(super) fn shortened(text: &str) -> String {
+    if text.chars().count() <= SHOWN_MAX {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(SHOWN_MAX).collect();
+    short.push('…');
+    short
+}
+
+/// A key as messages show it.
+pub(super) fn shown_key(key: &Item) -> String {
+    serde_json::to_string(key).map_or_else(|_| format!("{key:?}"), |json| shortened(&json))
+}

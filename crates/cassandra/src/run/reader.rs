@@ -1,0 +1,192 @@
+//! A thread that reads files and makes rows of their records, ahead of what is done with them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::RunError;
+use super::misfit::Misfit;
+use super::row::{ImportedRow, Made, RowMaker};
+use crate::export::{FilePosition, Records};
+use crate::mapping::{BoundImport, FileLayout, Plan};
+
+/// The most rows and the most bytes of a file in a batch; with few batches on their way, memory is bounded.
+const BATCH_ROWS: usize = 1_000;
+const BATCH_BYTES: u64 = 2 * 1024 * 1024;
+const BATCHES_AHEAD: usize = 3;
+
+/// Where reading begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct ReadFrom {
+    /// The import, counted from 0.
+    pub(super) import: usize,
+    /// The file of the import, counted from 0.
+    pub(super) file: usize,
+    /// The position in the file; `None` for its beginning.
+    pub(super) position: Option<FilePosition>,
+}
+
+/// Rows of one file.
+pub(super) struct Batch {
+    pub(super) import: usize,
+    pub(super) file: usize,
+    /// The records that were read.
+    pub(super) records: u64,
+    pub(super) without_row: u64,
+    pub(super) rows: Vec<ImportedRow>,
+    pub(super) misfits: Vec<Misfit>,
+    /// The bytes of the file that were read for it.
+    pub(super) bytes: u64,
+    /// Where the next batch begins.
+    pub(super) next: ReadFrom,
+}
+
+/// How rows are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Making {
+    pub(super) now_ms: u64,
+    pub(super) keeps_times: bool,
+}
+
+/// Starts to read. The thread ends with the files, or when nothing receives any more.
+pub(super) fn start(
+    plan: &Arc<Plan>,
+    from: ReadFrom,
+    making: Making,
+) -> Result<Receiver<Result<Batch, RunError>>, RunError> {
+    let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+    let plan = Arc::clone(plan);
+    let read = move || {
+        if let Err(error) = read_all(&plan, from, making, &sender) {
+            // Without a receiver there is nothing left to tell.
+            let _ = sender.send(Err(error));
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("import-reader".to_owned())
+        .spawn(read);
+    thread.map_err(RunError::Thread)?;
+    Ok(receiver)
+}
+
+/// The bytes of all files.
+pub(super) fn bytes_of(plan: &Plan) -> u64 {
+    let files = plan.imports.iter().flat_map(|import| &import.files);
+    files
+        .filter_map(|file| std::fs::metadata(file).ok())
+        .map(|file| file.len())
+        .sum()
+}
+
+type Sender = SyncSender<Result<Batch, RunError>>;
+
+fn read_all(plan: &Plan, from: ReadFrom, making: Making, sender: &Sender) -> Result<(), RunError> {
+    for (at, import) in plan.imports.iter().enumerate().skip(from.import) {
+        let maker = RowMaker::new(&plan.model, import, making.now_ms, making.keeps_times);
+        let maker = maker.ok_or_else(|| RunError::File {
+            file: import.table.full_name(),
+            reason: format!("the model has no entity {}", import.entity),
+        })?;
+        let first_file = if at == from.import { from.file } else { 0 };
+        for file in first_file..import.files.len() {
+            let begun = at == from.import && file == from.file;
+            let start = ReadFrom {
+                import: at,
+                file,
+                position: from.position.filter(|_| begun),
+            };
+            if !read_file(import, &maker, start, sender)? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads one file; `false` if nothing receives any more.
+fn read_file(
+    import: &BoundImport,
+    maker: &RowMaker<'_>,
+    start: ReadFrom,
+    sender: &Sender,
+) -> Result<bool, RunError> {
+    let Some(path) = import.files.get(start.file) else {
+        return Ok(true);
+    };
+    let file = path.display().to_string();
+    let failed = |reason: String| RunError::File {
+        file: file.clone(),
+        reason,
+    };
+    let mut records =
+        Records::open(path, &import.format, start.position).map_err(|error| failed(error.to_string()))?;
+    let layout = layout_of(import, &records, path).map_err(failed)?;
+    let mut batch = Batch::empty(start);
+    let mut begun = start.position.map_or(0, |position| position.offset);
+    loop {
+        let record = records.next().map_err(|error| failed(error.to_string()))?;
+        let Some((line, cells)) = record else { break };
+        batch.records += 1;
+        match maker.make(cells, layout.as_ref(), &file, line) {
+            Made::Row(row) => batch.rows.push(*row),
+            Made::WithoutRow => batch.without_row += 1,
+            Made::Misfit(misfit) => batch.misfits.push(*misfit),
+        }
+        let position = records.position();
+        if batch.records >= BATCH_ROWS as u64 || position.offset - begun >= BATCH_BYTES {
+            let next = ReadFrom {
+                position: Some(position),
+                ..start
+            };
+            batch.end(next, position.offset - begun);
+            begun = position.offset;
+            if sender
+                .send(Ok(std::mem::replace(&mut batch, Batch::empty(start))))
+                .is_err()
+            {
+                return Ok(false);
+            }
+        }
+    }
+    let next = ReadFrom {
+        file: start.file + 1,
+        position: None,
+        ..start
+    };
+    batch.end(next, records.position().offset - begun);
+    Ok(sender.send(Ok(batch)).is_ok())
+}
+
+/// A JSON file names its columns in each record.
+fn layout_of(import: &BoundImport, records: &Records, path: &Path) -> Result<Option<FileLayout>, String> {
+    let Some(names) = records.names() else {
+        return Ok(None);
+    };
+    if names.is_empty() {
+        return Err(format!(
+            "{} is empty; it should begin with a header",
+            path.display()
+        ));
+    }
+    FileLayout::of(import, names.iter().map(String::as_str)).map(Some)
+}
+
+impl Batch {
+    fn empty(start: ReadFrom) -> Self {
+        Batch {
+            import: start.import,
+            file: start.file,
+            records: 0,
+            without_row: 0,
+            rows: Vec::new(),
+            misfits: Vec::new(),
+            bytes: 0,
+            next: start,
+        }
+    }
+
+    fn end(&mut self, next: ReadFrom, bytes: u64) {
+        self.next = next;
+        self.bytes = bytes;
+    }
+}

@@ -1,0 +1,44 @@
+//! What was counted.
+
+use serde::{Deserialize, Serialize};
+
+/// What became of the rows of one import.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntityCounts {
+    /// The Cassandra table.
+    pub table: String,
+    /// The entity.
+    pub entity: String,
+    /// Records in the files.
+    pub rows: u64,
+    /// Rows that were not there before.
+    pub inserted: u64,
+    /// Rows that were there as they are in the files.
+    pub unchanged: u64,
+    /// Rows that were replaced, because the export's are newer or `--overwrite` was given.
+    pub overwritten: u64,
+    /// Rows that were kept, because they are newer than the export's.
+    pub kept_newer: u64,
+    /// Rows that were not written, because others are in their way or the database refused them.
+    pub collisions: u64,
+    /// Records that do not fit.
+    pub unfit: u64,
+    /// Records without a row: partitions that only have static columns.
+    pub without_row: u64,
+}
+
+/// What an import came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportTotals {
+    /// In the order of the mapping file.
+    pub imports: Vec<EntityCounts>,
+    /// Whether a former run had begun.
+    pub resumed: bool,
+}
+
+impl ImportTotals {
+    /// The sum over all imports.
+    pub fn sum(&self, of: impl Fn(&EntityCounts) -> u64) -> u64 {
+        self.imports.iter().map(of).sum()
+    }
+}

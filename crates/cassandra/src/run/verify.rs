@@ -1,0 +1,190 @@
+//! The database is compared with the files, row by row.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use trestle_api::{BatchGetItem, Database, DatabaseExt, Error, KeysAndAttributes, pause_after};
+use trestle_item::{Item, codec};
+
+use super::decide::is_same;
+use super::misfit::{Collision, shown_key};
+use super::reader::{Making, ReadFrom, bytes_of, start};
+use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
+use super::{Observer, RunError};
+use crate::mapping::Plan;
+
+/// DynamoDB's bound for a batch.
+const KEYS_MAX: usize = 100;
+/// How often keys are asked for that the database did not get to.
+const ATTEMPTS_MAX: usize = 32;
+
+/// What a comparison of one import found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// The Cassandra table.
+    pub table: String,
+    /// The entity.
+    pub entity: String,
+    /// Rows that the files make.
+    pub rows: u64,
+    /// Of them, those that are in the database as they are in the files.
+    pub same: u64,
+    /// Those that the database has in a newer version.
+    pub newer: u64,
+    /// Those that the database has otherwise.
+    pub different: u64,
+    /// Those that the database has not.
+    pub missing: u64,
+    /// Records that do not fit.
+    pub unfit: u64,
+    /// The sum of the fingerprints of the rows in the files.
+    pub checksum_in_files: String,
+    /// The sum of the fingerprints of the same rows in the database.
+    pub checksum_in_database: String,
+}
+
+impl Verified {
+    /// Whether every row is there, as it is in the files or newer.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.different == 0 && self.missing == 0 && self.same + self.newer == self.rows
+    }
+}
+
+impl Plan {
+    /// Compares each row of the files with the database. The observer is told of each that differs or is missing.
+    pub async fn verify(
+        self: &Arc<Self>,
+        db: &dyn Database,
+        now_ms: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Verified>, RunError> {
+        let making = Making {
+            now_ms,
+            keeps_times: false,
+        };
+        let mut found: Vec<(Verified, u64, u64)> = self
+            .no_counts()
+            .into_iter()
+            .map(|counts| {
+                let verified = Verified {
+                    table: counts.table,
+                    entity: counts.entity,
+                    ..Verified::default()
+                };
+                (verified, 0, 0)
+            })
+            .collect();
+        let (all, mut done, mut rows) = (bytes_of(self), 0, 0);
+        for batch in start(self, ReadFrom::default(), making)? {
+            let batch = batch?;
+            let (Some(import), Some((verified, in_files, in_database))) =
+                (self.imports.get(batch.import), found.get_mut(batch.import))
+            else {
+                return Err(Error::defect("a batch is of no import").into());
+            };
+            let maker = RowMaker::new(&self.model, import, now_ms, false);
+            let maker = maker.ok_or_else(|| Error::defect("the model has lost an entity"))?;
+            verified.unfit += batch.misfits.len() as u64;
+            let file = import
+                .files
+                .get(batch.file)
+                .map(|file| file.display().to_string());
+            let file = file.unwrap_or_default();
+            for rows in batch.rows.chunks(KEYS_MAX) {
+                let stored = read(db, &maker, rows).await?;
+                for row in rows {
+                    let key = maker.key_of(&row.item);
+                    let stored = stored.get(&codec::encode(&key));
+                    *in_files = in_files.wrapping_add(fingerprint(import, &row.item));
+                    *in_database =
+                        in_database.wrapping_add(stored.map_or(0, |stored| fingerprint(import, stored)));
+                    verified.rows += 1;
+                    if let Some(reason) = compare(&maker, row, stored, verified) {
+                        observer.collision(&Collision {
+                            entity: import.entity.clone(),
+                            file: file.clone(),
+                            line: row.line,
+                            key: shown_key(&key),
+                            reason: reason.to_owned(),
+                        });
+                    }
+                }
+            }
+            done += batch.bytes;
+            rows += batch.records;
+            observer.progress("verified", done, all, rows);
+        }
+        let finished = found.into_iter().map(|(mut verified, in_files, in_database)| {
+            verified.checksum_in_files = format!("{in_files:016x}");
+            verified.checksum_in_database = format!("{in_database:016x}");
+            verified
+        });
+        Ok(finished.collect())
+    }
+}
+
+/// Counts what a row is; why it is not as it should be, if it is not.
+fn compare(
+    maker: &RowMaker<'_>,
+    row: &ImportedRow,
+    stored: Option<&Item>,
+    verified: &mut Verified,
+) -> Option<&'static str> {
+    let Some(stored) = stored else {
+        verified.missing += 1;
+        return Some("the row is missing");
+    };
+    if is_same(maker.import, stored, &row.item) {
+        verified.same += 1;
+        return None;
+    }
+    let stored_time = read_write_mark(maker.import, stored).map(|(micros, _)| micros);
+    if row.write_time.is_some() && stored_time > row.write_time {
+        verified.newer += 1;
+        return None;
+    }
+    verified.different += 1;
+    Some("the row differs from the export")
+}
+
+/// The rows of the database with the keys of these rows, by the bytes of their keys.
+async fn read(
+    db: &dyn Database,
+    maker: &RowMaker<'_>,
+    rows: &[ImportedRow],
+) -> Result<BTreeMap<Vec<u8>, Item>, Error> {
+    // Static columns make the same row many times.
+    let keys: BTreeMap<Vec<u8>, Item> = rows
+        .iter()
+        .map(|row| maker.key_of(&row.item))
+        .map(|key| (codec::encode(&key), key))
+        .collect();
+    let mut wanted = BTreeMap::from([(
+        maker.import.table_name.clone(),
+        KeysAndAttributes {
+            keys: keys.into_values().collect(),
+            consistent_read: Some(true),
+            ..KeysAndAttributes::default()
+        },
+    )]);
+    let mut found = BTreeMap::new();
+    for attempt in 0..ATTEMPTS_MAX {
+        let get = BatchGetItem {
+            request_items: wanted,
+            ..BatchGetItem::default()
+        };
+        let answer = db.batch_get_item(get).await?;
+        let stored = answer.responses.into_values().flatten();
+        found.extend(stored.map(|row| (codec::encode(&maker.key_of(&row)), row)));
+        if answer.unprocessed_keys.is_empty() {
+            return Ok(found);
+        }
+        wanted = answer.unprocessed_keys;
+        pause_after(attempt).await;
+    }
+    Err(Error::internal(
+        "the database did not get to all keys of a batch; try again later",
+    ))
+}

@@ -1,0 +1,15 @@
+//! Values: from the text of an export to the value of an attribute, by the type of the column.
+
+mod convert;
+mod escapes;
+mod json;
+mod literal;
+mod moment;
+mod scalar;
+
+pub(crate) use convert::{Form, Taken, convert, set_kind};
+pub(crate) use escapes::unescape;
+pub use json::parse_json;
+pub use literal::{Literal, parse_cqlsh};
+pub(crate) use moment::Moment;
+pub(crate) use scalar::BlobText;
