@@ -16,12 +16,10 @@ impl Service {
             true => Some(self.wf_run(due).await?),
             false => None,
         };
-        let (mut rows, mut is_all) = (Vec::new(), true);
+        let (mut rows, mut is_all) = (Vec::<LittlehorseRow>::new(), true);
         let mut lists = OBJECTS.split(' ');
         while let Some(list) = lists.next().filter(|_| is_all) {
-            let list = self
-                .db
-                .rows_of::<LittlehorseRow>(list, &[&due.tenant, &due.run])?;
+            let list = self.db.rows_of(list, &[&due.tenant, &due.run])?;
             let left = DELETES_MAX - u32::try_from(rows.len()).unwrap_or(DELETES_MAX);
             let page = list.page_size(left).at_once().await?;
             rows.extend(page.rows);
