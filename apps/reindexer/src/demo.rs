@@ -139,7 +139,7 @@ async fn reindex(running: &Running, design: RunDesign, out: &mut impl Write) -> 
         sent += run.sending.map_or(0, |sending| sending.counts.done);
         raised += run.at_version.map_or(0, |(_, there)| there);
     }
-    writeln!(out, "   It took {took:.1?}: {raised} rows were written,")?;
+    writeln!(out, "   It took {took:.1?}: {raised} rows have a new version,")?;
     Ok(writeln!(out, "   {sent} rows were sent as they are.")?)
 }
 
