@@ -140,14 +140,14 @@ fn the_examples_of_the_reference_load() {
         "contacts",
         "runs",
     ];
-    assert_eq!(names.get(..2), Some(&["shop", "catalogue"][..]));
+    assert_eq!(names.get(..3), Some(&["shop", "catalogue", "versions"][..]));
     assert_eq!(
-        names.get(2..9),
+        names.get(3..10),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(9..),
+        names.get(10..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );
