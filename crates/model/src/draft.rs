@@ -95,6 +95,8 @@ pub(crate) struct DraftHead {
     pub(crate) table: Option<Name>,
     pub(crate) key: Vec<(Name, Name)>,
     pub(crate) newest_by: Vec<Name>,
+    /// The entity whose row says which row it stands for.
+    pub(crate) follows: Option<Name>,
     pub(crate) retired_by: Vec<Name>,
     pub(crate) omit: Vec<Name>,
     /// The head's attribute, and the predecessor's.

@@ -39,8 +39,10 @@ impl Effect {
 pub struct Head {
     /// The entity of the head, such as `layer.head`.
     pub entity: String,
-    /// The row with the greatest values is the newest; compared in this order.
+    /// The row with the greatest values is the newest; compared in this order. Empty for a head that follows a row.
     pub newest_by: Vec<String>,
+    /// What says which row the head stands for, where it is not the newest.
+    pub follows: Option<Follows>,
     /// A row that has one of these attributes takes no part.
     pub retired_by: Vec<String>,
     /// Attributes that the head does not have.
@@ -51,6 +53,15 @@ pub struct Head {
     pub promote: Edit,
     /// What happens to the row that was the newest.
     pub demote: Edit,
+}
+
+/// A row of another entity that says which row a head stands for. All heads that it speaks for move with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follows {
+    /// The entity of that row. What identifies it is part of the head's identity.
+    pub entity: String,
+    /// Its attributes that, with the head's identity, identify a row of the group.
+    pub named_by: Vec<String>,
 }
 
 /// An attribute of the head that holds what its predecessor had.

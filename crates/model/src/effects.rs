@@ -34,6 +34,7 @@ use crate::refusal::Refusal;
 
 pub use catch_up::{CopyPage, NotedCopies};
 pub use copy_note::{COPIES_KEY, COPIES_TABLE, CopyNote, CopyWalk};
+pub(crate) use head::finds_group;
 pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub use own_rows::OwnTable;
 pub(crate) use plan::{Plan, has_effects, plans};

@@ -387,10 +387,15 @@ pub(crate) const HEAD: &[Field] = &[
         Shape::TextMap,
         "Templates of the head's key; those that are missing are the entity's own.",
     ),
-    required(
+    field(
         "newest_by",
         Shape::TextOrList,
-        "The attributes that decide which row is the newest.",
+        "The attributes that decide which row is the newest; a head has either this or `follows`.",
+    ),
+    field(
+        "follows",
+        Shape::Text,
+        "The entity whose row says which row the head stands for, so that several heads move together.",
     ),
     field(
         "retired_by",

@@ -62,8 +62,12 @@ impl Model {
     #[must_use]
     pub fn depends_across(&self, table_name: &str) -> Option<AcrossTables<'_>> {
         let table = self.table_at(table_name)?;
-        self.effects().find_map(|(entity, effect)| {
-            let related = self.entity(related(effect))?;
+        let mut sides = self.effects().flat_map(|(entity, effect)| {
+            let names = std::iter::once(related(effect)).chain(followed(effect));
+            names.map(move |name| (entity, effect, name))
+        });
+        sides.find_map(|(entity, effect, name)| {
+            let related = self.entity(name)?;
             let other = match (entity.table == table, related.table == table) {
                 (true, false) if !stays_right_without_its_rows(effect) => related,
                 (false, true) => entity,
@@ -113,6 +117,14 @@ fn related(effect: &Effect) -> &str {
         Effect::Unique(unique) => &unique.entity,
         Effect::Copy(copy) => &copy.from,
         Effect::Entries(entries) => &entries.entity,
+    }
+}
+
+/// The entity whose rows say where the heads of an effect stand.
+fn followed(effect: &Effect) -> Option<&str> {
+    match effect {
+        Effect::Head(head) => head.follows.as_ref().map(|follows| follows.entity.as_str()),
+        _ => None,
     }
 }
 

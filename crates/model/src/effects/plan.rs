@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub(super) uniques: Vec<unique::Step>,
     pub(super) entries: Vec<entries::Step>,
     pub(super) copies: Vec<copy::Step>,
+    /// Whose heads follow its rows.
+    pub(super) led: Vec<head::Led>,
     /// Who keeps in step with it.
     pub(super) followers: Vec<copy::Follower>,
     /// How many entities its copies come through.
@@ -31,6 +33,7 @@ impl Plan {
             && self.uniques.is_empty()
             && self.entries.is_empty()
             && self.copies.is_empty()
+            && self.led.is_empty()
             && self.followers.is_empty()
     }
 
@@ -67,6 +70,12 @@ pub(crate) fn plans(tables: &[Table], entities: &[Entity], access: &[AccessPatte
     for (original, follower) in copy::followers(&parts) {
         if let Some(plan) = plans.get_mut(original) {
             plan.followers.push(follower);
+        }
+    }
+    let pointers: Vec<Option<usize>> = plans.iter().map(|plan| plan.head.as_ref()?.pointer).collect();
+    for (entity, pointer) in pointers.into_iter().enumerate() {
+        if let Some(plan) = pointer.and_then(|pointer| plans.get_mut(pointer)) {
+            plan.led.push(head::Led { entity });
         }
     }
     for (other_side, step) in inverse::backs(&parts) {

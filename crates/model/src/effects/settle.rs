@@ -233,6 +233,9 @@ impl Settling<'_, '_, '_, '_> {
         if let (Some(step), Some(standing)) = (&self.plan.head, standing) {
             head::follow(self.ledger, step, standing, row, new)?;
         }
+        for led in &self.plan.led {
+            head::lead(self.ledger, led, row, new)?;
+        }
         for step in &self.plan.inverses {
             inverse::run(self.ledger, step, row, new)?;
         }

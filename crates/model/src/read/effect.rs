@@ -11,6 +11,7 @@ pub(super) fn head(section: &Section<'_>, problems: &mut Problems<'_>) -> DraftH
         table: section.text("table", problems),
         key: section.text_map("key", problems),
         newest_by: section.texts("newest_by", problems),
+        follows: section.text("follows", problems),
         retired_by: section.texts("retired_by", problems),
         omit: section.texts("omit", problems),
         previous: section.text_map("previous", problems),

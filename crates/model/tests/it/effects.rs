@@ -5,6 +5,7 @@ mod copy;
 mod counter;
 mod counts;
 mod entries;
+mod follows;
 mod head;
 mod inverse;
 mod kept;

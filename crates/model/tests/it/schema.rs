@@ -133,6 +133,7 @@ fn the_examples_of_the_reference_load() {
     let names: Vec<&str> = loaded.iter().map(trestle_model::Model::name).collect();
     let effects = [
         "layers",
+        "releases",
         "packages",
         "followers",
         "builds",
@@ -142,12 +143,12 @@ fn the_examples_of_the_reference_load() {
     ];
     assert_eq!(names.get(..3), Some(&["shop", "catalogue", "versions"][..]));
     assert_eq!(
-        names.get(3..10),
+        names.get(3..11),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(10..),
+        names.get(11..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );
