@@ -465,3 +465,33 @@ fn a_pointer_may_lie_in_another_table_which_then_cannot_go() {
     assert_eq!(across.effect.to_string(), "head of entity build");
     assert_eq!(across.other_table, "rows");
 }
+
+#[test]
+fn a_history_is_written_with_the_pointer_or_not_at_all() {
+    let text = BUILDS.to_owned()
+        + "[entity.move]\ntable = \"rows\"\nkey = { pk = \"head#{name}#{env}\", sk = \"move#{moved}\" }\n\
+           attributes = { name = \"string\", env = \"string\", moved = \"timestamp\", to = \"semver\" }\n";
+    let mut database = Database::new(&text);
+    for (version, locale) in THREE {
+        database.put("rows", &build(version, locale)).unwrap();
+    }
+    let mut second = 0;
+    let mut promote = |database: &mut Database, version: &str| {
+        second += 1;
+        let moved = format!("kind=move name=p env=prod moved=2020-01-01T00:00:0{second}.000Z to={version}");
+        database.transact(&[Write::Put("rows", &release(version)), Write::Put("rows", &moved)])
+    };
+    promote(&mut database, "1.0.0").unwrap();
+    promote(&mut database, "1.10.0").unwrap();
+    promote(&mut database, "9.0.0").unwrap_err();
+    promote(&mut database, "1.0.0").unwrap();
+    let moves = database
+        .all("rows")
+        .filter(|row| row.get("kind") == Some(&"move".into()));
+    let moves: Vec<_> = moves.map(|row| row.get("to").unwrap().as_s().unwrap()).collect();
+    assert_eq!(moves, ["1.0.0", "1.10.0", "1.0.0"]);
+    assert_eq!(
+        state(&database),
+        "de:1.0.0<1.10.0 en:1.0.0<1.10.0 [1.0.0/de 1.0.0/en]"
+    );
+}
