@@ -19,6 +19,8 @@ pub enum Effect {
     Copy(Copy),
     /// A row for each member of an attribute.
     Entries(Entries),
+    /// A row for each change of some attributes.
+    History(History),
 }
 
 impl Effect {
@@ -29,6 +31,7 @@ impl Effect {
             Self::Head(head) => Some(&head.entity),
             Self::Unique(unique) => Some(&unique.entity),
             Self::Entries(entries) => Some(&entries.entity),
+            Self::History(history) => Some(&history.entity),
             Self::Inverse(_) | Self::Counter(_) | Self::Copy(_) => None,
         }
     }
@@ -71,6 +74,23 @@ pub struct Remembered {
     pub attribute: String,
     /// The predecessor's.
     pub of: String,
+}
+
+/// A row for each change of some attributes of a row, in the same commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The entity of the history rows, such as `release.history`.
+    pub entity: String,
+    /// The attributes whose changes are kept.
+    pub of: Vec<String>,
+    /// The attribute that says when.
+    pub at: String,
+    /// What a history row remembers of before.
+    pub previous: Vec<Remembered>,
+    /// How many a row has at most.
+    pub keep: usize,
+    /// How long until one expires.
+    pub expire_after_seconds: Option<u64>,
 }
 
 /// What is changed in a row.

@@ -7,6 +7,7 @@ mod copy_note;
 mod counter;
 mod entries;
 mod head;
+mod history;
 mod inverse;
 mod kept;
 mod ledger;

@@ -43,6 +43,7 @@ impl<'m> EffectName<'m> {
     pub fn of(entity: &'m Entity, effect: &'m Effect) -> Self {
         let (kind, name) = match effect {
             Effect::Head(_) => ("head", None),
+            Effect::History(_) => ("history", None),
             Effect::Inverse(inverse) => ("inverse", Some(inverse.name.as_str())),
             Effect::Counter(counter) => ("counter", Some(counter.name.as_str())),
             Effect::Unique(unique) => ("unique", Some(unique.name.as_str())),
@@ -87,7 +88,11 @@ impl Model {
         let (entity, effect) = effects.find(|(entity, effect)| match effect {
             Effect::Copy(copy) => self.finds_copies_through(copy, table_name, index),
             Effect::Head(_) => self.finds_group_through(entity, table_name, index),
-            Effect::Inverse(_) | Effect::Counter(_) | Effect::Unique(_) | Effect::Entries(_) => false,
+            Effect::Inverse(_)
+            | Effect::Counter(_)
+            | Effect::Unique(_)
+            | Effect::Entries(_)
+            | Effect::History(_) => false,
         })?;
         Some(EffectName::of(entity, effect))
     }
@@ -117,6 +122,7 @@ fn related(effect: &Effect) -> &str {
         Effect::Unique(unique) => &unique.entity,
         Effect::Copy(copy) => &copy.from,
         Effect::Entries(entries) => &entries.entity,
+        Effect::History(history) => &history.entity,
     }
 }
 

@@ -4,7 +4,7 @@ use trestle_hook::Change;
 use trestle_item::Item;
 
 use super::ledger::{At, Ledger};
-use super::{Stopped, entries, head, unique};
+use super::{Stopped, entries, head, history, unique};
 use crate::entity::{Entity, Role};
 use crate::refusal::Refusal;
 
@@ -32,6 +32,7 @@ pub(super) fn write(
         }
         (Role::Head { .. }, Some(step), Some(new)) => head::point(ledger, at, step, entity, old, new),
         (Role::Head { .. }, Some(step), None) => head::unpoint(ledger, at, step, entity),
+        (Role::History { .. }, ..) => history::keep(ledger, at, kept, entity, new),
         (Role::Entry { .. }, ..) => write_entry(ledger, at, kept, entity, new),
         _ => write_unique(ledger, at, kept, entity, new),
     }

@@ -1,7 +1,9 @@
 //! Effects as written: `head`, `inverse`, `counter`, `unique`, `copy`.
 
 use super::section::{Section, integer, text};
-use crate::draft::{DraftChange, DraftCopy, DraftCounter, DraftHead, DraftInverse, DraftUnique, Name};
+use crate::draft::{
+    DraftChange, DraftCopy, DraftCounter, DraftHead, DraftHistory, DraftInverse, DraftUnique, Name,
+};
 use crate::fields;
 use crate::problem::{Placed, Problems};
 
@@ -18,6 +20,18 @@ pub(super) fn head(section: &Section<'_>, problems: &mut Problems<'_>) -> DraftH
         tag: section.plain("tag", problems),
         promote: change(section, "promote", problems),
         demote: change(section, "demote", problems),
+    }
+}
+
+pub(super) fn history(section: &Section<'_>, problems: &mut Problems<'_>) -> DraftHistory {
+    DraftHistory {
+        at: section.at,
+        of: section.texts("of", problems),
+        key: section.text_map("key", problems),
+        time: section.text("at", problems),
+        previous: section.text_map("previous", problems),
+        keep: section.count("keep", problems),
+        expire_after_seconds: expire_after(section, problems),
     }
 }
 

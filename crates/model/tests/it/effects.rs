@@ -7,6 +7,7 @@ mod counts;
 mod entries;
 mod follows;
 mod head;
+mod history;
 mod inverse;
 mod kept;
 mod random;

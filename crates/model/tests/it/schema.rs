@@ -134,6 +134,7 @@ fn the_examples_of_the_reference_load() {
     let effects = [
         "layers",
         "releases",
+        "channels",
         "packages",
         "followers",
         "builds",
@@ -143,12 +144,12 @@ fn the_examples_of_the_reference_load() {
     ];
     assert_eq!(names.get(..3), Some(&["shop", "catalogue", "versions"][..]));
     assert_eq!(
-        names.get(3..11),
+        names.get(3..12),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(11..),
+        names.get(12..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );

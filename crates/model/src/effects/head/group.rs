@@ -29,7 +29,7 @@ pub(in crate::effects) struct Group {
 
 impl Group {
     /// The table itself if it can be, otherwise an index.
-    pub(super) fn of(table: &Table, entity: &Entity, common: &[String]) -> Option<Self> {
+    pub(in crate::effects) fn of(table: &Table, entity: &Entity, common: &[String]) -> Option<Self> {
         let indexes = table.indexes.iter().map(|index| (Some(&index.name), &index.key));
         let mut places = std::iter::once((None, &table.key)).chain(indexes);
         places.find_map(|(index, key)| Self::in_place(table, index, key, entity, common))
