@@ -144,3 +144,27 @@ fn a_restart_and_a_fill_leave_the_same_heads() {
     assert_eq!(heads(&db), ["1.2.0"; 4]);
     assert_sound(&db);
 }
+
+#[test]
+fn a_history_begins_with_the_first_change_after_it_is_declared() {
+    let db = filled(3);
+    let declared = format!(
+        "{MODEL}[entity.release.history]\nof = \"version\"\nkey = {{ pk = \"moves#{{name}}#{{env}}\", sk = \"{{moved}}\" }}\nprevious = {{ from = \"version\" }}\nkeep = 2\n"
+    );
+    let report = db.try_apply(&declared, FILL);
+    assert_eq!(report.outcome, trestle_binding::Outcome::Applied, "{report}");
+    for (from, to) in [("1.0.0", "1.1.0"), ("1.1.0", "1.2.0"), ("1.2.0", "1.1.0")] {
+        promote(&db, from, to).unwrap();
+    }
+    promote(&db, "1.0.0", "1.2.0").unwrap_err();
+    let db = db.restarted();
+    let rows = db.rows("releases");
+    let moves = rows.iter().filter(|row| text(row, "kind") == "release.history");
+    let mut moves: Vec<(&str, &str, &str)> = moves
+        .map(|row| (text(row, "moved"), text(row, "from"), text(row, "version")))
+        .collect();
+    moves.sort_unstable();
+    let moves: Vec<(&str, &str)> = moves.into_iter().map(|(_, from, to)| (from, to)).collect();
+    assert_eq!(moves, [("1.1.0", "1.2.0"), ("1.2.0", "1.1.0")]);
+    assert_sound(&db);
+}
