@@ -57,7 +57,9 @@ pub(crate) fn parameter(
 
 fn of_text(name: &str, kind: AttributeKind, text: String) -> Result<AttributeValue, Error> {
     Ok(match kind {
-        AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Any => AttributeValue::S(text),
+        AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Semver | AttributeKind::Any => {
+            AttributeValue::S(text)
+        }
         AttributeKind::Integer | AttributeKind::Number | AttributeKind::EpochSeconds => number(name, &text)?,
         AttributeKind::Binary => bytes(name, &text)?,
         AttributeKind::Boolean => match text.as_str() {

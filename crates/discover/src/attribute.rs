@@ -107,6 +107,7 @@ fn kind(is_ttl: bool, name: &str, values: &[&AttributeValue]) -> (AttributeKind,
     }
     let order = [
         AttributeKind::Timestamp,
+        AttributeKind::Semver,
         AttributeKind::String,
         AttributeKind::Integer,
         AttributeKind::Number,
@@ -119,6 +120,10 @@ fn kind(is_ttl: bool, name: &str, values: &[&AttributeValue]) -> (AttributeKind,
         AttributeKind::BinarySet,
     ];
     match order.into_iter().find(|kind| all(*kind)) {
+        Some(AttributeKind::Semver) => (
+            AttributeKind::Semver,
+            Some("all are semantic versions".to_owned()),
+        ),
         Some(kind) => (kind, None),
         None => (AttributeKind::Any, Some(format!("of types {}", types(values)))),
     }
@@ -178,6 +183,12 @@ mod tests {
                 AttributeKind::String,
             ),
             (vec!["2019-12-30T19:32:14Z".into()], "a", AttributeKind::Timestamp),
+            (
+                vec!["1.0.0-rc.1".into(), "1.10.0".into()],
+                "a",
+                AttributeKind::Semver,
+            ),
+            (vec!["1.0.0".into(), "latest".into()], "a", AttributeKind::String),
             (vec![seconds.clone()], "createdAt", AttributeKind::EpochSeconds),
             (vec![seconds.clone()], "size", AttributeKind::Integer),
             (vec![seconds, "x".into()], "createdAt", AttributeKind::Any),

@@ -80,7 +80,11 @@ fn comments(short: &str, head: &Draft, versions: &Draft, newest_by: &str) -> Vec
 fn sorts(versions: &Draft, name: &str) -> bool {
     let found = versions.attributes.get(name);
     let ordered = |kind: trestle_model::AttributeKind| {
-        kind.is_numeric() || kind == trestle_model::AttributeKind::Timestamp
+        kind.is_numeric()
+            || matches!(
+                kind,
+                trestle_model::AttributeKind::Timestamp | trestle_model::AttributeKind::Semver
+            )
     };
     let lower = name.to_ascii_lowercase();
     found.is_some_and(|found| ordered(found.kind)) || lower.contains("version") || lower.contains("vrsn")

@@ -124,7 +124,8 @@ fn update_function(plan: &Plan<'_>, planned: &update::Planned) -> Option<TokenSt
 fn points(plan: &Plan<'_>, entity: &trestle_model::Entity) -> Option<TokenStream> {
     let typed = typed();
     let head = entity.effects().iter().find_map(|effect| match effect {
-        Effect::Head(head) => Some(head),
+        // A head that follows a row is moved by writing that row.
+        Effect::Head(head) => Some(head).filter(|head| head.follows.is_none()),
         _ => None,
     })?;
     let of = plan.entity(entity.name())?;

@@ -28,6 +28,9 @@ pub(crate) fn default(field: &Field<'_>, value: &AttributeValue) -> TokenStream 
         (AttributeKind::Timestamp, AttributeValue::S(text)) => quote! {
             #typed::Timestamp::parse(#text).unwrap_or_else(|_| #typed::Timestamp::from_millis(0))
         },
+        (AttributeKind::Semver, AttributeValue::S(text)) => quote! {
+            #typed::Version::parse(#text).unwrap_or_else(|_| #typed::Version::new(0, 0, 0))
+        },
         (AttributeKind::Integer, AttributeValue::N(number)) => match number.to_i64() {
             Some(number) => quote!(#number),
             None => does_not_fit(field, number),

@@ -141,6 +141,7 @@ fn doc(names: &EntityNames<'_>) -> String {
     let about = match entity.role() {
         Role::Declared => entity.about().unwrap_or_default().to_owned(),
         Role::Head { of } => format!("The newest `{of}` of its group; the database writes it."),
+        Role::History { of } => format!("A change of a row of `{of}`; the database writes it."),
         Role::Unique { of } => format!("Keeps a value of `{of}` unique; the database writes it."),
         Role::Entry { of } => format!("An entry of a member of `{of}`; the database writes it."),
     };

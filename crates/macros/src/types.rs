@@ -26,6 +26,7 @@ pub(crate) fn of_kind(kind: AttributeKind) -> TokenStream {
         AttributeKind::Binary => quote!(#vec<u8>),
         AttributeKind::EpochSeconds => quote!(#typed::EpochSeconds),
         AttributeKind::Timestamp => quote!(#typed::Timestamp),
+        AttributeKind::Semver => quote!(#typed::Version),
         AttributeKind::List => quote!(#vec<#typed::AttributeValue>),
         AttributeKind::Map => quote!(#typed::Map),
         AttributeKind::StringSet => quote!(#set<::std::string::String>),

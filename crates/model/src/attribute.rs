@@ -1,5 +1,6 @@
 //! Attributes of an entity: what they may be, and what their text in a key can be.
 
+pub(crate) mod semver;
 mod timestamp;
 
 use std::borrow::Cow;
@@ -31,6 +32,8 @@ pub enum AttributeKind {
     EpochSeconds,
     /// `2019-12-30T19:32:14Z`: text in UTC, which sorts by time.
     Timestamp,
+    /// A version by the standard Semantic Versioning 2.0.0, which sorts by precedence.
+    Semver,
     /// A list of anything.
     List,
     /// A map of anything.
@@ -47,7 +50,7 @@ pub enum AttributeKind {
 
 impl AttributeKind {
     /// Every type, with its name in a model file.
-    pub const ALL: [(&'static str, AttributeKind); 13] = [
+    pub const ALL: [(&'static str, AttributeKind); 14] = [
         ("string", AttributeKind::String),
         ("integer", AttributeKind::Integer),
         ("number", AttributeKind::Number),
@@ -55,6 +58,7 @@ impl AttributeKind {
         ("binary", AttributeKind::Binary),
         ("epoch-seconds", AttributeKind::EpochSeconds),
         ("timestamp", AttributeKind::Timestamp),
+        ("semver", AttributeKind::Semver),
         ("list", AttributeKind::List),
         ("map", AttributeKind::Map),
         ("string-set", AttributeKind::StringSet),
@@ -81,7 +85,7 @@ impl AttributeKind {
     #[must_use]
     pub fn scalar_type(self) -> Option<ScalarType> {
         match self {
-            Self::String | Self::Timestamp => Some(ScalarType::S),
+            Self::String | Self::Timestamp | Self::Semver => Some(ScalarType::S),
             Self::Integer | Self::Number | Self::EpochSeconds => Some(ScalarType::N),
             Self::Binary => Some(ScalarType::B),
             _ => None,
@@ -129,6 +133,7 @@ impl AttributeKind {
         match self {
             Self::String | Self::Any => true,
             Self::Timestamp => is_timestamp(text),
+            Self::Semver => semver::parse(text).is_ok(),
             _ => false,
         }
     }
@@ -196,7 +201,10 @@ impl Attribute {
 
     /// The same for a text.
     pub(crate) fn check_str(&self, text: &str) -> Result<(), String> {
-        if !self.kind.holds_text(text) {
+        if self.kind == AttributeKind::Semver {
+            let parsed = semver::parse(text);
+            parsed.map_err(|fault| format!("{}: {fault}", self.mistyped(&shown_text(text))))?;
+        } else if !self.kind.holds_text(text) {
             return Err(self.mistyped(&shown_text(text)));
         }
         let is_allowed = |allowed: &AttributeValue| allowed.as_s() == Some(text);
@@ -223,6 +231,7 @@ impl Attribute {
                 let example = self.precision.unwrap_or(Precision::Millis).example();
                 format!("a timestamp in UTC, which ends with Z, such as {example:?}")
             }
+            AttributeKind::Semver => "a semantic version (semver 2.0.0), such as \"1.4.0-rc.1\"".to_owned(),
             kind => format!("of type {}", kind.name()),
         }
     }
@@ -300,7 +309,7 @@ impl Attribute {
     /// The number of characters of every text it can be, if that is one number.
     pub(crate) fn fixed_length(&self) -> Option<usize> {
         if !self.one_of.is_empty() {
-            let mut lengths = self.one_of.iter().map(|value| plain(value).chars().count());
+            let mut lengths = self.one_of.iter().map(|value| self.in_key(value).chars().count());
             let first = lengths.next()?;
             return lengths.all(|length| length == first).then_some(first);
         }
@@ -311,10 +320,19 @@ impl Attribute {
         (min == max && self.kind == AttributeKind::String).then_some(min)
     }
 
+    /// A value as it stands in a key, before it is padded, escaped or folded.
+    pub(crate) fn in_key(&self, value: &AttributeValue) -> String {
+        let version = match (self.kind, value) {
+            (AttributeKind::Semver, AttributeValue::S(text)) => semver::parse(text).ok(),
+            _ => None,
+        };
+        version.map_or_else(|| plain(value), |version| semver::key_text(&version))
+    }
+
     /// What its text in a key can be, before separators are taken out.
     pub(crate) fn piece(&self) -> Piece {
         if !self.one_of.is_empty() {
-            return Piece::OneOf(self.one_of.iter().map(plain).collect());
+            return Piece::OneOf(self.one_of.iter().map(|value| self.in_key(value)).collect());
         }
         match self.kind {
             AttributeKind::Integer | AttributeKind::Number | AttributeKind::EpochSeconds => Piece::Repeat {
@@ -327,6 +345,11 @@ impl Attribute {
                 set: CharSet::of("0123456789-:.TZ"),
                 min: self.precision.map_or(20, Precision::length),
                 max: self.precision.map(Precision::length),
+            },
+            AttributeKind::Semver => Piece::Repeat {
+                set: semver::key_characters(),
+                min: semver::KEY_CHARS_MIN,
+                max: None,
             },
             _ => {
                 let (min, max) = self
@@ -410,6 +433,8 @@ mod tests {
             (AttributeKind::Number, &half, &text),
             (AttributeKind::EpochSeconds, &AttributeValue::from(7_i64), &minus),
             (AttributeKind::Timestamp, &time, &text),
+            (AttributeKind::Semver, &AttributeValue::from("1.0.0-rc.1"), &text),
+            (AttributeKind::Semver, &AttributeValue::from("1.0.0"), &minus),
             (AttributeKind::Boolean, &AttributeValue::Bool(true), &text),
             (AttributeKind::List, &AttributeValue::L(Vec::new()), &text),
         ] {

@@ -7,6 +7,7 @@ mod effect;
 mod entity;
 mod entries;
 mod head;
+mod history;
 mod migrate;
 mod precision;
 mod reindex_version;
@@ -106,7 +107,11 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         let is_built = self.entities.iter().any(|entity| entity.name == owner);
         !is_built
             || match derived.split_once('.') {
-                None => derived == "head" && draft.head.is_some(),
+                None => match derived {
+                    "head" => draft.head.is_some(),
+                    "history" => draft.history.is_some(),
+                    _ => false,
+                },
                 Some(("unique", name)) => draft.uniques.iter().any(|unique| unique.name.value == name),
                 Some(("entries", name)) => draft.entries.iter().any(|entries| entries.name.value == name),
                 Some(_) => false,

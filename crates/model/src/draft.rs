@@ -75,6 +75,7 @@ pub(crate) struct DraftEntity {
     pub(crate) reindex_version: Option<Name>,
     pub(crate) closed: bool,
     pub(crate) head: Option<DraftHead>,
+    pub(crate) history: Option<DraftHistory>,
     pub(crate) inverses: Vec<DraftInverse>,
     pub(crate) counters: Vec<DraftCounter>,
     pub(crate) uniques: Vec<DraftUnique>,
@@ -95,6 +96,8 @@ pub(crate) struct DraftHead {
     pub(crate) table: Option<Name>,
     pub(crate) key: Vec<(Name, Name)>,
     pub(crate) newest_by: Vec<Name>,
+    /// The entity whose row says which row it stands for.
+    pub(crate) follows: Option<Name>,
     pub(crate) retired_by: Vec<Name>,
     pub(crate) omit: Vec<Name>,
     /// The head's attribute, and the predecessor's.
@@ -102,6 +105,19 @@ pub(crate) struct DraftHead {
     pub(crate) tag: Option<String>,
     pub(crate) promote: DraftChange,
     pub(crate) demote: DraftChange,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftHistory {
+    pub(crate) at: usize,
+    pub(crate) of: Vec<Name>,
+    pub(crate) key: Vec<(Name, Name)>,
+    /// The attribute that says when.
+    pub(crate) time: Option<Name>,
+    /// The history row's attribute, and the one whose former value it holds.
+    pub(crate) previous: Vec<(Name, Name)>,
+    pub(crate) keep: Option<u32>,
+    pub(crate) expire_after_seconds: Option<Placed<u64>>,
 }
 
 #[derive(Debug, Default)]

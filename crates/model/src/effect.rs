@@ -19,6 +19,8 @@ pub enum Effect {
     Copy(Copy),
     /// A row for each member of an attribute.
     Entries(Entries),
+    /// A row for each change of some attributes.
+    History(History),
 }
 
 impl Effect {
@@ -29,6 +31,7 @@ impl Effect {
             Self::Head(head) => Some(&head.entity),
             Self::Unique(unique) => Some(&unique.entity),
             Self::Entries(entries) => Some(&entries.entity),
+            Self::History(history) => Some(&history.entity),
             Self::Inverse(_) | Self::Counter(_) | Self::Copy(_) => None,
         }
     }
@@ -39,8 +42,10 @@ impl Effect {
 pub struct Head {
     /// The entity of the head, such as `layer.head`.
     pub entity: String,
-    /// The row with the greatest values is the newest; compared in this order.
+    /// The row with the greatest values is the newest; compared in this order. Empty for a head that follows a row.
     pub newest_by: Vec<String>,
+    /// What says which row the head stands for, where it is not the newest.
+    pub follows: Option<Follows>,
     /// A row that has one of these attributes takes no part.
     pub retired_by: Vec<String>,
     /// Attributes that the head does not have.
@@ -53,6 +58,15 @@ pub struct Head {
     pub demote: Edit,
 }
 
+/// A row of another entity that says which row a head stands for. All heads that it speaks for move with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follows {
+    /// The entity of that row. What identifies it is part of the head's identity.
+    pub entity: String,
+    /// Its attributes that, with the head's identity, identify a row of the group.
+    pub named_by: Vec<String>,
+}
+
 /// An attribute of the head that holds what its predecessor had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remembered {
@@ -60,6 +74,23 @@ pub struct Remembered {
     pub attribute: String,
     /// The predecessor's.
     pub of: String,
+}
+
+/// A row for each change of some attributes of a row, in the same commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The entity of the history rows, such as `release.history`.
+    pub entity: String,
+    /// The attributes whose changes are kept.
+    pub of: Vec<String>,
+    /// The attribute that says when.
+    pub at: String,
+    /// What a history row remembers of before.
+    pub previous: Vec<Remembered>,
+    /// How many a row has at most.
+    pub keep: usize,
+    /// How long until one expires.
+    pub expire_after_seconds: Option<u64>,
 }
 
 /// What is changed in a row.

@@ -7,6 +7,7 @@ mod copy_note;
 mod counter;
 mod entries;
 mod head;
+mod history;
 mod inverse;
 mod kept;
 mod ledger;
@@ -34,6 +35,7 @@ use crate::refusal::Refusal;
 
 pub use catch_up::{CopyPage, NotedCopies};
 pub use copy_note::{COPIES_KEY, COPIES_TABLE, CopyNote, CopyWalk};
+pub(crate) use head::finds_group;
 pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub use own_rows::OwnTable;
 pub(crate) use plan::{Plan, has_effects, plans};

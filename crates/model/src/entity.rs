@@ -62,6 +62,11 @@ pub enum Role {
         /// The entity whose value it is.
         of: String,
     },
+    /// Its rows say how another entity's rows changed, and the database writes them.
+    History {
+        /// The other entity.
+        of: String,
+    },
     /// Its rows are the members of an attribute of another entity's rows, and the database writes them.
     Entry {
         /// The other entity.
@@ -75,7 +80,7 @@ impl Role {
     pub fn follows(&self) -> Option<&str> {
         match self {
             Self::Declared => None,
-            Self::Head { of } | Self::Unique { of } | Self::Entry { of } => Some(of),
+            Self::Head { of } | Self::Unique { of } | Self::Entry { of } | Self::History { of } => Some(of),
         }
     }
 }

@@ -294,6 +294,11 @@ pub(crate) const ENTITY: &[Field] = &[
         "A row that always holds the newest of a group.",
     ),
     field(
+        "history",
+        Shape::Section(HISTORY),
+        "A row for each change of some attributes: when, from what, to what.",
+    ),
+    field(
         "inverse",
         Shape::Named(INVERSE),
         "The other direction of a relation.",
@@ -387,10 +392,15 @@ pub(crate) const HEAD: &[Field] = &[
         Shape::TextMap,
         "Templates of the head's key; those that are missing are the entity's own.",
     ),
-    required(
+    field(
         "newest_by",
         Shape::TextOrList,
-        "The attributes that decide which row is the newest.",
+        "The attributes that decide which row is the newest; a head has either this or `follows`.",
+    ),
+    field(
+        "follows",
+        Shape::Text,
+        "The entity whose row says which row the head stands for, so that several heads move together.",
     ),
     field(
         "retired_by",
@@ -417,6 +427,35 @@ pub(crate) const HEAD: &[Field] = &[
         "demote",
         Shape::Section(CHANGE),
         "What happens to the row that was the newest.",
+    ),
+];
+
+pub(crate) const HISTORY: &[Field] = &[
+    required("of", Shape::TextOrList, "The attributes whose changes are kept."),
+    required(
+        "key",
+        Shape::TextMap,
+        "Templates of a history row's key; those that are missing are the entity's own.",
+    ),
+    field(
+        "at",
+        Shape::Text,
+        "The timestamp of a history row that says when; without it, `moved`.",
+    ),
+    field(
+        "previous",
+        Shape::TextMap,
+        "What a history row remembers of before: an attribute of its own to one of `of`.",
+    ),
+    field(
+        "keep",
+        Shape::Count,
+        "How many history rows a row has at most, from 1 to 1,000; without it, 100.",
+    ),
+    field(
+        "expire_after",
+        Shape::Text,
+        "How long until a history row expires, such as \"365d\"; needs the table's `ttl`.",
     ),
 ];
 

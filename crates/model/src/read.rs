@@ -151,6 +151,9 @@ fn entity(
         head: section
             .section("head", fields::HEAD, problems)
             .map(|section| effect::head(&section, problems)),
+        history: section
+            .section("history", fields::HISTORY, problems)
+            .map(|section| effect::history(&section, problems)),
         inverses: section
             .named("inverse", fields::INVERSE, problems)
             .into_iter()

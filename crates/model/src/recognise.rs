@@ -65,7 +65,7 @@ impl Model {
     /// The entities of a table that clients write.
     fn written_in<'m>(&'m self, table: &'m Table) -> impl Iterator<Item = &'m Entity> {
         let entities = self.entities_of(table);
-        entities.filter(|entity| !matches!(entity.role, Role::Unique { .. } | Role::Entry { .. }))
+        entities.filter(|entity| matches!(entity.role, Role::Declared | Role::Head { .. }))
     }
 
     /// The tag that rows of an entity have; `None` if those of its table have none.

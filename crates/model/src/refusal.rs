@@ -127,6 +127,17 @@ pub enum Refusal {
         /// What would name one, and what it was.
         given: Vec<String>,
     },
+    /// A row was to name more rows than heads can follow it.
+    TooManyHeads {
+        /// The entity of the row that names them.
+        pointer: String,
+        /// The entity of the rows.
+        entity: String,
+        /// How many it names.
+        rows: usize,
+        /// How many it may name.
+        most: usize,
+    },
     /// A head was to be removed whose row is there.
     HasRow {
         /// The entity of the head.
@@ -515,6 +526,16 @@ impl fmt::Display for Refusal {
                 f,
                 "Entity {head} can only be pointed at an existing row of entity {entity}, and there is none such: {}",
                 given.join(", ")
+            ),
+            Self::TooManyHeads {
+                pointer,
+                entity,
+                rows,
+                most,
+            } => write!(
+                f,
+                "The row of entity {pointer} names {rows} rows of entity {entity}, and at most {most} heads move together; \
+                 put fewer rows into one version, or divide them by a further attribute of entity {pointer}"
             ),
             Self::HasRow { head, entity } => write!(
                 f,

@@ -43,6 +43,7 @@ impl<'m> EffectName<'m> {
     pub fn of(entity: &'m Entity, effect: &'m Effect) -> Self {
         let (kind, name) = match effect {
             Effect::Head(_) => ("head", None),
+            Effect::History(_) => ("history", None),
             Effect::Inverse(inverse) => ("inverse", Some(inverse.name.as_str())),
             Effect::Counter(counter) => ("counter", Some(counter.name.as_str())),
             Effect::Unique(unique) => ("unique", Some(unique.name.as_str())),
@@ -62,8 +63,12 @@ impl Model {
     #[must_use]
     pub fn depends_across(&self, table_name: &str) -> Option<AcrossTables<'_>> {
         let table = self.table_at(table_name)?;
-        self.effects().find_map(|(entity, effect)| {
-            let related = self.entity(related(effect))?;
+        let mut sides = self.effects().flat_map(|(entity, effect)| {
+            let names = std::iter::once(related(effect)).chain(followed(effect));
+            names.map(move |name| (entity, effect, name))
+        });
+        sides.find_map(|(entity, effect, name)| {
+            let related = self.entity(name)?;
             let other = match (entity.table == table, related.table == table) {
                 (true, false) if !stays_right_without_its_rows(effect) => related,
                 (false, true) => entity,
@@ -83,7 +88,11 @@ impl Model {
         let (entity, effect) = effects.find(|(entity, effect)| match effect {
             Effect::Copy(copy) => self.finds_copies_through(copy, table_name, index),
             Effect::Head(_) => self.finds_group_through(entity, table_name, index),
-            Effect::Inverse(_) | Effect::Counter(_) | Effect::Unique(_) | Effect::Entries(_) => false,
+            Effect::Inverse(_)
+            | Effect::Counter(_)
+            | Effect::Unique(_)
+            | Effect::Entries(_)
+            | Effect::History(_) => false,
         })?;
         Some(EffectName::of(entity, effect))
     }
@@ -113,6 +122,15 @@ fn related(effect: &Effect) -> &str {
         Effect::Unique(unique) => &unique.entity,
         Effect::Copy(copy) => &copy.from,
         Effect::Entries(entries) => &entries.entity,
+        Effect::History(history) => &history.entity,
+    }
+}
+
+/// The entity whose rows say where the heads of an effect stand.
+fn followed(effect: &Effect) -> Option<&str> {
+    match effect {
+        Effect::Head(head) => head.follows.as_ref().map(|follows| follows.entity.as_str()),
+        _ => None,
     }
 }
 

@@ -212,12 +212,19 @@ fn leave_out(entity: &Entity, item: &mut Item) {
 
 /// Whether other rows follow from those of the entity: by its own effects, or as copies that are kept in step.
 pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
-    let copied = |effect: &Effect| matches!(effect, Effect::Copy(copy) if copy.from == entity.name() && copy.in_step.is_some());
+    let leads = |effect: &Effect| match effect {
+        Effect::Copy(copy) => copy.from == entity.name() && copy.in_step.is_some(),
+        Effect::Head(head) => {
+            let follows = head.follows.as_ref();
+            follows.is_some_and(|follows| follows.entity == entity.name())
+        }
+        _ => false,
+    };
     !entity.effects().is_empty()
         || model
             .entities()
             .iter()
-            .any(|other| other.effects().iter().any(copied))
+            .any(|other| other.effects().iter().any(leads))
 }
 
 /// An update with what follows from it, and the condition that the row is still as it was read.

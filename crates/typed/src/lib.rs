@@ -54,6 +54,7 @@ pub use value::{Contains, EpochSeconds, NotATimestamp, NotOneOf, Ordered, Text, 
 pub use write::{Check, Delete, Put, Update};
 
 pub use futures_core::Stream;
+pub use semver::Version;
 #[doc(hidden)]
 pub use serde;
 pub use trestle_api::Database;

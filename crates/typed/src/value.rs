@@ -5,6 +5,7 @@ mod time;
 
 use std::collections::BTreeSet;
 
+use semver::Version;
 use trestle_item::{AttributeValue, Map, Number};
 
 pub use one_of::NotOneOf;
@@ -83,6 +84,18 @@ impl Value for i64 {
             Some(number) => Ok(number),
             None => Err(value),
         }
+    }
+}
+
+/// A semantic version. It sorts in keys only, so conditions and filters cannot compare it: it is not [`Ordered`].
+impl Value for Version {
+    fn to_value(&self) -> AttributeValue {
+        AttributeValue::S(self.to_string())
+    }
+
+    fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
+        let version = value.as_s().and_then(|text| Version::parse(text).ok());
+        version.ok_or(value)
     }
 }
 

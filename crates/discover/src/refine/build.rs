@@ -162,28 +162,19 @@ impl Subject<'_> {
                 found.one_of.clear();
             }
         }
-        self.settle_timestamps(draft, &mut attributes);
+        let in_key = self.in_key(draft);
+        settle_timestamps(&in_key, &mut attributes);
+        settle_versions(&in_key, &mut attributes);
         draft.attributes = attributes;
     }
 
-    /// A timestamp of a key has the precision that all rows have; without one, it is a text.
-    fn settle_timestamps(&self, draft: &Draft, attributes: &mut BTreeMap<String, DraftAttribute>) {
+    /// The attributes that keys are made of.
+    fn in_key<'d>(&'d self, draft: &'d Draft) -> Vec<&'d str> {
         let keys = draft.keys.iter().chain(&draft.index_keys);
         let mut in_key: Vec<&str> = keys.flat_map(DraftKey::fields).collect();
         in_key.extend(self.facts.key.attributes().map(|key| key.name.as_str()));
         in_key.extend(self.facts.index_keys().into_iter().map(|key| key.name.as_str()));
-        let times = attributes
-            .iter_mut()
-            .filter(|(_, found)| found.kind == AttributeKind::Timestamp);
-        for (name, found) in times {
-            if !in_key.contains(&name.as_str()) {
-                found.precision = None;
-            } else if found.precision.is_none() {
-                found.kind = AttributeKind::String;
-                let gap = if found.evidence.is_empty() { "" } else { "; " };
-                found.evidence += &format!("{gap}times of several precisions, which do not sort");
-            }
-        }
+        in_key
     }
 
     /// A note if the keys of the rows are laid out in several ways.
@@ -273,4 +264,37 @@ fn narrow_identity(draft: &mut Draft, reader: &Reader<'_>) {
             }
         }
     }
+}
+
+/// A timestamp of a key has the precision that all rows have; without one, it is a text.
+fn settle_timestamps(in_key: &[&str], attributes: &mut BTreeMap<String, DraftAttribute>) {
+    let times = attributes
+        .iter_mut()
+        .filter(|(_, found)| found.kind == AttributeKind::Timestamp);
+    for (name, found) in times {
+        if !in_key.contains(&name.as_str()) {
+            found.precision = None;
+        } else if found.precision.is_none() {
+            become_text(found, "times of several precisions, which do not sort");
+        }
+    }
+}
+
+/// A version that is written in a key as it is does not sort there: it is a text.
+fn settle_versions(in_key: &[&str], attributes: &mut BTreeMap<String, DraftAttribute>) {
+    let versions = attributes
+        .iter_mut()
+        .filter(|(_, found)| found.kind == AttributeKind::Semver);
+    for (_, found) in versions.filter(|(name, _)| in_key.contains(&name.as_str())) {
+        become_text(
+            found,
+            "they do not sort in the key; type semver would give rows other keys",
+        );
+    }
+}
+
+fn become_text(found: &mut DraftAttribute, why: &str) {
+    found.kind = AttributeKind::String;
+    let gap = if found.evidence.is_empty() { "" } else { "; " };
+    found.evidence += &format!("{gap}{why}");
 }

@@ -79,6 +79,7 @@ fn value(attribute: &Attribute, chance: &mut Chance) -> AttributeValue {
             };
             format!("2019-12-{:02}T19:32:14{fraction}Z", chance.below(28) + 1).into()
         }
+        AttributeKind::Semver => format!("1.{number}.0-rc.{number}").into(),
         AttributeKind::List => AttributeValue::L(vec!["x".into()]),
         AttributeKind::Map | AttributeKind::Any => AttributeValue::M(Item::from([("x", "y")])),
         AttributeKind::StringSet => AttributeValue::string_set(vec!["x".to_owned()]).unwrap(),

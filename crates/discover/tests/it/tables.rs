@@ -248,3 +248,30 @@ fn a_time_in_a_key_has_the_precision_that_all_rows_have() {
     let mixed = log([&one, &two, &three, &day("4", ".500")]);
     assert!(mixed.contains("at = \"string\""), "{mixed}");
 }
+
+#[test]
+fn versions_are_recognised_where_no_key_is_made_of_them() {
+    let mut rows = Vec::new();
+    for minor in 0..12 {
+        rows.push(row(&[
+            ("pk", "PACKAGE#left-pad".to_owned()),
+            ("sk", format!("VERSION#1.{minor}.0")),
+            ("version", format!("1.{minor}.0")),
+            ("needs", format!("2.{minor}.0-rc.1")),
+        ]));
+    }
+    let proposal = trestle_discover::infer(&facts("packages", &[]), rows);
+    let model = loaded(&proposal);
+    let kind = |name: &str| model.entities().first().unwrap().attribute(name).unwrap().kind;
+    assert_eq!(kind("needs"), AttributeKind::Semver);
+    assert_eq!(
+        kind("version"),
+        AttributeKind::String,
+        "as semver, rows would have other keys"
+    );
+    assert!(
+        proposal.text.contains("type semver would give rows other keys"),
+        "{}",
+        proposal.text
+    );
+}

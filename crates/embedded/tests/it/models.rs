@@ -8,6 +8,7 @@ mod counts;
 mod effects;
 mod entries;
 mod fill;
+mod follows;
 mod heads;
 mod identities;
 mod migration;

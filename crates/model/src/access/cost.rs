@@ -76,6 +76,7 @@ fn typical(kind: AttributeKind) -> usize {
         AttributeKind::Boolean => 1,
         AttributeKind::Integer | AttributeKind::Number => 5,
         AttributeKind::EpochSeconds => 6,
+        AttributeKind::Semver => 8,
         AttributeKind::Timestamp => 24,
         AttributeKind::String | AttributeKind::Any => 20,
         AttributeKind::Binary => 32,

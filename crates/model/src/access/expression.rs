@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use trestle_item::{AttributeValue, Item, ScalarType};
 
-use crate::attribute::{AttributeKind, plain};
+use crate::attribute::{AttributeKind, plain, semver};
 use crate::draft::Operand;
 use crate::language::Piece;
 use crate::template::{Part, RESERVED_END, Slot};
@@ -45,6 +45,12 @@ impl Expression {
     pub(crate) fn followed_by(&self, slot: &Slot, operand: &Operand) -> Self {
         let mut pieces = self.pieces.clone();
         pieces.push(ExpressionPiece::Slot(Box::new(slot.clone()), operand.clone()));
+        Expression { pieces }
+    }
+
+    pub(crate) fn followed_by_text(&self, character: char) -> Self {
+        let mut pieces = self.pieces.clone();
+        pieces.push(ExpressionPiece::Literal(character.to_string()));
         Expression { pieces }
     }
 
@@ -92,6 +98,12 @@ impl Expression {
         let [most @ .., ExpressionPiece::Slot(slot, operand)] = self.pieces.as_slice() else {
             return self.value(ScalarType::S, parameters);
         };
+        if slot.attribute.kind == AttributeKind::Semver {
+            let before = Expression {
+                pieces: most.to_vec(),
+            };
+            return before.followed_by_version(slot, operand, parameters);
+        }
         // Timestamps are of one length, and yet asked for by their year or day.
         let is_open = slot.fixed_length().is_none() || slot.attribute.kind == AttributeKind::Timestamp;
         if is_open && slot.ends_before.is_none() && !slot.escape {
@@ -108,6 +120,20 @@ impl Expression {
         self.value(ScalarType::S, parameters)
     }
 
+    /// With the beginning of a version, which consists of its first numbers.
+    fn followed_by_version(
+        &self,
+        slot: &Slot,
+        operand: &Operand,
+        parameters: &Item,
+    ) -> Result<AttributeValue, (String, String)> {
+        let before = self.value(ScalarType::S, parameters)?;
+        let text = known(operand, parameters)?.as_s().unwrap_or_default();
+        let beginning = semver::key_beginning(text).map_err(|reason| (named(slot, operand), reason))?;
+        let before = before.as_s().unwrap_or_default();
+        Ok(AttributeValue::S(format!("{before}{beginning}")))
+    }
+
     /// Equal for expressions that always give the same value, whatever entity they come from.
     pub(crate) fn signature(&self) -> Vec<String> {
         let mut atoms = Vec::new();
@@ -115,11 +141,12 @@ impl Expression {
             match piece {
                 ExpressionPiece::Literal(text) => atoms.extend(text.chars().map(String::from)),
                 ExpressionPiece::Slot(slot, operand) => atoms.push(format!(
-                    "{}{:?}{}{}",
+                    "{}{:?}{}{}{}",
                     shown_operand(operand),
                     slot.width,
                     slot.escape,
-                    slot.lower
+                    slot.lower,
+                    slot.attribute.kind == AttributeKind::Semver
                 )),
             }
         }

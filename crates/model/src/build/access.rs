@@ -7,7 +7,7 @@ use trestle_expr::KeyAttribute;
 
 use super::Builder;
 use crate::access::{AccessPattern, FilterTest, KeyTest, KeyTestOp, Operation, Parameter, estimate};
-use crate::attribute::AttributeKind;
+use crate::attribute::{AttributeKind, semver};
 use crate::draft::{DraftAccess, DraftTest, Name, Operand, Test};
 use crate::effect::Effect;
 use crate::entity::Entity;
@@ -284,7 +284,10 @@ impl Builder<'_, '_, '_> {
         };
         let mut sound = true;
         if matches!(test.test, Test::BeginsWith(_))
-            && !matches!(attribute.kind, AttributeKind::String | AttributeKind::Timestamp)
+            && !matches!(
+                attribute.kind,
+                AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Semver
+            )
         {
             self.problems.error(
                 name.at,
@@ -311,9 +314,12 @@ impl Builder<'_, '_, '_> {
         }
         let partial = matches!(test.test, Test::BeginsWith(_));
         for value in test.test.operands().filter_map(Operand::value) {
-            if let Err(reason) = attribute.check(value)
-                && !partial
-            {
+            let checked = match (partial, attribute.kind, value.as_s()) {
+                (true, AttributeKind::Semver, Some(text)) => semver::key_beginning(text).map(drop),
+                (true, ..) => Ok(()),
+                (false, ..) => attribute.check(value),
+            };
+            if let Err(reason) = checked {
                 self.problems.error(
                     name.at,
                     format!("{what}: `{}` {reason}", name.value),
@@ -441,6 +447,12 @@ impl Builder<'_, '_, '_> {
                 continue;
             }
             let attribute = target.entities.first()?.attribute(name)?.clone();
+            let is_version = attribute.kind == AttributeKind::Semver;
+            let is_bound = || selection.tests.iter().any(|known| select::compares(known, name));
+            let remaining = match is_version {
+                true => remaining_of_version(&test.test, is_bound()),
+                false => Some(test.test.clone()),
+            };
             let fault = if operation == Operation::GetItem {
                 Some((
                     "a Get has no filter".to_owned(),
@@ -460,6 +472,11 @@ impl Builder<'_, '_, '_> {
                     format!("{} does not project `{name}`", target.shown()),
                     format!("add `{name}` to its `project`"),
                 ))
+            } else if remaining.is_none() {
+                Some((
+                    "versions sort only in a sort key, behind what is known of it".to_owned(),
+                    format!("put `{{{name}}}` into the sort key of the table or of an index, and query that"),
+                ))
             } else {
                 None
             };
@@ -471,10 +488,7 @@ impl Builder<'_, '_, '_> {
                 );
                 return None;
             }
-            filter.push(FilterTest {
-                attribute,
-                test: test.test.clone(),
-            });
+            filter.extend(remaining.map(|test| FilterTest { attribute, test }));
         }
         Some(filter)
     }
@@ -519,6 +533,17 @@ impl<T> Test<T> {
             self,
             Test::Lt(_) | Test::Le(_) | Test::Gt(_) | Test::Ge(_) | Test::Between(..)
         )
+    }
+}
+
+/// What a filter tests of a version. As text it has no order, so what the key does not compare cannot be tested.
+fn remaining_of_version(test: &Test<Operand>, is_bound: bool) -> Option<Test<Operand>> {
+    match test {
+        // The key condition includes its bound.
+        Test::Lt(operand) | Test::Gt(operand) if is_bound => Some(Test::Ne(operand.clone())),
+        Test::BeginsWith(_) => None,
+        test if test.needs_order() => None,
+        test => Some(test.clone()),
     }
 }
 

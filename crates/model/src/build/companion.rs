@@ -18,6 +18,10 @@ impl Builder<'_, '_, '_> {
             .as_ref()
             .and_then(|head| Some((self.head_entity(head, draft, entity)?, head.at)));
         let mut companions: Vec<_> = head.into_iter().collect();
+        if let Some(history) = &draft.history {
+            let made = self.history_entity(history, draft, entity);
+            companions.extend(made.map(|made| (made, history.at)));
+        }
         for unique in &draft.uniques {
             companions.extend(
                 self.unique_entity(unique, entity)
@@ -43,16 +47,10 @@ impl Builder<'_, '_, '_> {
         self.check_omitted(head, entity, &what);
         let ttl = self.tables.get(table).and_then(|table| table.ttl.as_deref());
         let attributes = head_attributes(head, entity, ttl);
-        // In the same table, what is not said is as it is for the entity itself.
-        let mut given = head.key.clone();
-        if table == entity.table {
-            let of_table: Vec<&str> = entity.table_key.iter().map(KeyTemplate::attribute).collect();
-            let missing = draft.key.iter().filter(|(name, _)| {
-                of_table.contains(&name.value.as_str())
-                    && !head.key.iter().any(|(own, _)| own.value == name.value)
-            });
-            given.extend(missing.cloned());
-        }
+        let given = match table == entity.table {
+            true => completed(&head.key, draft, entity),
+            false => head.key.clone(),
+        };
         let keys = self.keys(&what, head.at, table, &given, &attributes)?;
         let identity = identity(&keys.table);
         self.check_group(head, entity, &identity, &what);
@@ -210,6 +208,15 @@ impl Builder<'_, '_, '_> {
         }
         Some(keys)
     }
+}
+
+/// Templates of a companion in the same table: what is not said is as it is for the entity itself.
+pub(super) fn completed(given: &[(Name, Name)], draft: &DraftEntity, entity: &Entity) -> Vec<(Name, Name)> {
+    let of_table: Vec<&str> = entity.table_key.iter().map(KeyTemplate::attribute).collect();
+    let missing = draft.key.iter().filter(|(name, _)| {
+        of_table.contains(&name.value.as_str()) && !given.iter().any(|(own, _)| own.value == name.value)
+    });
+    given.iter().chain(missing).cloned().collect()
 }
 
 /// What the entity has, without what the head omits, and with what it remembers. A head does not expire: it goes with

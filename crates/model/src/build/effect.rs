@@ -44,6 +44,9 @@ impl Builder<'_, '_, '_> {
         if let Some(head) = &draft.head {
             effects.extend(self.head(head, entity).map(Effect::Head));
         }
+        if let Some(history) = &draft.history {
+            effects.extend(self.history(history, entity).map(Effect::History));
+        }
         for inverse in &draft.inverses {
             effects.extend(self.inverse(inverse, entity).map(Effect::Inverse));
         }

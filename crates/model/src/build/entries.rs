@@ -316,7 +316,10 @@ fn entity_name(entity: &Entity, draft: &DraftEntries) -> String {
 }
 
 fn is_string(kind: AttributeKind) -> bool {
-    matches!(kind, AttributeKind::String | AttributeKind::Timestamp)
+    matches!(
+        kind,
+        AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Semver
+    )
 }
 
 /// A timestamp in a key has one precision.

@@ -3,9 +3,12 @@
 use trestle_item::Map;
 
 use super::Builder;
+use crate::attribute::Attribute;
 use crate::draft::{DraftChange, DraftHead, Name};
-use crate::effect::{Edit, Head, Remembered};
-use crate::entity::Entity;
+use crate::effect::{Edit, Follows, Head, Remembered};
+use crate::effects::finds_group;
+use crate::entity::{Entity, Role};
+use crate::problem::listed;
 
 impl Builder<'_, '_, '_> {
     pub(super) fn head(&mut self, draft: &DraftHead, entity: &Entity) -> Option<Head> {
@@ -29,11 +32,17 @@ impl Builder<'_, '_, '_> {
         for (_, of) in &draft.previous {
             self.attribute_of(entity, of, &what);
         }
+        self.check_decided(draft, &what);
+        let follows = match &draft.follows {
+            Some(name) => Some(self.follows(name, entity, &what)?),
+            None => None,
+        };
         self.check_retired_by(draft, entity, &what);
         self.check_needed(draft, entity, &what);
         Some(Head {
             entity: format!("{}.head", entity.name),
             newest_by: draft.newest_by.iter().map(|name| name.value.clone()).collect(),
+            follows,
             retired_by: draft.retired_by.iter().map(|name| name.value.clone()).collect(),
             omit: draft.omit.iter().map(|name| name.value.clone()).collect(),
             previous: draft
@@ -46,6 +55,59 @@ impl Builder<'_, '_, '_> {
                 .collect(),
             promote: self.edit(&draft.promote, draft, entity, &what),
             demote: self.edit(&draft.demote, draft, entity, &what),
+        })
+    }
+
+    /// One thing decides which row a head stands for.
+    fn check_decided(&mut self, draft: &DraftHead, what: &str) {
+        let (message, help) = match &draft.follows {
+            None if draft.newest_by.is_empty() => (
+                format!("{what} does not say which row it stands for"),
+                "add `newest_by = \"…\"`, or `follows = \"…\"`",
+            ),
+            Some(_) if !draft.newest_by.is_empty() || !draft.retired_by.is_empty() => (
+                format!("{what} follows a row, and has `newest_by` or `retired_by`"),
+                "leave out either `follows`, or `newest_by` and `retired_by`",
+            ),
+            _ => return,
+        };
+        self.problems.error(draft.at, message, help);
+    }
+
+    /// The row that a head follows is found from the head, and names one row of the head's group.
+    fn follows(&mut self, name: &Name, entity: &Entity, what: &str) -> Option<Follows> {
+        let pointer = self.entity_named(name, what)?;
+        let pointer = self.entities.get(pointer)?.clone();
+        let of_head = format!("{}.head", entity.name);
+        let of_head = self.entities.iter().find(|made| made.name == of_head)?.clone();
+        let own = entity.identity.iter();
+        let named_by: Vec<String> = own
+            .filter(|name| !of_head.identity.contains(name))
+            .cloned()
+            .collect();
+        let fault = follow_fault(entity, &of_head, &pointer, &named_by).or_else(|| {
+            let common: Vec<String> = pointer.identity.iter().chain(&named_by).cloned().collect();
+            let table = self.tables.get(entity.table)?;
+            (!finds_group(table, entity, &common)).then(|| {
+                (
+                    format!(
+                        "follows `{}`, but no query finds the rows of `{}` with one {}",
+                        pointer.name,
+                        entity.name,
+                        listed(common.iter().map(String::as_str))
+                    ),
+                    "make the partition key of the table, or of an index that has all rows, of no other attributes"
+                        .to_owned(),
+                )
+            })
+        });
+        if let Some((reason, help)) = fault {
+            self.problems.error(name.at, format!("{what} {reason}"), help);
+            return None;
+        }
+        Some(Follows {
+            entity: pointer.name,
+            named_by,
         })
     }
 
@@ -162,4 +224,56 @@ impl Builder<'_, '_, '_> {
             expire_after_seconds: draft.expire_after_seconds.as_ref().map(|expire| expire.value),
         }
     }
+}
+
+/// Why an entity cannot be what a head follows, and the way out.
+fn follow_fault(
+    entity: &Entity,
+    of_head: &Entity,
+    pointer: &Entity,
+    named_by: &[String],
+) -> Option<(String, String)> {
+    let name = &pointer.name;
+    if pointer.role != Role::Declared || pointer.name == entity.name {
+        let help = "follow another entity of the model file, whose rows clients write";
+        return Some((
+            format!("follows `{name}`, which clients cannot point with"),
+            help.to_owned(),
+        ));
+    }
+    let foreign: Vec<&str> = pointer
+        .identity
+        .iter()
+        .filter(|name| !of_head.identity.contains(name))
+        .map(String::as_str)
+        .collect();
+    if !foreign.is_empty() {
+        return Some((
+            format!(
+                "follows `{name}`, which is identified by {}, and the head is not",
+                listed(foreign)
+            ),
+            format!(
+                "make the key of `{name}` of no more than {}",
+                listed(of_head.identity.iter().map(String::as_str))
+            ),
+        ));
+    }
+    let wrong = named_by
+        .iter()
+        .find(|named| !is_same_type(pointer.attribute(named), entity.attribute(named)));
+    wrong.map(|named| {
+        (
+            format!(
+                "follows `{name}`, which does not have `{named}` with the type that it has in `{}`",
+                entity.name
+            ),
+            format!("add `{named}` to the attributes of `{name}`: it says which row is meant"),
+        )
+    })
+}
+
+fn is_same_type(one: Option<&Attribute>, two: Option<&Attribute>) -> bool {
+    one.zip(two)
+        .is_some_and(|(one, two)| (one.kind, one.precision) == (two.kind, two.precision))
 }

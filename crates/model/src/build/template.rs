@@ -4,7 +4,7 @@ use trestle_expr::KeyAttribute;
 use trestle_item::ScalarType;
 
 use super::Builder;
-use crate::attribute::{Attribute, AttributeKind, plain};
+use crate::attribute::{Attribute, AttributeKind, semver};
 use crate::draft::Name;
 use crate::language::Piece;
 use crate::problem::suggestion;
@@ -27,6 +27,8 @@ struct Subject<'s> {
     source: &'s Name,
     key: &'s KeyAttribute,
     purpose: Purpose,
+    /// Whether rows are sorted by it.
+    sorts: bool,
 }
 
 impl Subject<'_> {
@@ -53,6 +55,7 @@ impl Builder<'_, '_, '_> {
             source,
             key,
             purpose,
+            sorts,
         };
         let raw = match parse(&source.value) {
             Ok(raw) => raw,
@@ -155,7 +158,7 @@ impl Builder<'_, '_, '_> {
                 Some(Part::Slot(next)) => Some(adjacent(slot, &next)),
                 Some(Part::Literal(literal)) => {
                     slot.ends_before = literal.chars().next();
-                    swallowed(slot)
+                    swallowed(slot).or_else(|| unsorted(slot).filter(|_| subject.sorts))
                 }
             };
             let (slot, ends_before) = (slot.clone(), slot.ends_before);
@@ -208,6 +211,15 @@ impl Builder<'_, '_, '_> {
             );
             return false;
         }
+        if let Some(slot) = own.filter(|slot| slot.attribute.kind == AttributeKind::Semver) {
+            let name = &slot.attribute.name;
+            self.problems.error(
+                subject.source.at,
+                subject.says("is the attribute itself, which is of type semver and does not sort as it is written"),
+                format!("give the key another name and write `key.sk = \"{{{name}}}\"`: in a template, versions sort"),
+            );
+            return false;
+        }
         if template.kind == ScalarType::S {
             return true;
         }
@@ -252,13 +264,13 @@ fn allowed(
     let kind = attribute.kind;
     let textual = matches!(
         kind,
-        AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Boolean
+        AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Semver | AttributeKind::Boolean
     ) || kind.is_numeric();
     let whole_binary = kind == AttributeKind::Binary && !composite && subject.key.kind == ScalarType::B;
     if !textual && !whole_binary {
         return Err((
             format!("uses `{name}`, which is of type {}", kind.name()),
-            "a key is made of strings, numbers, booleans and timestamps; binary only as a whole key of type binary".to_owned(),
+            "a key is made of strings, numbers, booleans, timestamps and versions; binary only as a whole key of type binary".to_owned(),
         ));
     }
     if field.width.is_some() && !matches!(kind, AttributeKind::Integer | AttributeKind::EpochSeconds) {
@@ -325,7 +337,7 @@ fn swallowed(slot: &Slot) -> Option<Fault> {
         .attribute
         .one_of
         .iter()
-        .map(plain)
+        .map(|value| slot.attribute.in_key(value))
         .find(|value| value.contains(separator))
     {
         return Some((
@@ -357,11 +369,24 @@ fn swallowed(slot: &Slot) -> Option<Fault> {
     })
 }
 
+/// A separator behind a version must sort before all that may follow in a longer version.
+fn unsorted(slot: &Slot) -> Option<Fault> {
+    let separator = slot.ends_before?;
+    let name = &slot.attribute.name;
+    (slot.attribute.kind == AttributeKind::Semver && separator >= semver::LEAST).then(|| {
+        (
+            format!("ends the version `{name}` at {separator:?}: versions would not sort, because {separator:?} sorts after \"+\""),
+            "put one of ! # $ % & * behind it, or put it at the end of the key".to_owned(),
+        )
+    })
+}
+
 /// Two values that would be mixed up at a separator.
 fn example(slot: &Slot, separator: char) -> String {
     match slot.attribute.kind {
         AttributeKind::Timestamp => "in \"2019-12-30T19:32:14Z\" it would end too early".to_owned(),
         AttributeKind::Boolean => "\"true\" or \"false\"".to_owned(),
+        AttributeKind::Semver => "\"1.10.0-rc.1+7\" is written \"1.a10.0-~rc,1+7\" in a key".to_owned(),
         _ if separator.is_ascii_digit() => format!(
             "1 before \"{separator}{separator}\" and 1{separator} before \"{separator}\" would give the same text"
         ),

@@ -1,5 +1,6 @@
 //! `head`: a row that always holds the newest of a group.
 
+mod follow;
 mod group;
 mod point;
 mod rank;
@@ -21,6 +22,8 @@ use crate::entity::Entity;
 use crate::model::Table;
 use crate::refusal::Refusal;
 
+pub(crate) use follow::finds_group;
+pub(super) use follow::{Led, align, keep, lead};
 pub(super) use point::{point, unpoint};
 
 /// What is known about a head before anything is written.
@@ -33,8 +36,11 @@ pub(crate) struct Step {
     pub(super) left_out: Vec<String>,
     /// The attribute that says when a row expires.
     ttl: Option<String>,
-    /// How the rows of a group are found with one query, if they can be.
+    /// How the rows of a group are found with one query, if they can be. Of a head that follows a row: the rows that this
+    /// row may name.
     pub(super) group: Option<Group>,
+    /// Position of the entity that says which row the head stands for.
+    pub(super) pointer: Option<usize>,
     /// Whether being demoted undoes a mark of being promoted, so that no two rows ever have it.
     marks: bool,
     /// Whether a row must be derived again that was promoted or demoted.
@@ -76,11 +82,17 @@ impl Step {
         let undone = |(name, value): (&String, &AttributeValue)| {
             head.demote.remove.contains(name) || head.demote.set.get(name).is_some_and(|other| other != value)
         };
+        let pointer = match &head.follows {
+            Some(follows) => Some(parts.position(&follows.entity)?),
+            None => None,
+        };
+        let common = follow::common(pointer.and_then(|at| parts.entities.get(at)), head, of_head);
         Some(Step {
             entity: position,
+            pointer,
             left_out,
             ttl: table.ttl.clone(),
-            group: Group::of(table, entity, &of_head.identity),
+            group: Group::of(table, entity, &common),
             marks: head.promote.set.iter().any(undone),
             derives: changed_by(head, table).any(|name| is_derived_from(entity, name)),
             head: head.clone(),
@@ -266,7 +278,15 @@ pub(super) fn stand(
     let is_head = head
         .as_ref()
         .is_some_and(|head| points_at(row.entity, head, row.key));
+    let is_named = match step.pointer {
+        Some(pointer) => Some(follow::names(ledger, step, pointer, any)?),
+        None => None,
+    };
     let place = match (&item, is_head) {
+        (Some(_), true) if is_named == Some(true) => HeadPlacement::Is,
+        (Some(_), false) if is_named == Some(true) => HeadPlacement::Becomes,
+        (_, false) if is_named.is_some() => HeadPlacement::Apart,
+        (_, true) if is_named.is_some() => HeadPlacement::StepsDown,
         (Some(item), true) if keeps_its_place(ledger, step, row, head.as_deref(), item)? => HeadPlacement::Is,
         (_, true) => HeadPlacement::StepsDown,
         (Some(item), false) if competes(step, row.old, item, ledger.now) => match &head {
@@ -372,6 +392,12 @@ pub(super) fn follow(
 ) -> Result<(), Stopped> {
     let of_head = ledger.model.known_entity(step.entity)?;
     let at = standing.head;
+    if step.pointer.is_some() {
+        return match standing.place {
+            HeadPlacement::Apart => Ok(()),
+            _ => align(ledger, step, row.entity, at),
+        };
+    }
     let head = ledger.row(at);
     match (standing.place, new, head) {
         (HeadPlacement::Is, Some(new), Some(head)) => {

@@ -4,7 +4,7 @@ use trestle_hook::Change;
 use trestle_item::Item;
 
 use super::ledger::{At, Ledger};
-use super::{Stopped, entries, head, unique};
+use super::{Stopped, entries, head, history, unique};
 use crate::entity::{Entity, Role};
 use crate::refusal::Refusal;
 
@@ -27,8 +27,12 @@ pub(super) fn write(
     let plan = model.plan_of(entity);
     let (old, new) = (change.old.map(|old| &**old), change.new.map(|new| &**new));
     match (&kept.role, plan.and_then(|plan| plan.head.as_ref()), new) {
+        (Role::Head { .. }, Some(step), new) if step.pointer.is_some() => {
+            head::keep(ledger, at, step, entity, new)
+        }
         (Role::Head { .. }, Some(step), Some(new)) => head::point(ledger, at, step, entity, old, new),
         (Role::Head { .. }, Some(step), None) => head::unpoint(ledger, at, step, entity),
+        (Role::History { .. }, ..) => history::keep(ledger, at, kept, entity, new),
         (Role::Entry { .. }, ..) => write_entry(ledger, at, kept, entity, new),
         _ => write_unique(ledger, at, kept, entity, new),
     }

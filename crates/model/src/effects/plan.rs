@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{copy, counter, entries, head, inverse, unique};
+use super::{copy, counter, entries, head, history, inverse, unique};
 use crate::access::AccessPattern;
 use crate::effect::Effect;
 use crate::entity::{Entity, Role};
@@ -17,6 +17,9 @@ pub(crate) struct Plan {
     pub(super) uniques: Vec<unique::Step>,
     pub(super) entries: Vec<entries::Step>,
     pub(super) copies: Vec<copy::Step>,
+    pub(super) history: Option<history::Step>,
+    /// Whose heads follow its rows.
+    pub(super) led: Vec<head::Led>,
     /// Who keeps in step with it.
     pub(super) followers: Vec<copy::Follower>,
     /// How many entities its copies come through.
@@ -31,6 +34,8 @@ impl Plan {
             && self.uniques.is_empty()
             && self.entries.is_empty()
             && self.copies.is_empty()
+            && self.history.is_none()
+            && self.led.is_empty()
             && self.followers.is_empty()
     }
 
@@ -69,6 +74,12 @@ pub(crate) fn plans(tables: &[Table], entities: &[Entity], access: &[AccessPatte
             plan.followers.push(follower);
         }
     }
+    let pointers: Vec<Option<usize>> = plans.iter().map(|plan| plan.head.as_ref()?.pointer).collect();
+    for (entity, pointer) in pointers.into_iter().enumerate() {
+        if let Some(plan) = pointer.and_then(|pointer| plans.get_mut(pointer)) {
+            plan.led.push(head::Led { entity });
+        }
+    }
     for (other_side, step) in inverse::backs(&parts) {
         if let Some(plan) = plans.get_mut(other_side) {
             plan.inverses.push(step);
@@ -94,6 +105,7 @@ fn plan(parts: &Parts<'_>, entity: &Entity) -> Plan {
     for effect in &entity.effects {
         match effect {
             Effect::Head(head) => plan.head = head::Step::of(parts, entity, head),
+            Effect::History(history) => plan.history = history::Step::of(parts, entity, history),
             Effect::Inverse(inverse) => plan.inverses.extend(inverse::Step::of(parts, inverse)),
             Effect::Counter(counter) => plan.counters.extend(counter::Step::of(parts, counter)),
             Effect::Unique(unique) => plan.uniques.extend(unique::Step::of(parts, unique)),

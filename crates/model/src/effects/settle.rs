@@ -7,7 +7,7 @@ use trestle_item::Item;
 
 use super::ledger::{At, Ledger, Waiting, key_in};
 use super::plan::Plan;
-use super::{Stopped, copy, counter, entries, head, inverse, unique};
+use super::{Stopped, copy, counter, entries, head, history, inverse, unique};
 use crate::derive::IndexKeys;
 use crate::entity::Entity;
 use crate::model::{Model, Table};
@@ -232,6 +232,12 @@ impl Settling<'_, '_, '_, '_> {
         let row = &self.row;
         if let (Some(step), Some(standing)) = (&self.plan.head, standing) {
             head::follow(self.ledger, step, standing, row, new)?;
+        }
+        for led in &self.plan.led {
+            head::lead(self.ledger, led, row, new)?;
+        }
+        if let Some(step) = &self.plan.history {
+            history::run(self.ledger, step, row, new)?;
         }
         for step in &self.plan.inverses {
             inverse::run(self.ledger, step, row, new)?;

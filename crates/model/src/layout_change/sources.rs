@@ -306,7 +306,11 @@ fn derived<'m>(entity: &'m Entity, attribute: &str) -> Option<&'m KeyTemplate> {
 /// Whether rows of an entity can have an attribute.
 fn may_have(table: &Table, entity: &Entity, attribute: &str) -> bool {
     // What keeps a value unique, and an entry, have what the model says, and nothing else.
-    let only_declared = entity.closed || matches!(entity.role, Role::Unique { .. } | Role::Entry { .. });
+    let only_declared = entity.closed
+        || matches!(
+            entity.role,
+            Role::Unique { .. } | Role::Entry { .. } | Role::History { .. }
+        );
     let kept = [&table.entity_attribute, &table.ttl];
     !only_declared
         || entity.attribute(attribute).is_some()

@@ -1,7 +1,9 @@
 //! Effects as written: `head`, `inverse`, `counter`, `unique`, `copy`.
 
 use super::section::{Section, integer, text};
-use crate::draft::{DraftChange, DraftCopy, DraftCounter, DraftHead, DraftInverse, DraftUnique, Name};
+use crate::draft::{
+    DraftChange, DraftCopy, DraftCounter, DraftHead, DraftHistory, DraftInverse, DraftUnique, Name,
+};
 use crate::fields;
 use crate::problem::{Placed, Problems};
 
@@ -11,12 +13,25 @@ pub(super) fn head(section: &Section<'_>, problems: &mut Problems<'_>) -> DraftH
         table: section.text("table", problems),
         key: section.text_map("key", problems),
         newest_by: section.texts("newest_by", problems),
+        follows: section.text("follows", problems),
         retired_by: section.texts("retired_by", problems),
         omit: section.texts("omit", problems),
         previous: section.text_map("previous", problems),
         tag: section.plain("tag", problems),
         promote: change(section, "promote", problems),
         demote: change(section, "demote", problems),
+    }
+}
+
+pub(super) fn history(section: &Section<'_>, problems: &mut Problems<'_>) -> DraftHistory {
+    DraftHistory {
+        at: section.at,
+        of: section.texts("of", problems),
+        key: section.text_map("key", problems),
+        time: section.text("at", problems),
+        previous: section.text_map("previous", problems),
+        keep: section.count("keep", problems),
+        expire_after_seconds: expire_after(section, problems),
     }
 }
 

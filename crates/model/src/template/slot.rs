@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use trestle_item::{AttributeValue, Number};
 
-use crate::attribute::{Attribute, AttributeKind, plain};
+use crate::attribute::{Attribute, AttributeKind, plain, semver};
 use crate::chars::CharSet;
 use crate::language::Piece;
 
@@ -65,6 +65,10 @@ impl Slot {
     /// The same for a value that is a text.
     pub(crate) fn text_of<'v>(&self, text: &'v str) -> Result<Cow<'v, str>, String> {
         self.attribute.check_str(text)?;
+        if self.attribute.kind == AttributeKind::Semver {
+            let version = semver::parse(text)?;
+            return self.written(Cow::Owned(semver::key_text(&version)));
+        }
         self.written(match self.lower {
             true => Cow::Owned(text.to_lowercase()),
             false => Cow::Borrowed(text),
@@ -111,11 +115,13 @@ impl Slot {
         };
         let value = match self.attribute.kind {
             AttributeKind::String | AttributeKind::Timestamp => AttributeValue::S(plain),
+            AttributeKind::Semver => AttributeValue::S(semver::from_key(&plain)?),
             AttributeKind::Boolean => AttributeValue::Bool(plain.parse().ok()?),
             kind if kind.is_numeric() => AttributeValue::N(Number::parse(&plain).ok()?),
             _ => return None,
         };
-        if self.is_plain() && matches!(value, AttributeValue::S(_)) {
+        let is_itself = self.is_plain() && self.attribute.kind != AttributeKind::Semver;
+        if is_itself && matches!(value, AttributeValue::S(_)) {
             self.attribute.check(&value).ok()?;
             self.check_text(text).ok()?;
             return Some(value);
@@ -138,7 +144,9 @@ impl Slot {
 
     /// Whether it is the same text for the same values as another one, with the same text behind it.
     pub(crate) fn renders_as(&self, other: &Self) -> bool {
+        let is_version = |slot: &Self| slot.attribute.kind == AttributeKind::Semver;
         self.attribute.name == other.attribute.name
+            && is_version(self) == is_version(other)
             && (self.width, self.escape, self.lower) == (other.width, other.escape, other.lower)
     }
 

@@ -18,4 +18,5 @@ mod schema;
 mod slips;
 mod systems;
 mod timestamps;
+mod versions;
 mod warnings;

@@ -133,6 +133,8 @@ fn the_examples_of_the_reference_load() {
     let names: Vec<&str> = loaded.iter().map(trestle_model::Model::name).collect();
     let effects = [
         "layers",
+        "releases",
+        "channels",
         "packages",
         "followers",
         "builds",
@@ -140,14 +142,14 @@ fn the_examples_of_the_reference_load() {
         "contacts",
         "runs",
     ];
-    assert_eq!(names.get(..2), Some(&["shop", "catalogue"][..]));
+    assert_eq!(names.get(..3), Some(&["shop", "catalogue", "versions"][..]));
     assert_eq!(
-        names.get(2..9),
+        names.get(3..12),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(9..),
+        names.get(12..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );

@@ -22,6 +22,7 @@ mod paging;
 mod queues;
 mod reindexer;
 mod reindexing;
+mod releases;
 mod remote;
 mod support;
 mod transactions;

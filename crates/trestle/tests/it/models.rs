@@ -36,3 +36,7 @@ pub(crate) mod shop {
 pub(crate) mod runs {
     trestle::model!("tests/models/runs.toml");
 }
+/// Heads that follow a row, and its history.
+pub(crate) mod releases {
+    trestle::model!("tests/models/releases.toml");
+}

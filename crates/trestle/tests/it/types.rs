@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::models::members::*;
 use crate::support::{at, embedded};
-use trestle::typed::EpochSeconds;
+use trestle::typed::{EpochSeconds, Version};
 use trestle::{AttributeValue, Embedded, Item, Map, Number, Wait};
 
 fn member(id: i64) -> NewMember {
@@ -23,6 +23,7 @@ fn everything() -> Member {
         active: false,
         badge: Some(vec![0, 1, 255]),
         until: Some(EpochSeconds(1_600_000_000)),
+        client: Version::parse("2.0.0-rc.2+007").unwrap(),
         born: Some(at("1990-01-01T00:00:00Z")),
         notes: Some(vec![AttributeValue::from("a"), AttributeValue::Null]),
         settings: Some(Map::from([("theme", "dark")])),
@@ -167,4 +168,39 @@ fn the_time_of_a_change_is_the_databases() {
         .unwrap(),
         [second]
     );
+}
+
+#[test]
+fn members_are_found_by_the_version_of_their_client() {
+    let (db, _) = members();
+    for (id, client) in [(1, "1.9.0"), (2, "1.10.0"), (3, "1.10.0-rc.1"), (4, "10.0.0")] {
+        let row = Member {
+            club: Some("chess".into()),
+            client: client.parse().unwrap(),
+            ..member(id).into()
+        };
+        db.put(&row).wait().unwrap();
+    }
+    let before = db.with_client_before("chess", Version::new(1, 10, 0));
+    let before: Vec<i64> = before
+        .collect()
+        .wait()
+        .unwrap()
+        .into_iter()
+        .map(|row| row.id)
+        .collect();
+    assert_eq!(
+        before,
+        [1, 3],
+        "by precedence: a prerelease comes before its release"
+    );
+    let of_one = db.with_client_of("chess", "1".to_owned());
+    let of_one: Vec<i64> = of_one
+        .collect()
+        .wait()
+        .unwrap()
+        .into_iter()
+        .map(|row| row.id)
+        .collect();
+    assert_eq!(of_one, [1, 3, 2], "10.0.0 does not begin with 1");
 }

@@ -3,7 +3,8 @@
 use trestle_expr::KeyAttribute;
 
 use super::{Target, key_test};
-use crate::access::{Expression, KeyTest, KeyTestOp};
+use crate::access::{Expression, ExpressionPiece, KeyTest, KeyTestOp};
+use crate::attribute::AttributeKind;
 use crate::build::Builder;
 use crate::draft::{DraftAccess, DraftTest, Operand, Test};
 use crate::entity::Entity;
@@ -218,7 +219,8 @@ fn ranged(
     if !sorted {
         return Some(Err(unsorted(template, slot)));
     }
-    if !last && slot.fixed_length().is_none() && !matches!(test, Test::BeginsWith(_)) {
+    let is_version = slot.attribute.kind == AttributeKind::Semver;
+    if !last && !is_version && slot.fixed_length().is_none() && !matches!(test, Test::BeginsWith(_)) {
         return Some(Err(Fault {
             message: format!(
                 "compares `{}`, which is neither last in {:?} nor of one length, so its keys do not sort by it",
@@ -230,10 +232,11 @@ fn ranged(
     let at = |operand: &Operand| before.followed_by(slot, operand);
     // Behind a value that is not last comes more text; then the value itself is less than all its keys.
     let behind = |operand: &Operand| {
-        if last {
-            at(operand)
-        } else {
-            at(operand).to_its_end()
+        match slot.ends_before {
+            _ if last => at(operand),
+            // A version goes on in longer ones: all its keys have the separator next.
+            Some(separator) => at(operand).followed_by_text(separator).to_its_end(),
+            None => at(operand).to_its_end(),
         }
     };
     let open = before.is_empty();
@@ -251,6 +254,19 @@ fn ranged(
         Test::Ge(operand) => (KeyTestOp::Between(at(operand), before.to_its_end()), true),
         Test::Eq(_) | Test::Ne(_) | Test::OneOf(_) | Test::Exists(_) => return None,
     }))
+}
+
+/// Whether the key condition compares an attribute.
+pub(super) fn compares(test: &KeyTest, name: &str) -> bool {
+    let bounds = match &test.op {
+        KeyTestOp::Between(low, high) => vec![low, high],
+        KeyTestOp::Lt(bound) | KeyTestOp::Le(bound) | KeyTestOp::Gt(bound) | KeyTestOp::Ge(bound) => {
+            vec![bound]
+        }
+        KeyTestOp::Eq(_) | KeyTestOp::BeginsWith(_) => Vec::new(),
+    };
+    let mut last = bounds.into_iter().filter_map(|bound| bound.pieces.last());
+    last.any(|piece| matches!(piece, ExpressionPiece::Slot(slot, _) if slot.attribute.name == name))
 }
 
 fn unsorted(template: &KeyTemplate, slot: &Slot) -> Fault {
@@ -337,8 +353,8 @@ fn slots_of(op: &KeyTestOp) -> Vec<String> {
         return Vec::new();
     };
     let names = expression.pieces.iter().filter_map(|piece| match piece {
-        crate::access::ExpressionPiece::Slot(slot, _) => Some(slot.attribute.name.clone()),
-        crate::access::ExpressionPiece::Literal(_) => None,
+        ExpressionPiece::Slot(slot, _) => Some(slot.attribute.name.clone()),
+        ExpressionPiece::Literal(_) => None,
     });
     names.collect()
 }

@@ -33,11 +33,18 @@ impl Standing {
     ) -> Result<Self, Error> {
         let row = &*looked.row;
         let head = memo.find(model, relation.other, |name| row.get(name), rows)?;
+        let takes_part = match step.pointer.and_then(|pointer| model.entities.get(pointer)) {
+            Some(pointer) => {
+                let pointer = memo.find(model, pointer, |name| row.get(name), rows)?;
+                pointer.is_some_and(|pointer| step.is_named(&pointer, row))
+            }
+            None => takes_part(step, row),
+        };
         Ok(Standing {
             is_head: head
                 .as_ref()
                 .is_some_and(|head| stands_for(relation.of, head, row)),
-            takes_part: takes_part(step, row),
+            takes_part,
             head,
         })
     }

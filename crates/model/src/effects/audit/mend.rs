@@ -148,6 +148,9 @@ fn mend_head(
 ) -> Result<(), Stopped> {
     let of_head = ledger.model.known_entity(step.entity)?;
     let at = ledger.find(of_head, key.clone())?;
+    if step.pointer.is_some() {
+        return head::align(ledger, step, of, at);
+    }
     let head = ledger.row(at);
     let stands_for = match head.as_ref().and_then(|head| of.key_from(head).ok()) {
         Some(row) => member(ledger, of, step, of_head, key, &row)?,

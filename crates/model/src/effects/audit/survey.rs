@@ -177,6 +177,13 @@ impl<'a> Survey<'a> {
         let audit = self.audit;
         let standing = Standing::of(audit.model, relation, step, looked, &mut self.memo, rows)?;
         let row = &*looked.row;
+        if step.pointer.is_some() && standing.takes_part != standing.is_head {
+            // The second pass finds heads of rows that are not named.
+            if standing.takes_part {
+                self.group(at, relation, step, &standing, looked);
+            }
+            return Ok(());
+        }
         let competes = standing.takes_part && !step.expires(row, audit.now);
         match &standing.head {
             Some(head) if standing.is_head => {

@@ -34,7 +34,7 @@ impl Model {
 fn cure(plan: &Plan, entity: usize, kept: &Entity, key: &Item) -> Option<(Kind, Cure)> {
     let key = key.clone();
     match kept.role {
-        Role::Declared => None,
+        Role::Declared | Role::History { .. } => None,
         Role::Head { .. } => Some((
             Kind::WrongHead,
             Cure::Head {

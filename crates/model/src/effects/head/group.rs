@@ -10,7 +10,7 @@ use crate::effects::Stopped;
 use crate::effects::ledger::{At, Ledger};
 use crate::entity::Entity;
 use crate::model::{KeySchema, Table};
-use crate::template::KeyTemplate;
+use crate::template::{Given, KeyTemplate, Part};
 
 /// A row of a group.
 pub(in crate::effects) type Member = (At, Arc<Item>);
@@ -21,15 +21,15 @@ pub(in crate::effects) struct Group {
     table_name: String,
     index: Option<String>,
     hash: Vec<KeyTemplate>,
-    /// A key attribute, and what it begins with in every row of the entity.
-    beginning: Option<(String, String)>,
+    /// A key attribute, and what it begins with in every row of the group.
+    beginning: Option<(String, Vec<Part>)>,
     /// The attributes that the rows of a group have in common.
     common: Vec<String>,
 }
 
 impl Group {
     /// The table itself if it can be, otherwise an index.
-    pub(super) fn of(table: &Table, entity: &Entity, common: &[String]) -> Option<Self> {
+    pub(in crate::effects) fn of(table: &Table, entity: &Entity, common: &[String]) -> Option<Self> {
         let indexes = table.indexes.iter().map(|index| (Some(&index.name), &index.key));
         let mut places = std::iter::once((None, &table.key)).chain(indexes);
         places.find_map(|(index, key)| Self::in_place(table, index, key, entity, common))
@@ -68,8 +68,9 @@ impl Group {
         }
         let range = key.range.first().and_then(|key| template(&key.name));
         let beginning = range
-            .filter(|range| range.kind == ScalarType::S && !range.beginning().is_empty())
-            .map(|range| (range.attribute.clone(), range.beginning().to_owned()));
+            .filter(|range| range.kind == ScalarType::S)
+            .map(|range| (range.attribute.clone(), known_beginning(range, common)))
+            .filter(|(_, parts)| !parts.is_empty());
         Some(Group {
             table_name: table.table_name.clone(),
             index: index.cloned(),
@@ -103,10 +104,16 @@ impl Group {
                 op: KeyOp::Eq(template.render(head)?),
             });
         }
-        terms.extend(self.beginning.as_ref().map(|(attribute, text)| KeyTerm {
-            attribute: attribute.clone(),
-            op: KeyOp::BeginsWith(text.as_str().into()),
-        }));
+        if let Some((attribute, parts)) = &self.beginning {
+            let mut text = String::new();
+            for part in parts {
+                text.push_str(&part.render_given(|slot| head.get(&slot.attribute.name).map(Given::Value))?);
+            }
+            terms.push(KeyTerm {
+                attribute: attribute.clone(),
+                op: KeyOp::BeginsWith(text.into()),
+            });
+        }
         Ok(RowQuery {
             table: self.table_name.clone(),
             index: self.index.clone(),
@@ -122,4 +129,13 @@ impl Group {
         recognised.is_some_and(|found| found.name == entity.name)
             && self.common.iter().all(|name| item.get(name) == head.get(name))
     }
+}
+
+/// The first parts of a key that all rows of a group have in common.
+fn known_beginning(range: &KeyTemplate, common: &[String]) -> Vec<Part> {
+    let is_known = |part: &&Part| match part {
+        Part::Literal(_) => true,
+        Part::Slot(slot) => common.contains(&slot.attribute.name),
+    };
+    range.parts.iter().take_while(is_known).cloned().collect()
 }

@@ -1,10 +1,9 @@
 //! A client's write to a head: it may point it at another row of the group, and nothing else.
 
-use std::sync::Arc;
-
 use trestle_item::{AttributeValue, Item};
 
-use super::{Step, succeed};
+use super::Step;
+use super::follow::stand_for;
 use crate::attribute::shown;
 use crate::effects::Stopped;
 use crate::effects::ledger::{At, Ledger};
@@ -47,25 +46,7 @@ pub(in crate::effects) fn point(
         &row,
         &given,
     )?;
-    let same = current.as_ref().is_some_and(|old| {
-        ledger
-            .key(at)
-            .is_some_and(|key| super::points_at(entity, old, key))
-    });
-    let previous = match current {
-        Some(old) if same => step.remembered(&old),
-        Some(old) => succeed(ledger, step, entity, &old)?,
-        None => Vec::new(),
-    };
-    let mut promoted = Arc::clone(&row);
-    if same {
-        super::mark(&step.head.promote, &mut promoted);
-    } else {
-        step.promote(&mut promoted, Some(&row), ledger.now);
-    }
-    ledger.put(of_head, of, step.content(&promoted, previous));
-    ledger.put(entity, at, promoted);
-    Ok(())
+    stand_for(ledger, step, entity, of, current.as_deref(), (at, row))
 }
 
 /// The row that is meant: by what identifies it, by what makes it the newest, or the one it was.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use trestle_item::{AttributeValue, Item};
 
-use crate::attribute::AttributeKind;
+use crate::attribute::{AttributeKind, semver};
 use crate::effect::Head;
 use crate::entity::Entity;
 
@@ -42,6 +42,10 @@ fn compared(entity: &Entity, name: &str, one: &AttributeValue, two: &AttributeVa
         // Without its end, a whole second comes before its fractions.
         (Some(AttributeKind::Timestamp), AttributeValue::S(one), AttributeValue::S(two)) => {
             Some(one.trim_end_matches('Z').cmp(two.trim_end_matches('Z')))
+        }
+        // By precedence, then by build metadata. A text from before the model that is no version is older than any.
+        (Some(AttributeKind::Semver), AttributeValue::S(one), AttributeValue::S(two)) => {
+            Some(semver::parse(one).ok().cmp(&semver::parse(two).ok()))
         }
         _ => one.compare(two),
     };
