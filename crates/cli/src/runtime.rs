@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use trestle_server::termination;
 
-/// Between two looks.
+/// Between the first two looks. What takes no time is seen at once.
+const FIRST_INTERVAL: Duration = Duration::from_millis(25);
+/// Between two looks later on.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// A runtime that works while this thread waits in it.
@@ -16,7 +18,7 @@ pub(crate) fn on_this_thread() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
 }
 
-/// Looks every second until it was enough, or somebody says so.
+/// Looks every second, more often at first, until it was enough or the command is told to stop.
 pub(crate) fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
     let runtime = on_this_thread()?;
     let mut told_to_stop = std::pin::pin!(termination());
@@ -33,6 +35,6 @@ pub(crate) fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> 
         if runtime.block_on(wait) || look()? {
             return Ok(());
         }
-        pause = INTERVAL;
+        pause = (pause * 2).clamp(FIRST_INTERVAL, INTERVAL);
     }
 }

@@ -64,12 +64,30 @@ pub(crate) async fn read(
                 ..keys_query(job, query)
             };
             let found = queried(database, query).await?;
-            match job.mode {
-                ReindexMode::Touch { .. } => Ok(found),
-                ReindexMode::Send { .. } => whole(database, job, found, backoff).await,
-            }
+            as_needed(database, job, found, backoff).await
+        }
+        WorkUnit::Scan { scan } => {
+            let scan = Scan {
+                exclusive_start_key: after,
+                ..keys_scan(job, scan)
+            };
+            let found = scanned(database, scan).await?;
+            as_needed(database, job, found, backoff).await
         }
         WorkUnit::Keys { keys } => by_keys(database, job, keys.clone(), backoff).await,
+    }
+}
+
+/// What the mode needs of rows whose keys were found.
+async fn as_needed(
+    database: &dyn Database,
+    job: &Reindex,
+    found: RowsRead,
+    backoff: &RetryPause,
+) -> Result<RowsRead, Error> {
+    match job.mode {
+        ReindexMode::Touch { .. } => Ok(found),
+        ReindexMode::Send { .. } => whole(database, job, found, backoff).await,
     }
 }
 
@@ -189,7 +207,39 @@ pub(crate) fn partition_query(
 
 /// A query of an access pattern, as far as it finds rows. Whole rows are read by their keys: an index may not have all of a row.
 fn keys_query(job: &Reindex, query: &Query) -> Query {
-    let mut names = query.expression_attribute_names.clone().unwrap_or_default();
+    let (projection, names) = keys_projection(job, query.expression_attribute_names.as_ref());
+    Query {
+        limit: Some(KEYS_MAX as u32),
+        select: Some(Select::SpecificAttributes),
+        projection_expression: Some(projection),
+        expression_attribute_names: Some(names),
+        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        // A global index has no strongly consistent reads.
+        consistent_read: Some(query.index_name.is_none()),
+        ..query.clone()
+    }
+}
+
+/// A segment of an access pattern's scan, as far as it finds rows.
+fn keys_scan(job: &Reindex, scan: &Scan) -> Scan {
+    let (projection, names) = keys_projection(job, scan.expression_attribute_names.as_ref());
+    Scan {
+        limit: Some(KEYS_MAX as u32),
+        select: Some(Select::SpecificAttributes),
+        projection_expression: Some(projection),
+        expression_attribute_names: Some(names),
+        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+        consistent_read: Some(scan.index_name.is_none()),
+        ..scan.clone()
+    }
+}
+
+/// The key and the entity of each row, beside the names that a request has already.
+fn keys_projection(
+    job: &Reindex,
+    names: Option<&BTreeMap<String, String>>,
+) -> (String, BTreeMap<String, String>) {
+    let mut names = names.cloned().unwrap_or_default();
     let mut read: Vec<&str> = job.key.iter().map(|part| part.name.as_str()).collect();
     read.extend(
         job.entities
@@ -203,16 +253,7 @@ fn keys_query(job: &Reindex, query: &Query) -> Query {
         placeholder
     };
     let projection: Vec<String> = read.iter().enumerate().map(placeholder).collect();
-    Query {
-        limit: Some(KEYS_MAX as u32),
-        select: Some(Select::SpecificAttributes),
-        projection_expression: Some(projection.join(", ")),
-        expression_attribute_names: Some(names),
-        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
-        // A global index has no strongly consistent reads.
-        consistent_read: Some(query.index_name.is_none()),
-        ..query.clone()
-    }
+    (projection.join(", "), names)
 }
 
 type Projection = (Option<String>, Option<BTreeMap<String, String>>);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trestle_api::{Error, Request, TableDescription};
+use trestle_api::{Error, Request, Scan, TableDescription};
 use trestle_item::{AttributeValue, Item, Number, ScalarType, from_base64};
 use trestle_model::Model;
 
@@ -126,6 +126,22 @@ fn segments(job: &Reindex) -> Vec<WorkItem> {
         .collect()
 }
 
+/// Segments of a scan that an access pattern makes, whose condition holds for each of them.
+fn scans(job: &Reindex, scan: &Scan) -> Vec<WorkItem> {
+    let of_scan = |item: WorkItem| match item.unit {
+        WorkUnit::Segment { segment, total } => {
+            let scan = Box::new(Scan {
+                segment: (total > 1).then_some(segment),
+                total_segments: (total > 1).then_some(total),
+                ..scan.clone()
+            });
+            WorkItem::new(item.id, WorkUnit::Scan { scan })
+        }
+        _ => item,
+    };
+    segments(job).into_iter().map(of_scan).collect()
+}
+
 fn by_access(
     job: &Reindex,
     model: &Model,
@@ -163,7 +179,11 @@ fn by_access(
             },
         )],
         Request::GetItem(get) => keys("access", vec![get.key]),
-        _ => segments(job),
+        Request::Scan(scan) => scans(job, &scan),
+        other => {
+            let operation = other.operation();
+            return Err(Error::defect(format!("access pattern {name} became {operation}")).into());
+        }
     };
     Ok(Planned {
         items,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trestle_api::{Error, Query};
+use trestle_api::{Error, Query, Scan};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item};
 
@@ -33,6 +33,8 @@ pub(crate) enum WorkUnit {
     },
     /// What a query finds.
     Query { query: Box<Query> },
+    /// What a scan finds in its segment.
+    Scan { scan: Box<Scan> },
     /// Rows with these keys.
     Keys { keys: Vec<Item> },
 }

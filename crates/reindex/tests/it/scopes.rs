@@ -24,6 +24,11 @@ const MODEL: &str = r#"
     query = "works"
     returns = ["image"]
     where = { work = "{work}" }
+    [access.named]
+    query = "works"
+    scan = true
+    returns = ["image"]
+    where = { id = "{id}" }
 "#;
 
 fn with_model(world: &World) -> Reindexer {
@@ -58,7 +63,11 @@ fn catalogue() -> World {
     for work in ["b1", "b2", "b3"] {
         world.put(&format!("work#{work}"), "work", &[]);
         for image in ["i1", "i2"] {
-            world.put(&format!("work#{work}"), &format!("image#{image}"), &[]);
+            world.put(
+                &format!("work#{work}"),
+                &format!("image#{image}"),
+                &[("id", image.into())],
+            );
         }
     }
     world
@@ -133,6 +142,19 @@ async fn an_access_pattern_finds_its_rows() {
 }
 
 #[tokio::test]
+async fn the_condition_of_a_scan_holds() {
+    let world = catalogue();
+    let reindexer = with_model(&world);
+    let scope = ReindexScope::Access {
+        name: "named".to_owned(),
+        parameters: Item::from([("id", AttributeValue::from("i2"))]),
+    };
+    reindexed(&reindexer, scope).await;
+    let second = ["b1", "b2", "b3"].map(|work| format!("work#{work}/image#i2"));
+    assert_eq!(touched(&world), second);
+}
+
+#[tokio::test]
 async fn unknown_names_are_refused_with_those_there_are() {
     let world = catalogue();
     let reindexer = with_model(&world);
@@ -143,7 +165,7 @@ async fn unknown_names_are_refused_with_those_there_are() {
                 name: "books".to_owned(),
                 parameters: Item::new(),
             },
-            "there is images_of_work",
+            "there is images_of_work, named",
         ),
         (ReindexScope::First(0), "no row was asked for"),
     ] {
