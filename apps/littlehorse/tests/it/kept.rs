@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use trestle::{MemoryStore, Store};
 use trestle_store::{Batch, Bytes, Direction, ReadCounts, ReadPurpose, Result, Snapshot, Space, Stats};
@@ -17,6 +18,8 @@ pub(crate) struct Kept {
     /// Commits that succeed before others fail.
     until_failure: AtomicUsize,
     has_failed: AtomicBool,
+    /// Commits that were asked for.
+    commits: AtomicUsize,
 }
 
 impl Default for Kept {
@@ -27,6 +30,7 @@ impl Default for Kept {
             left: Mutex::default(),
             until_failure: AtomicUsize::new(usize::MAX),
             has_failed: AtomicBool::new(false),
+            commits: AtomicUsize::new(0),
         }
     }
 }
@@ -43,6 +47,15 @@ impl Kept {
         self.left.lock().unwrap().clone()
     }
 
+    /// Waits until what goes on in the background has come to its end: the clock of a test stands still, so that nothing begins by itself.
+    pub(crate) async fn at_rest(&self) {
+        let mut seen = usize::MAX;
+        while seen != self.commits.load(Ordering::SeqCst) {
+            seen = self.commits.load(Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
     /// Lets so many commits succeed, and no more of them until [`Kept::heal`].
     pub(crate) fn fail_after(&self, commits: usize) {
         self.until_failure.store(commits, Ordering::SeqCst);
@@ -56,6 +69,7 @@ impl Kept {
 
     /// Whether this commit fails.
     fn fails(&self) -> bool {
+        self.commits.fetch_add(1, Ordering::SeqCst);
         let count = |left: usize| left.checked_sub(1);
         let left = self
             .until_failure

@@ -35,7 +35,7 @@ fn a_row_has_the_names_of_the_model_and_only_what_is_there() {
         shown(&member),
         json!({
             "id": 7, "email": "7@example", "level": 10, "points": 2.5, "active": true, "badge": "AQL/",
-            "settings": {"theme": "dark"}, "nicknames": ["Bo"],
+            "settings": {"theme": "dark"}, "nicknames": ["Bo"], "client": "1.10.0-rc.1",
         })
     );
 }
