@@ -9,14 +9,23 @@ use std::time::Duration;
 use trestle::{MemoryStore, Store};
 use trestle_store::{Batch, Bytes, Direction, ReadCounts, ReadPurpose, Result, Snapshot, Space, Stats};
 
+/// Commits that fail. How many there are says nothing: requests that come at the same time share one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Failing {
+    /// Those that put some rows and remove others, such as a step of a run, whose tags change.
+    Step,
+    /// Those that only remove rows, such as a message.
+    Removal,
+}
+
 /// A store in memory, with a copy of it behind each commit since [`Kept::begin`].
 #[derive(Debug)]
 pub(crate) struct Kept {
     store: MemoryStore,
     is_begun: AtomicBool,
     left: Mutex<Vec<Arc<MemoryStore>>>,
-    /// Commits that succeed before others fail.
-    until_failure: AtomicUsize,
+    /// The commits that fail.
+    failing: Mutex<Option<Failing>>,
     has_failed: AtomicBool,
     /// Commits that were asked for.
     commits: AtomicUsize,
@@ -28,7 +37,7 @@ impl Default for Kept {
             store: MemoryStore::new(),
             is_begun: AtomicBool::new(false),
             left: Mutex::default(),
-            until_failure: AtomicUsize::new(usize::MAX),
+            failing: Mutex::default(),
             has_failed: AtomicBool::new(false),
             commits: AtomicUsize::new(0),
         }
@@ -56,26 +65,32 @@ impl Kept {
         }
     }
 
-    /// Lets so many commits succeed, and no more of them until [`Kept::heal`].
-    pub(crate) fn fail_after(&self, commits: usize) {
-        self.until_failure.store(commits, Ordering::SeqCst);
+    /// Lets such commits fail until [`Kept::heal`].
+    pub(crate) fn fail(&self, failing: Failing) {
+        *self.failing.lock().unwrap() = Some(failing);
     }
 
     /// Lets commits succeed again. Whether one had failed.
     pub(crate) fn heal(&self) -> bool {
-        self.until_failure.store(usize::MAX, Ordering::SeqCst);
+        *self.failing.lock().unwrap() = None;
         self.has_failed.swap(false, Ordering::SeqCst)
     }
 
     /// Whether this commit fails.
-    fn fails(&self) -> bool {
+    fn fails(&self, batch: &Batch) -> bool {
         self.commits.fetch_add(1, Ordering::SeqCst);
-        let count = |left: usize| left.checked_sub(1);
-        let left = self
-            .until_failure
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, count);
-        self.has_failed.fetch_or(left.is_err(), Ordering::SeqCst);
-        left.is_err()
+        let items = batch
+            .clone()
+            .into_changes()
+            .filter(|(space, ..)| *space == Space::Items);
+        let (removals, puts): (Vec<_>, Vec<_>) = items.partition(|(.., value)| value.is_none());
+        let fails = match *self.failing.lock().unwrap() {
+            None => false,
+            Some(Failing::Step) => !removals.is_empty() && !puts.is_empty(),
+            Some(Failing::Removal) => !removals.is_empty() && puts.is_empty(),
+        };
+        self.has_failed.fetch_or(fails, Ordering::SeqCst);
+        fails
     }
 
     fn keep(&self) {
@@ -119,7 +134,7 @@ impl Store for Kept {
     }
 
     fn commit(&self, batch: Batch) -> Result<()> {
-        if self.fails() {
+        if self.fails(&batch) {
             return self.store.commit(refused());
         }
         self.store.commit(batch)?;

@@ -14,7 +14,7 @@ use trestle::queue::NewMessage;
 
 use littlehorse::model::{Inventory, Littlehorse, NewInventory, WfRunKey};
 
-use crate::kept::Kept;
+use crate::kept::{Failing, Kept};
 use crate::support::{World, canary, order};
 
 const T: &str = "acme";
@@ -29,7 +29,7 @@ fn nap() -> Value {
 /// A poll commits that the attempt began, and then that its message is gone.
 #[tokio::test]
 async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
-    for (commits, status) in [(0, 503), (1, 200)] {
+    for (failing, status) in [(Failing::Step, 503), (Failing::Removal, 200)] {
         let store = Arc::new(Kept::default());
         let world = World::old_on(store.clone()).await;
         world.post("/tenants/acme/wf-specs", order()).await;
@@ -49,18 +49,18 @@ async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         store.at_rest().await;
-        store.fail_after(commits);
+        store.fail(failing);
         let (answered, task) = poll().await;
-        assert_eq!((answered, store.heal()), (status, true), "{commits}: {task}");
+        assert_eq!((answered, store.heal()), (status, true), "{failing:?}: {task}");
         // The message comes again, and finds the attempt under way if it began.
         world.clock.advance(Duration::from_secs(31));
         let again = poll().await;
-        match commits {
-            1 => {
+        match failing {
+            Failing::Removal => {
                 assert_eq!(task["wfRunId"], "wf");
                 assert_eq!(again.0, 204, "{}", again.1);
             }
-            _ => assert_eq!(again.1["wfRunId"], "wf", "{}", again.1),
+            Failing::Step => assert_eq!(again.1["wfRunId"], "wf", "{}", again.1),
         }
     }
 }
