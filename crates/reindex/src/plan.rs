@@ -114,32 +114,26 @@ fn filter(job: &Reindex, model: &Model, text: &str, names: Vec<String>) -> Entit
 }
 
 fn segments(job: &Reindex) -> Vec<WorkItem> {
-    let by_rows = job.rows_estimated.div_ceil(SEGMENT_ROWS);
-    let total = by_rows.max(u64::from(job.workers)).clamp(1, SEGMENTS_MAX) as u32;
-    (0..total)
-        .map(|segment| {
-            WorkItem::new(
-                format!("segment-{segment:04}"),
-                WorkUnit::Segment { segment, total },
-            )
-        })
-        .collect()
+    in_segments(job, |segment, total| WorkUnit::Segment { segment, total })
 }
 
 /// Segments of a scan that an access pattern makes, whose condition holds for each of them.
 fn scans(job: &Reindex, scan: &Scan) -> Vec<WorkItem> {
-    let of_scan = |item: WorkItem| match item.unit {
-        WorkUnit::Segment { segment, total } => {
-            let scan = Box::new(Scan {
-                segment: (total > 1).then_some(segment),
-                total_segments: (total > 1).then_some(total),
-                ..scan.clone()
-            });
-            WorkItem::new(item.id, WorkUnit::Scan { scan })
-        }
-        _ => item,
-    };
-    segments(job).into_iter().map(of_scan).collect()
+    in_segments(job, |segment, total| WorkUnit::Scan {
+        scan: Box::new(Scan {
+            segment: (total > 1).then_some(segment),
+            total_segments: (total > 1).then_some(total),
+            ..scan.clone()
+        }),
+    })
+}
+
+fn in_segments(job: &Reindex, unit: impl Fn(u32, u32) -> WorkUnit) -> Vec<WorkItem> {
+    let by_rows = job.rows_estimated.div_ceil(SEGMENT_ROWS);
+    let total = by_rows.max(u64::from(job.workers)).clamp(1, SEGMENTS_MAX) as u32;
+    (0..total)
+        .map(|segment| WorkItem::new(format!("segment-{segment:04}"), unit(segment, total)))
+        .collect()
 }
 
 fn by_access(
