@@ -22,7 +22,7 @@ impl Service {
     /// Looks at every package of an environment, and queues the builds that its newest version lacks.
     pub async fn catch_up(&self, env: Env) -> Result<CaughtUp> {
         let mut caught = CaughtUp::default();
-        let mut packages = self.db.packages("").stream();
+        let mut packages = self.db.packages().stream();
         while let Some(package) = packages.try_next().await? {
             caught.packages += 1;
             let Some(spec) = self.newest(&package.name, env).await? else {

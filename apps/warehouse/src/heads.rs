@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use trestle::Map;
-use trestle::typed::{Transaction, Version};
+use trestle::typed::{Held as _, Transaction, Version};
 
 use crate::model::{
     Head, NewRelease, Package, Release, ReleaseHistory, Status, StatusPromote, UpdatePackage, WarehouseModel,
@@ -38,9 +38,16 @@ impl Service {
         if tag {
             writes.add(self.tagging(&spec.name, spec.env.as_str(), &spec.version).await?);
         }
+        let came_first = || {
+            let (name, env) = (&spec.name, spec.env);
+            let what = format!("another promotion of {name} in {env} came first");
+            Error::Conflict(format!("{what}; look at the head and try again"))
+        };
         if current == Some(&spec.version) {
             if tag {
-                writes.commit().await?;
+                let still = Release::VERSION.equals(spec.version.clone());
+                let writes = writes.check(spec.env.release(&spec.name), still);
+                writes.commit().await.held()?.ok_or_else(came_first)?;
             }
             return Ok(Moved::Unchanged);
         }
@@ -53,10 +60,7 @@ impl Service {
         let writes = self.point(writes, spec, release);
         let jobs = self.dependents_to_promote(spec, tag).await?;
         match self.commit(writes, &jobs).await {
-            Err(Error::Database(error)) if error.is_condition() => Err(Error::Conflict(format!(
-                "another promotion of {} in {} came first; look at the head and try again",
-                spec.name, spec.env
-            ))),
+            Err(Error::Database(error)) if error.is_condition() => Err(came_first()),
             done => done.map(|()| Moved::Moved),
         }
     }

@@ -137,16 +137,21 @@ impl Service {
                 return Ok(());
             };
             let is_asked = status.promote == StatusPromote::Asked;
-            if status.complete && !is_asked {
+            let is_ready = self.has_all(spec, &status.locales).await?;
+            // What was skipped and is asked for now is complete, and built all the same.
+            if status.complete && !(is_asked && is_ready) {
                 return Ok(());
             }
             let done = self.db.update_status(&status).set_complete(true).set_error(false);
-            let done = done.set_promote(StatusPromote::No);
+            let done = match is_asked && !is_ready {
+                true => done,
+                false => done.set_promote(StatusPromote::No),
+            };
             let unchanged = Status::COMPLETE.equals(status.complete);
             let done = done.only_if(unchanged.and(Status::PROMOTE.equals(status.promote)));
             let mut writes = self.db.transaction().with(done);
             let mut jobs = Vec::new();
-            if status.promote != StatusPromote::No && self.has_all(spec, &status.locales).await? {
+            if status.promote != StatusPromote::No && is_ready {
                 let release = self.db.get(spec.env.release(&spec.name)).consistent().await?;
                 let is_newer = release.as_ref().is_none_or(|release| release.version < spec.version);
                 let is_other = release.as_ref().is_none_or(|release| release.version != spec.version);
