@@ -164,11 +164,41 @@ mod tests {
     #[test]
     fn what_is_no_reference_is_refused_with_the_reason() {
         let faults = [
-            (LargeValue { id: "short".into(), ..reference() }, "`id` must be"),
-            (LargeValue { id: "0123456789abcde/".into(), ..reference() }, "`id` must be"),
-            (LargeValue { size: LARGE_VALUE_BYTES_MAX + 1, ..reference() }, "are the most"),
-            (LargeValue { parts: 0, ..reference() }, "`parts` is 0"),
-            (LargeValue { sha256: "AB".repeat(32), ..reference() }, "`sha256` is not"),
+            (
+                LargeValue {
+                    id: "short".into(),
+                    ..reference()
+                },
+                "`id` must be",
+            ),
+            (
+                LargeValue {
+                    id: "0123456789abcde/".into(),
+                    ..reference()
+                },
+                "`id` must be",
+            ),
+            (
+                LargeValue {
+                    size: LARGE_VALUE_BYTES_MAX + 1,
+                    ..reference()
+                },
+                "are the most",
+            ),
+            (
+                LargeValue {
+                    parts: 0,
+                    ..reference()
+                },
+                "`parts` is 0",
+            ),
+            (
+                LargeValue {
+                    sha256: "AB".repeat(32),
+                    ..reference()
+                },
+                "`sha256` is not",
+            ),
         ];
         for (fault, reason) in faults {
             let refused = LargeValue::from_value(&fault.to_value()).unwrap_err();

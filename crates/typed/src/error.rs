@@ -77,7 +77,9 @@ pub enum Error {
         model: &'static str,
     },
     /// A large value was replaced or removed a while ago, and its bytes are gone.
-    #[error("The large value {id} is not there any more: its row was replaced or removed; read the row again")]
+    #[error(
+        "The large value {id} is not there any more: its row was replaced or removed; read the row again"
+    )]
     ValueGone {
         /// The value.
         id: String,

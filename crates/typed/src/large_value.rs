@@ -178,9 +178,10 @@ impl LargeReader<'_> {
             return self.part().await.map(Some);
         }
         match self.digest.take() {
-            Some(_) if self.size != self.value.size => {
-                Err(self.damaged(format!("it has {} bytes instead of {}", self.size, self.value.size)))
-            }
+            Some(_) if self.size != self.value.size => Err(self.damaged(format!(
+                "it has {} bytes instead of {}",
+                self.size, self.value.size
+            ))),
             Some(digest) if digest.clone().finish() != self.value.sha256 => {
                 Err(self.damaged("its SHA-256 is another".to_owned()))
             }
@@ -189,7 +190,9 @@ impl LargeReader<'_> {
     }
 
     async fn part(&mut self) -> Result<Vec<u8>, Error> {
-        let mut found = self.get(PARTS_TABLE, part_key(&self.value.id, self.parts)).await?;
+        let mut found = self
+            .get(PARTS_TABLE, part_key(&self.value.id, self.parts))
+            .await?;
         let bytes = found.as_mut().and_then(|part| part.remove(PARTS_BYTES));
         let Some(AttributeValue::B(bytes)) = bytes else {
             return Err(self.missing().await?);

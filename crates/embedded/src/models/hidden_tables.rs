@@ -5,7 +5,7 @@ use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, Error, ErrorKind, KeySchemaElement, KeyType,
 };
 use trestle_item::ScalarType;
-use trestle_model::{Model, PARTS_NUMBER, PARTS_TABLE, PARTS_ID};
+use trestle_model::{Model, PARTS_ID, PARTS_NUMBER, PARTS_TABLE};
 
 use super::call::call;
 use super::describe::describe;

@@ -69,8 +69,9 @@ impl Models {
         let page = or_gone(self.engine.lying(LOOSE_VALUES_TABLE, round.next.as_deref(), PAGE))?;
         let mut earliest = round.earliest;
         for row in &page.rows {
-            let loose = LooseValue::from_item(row)
-                .ok_or_else(|| Error::internal(format!("a row of {LOOSE_VALUES_TABLE} cannot be read: {row:?}")))?;
+            let loose = LooseValue::from_item(row).ok_or_else(|| {
+                Error::internal(format!("a row of {LOOSE_VALUES_TABLE} cannot be read: {row:?}"))
+            })?;
             if loose.due() <= now {
                 self.remove_value(&loose, now)?;
                 return Ok(ValueTurn::More);

@@ -15,8 +15,8 @@ use super::settle::Row;
 use crate::attribute::AttributeKind;
 use crate::entity::{Entity, Role};
 use crate::large_value::{
-    LARGE_VALUE_BYTES_MAX, LARGE_VALUE_PARTS_MAX, LargeValue, PARTS_BYTES, PARTS_NUMBER, PARTS_TABLE,
-    PARTS_ID, check_id, number_in,
+    LARGE_VALUE_BYTES_MAX, LARGE_VALUE_PARTS_MAX, LargeValue, PARTS_BYTES, PARTS_ID, PARTS_NUMBER,
+    PARTS_TABLE, check_id, number_in,
 };
 use crate::model::Model;
 use crate::refusal::Refusal;
@@ -153,7 +153,9 @@ pub(super) fn finish(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
         match (&named.stored, named.names) {
             (_, 2..) => {
                 ledger.blame(named.cause);
-                return Err(named.refused("which another row names; upload the bytes again").into());
+                return Err(named
+                    .refused("which another row names; upload the bytes again")
+                    .into());
             }
             (Some(stored), 1) if *stored != named.reference => {
                 ledger.blame(named.cause);
@@ -442,13 +444,18 @@ impl<'i> Part<'i> {
     fn of(item: &'i Item) -> Result<Self, String> {
         let known = [PARTS_ID, PARTS_NUMBER, PARTS_BYTES];
         if let Some(other) = item.keys().find(|name| !known.contains(&name.as_str())) {
-            return Err(format!("it has the attribute {other}; a part has {}", known.join(", ")));
+            return Err(format!(
+                "it has the attribute {other}; a part has {}",
+                known.join(", ")
+            ));
         }
         let id = item.get(PARTS_ID).and_then(AttributeValue::as_s);
         let id = id.ok_or("`id` is no string")?;
         check_id(id)?;
-        let number = number_in(item, PARTS_NUMBER).filter(|number| (1..=LARGE_VALUE_PARTS_MAX).contains(number));
-        let number = number.ok_or_else(|| format!("`part` is no number from 1 to {LARGE_VALUE_PARTS_MAX}"))?;
+        let number =
+            number_in(item, PARTS_NUMBER).filter(|number| (1..=LARGE_VALUE_PARTS_MAX).contains(number));
+        let number =
+            number.ok_or_else(|| format!("`part` is no number from 1 to {LARGE_VALUE_PARTS_MAX}"))?;
         let bytes = item.get(PARTS_BYTES).and_then(AttributeValue::as_b);
         Ok(Part {
             id,

@@ -41,7 +41,11 @@ fn story<D: Database>(db: &Registry<D>) {
     let payload = db.write_large(&whole).wait().unwrap();
     assert_eq!((payload.size, payload.parts), (3_000_000, 8));
     db.put(&version(1, payload)).wait().unwrap();
-    let found = db.version("left-pad", Semver::new(1, 1, 0)).wait().unwrap().unwrap();
+    let found = db
+        .version("left-pad", Semver::new(1, 1, 0))
+        .wait()
+        .unwrap()
+        .unwrap();
     assert_eq!(db.read_large(&found.payload).wait().unwrap(), whole);
     let head = db.newest("left-pad").wait().unwrap().unwrap();
     assert_eq!(db.read_large(&head.payload).wait().unwrap(), whole);
@@ -84,6 +88,48 @@ fn until(clock: &VirtualClock, what: &str, mut holds: impl FnMut() -> bool) {
 
 fn refusal(outcome: Result<(), Error>) -> String {
     outcome.unwrap_err().to_string()
+}
+
+/// What stands in `docs/typed-client.md`.
+async fn guide(db: &Registry<Embedded>) -> Result<(), Box<dyn std::error::Error>> {
+    let (tarball, fixed) = (bytes(1, 1_000_000), bytes(2, 1_000_000));
+    let payload = db.write_large(&tarball).await?;
+    let version = Version::from(NewVersion {
+        name: "left-pad".into(),
+        version: Semver::new(1, 3, 0),
+        payload,
+    });
+    db.put(&version).if_not_exists().await?;
+
+    let found = db.version("left-pad", Semver::new(1, 3, 0)).await?;
+    let found = found.ok_or("no such version")?;
+    assert_eq!(db.read_large(&found.payload).await?, tarball);
+
+    let payload = db.replace_large(Some(&found.payload), &fixed).await?;
+    db.update_version(&found)
+        .set_payload(payload)
+        .only_if(Version::PAYLOAD.equals(found.payload.clone()))
+        .await?;
+
+    let mut writer = db.large_writer();
+    for piece in tarball.chunks(64 * 1024) {
+        writer.write(piece).await?;
+    }
+    let again = writer.finish().await?;
+    let mut reader = db.large_reader(&again);
+    let mut size = 0;
+    while let Some(bytes) = reader.next().await? {
+        size += bytes.len();
+    }
+    assert_eq!(size, tarball.len());
+    Ok(())
+}
+
+#[test]
+fn the_guide_does_what_it_says() {
+    let db = Registry::apply_to(&embedded()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(guide(&db)).unwrap();
 }
 
 #[test]
@@ -136,16 +182,33 @@ fn a_row_names_only_a_value_that_is_complete_and_its_own() {
     let put = |minor, payload: LargeValue| db.put(&version(minor, payload)).wait();
     let payload = db.write_large(&bytes(1, 500_000)).wait().unwrap();
 
-    let unknown = LargeValue { id: "0123456789abcdef".into(), ..payload.clone() };
-    assert!(refusal(put(1, unknown)).contains("which is not there; put its parts into _trestle.value_parts first"));
-    let longer = LargeValue { size: 500_001, ..payload.clone() };
-    assert!(refusal(put(1, longer)).contains("of 500001 bytes in 2 parts; 500000 bytes in 2 parts are there"));
-    let fewer = LargeValue { parts: 1, ..payload.clone() };
+    let unknown = LargeValue {
+        id: "0123456789abcdef".into(),
+        ..payload.clone()
+    };
+    assert!(
+        refusal(put(1, unknown))
+            .contains("which is not there; put its parts into _trestle.value_parts first")
+    );
+    let longer = LargeValue {
+        size: 500_001,
+        ..payload.clone()
+    };
+    assert!(
+        refusal(put(1, longer)).contains("of 500001 bytes in 2 parts; 500000 bytes in 2 parts are there")
+    );
+    let fewer = LargeValue {
+        parts: 1,
+        ..payload.clone()
+    };
     assert!(refusal(put(1, fewer)).contains("in 1 parts"));
 
     put(1, payload.clone()).unwrap();
     assert!(refusal(put(2, payload.clone())).contains("which another row names"));
-    let other_hash = LargeValue { sha256: "0".repeat(64), ..payload.clone() };
+    let other_hash = LargeValue {
+        sha256: "0".repeat(64),
+        ..payload.clone()
+    };
     assert!(refusal(put(1, other_hash)).contains("a value never changes"));
     // The same row may be written again, and one row may not name it twice.
     put(1, payload.clone()).unwrap();
@@ -161,9 +224,15 @@ fn the_same_bytes_are_not_written_again() {
     let db = Registry::on(counted.clone()).model_applied();
     let payload = db.write_large(&bytes(1, 900_000)).wait().unwrap();
     counted.take();
-    let same = db.replace_large(Some(&payload), &bytes(1, 900_000)).wait().unwrap();
+    let same = db
+        .replace_large(Some(&payload), &bytes(1, 900_000))
+        .wait()
+        .unwrap();
     assert_eq!((same, counted.take()), (payload.clone(), 0));
-    let other = db.replace_large(Some(&payload), &bytes(2, 900_000)).wait().unwrap();
+    let other = db
+        .replace_large(Some(&payload), &bytes(2, 900_000))
+        .wait()
+        .unwrap();
     assert_ne!(other.id, payload.id);
     assert_eq!(counted.take(), 3);
 }
@@ -227,7 +296,12 @@ fn a_transaction_hands_a_value_from_one_row_to_another() {
     assert_eq!(db.read_large(&payload).wait().unwrap(), bytes(1, 500_000));
     // A transaction that is given up names and releases nothing.
     let refused = db.transaction().put(&to).commit().wait();
-    assert!(refused.unwrap_err().to_string().contains("which another row names"));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("which another row names")
+    );
     assert_eq!((count(&embedded, NAMED), count(&embedded, LOOSE)), (1, 0));
 }
 
