@@ -58,7 +58,7 @@ impl Embedded {
     /// Starts a request. Reads are answered at once, writes when they are durable.
     pub fn start(&self, request: Request) -> Completion {
         let opened = self.opened();
-        let allowed = own_tables::refuse_writes(&request)
+        let allowed = own_tables::refuse_writes(&opened.models, &request)
             .and_then(|()| in_force::refuse_writes(&opened.models, &request))
             .and_then(|()| model_tables::refuse_changes(opened, &request));
         match allowed {

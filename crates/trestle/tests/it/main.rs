@@ -13,6 +13,7 @@ mod guide;
 mod json;
 mod kept;
 mod klayers;
+mod large_values;
 mod littlehorse;
 mod manhunt;
 mod migrate;
