@@ -10,6 +10,7 @@ mod describe;
 mod fill;
 mod hidden_tables;
 mod inspect;
+mod large_values;
 mod mending;
 mod own_rows;
 mod repair;

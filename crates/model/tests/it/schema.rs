@@ -142,9 +142,12 @@ fn the_examples_of_the_reference_load() {
         "contacts",
         "runs",
     ];
-    assert_eq!(names.get(..3), Some(&["shop", "catalogue", "versions"][..]));
     assert_eq!(
-        names.get(3..12),
+        names.get(..4),
+        Some(&["shop", "catalogue", "versions", "registry"][..])
+    );
+    assert_eq!(
+        names.get(4..13),
         Some(&effects[..]),
         "one for each effect and form"
     );

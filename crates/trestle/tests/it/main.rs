@@ -14,6 +14,7 @@ mod guide;
 mod json;
 mod kept;
 mod klayers;
+mod large_values;
 mod littlehorse;
 mod manhunt;
 mod migrate;
