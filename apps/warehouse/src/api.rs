@@ -5,26 +5,22 @@ mod npm;
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::StatusCode;
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use axum::middleware::map_response;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, patch, post, put};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use trestle::app::{self, created, shown};
 use trestle::typed::{Page, Version};
 
 use crate::{Env, Error, Result, Service};
 
 const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
-/// More than that is not told of what was refused.
-const REASON_BYTES_MAX: usize = 64 << 10;
-/// The largest publication.
-const BODY_BYTES_MAX: usize = 128 << 20;
+/// The largest publication: a tarball of almost 64 MiB, which is the most that a large value holds, in base64.
+const BODY_BYTES_MAX: usize = 84 << 20;
 const PAGE_ROWS: u32 = 100;
 const PAGE_ROWS_MAX: u32 = 1_000;
 
@@ -38,12 +34,9 @@ type OfVersion = Path<(String, Env, Version)>;
 
 /// Every path and what answers there. Paths with an optional version are there twice.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
-    let openapi = get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI));
     let tag = put(npm::tag).post(npm::tag).delete(npm::untag);
     let version = get(builds::build).patch(builds::promote);
     vec![
-        ("/", get(async || Html(PAGE))),
-        ("/openapi.json", openapi),
         ("/healthcheck", get(async || "ok")),
         ("/healthcheck.html", get(async || Html("ok"))),
         ("/cdn/{*path}", get(asset)),
@@ -84,15 +77,14 @@ pub fn router(service: Arc<Service>) -> Router {
     let add = |router: Router<_>, (path, methods)| router.route(path, methods);
     let router = routes().into_iter().fold(Router::new(), add);
     let router = router.layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
-    router.layer(map_response(in_json)).with_state(service)
+    app::site(router, PAGE, OPENAPI).with_state(service)
 }
 
 /// Which part of a list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
-    #[serde(default)]
-    prefix: String,
+    prefix: Option<String>,
     limit: Option<u32>,
     after: Option<String>,
 }
@@ -118,8 +110,11 @@ struct CatchUp {
 }
 
 async fn packages(State(app): App, Query(part): Query<Part>) -> Answer {
-    let rows = app.db.packages(&part.prefix).page_size(part.rows());
-    page(rows.continued(part.after).page().await?)
+    let rows = match &part.prefix {
+        Some(prefix) => app.db.packages_named(prefix),
+        None => app.db.packages(),
+    };
+    page(rows.page_size(part.rows()).continued(part.after).page().await?)
 }
 
 async fn search(State(app): App, Json(search): Json<Search>) -> Answer {
@@ -138,12 +133,12 @@ async fn graph(State(app): App, Path(name): Package) -> Answer {
 }
 
 async fn catch_up(State(app): App, Json(asked): Json<CatchUp>) -> Answer {
-    Ok((StatusCode::CREATED, Json(app.catch_up(asked.env).await?)).into_response())
+    created(app.catch_up(asked.env).await?)
 }
 
 /// A stored file, for installations without a CDN of their own.
 async fn asset(State(app): App, Path(path): Path<String>) -> Answer {
-    let missing = || Error::NotFound(format!("file {path}"));
+    let missing = || Error::not_found(format!("file {path}"));
     let content = app.setup.assets.get(&path).await?.ok_or_else(missing)?;
     let kind = match path.rsplit('.').next() {
         Some("js" | "mjs") => "text/javascript",
@@ -159,42 +154,6 @@ async fn asset(State(app): App, Path(path): Path<String>) -> Answer {
     Ok((headers, content).into_response())
 }
 
-fn shown(what: impl Serialize) -> Answer {
-    Ok(Json(what).into_response())
-}
-
 fn page(page: Page<impl Serialize>) -> Answer {
     shown(json!({ "items": page.rows, "next": page.next }))
-}
-
-/// What axum refuses by itself, in the shape of every other error.
-async fn in_json(mut response: Response) -> Response {
-    let (status, headers) = (response.status(), response.headers_mut());
-    let kind = headers.get(CONTENT_TYPE);
-    let is_good = status.is_success() || status.is_redirection();
-    if is_good || kind.is_some_and(|kind| kind == "application/json") {
-        return response;
-    }
-    let allow = headers.remove(ALLOW).map(|methods| [(ALLOW, methods)]);
-    let said = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
-    let mut error = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
-    if error.is_empty() {
-        error = format!("{status}: /openapi.json says what there is");
-    }
-    (status, allow, Json(json!({ "error": error }))).into_response()
-}
-
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let status = match &self {
-            Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::Conflict(_) => StatusCode::CONFLICT,
-            Error::Invalid(_) => StatusCode::BAD_REQUEST,
-            error => {
-                tracing::error!(%error, "a request failed");
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
-        };
-        (status, Json(json!({ "error": self.to_string() }))).into_response()
-    }
 }

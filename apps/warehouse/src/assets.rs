@@ -11,7 +11,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectStore, ObjectStoreExt as _};
-use reqwest::Client;
+use reqwest::{Client, Url};
 
 /// How long to wait before each look at a URL.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(200), Duration::from_secs(1)];
@@ -51,7 +51,10 @@ impl Assets {
 
     /// A stored file.
     pub async fn get(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
-        match self.objects.get(&path_of(path)?).await {
+        let Ok(path) = path_of(path) else {
+            return Ok(None);
+        };
+        match self.objects.get(&path).await {
             Err(Error::NotFound { .. }) => Ok(None),
             found => Ok(Some(found?.bytes().await?.to_vec())),
         }
@@ -65,7 +68,7 @@ impl Assets {
 
     /// Looks whether a GET of the file's URL gives its bytes: three times, with pauses.
     pub async fn verify(&self, path: &str, content: &[u8]) -> Result<(), String> {
-        let url = format!("{}{path}", self.url);
+        let url = url_of(&self.url, path);
         let mut found = String::new();
         for pause in PAUSES {
             tokio::time::sleep(pause).await;
@@ -81,6 +84,17 @@ impl Assets {
         }
         Err(format!("{url} does not give the file that was stored: {found}"))
     }
+}
+
+/// The URL of a file; names may have any characters.
+pub(crate) fn url_of(base: &str, path: &str) -> String {
+    let Ok(mut url) = Url::parse(base) else {
+        return format!("{base}{path}");
+    };
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path.split('/'));
+    }
+    url.into()
 }
 
 fn directory(root: &FilePath) -> io::Result<Arc<dyn ObjectStore>> {

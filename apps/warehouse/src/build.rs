@@ -16,6 +16,8 @@ use tar::{Archive, EntryType};
 use trestle::typed::Held as _;
 
 use crate::model::{Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType, StatusPromote};
+use crate::assets::url_of;
+use crate::bundler::files_below;
 use crate::publication::hex;
 use crate::publish::manifest;
 use crate::{Error, Output, Publication, Result, Service, Source, Spec};
@@ -24,6 +26,22 @@ use crate::{Error, Output, Publication, Result, Service, Source, Spec};
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 /// Files of a build that are stored and verified at once.
 const FILES_AT_ONCE: usize = 8;
+
+/// Why there is no build.
+enum Fault {
+    /// The package cannot be built, or its files cannot be fetched: trying again does not help.
+    Package(String),
+    /// Something else failed, and may succeed later.
+    Server(Error),
+}
+
+type Made<T> = std::result::Result<T, Fault>;
+
+impl<E: Into<Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Fault::Server(error.into())
+    }
+}
 
 /// A file as it is stored: plain, or compressed.
 struct Asset {
@@ -38,7 +56,7 @@ impl Service {
     /// locale is done afterwards, or has failed with a reason.
     pub(crate) async fn build(&self, spec: &Spec, locale: &str) -> Result<()> {
         let status = self.db.status(spec.status()).gather().await?.status;
-        let status = status.ok_or_else(|| Error::NotFound(format!("status of {spec}")))?;
+        let status = status.ok_or_else(|| Error::not_found(format!("status of {spec}")))?;
         let release = self.db.get(spec.env.release(&spec.name)).consistent().await?;
         let is_older = release.is_some_and(|release| spec.version < release.version);
         if self.db.build(spec.build(locale)).consistent().await?.is_some() {
@@ -48,8 +66,8 @@ impl Service {
         } else {
             let built = async { self.add_build(spec, locale, self.bundle(spec, locale).await?).await };
             match built.await {
-                Err(Error::Build(why)) => return self.fail(spec, locale, &why).await,
-                Err(error) => {
+                Err(Fault::Package(why)) => return self.fail(spec, locale, &why).await,
+                Err(Fault::Server(error)) => {
                     self.fail(spec, locale, &format!("{error}; it is tried again")).await?;
                     return Err(error);
                 }
@@ -67,13 +85,14 @@ impl Service {
             return Err(there());
         }
         let outputs = match publication.files.as_slice() {
-            [(name, tarball)] if name.ends_with(".tgz") => built_files(tarball)?,
+            [(name, tarball)] if name.ends_with(".tgz") => built_files(tarball).map_err(Error::Invalid)?,
             files => files.iter().map(|(name, content)| output(name, content)).collect(),
         };
         self.record_version(publication).await?;
         match self.add_build(spec, locale, outputs).await {
-            Err(Error::Build(why)) => return Err(Error::Invalid(why)),
-            done => done?.then_some(()).ok_or_else(there)?,
+            Err(Fault::Package(why)) => return Err(Error::Invalid(why)),
+            Err(Fault::Server(error)) => return Err(error),
+            Ok(is_new) => is_new.then_some(()).ok_or_else(there)?,
         }
         // The first version is used at once. A later one waits for a promotion, when all its locales are there.
         let first = self.point(self.db.transaction(), spec, None);
@@ -81,29 +100,26 @@ impl Service {
         Ok(())
     }
 
-    async fn bundle(&self, spec: &Spec, locale: &str) -> Result<Vec<Output>> {
+    async fn bundle(&self, spec: &Spec, locale: &str) -> Made<Vec<Output>> {
         let published = self.db.version(&spec.name, spec.version.clone()).consistent().await?;
-        let published = published.ok_or_else(|| Error::NotFound(spec.to_string()))?;
-        let tarball = match &published.tarball {
-            Some(path) => self.setup.assets.get(path).await?,
-            None => None,
-        };
-        let tarball = tarball.ok_or_else(|| Error::Build(format!("{spec} has no tarball")))?;
+        let published = published.ok_or_else(|| Error::not_found(spec))?;
+        let tarball = self.tarball_of(&published).await?;
+        let tarball = tarball.ok_or_else(|| Fault::Package(format!("{spec} has no tarball")))?;
         let folder = tempfile::tempdir()?;
-        unpack(&tarball, folder.path())?;
+        unpack(&tarball, folder.path()).map_err(Fault::Package)?;
         let source = Source {
             folder: folder.path(),
             manifest: &manifest(&published)?,
             env: spec.env,
             locale,
         };
-        self.setup.bundler.bundle(source).await.map_err(Error::Build)
+        self.setup.bundler.bundle(source).await.map_err(Fault::Package)
     }
 
     /// Stores and verifies files, then writes the rows that name them. Says whether it was this call that wrote them.
-    async fn add_build(&self, spec: &Spec, locale: &str, outputs: Vec<Output>) -> Result<bool> {
+    async fn add_build(&self, spec: &Spec, locale: &str, outputs: Vec<Output>) -> Made<bool> {
         if outputs.is_empty() {
-            return Err(Error::Build(format!("{spec} made no files")));
+            return Err(Fault::Package(format!("{spec} made no files")));
         }
         let assets = outputs.iter().map(plain_and_compressed).collect::<io::Result<Vec<_>>>()?;
         let assets: Vec<Asset> = assets.into_iter().flatten().collect();
@@ -136,11 +152,11 @@ impl Service {
         Ok(written.is_some())
     }
 
-    async fn store(&self, asset: &Asset) -> Result<()> {
+    async fn store(&self, asset: &Asset) -> Made<()> {
         let assets = &self.setup.assets;
         assets.put(&asset.path, asset.content.clone()).await?;
         let verified = assets.verify(&asset.path, &asset.content).await;
-        verified.map_err(Error::Build)
+        verified.map_err(Fault::Package)
     }
 
     fn file(&self, spec: &Spec, locale: &str, asset: &Asset) -> BuildFile {
@@ -151,7 +167,7 @@ impl Service {
             ..NewBuildFile {
                 fingerprint: asset.fingerprint.clone(),
                 build_id: spec.build_id(locale),
-                url: format!("{}{}", self.setup.assets.url(), asset.path),
+                url: url_of(self.setup.assets.url(), &asset.path),
                 env: spec.env.to_string(),
                 locale: locale.to_owned(),
                 name: spec.name.clone(),
@@ -184,17 +200,16 @@ fn output(name: &str, content: &[u8]) -> Output {
 }
 
 /// The files in `dist` of a package that was built elsewhere.
-fn built_files(tarball: &[u8]) -> Result<Vec<Output>> {
-    let folder = tempfile::tempdir()?;
+fn built_files(tarball: &[u8]) -> std::result::Result<Vec<Output>, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     unpack(tarball, folder.path())?;
-    crate::bundler::files_below(&folder.path().join("dist"))
-        .map_err(|error| Error::invalid(format!("the tarball has no folder dist: {error}")))
+    files_below(&folder.path().join("dist")).map_err(|error| format!("the tarball has no folder dist: {error}"))
 }
 
 /// Unpacks the files of a package, without the folder that they are in. Links and devices are left out, and so is what would
 /// lie elsewhere.
-fn unpack(tarball: &[u8], to: &Path) -> Result<()> {
-    let damaged = |error: io::Error| Error::Build(format!("the tarball cannot be unpacked: {error}"));
+fn unpack(tarball: &[u8], to: &Path) -> std::result::Result<(), String> {
+    let damaged = |error: io::Error| format!("the tarball cannot be unpacked: {error}");
     let limited = GzDecoder::new(tarball).take(UNPACKED_BYTES_MAX);
     for entry in Archive::new(limited).entries().map_err(damaged)? {
         let mut entry = entry.map_err(damaged)?;

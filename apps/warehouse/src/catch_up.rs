@@ -64,6 +64,7 @@ impl Service {
             return Ok(self.queues.send_jobs(JOBS, jobs(spec, lacking)).await?);
         }
         let begun = self.begin(self.db.transaction(), spec, lacking, StatusPromote::Newer).await?;
-        self.commit(begun.0, &begun.1).await
+        // If another one has begun it meanwhile, its jobs are on their way.
+        self.commit(begun.0, &begun.1).await.map(drop)
     }
 }

@@ -59,16 +59,14 @@ impl Service {
         }
         let writes = self.point(writes, spec, release);
         let jobs = self.dependents_to_promote(spec, tag).await?;
-        match self.commit(writes, &jobs).await {
-            Err(Error::Database(error)) if error.is_condition() => Err(came_first()),
-            done => done.map(|()| Moved::Moved),
-        }
+        let done = self.commit(writes, &jobs).await?;
+        done.map(|()| Moved::Moved).ok_or_else(came_first)
     }
 
     /// Goes back to the version that was in use before the present one, or to a given one.
     pub async fn rollback(&self, name: &str, env: Env, to: Option<Version>) -> Result<Version> {
         let moves = self.moves(name, env).await?;
-        let missing = || Error::NotFound(format!("head of {name} in {env}"));
+        let missing = || Error::not_found(format!("head of {name} in {env}"));
         let current = moves.first().and_then(|moved| moved.version.clone()).ok_or_else(missing)?;
         let to = to.or_else(|| {
             // However often it was left and taken again: what was there when it was first used.
@@ -134,7 +132,7 @@ impl Service {
     /// Gives a tag to a version.
     pub async fn tag(&self, name: &str, tag: &str, version: &Version) -> Result<()> {
         let published = self.db.version(name, version.clone()).await?;
-        published.ok_or_else(|| Error::NotFound(format!("{name}@{version}")))?;
+        published.ok_or_else(|| Error::not_found(format!("{name}@{version}")))?;
         self.tagging(name, tag, version).await?.await?;
         Ok(())
     }
@@ -144,7 +142,7 @@ impl Service {
         let package = self.package(name).await?;
         let has = package.dist_tags.as_ref().is_some_and(|tags| tags.get(tag).is_some());
         if !has {
-            return Err(Error::NotFound(format!("tag {tag} of {name}")));
+            return Err(Error::not_found(format!("tag {tag} of {name}")));
         }
         self.db.update_package(&package).remove_from_dist_tags(tag).await?;
         Ok(())
@@ -166,7 +164,7 @@ impl Service {
     /// A package that is published here.
     pub async fn package(&self, name: &str) -> Result<Package> {
         let found = self.db.package(name).consistent().await?;
-        found.ok_or_else(|| Error::NotFound(format!("package {name}")))
+        found.ok_or_else(|| Error::not_found(format!("package {name}")))
     }
 
     /// Has a version built, and used when it is. What is under way goes on; what failed or was skipped is done again.
@@ -195,17 +193,14 @@ impl Service {
                 self.begin(writes, spec, &locales, StatusPromote::Asked).await?
             }
         };
-        match self.commit(writes, &jobs).await {
-            Err(Error::Database(error)) if error.is_condition() => {
-                Err(Error::Conflict(format!("the builds of {spec} changed meanwhile; try again")))
-            }
-            done => done.map(|()| Moved::Building),
-        }
+        let changed = || Error::Conflict(format!("the builds of {spec} changed meanwhile; try again"));
+        let done = self.commit(writes, &jobs).await?;
+        done.map(|()| Moved::Building).ok_or_else(changed)
     }
 
     /// The version that a head or a given text stands for.
     pub(crate) async fn spec_in_use(&self, name: &str, env: Env, version: Option<Version>) -> Result<Spec> {
-        let missing = || Error::NotFound(format!("build of {name} in {env}"));
+        let missing = || Error::not_found(format!("build of {name} in {env}"));
         let version = match version {
             Some(version) => version,
             None => {

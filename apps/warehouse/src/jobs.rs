@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trestle::queue::{self, NewMessage};
-use trestle::typed::{Transaction, Version};
+use trestle::typed::{Held as _, Transaction, Version};
 
 use crate::model::WarehouseModel;
 use crate::{Error, Result, Service, Spec};
@@ -46,11 +46,15 @@ pub enum Job {
 }
 
 impl Service {
-    /// Makes a transaction and sends jobs: both, or neither.
-    pub(crate) async fn commit(&self, writes: Transaction<'_, WarehouseModel>, jobs: &[Job]) -> Result<()> {
+    /// Makes a transaction and sends jobs: both, or neither. `None` if a condition did not hold, and nothing was done.
+    pub(crate) async fn commit(
+        &self,
+        writes: Transaction<'_, WarehouseModel>,
+        jobs: &[Job],
+    ) -> Result<Option<()>> {
         let messages = jobs.iter().map(NewMessage::job).collect::<std::result::Result<Vec<_>, _>>()?;
         let messages = self.queues.enlist(JOBS, messages).await?;
-        Ok(queue::commit(writes, messages).await?)
+        Ok(queue::commit(writes, messages).await.held()?)
     }
 
     /// Does a job. What can never succeed is told in the log, and done with.

@@ -22,7 +22,7 @@ impl Service {
             Some(version) => Some(version),
             None => self.db.line_head(pkg).await?.map(|head| head.version),
         };
-        let missing = || Error::NotFound(format!("release line of {pkg}"));
+        let missing = || Error::not_found(format!("release line of {pkg}"));
         let found = self.db.line(pkg, version.ok_or_else(missing)?).consistent();
         let found = found.gather().await?;
         let line = found.release_line.into_iter().next();
@@ -117,7 +117,7 @@ impl Service {
         if !range_of(&manifest, name).is_some_and(|range| satisfies(version, range)) {
             return Ok(true);
         }
-        let next = self.free_version(dependent, before).await?;
+        let next = self.free_version(dependent, &before).await?;
         manifest.insert("version".to_owned(), next.to_string().into());
         let place = ReleaseLineDep {
             previous_version: lines
@@ -136,6 +136,8 @@ impl Service {
         let edition = Edition {
             row: VersionRow {
                 version: next,
+                tarball: None,
+                tarball_of: row.tarball_of.or(Some(before)),
                 value: Value::Object(manifest.clone()).to_string(),
                 created_at: None,
                 ..row
@@ -148,8 +150,8 @@ impl Service {
     }
 
     /// The next prerelease that is not published.
-    async fn free_version(&self, name: &str, before: Version) -> Result<Version> {
-        let mut next = next_prerelease(&before);
+    async fn free_version(&self, name: &str, before: &Version) -> Result<Version> {
+        let mut next = next_prerelease(before);
         while self.db.version(name, next.clone()).consistent().await?.is_some() {
             next = next_prerelease(&next);
         }

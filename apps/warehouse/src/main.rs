@@ -1,14 +1,13 @@
 //! The `warehouse` binary.
 
 use std::error::Error;
-use std::io::{IsTerminal as _, Write as _};
-use std::net::Ipv4Addr;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser};
-use tokio::net::TcpListener;
+use trestle::app::{self, Loopback};
 use trestle::{Embedded, Options};
 use warehouse::{Assets, Bundler, Esbuild, Files, Hooks, Service, Setup, api, demo};
 
@@ -58,23 +57,13 @@ struct Door {
     builds_at_once: usize,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    log.with_ansi(std::io::stderr().is_terminal()).init();
-    match serve(Cli::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> ExitCode {
+    app::run("info", serve(Cli::parse()))
 }
 
-async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
+type Done = Result<(), Box<dyn Error>>;
+
+async fn serve(cli: Cli) -> Done {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
     // The demonstration's files go with it.
     let temporary = tempfile::tempdir()?;
@@ -82,24 +71,23 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
         Cli::Serve { data, door } => (Embedded::open(data.join("table"), options)?, data, door),
         Cli::Demo(door) => (Embedded::in_memory(options)?, temporary.path().to_owned(), door),
     };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, door.port)).await;
-    let port = door.port;
-    let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
-    let listener = listener.map_err(in_vain)?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let listener = Loopback::listen(door.port).await?;
+    let url = listener.url();
     let setup = door.setup(&url, data)?;
     let running = Service::start(&database, setup).await?;
-    let server = axum::serve(listener, api::router(Arc::clone(&running.service)));
-    let server = tokio::spawn(server.into_future());
-    let mut out = std::io::stdout();
-    if is_demo {
-        demo::run(&running.service, &mut out).await?;
-    }
-    writeln!(out, "warehouse serves {url}")?;
+    let router = api::router(Arc::clone(&running.service));
+    // Builds are verified by this server: it answers before the sample packages are published.
+    let told = async {
+        let mut out = std::io::stdout();
+        if is_demo {
+            demo::run(&running.service, &mut out).await?;
+        }
+        writeln!(out, "warehouse serves {url}")?;
+        std::future::pending::<Done>().await
+    };
     tokio::select! {
-        biased; // Clients that never finish a request do not hold up an interrupt.
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        served = server => served??,
+        served = listener.serve(router) => served?,
+        failed = told => failed?,
     }
     running.stop().await;
     Ok(())

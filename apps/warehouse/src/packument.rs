@@ -10,7 +10,7 @@ impl Service {
     /// A package with all its versions, as npm reads it. For an environment, `latest` is the version that its tag names.
     pub async fn packument(&self, name: &str, env: Option<Env>) -> Result<Value> {
         let Published { package, version } = self.db.published(name).consistent().gather().await?;
-        let package = package.ok_or_else(|| Error::NotFound(format!("package {name}")))?;
+        let package = package.ok_or_else(|| Error::not_found(format!("package {name}")))?;
         let tags = package.dist_tags.unwrap_or_default();
         let mut tags: Map<String, Value> = tags
             .iter()
@@ -52,13 +52,24 @@ impl Service {
 
     /// The tarball of a version, by the name of its file.
     pub async fn tarball(&self, name: &str, file: &str) -> Result<Vec<u8>> {
-        let missing = || Error::NotFound(format!("tarball {file} of {name}"));
+        let missing = || Error::not_found(format!("tarball {file} of {name}"));
         let unscoped = name.rsplit('/').next().unwrap_or(name);
         let version = file.strip_prefix(unscoped).and_then(|rest| rest.strip_prefix('-'));
         let version = version.and_then(|rest| rest.strip_suffix(".tgz")).ok_or_else(missing)?;
         let version = version.parse().map_err(|_| missing())?;
         let row = self.db.version(name, version).await?.ok_or_else(missing)?;
-        let path = row.tarball.ok_or_else(missing)?;
-        self.setup.assets.get(&path).await?.ok_or_else(missing)
+        self.tarball_of(&row).await?.ok_or_else(missing)
+    }
+
+    /// The tarball of a version, its own or the one that it shares.
+    pub(crate) async fn tarball_of(&self, row: &VersionRow) -> Result<Option<Vec<u8>>> {
+        let origin = match &row.tarball_of {
+            Some(origin) => self.db.version(&row.name, origin.clone()).await?,
+            None => None,
+        };
+        match &origin.as_ref().unwrap_or(row).tarball {
+            Some(tarball) => Ok(Some(self.db.read_large(tarball).await?)),
+            None => Ok(None),
+        }
     }
 }

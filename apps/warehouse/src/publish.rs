@@ -39,8 +39,7 @@ impl Service {
     pub async fn publish(&self, publication: &Publication) -> Result<Outcome> {
         let Publication { name, version, .. } = publication;
         let digest = publication.digest();
-        let tarball = format!("tarballs/{digest}.tgz");
-        let mut is_stored = false;
+        let mut tarball = None;
         for _ in 0..TRIES_MAX {
             if let Some(there) = self.db.version(name, version.clone()).consistent().await? {
                 return match there.digest.as_ref() == Some(&digest) {
@@ -50,11 +49,10 @@ impl Service {
                     ))),
                 };
             }
-            if !is_stored {
-                let content = publication.tarball()?.to_vec();
-                self.setup.assets.put(&tarball, content).await?;
-                is_stored = true;
-            }
+            let tarball = match &tarball {
+                Some(stored) => stored,
+                None => tarball.insert(self.db.write_large(publication.tarball()?).await?),
+            };
             let edition = Edition {
                 row: VersionRow {
                     tarball: Some(tarball.clone()),
@@ -133,16 +131,13 @@ impl Service {
             version: version.clone(),
             because: edition.because.clone(),
         });
-        match self.commit(writes, &jobs).await {
-            Err(Error::Database(error)) => Ok(Err(error).held()?),
-            done => done.map(Some),
-        }
+        self.commit(writes, &jobs).await
     }
 
     /// The locales in which a published version is to be built.
     pub(crate) async fn locales_of(&self, name: &str, version: &Version) -> Result<Vec<String>> {
         let published = self.db.version(name, version.clone()).await?;
-        let published = published.ok_or_else(|| Error::NotFound(format!("{name}@{version}")))?;
+        let published = published.ok_or_else(|| Error::not_found(format!("{name}@{version}")))?;
         let manifest = manifest(&published)?;
         Ok(built_in(&manifest, &self.managed(&manifest).await?))
     }
@@ -211,10 +206,13 @@ fn busy(name: &str) -> Error {
 }
 
 fn row_of(publication: &Publication) -> VersionRow {
+    let mut told = publication.manifest.clone();
+    // It is in the tarball, and may be long.
+    told.retain(|key, _| !key.starts_with("readme"));
     VersionRow::from(NewVersion {
         name: publication.name.clone(),
         version: publication.version.clone(),
-        value: Value::Object(publication.manifest.clone()).to_string(),
+        value: Value::Object(told).to_string(),
     })
 }
 

@@ -33,7 +33,7 @@ impl Service {
             Some(version) => Some(version),
             None => self.db.status_head(env.status_head(name)).await?.map(|head| head.version),
         };
-        let missing = || Error::NotFound(format!("status of {name} in {env}"));
+        let missing = || Error::not_found(format!("status of {name} in {env}"));
         Ok(Spec::new(name, env, version.ok_or_else(missing)?))
     }
 
@@ -41,7 +41,7 @@ impl Service {
     pub async fn status(&self, spec: &Spec) -> Result<(Status, Progress)> {
         let found = self.db.status(spec.status()).gather().await?;
         let progress = progress(&found);
-        let status = found.status.ok_or_else(|| Error::NotFound(format!("status of {spec}")))?;
+        let status = found.status.ok_or_else(|| Error::not_found(format!("status of {spec}")))?;
         Ok((status, progress))
     }
 
@@ -163,9 +163,8 @@ impl Service {
                     }
                 }
             }
-            match self.commit(writes, &jobs).await {
-                Err(Error::Database(error)) if error.is_condition() => {}
-                done => return done,
+            if self.commit(writes, &jobs).await?.is_some() {
+                return Ok(());
             }
         }
         Err(Error::Conflict(format!("the status of {spec} is being changed by others")))

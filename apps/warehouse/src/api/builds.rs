@@ -5,9 +5,11 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use trestle::app::shown;
 use trestle::typed::Version;
 
-use super::{Answer, App, InEnv, OfVersion, Package, Part, page, shown};
+use super::{Answer, App, InEnv, OfVersion, Package, Part, page};
+use crate::assets::url_of;
 use crate::model::{Build, BuildHead};
 use crate::publication::parse_version;
 use crate::{DEFAULT_LOCALE, ENVS, Env, Error, Moved, Publication, Result, Service, Spec, locales_to_try};
@@ -64,7 +66,7 @@ impl Service {
                 return Ok(build);
             }
         }
-        Err(Error::NotFound(format!("build of {spec} in {locale}")))
+        Err(Error::not_found(format!("build of {spec} in {locale}")))
     }
 }
 
@@ -75,7 +77,7 @@ fn urls(build: &Build) -> Vec<String> {
         false => &build.recommended,
     };
     let base = build.cdn_url.as_deref().unwrap_or_default();
-    files.iter().map(|file| format!("{base}{file}")).collect()
+    files.iter().map(|file| url_of(base, file)).collect()
 }
 
 async fn files_of(app: &Service, spec: Spec, wanted: Wanted) -> Answer {
@@ -113,7 +115,7 @@ pub(super) async fn build_in_use(State(app): App, Path((name, env)): InEnv, Quer
     let heads = app.head(&name, env).await?.build_head;
     let mut tried = locales_to_try(wanted.locale()).into_iter();
     let head = tried.find_map(|locale| heads.iter().find(|head| head.locale == locale));
-    let missing = || Error::NotFound(format!("build of {name} in {env}"));
+    let missing = || Error::not_found(format!("build of {name} in {env}"));
     let head = head.ok_or_else(missing)?;
     shown(shown_head(&app, head, env).await?)
 }
@@ -164,7 +166,7 @@ pub(super) async fn meta(State(app): App, Path((name, version)): Path<(String, V
         envs.insert(env.to_string(), build);
     }
     match envs.is_empty() {
-        true => Err(Error::NotFound(format!("build of {name}@{version}"))),
+        true => Err(Error::not_found(format!("build of {name}@{version}"))),
         false => shown(json!({ "name": name, "version": version.to_string(), "envs": envs })),
     }
 }

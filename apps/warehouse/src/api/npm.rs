@@ -8,8 +8,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use trestle::app::shown;
 
-use super::{Answer, App, Package, shown};
+use super::{Answer, App, Package};
 use crate::publication::{hex, parse_version};
 use crate::{ENVS, Error, Outcome, Publication, Result, Spec};
 
@@ -48,7 +49,7 @@ pub(super) async fn tarball(State(app): App, Path((name, file)): Path<(String, S
 }
 
 pub(super) async fn tags(State(app): App, Path(name): Package) -> Answer {
-    let not_here = |_| Error::NotFound(format!("package '{name}' in the registry"));
+    let not_here = |_| Error::not_found(format!("package '{name}' in the registry"));
     let package = app.package(&name).await.map_err(not_here)?;
     let tags = package.dist_tags.unwrap_or_default();
     let texts = tags.iter().filter_map(|(tag, version)| Some((tag, version.as_s()?)));
