@@ -78,7 +78,7 @@ impl Bundler for Esbuild {
         let mut command = Command::new(&self.0);
         command.current_dir(source.folder).arg(source.entry());
         // Dependencies are packages of their own, with builds of their own.
-        command.args(["--bundle", "--minify", "--packages=external", "--log-level=warning"]);
+        command.args(["--bundle", "--minify", "--format=esm", "--packages=external", "--log-level=warning"]);
         command.arg(format!("--define:process.env.LOCALE={}", quoted(source.locale)));
         command.arg(format!("--define:process.env.NODE_ENV={}", quoted(source.env.as_str())));
         command.arg(format!("--outdir={}", out.path().display()));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use trestle::typed::Version;
 
-use crate::model::{Lines, NewReleaseLineDep, ReleaseLine, ReleaseLineDep, Version as VersionRow};
+use crate::model::{NewReleaseLineDep, PlaceInLineWhere, ReleaseLine, ReleaseLineDep, Version as VersionRow};
 use crate::publish::{Edition, manifest, range_of, satisfies};
 use crate::{Error, Result, Service};
 
@@ -25,8 +25,7 @@ impl Service {
         let missing = || Error::not_found(format!("release line of {pkg}"));
         let found = self.db.line(pkg, version.ok_or_else(missing)?).consistent();
         let found = found.gather().await?;
-        let line = found.release_line.into_iter().next();
-        Ok((line.ok_or_else(missing)?, found.release_line_dep))
+        Ok((found.release_line.ok_or_else(missing)?, found.release_line_dep))
     }
 
     /// What a package depends on and what depends on it, directly or not: for each package what it depends on.
@@ -55,9 +54,8 @@ impl Service {
         manifest: &Map<String, Value>,
     ) -> Result<Option<ReleaseLineDep>> {
         let range = range_of(manifest, parent).unwrap_or_default();
-        let lines: Lines = self.db.lines(parent).consistent().gather().await?;
-        let mut lines = lines.release_line.into_iter();
-        let line = lines.find(|line| satisfies(&line.version, range));
+        let lines = self.db.lines(parent).collect().await?;
+        let line = lines.into_iter().find(|line| satisfies(&line.version, range));
         Ok(line.map(|line| ReleaseLineDep {
             previous_version: line.previous_version,
             ..NewReleaseLineDep {
@@ -97,17 +95,11 @@ impl Service {
         version: &Version,
         because: &[String],
     ) -> Result<bool> {
-        let lines: Lines = self.db.lines(name).consistent().gather().await?;
-        let mut places = lines.release_line_dep.iter().filter(|place| place.dependent == dependent);
-        if places.clone().any(|place| place.version == *version) {
+        if self.place(name, version, dependent).await?.is_some() {
             return Ok(true);
         }
-        let before = places.find(|place| place.version < *version);
-        let before = match before.map(|place| place.dependent_version.clone()) {
-            Some(before) => Some(before),
-            None => self.db.package(dependent).await?.map(|package| package.version),
-        };
-        let Some(before) = before else {
+        let lines = self.db.lines(name).collect().await?;
+        let Some(before) = self.version_before(dependent, version, &lines).await? else {
             return Ok(true);
         };
         let Some(row) = self.db.version(dependent, before.clone()).consistent().await? else {
@@ -121,10 +113,9 @@ impl Service {
         manifest.insert("version".to_owned(), next.to_string().into());
         let place = ReleaseLineDep {
             previous_version: lines
-                .release_line
-                .iter()
+                .into_iter()
                 .find(|line| line.version == *version)
-                .and_then(|line| line.previous_version.clone()),
+                .and_then(|line| line.previous_version),
             ..NewReleaseLineDep {
                 pkg: name.to_owned(),
                 version: version.clone(),
@@ -147,6 +138,35 @@ impl Service {
         };
         let writes = self.db.transaction().with(self.db.put(&place).if_not_exists());
         Ok(self.release(&edition, writes).await?.is_some())
+    }
+
+    /// The version of a dependent that a new version of a package takes with it: the one in the line below, or what was
+    /// published last.
+    async fn version_before(
+        &self,
+        dependent: &str,
+        version: &Version,
+        lines: &[ReleaseLine],
+    ) -> Result<Option<Version>> {
+        for line in lines {
+            if line.version >= *version {
+                continue;
+            }
+            if let Some(place) = self.place(&line.pkg, &line.version, dependent).await? {
+                return Ok(Some(place.dependent_version));
+            }
+        }
+        let package = self.db.package(dependent).await?;
+        Ok(package.map(|package| package.version))
+    }
+
+    async fn place(&self, pkg: &str, version: &Version, dependent: &str) -> Result<Option<ReleaseLineDep>> {
+        let place = PlaceInLineWhere {
+            pkg,
+            version: version.clone(),
+            dependent,
+        };
+        Ok(self.db.place_in_line(place).consistent().await?)
     }
 
     /// The next prerelease that is not published.

@@ -7,7 +7,7 @@ use trestle::typed::{Held as _, Transaction, Version};
 use trestle::{AttributeValue, from_plain_json};
 
 use crate::model::{
-    DependentOf, NewDependentOf, NewPackage, NewReleaseLine, NewVersion, Package, PackageKey, ReleaseLine,
+    DependentOf, NewDependentOf, NewPackage, NewReleaseLine, NewReleaseLineHead, NewVersion, Package, PackageKey, ReleaseLine,
     ReleaseLineHead, StatusPromote, Version as VersionRow, WarehouseModel,
 };
 use crate::publication::{common_locales, is_built, is_private, is_promoted, locales};
@@ -119,7 +119,15 @@ impl Service {
             version: version.clone(),
         });
         line.previous_version = previous.map(|line| line.version);
-        writes.add(self.db.put(&line).if_not_exists());
+        let head = ReleaseLineHead {
+            previous_version: line.previous_version.clone(),
+            ..NewReleaseLineHead {
+                pkg: name.clone(),
+                version: version.clone(),
+            }
+            .into()
+        };
+        let writes = writes.with(self.db.put(&line).if_not_exists()).with(self.db.put(&head));
         let promote = match is_promoted(manifest) {
             true => StatusPromote::Newer,
             false => StatusPromote::No,

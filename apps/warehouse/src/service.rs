@@ -13,6 +13,9 @@ use crate::{Assets, Bundler, Hooks, JOBS, WEBHOOKS};
 /// How often a message is tried before it becomes a dead letter.
 const RECEIVES_MAX: u32 = 5;
 
+/// How long after a crash the jobs that were under way are done again.
+const VISIBILITY: Duration = Duration::from_secs(5);
+
 /// What the application is made of.
 pub struct Setup {
     /// Where tarballs and built files are.
@@ -60,6 +63,7 @@ impl Service {
         let router = Events::of(database).routes_of(&service.db).start().await?;
         let settings = |concurrency| WorkerSettings {
             concurrency,
+            visibility: VISIBILITY,
             first_retry: Duration::from_millis(200),
             ..WorkerSettings::default()
         };

@@ -4,6 +4,7 @@
 mod building;
 mod heads;
 mod http;
+mod imported;
 mod lines;
 mod npm;
 mod program;

@@ -24,7 +24,7 @@ pub(crate) struct World {
     pub(crate) url: String,
     pub(crate) running: Running,
     pub(crate) database: Embedded,
-    pub(crate) folder: TempDir,
+    _folder: TempDir,
     pub(crate) client: Client,
     server: JoinHandle<()>,
 }
@@ -76,7 +76,7 @@ impl World {
             url,
             running,
             database,
-            folder,
+            _folder: folder,
             client: Client::new(),
             server,
         }
