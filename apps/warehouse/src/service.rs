@@ -10,8 +10,8 @@ use trestle::queue::{Queues, Worker, WorkerSettings};
 use crate::model::Warehouse;
 use crate::{Assets, Bundler, Hooks, JOBS, WEBHOOKS};
 
-/// How often a message is tried before it becomes a dead letter.
-const RECEIVES_MAX: u32 = 5;
+/// How often a message is tried before it becomes a dead letter. A program that is killed while it works has tried, too.
+const RECEIVES_MAX: u32 = 20;
 
 /// How long after a crash the jobs that were under way are done again.
 const VISIBILITY: Duration = Duration::from_secs(5);
@@ -65,6 +65,7 @@ impl Service {
             concurrency,
             visibility: VISIBILITY,
             first_retry: Duration::from_millis(200),
+            longest_retry: Duration::from_secs(30),
             ..WorkerSettings::default()
         };
         let (builder, messenger) = (Arc::clone(&service), Arc::clone(&service));

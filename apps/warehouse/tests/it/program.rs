@@ -76,7 +76,7 @@ async fn what_was_published_is_built_although_the_program_is_killed() {
     let data = data.path().to_str().unwrap();
     let arguments = ["serve", "--data", data, "--port", "0"];
     let client = reqwest::Client::new();
-    let names: Vec<String> = (0..12).map(|number| format!("p{number}")).collect();
+    let names: Vec<String> = (0..8).map(|number| format!("p{number}")).collect();
     let (mut program, mut round) = (Program::start(&arguments), 0);
     for name in &names {
         let mut url = program.serves().1;
@@ -84,7 +84,7 @@ async fn what_was_published_is_built_although_the_program_is_killed() {
         let put = client.put(format!("{url}/{name}")).json(&package.payload());
         assert_eq!(put.send().await.unwrap().status(), 201);
         // Each time a little later.
-        tokio::time::sleep(Duration::from_millis(4 * round)).await;
+        tokio::time::sleep(Duration::from_millis(8 * round)).await;
         round += 1;
         program.child.kill().unwrap();
         program.child.wait().unwrap();
