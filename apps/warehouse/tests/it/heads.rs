@@ -34,7 +34,8 @@ async fn point_5_a_head_knows_its_predecessor_which_can_still_be_read() {
 async fn parent_and_child(world: &World) {
     for version in ["0.0.1", "0.0.2"] {
         world.publish_and_build(&Pkg::new("parent", version).locales(&LOCALES)).await;
-        let child = Pkg::new("child", version).needs("parent", version).locales(&LOCALES);
+        world.rest().await;
+        let child = Pkg::new("child", version).needs("parent", ">=0.0.1").locales(&LOCALES);
         world.publish_and_build(&child).await;
         assert_eq!(world.tag("parent", "test", version).await, 201);
         world.in_use("parent", "test", version).await;
@@ -74,6 +75,8 @@ async fn point_7_a_tag_of_a_version_without_a_build_has_it_built_and_leaves_tags
     assert_eq!(world.tag("parent", "test", "0.0.3").await, 201);
     assert_eq!(world.tags("parent").await["test"], "0.0.3");
     world.in_use("parent", "test", "0.0.3").await;
+    // What depends on it follows, as the release line says; its tag stays.
+    world.in_use("child", "test", "0.0.3-0").await;
     world.rest().await;
     assert_eq!(versions_in_use(&world, "parent", "test").await, ["0.0.3"; 3]);
     assert_eq!(world.tags("child").await, before);
