@@ -47,7 +47,12 @@ impl Drop for Program {
 }
 
 async fn read(url: &str, path: &str) -> Value {
-    let text = reqwest::get(format!("{url}{path}")).await.unwrap().text().await.unwrap();
+    let text = reqwest::get(format!("{url}{path}"))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
@@ -55,7 +60,10 @@ async fn read(url: &str, path: &str) -> Value {
 async fn the_demonstration_publishes_promotes_and_rolls_back() {
     let mut program = Program::start(&["demo", "--port", "0"]);
     let (said, url) = program.serves();
-    let words: Vec<Vec<&str>> = said.lines().map(|line| line.split_whitespace().collect()).collect();
+    let words: Vec<Vec<&str>> = said
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     let rows = [
         ["@sample/banner", "0.3.1-0", "0.3.1-0", "0.3.0"],
         ["@sample/button", "1.0.1-0", "1.0.1-0", "1.0.0"],
