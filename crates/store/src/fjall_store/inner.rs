@@ -26,8 +26,8 @@ use super::synced_note::SyncedNote;
 use super::trouble::Trouble;
 use crate::reads::ReadRegister;
 use crate::{
-    Batch, BlockSize, DirectoryAccess, Durability, ErrorKind, OnDamage, ReadCounts, ReadPurpose, Result, Settings,
-    StoreError,
+    Batch, BlockSize, DirectoryAccess, Durability, ErrorKind, OnDamage, ReadCounts, ReadPurpose, Result,
+    Settings, StoreError,
 };
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
