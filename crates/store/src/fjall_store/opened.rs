@@ -187,3 +187,35 @@ fn check_block_size(directory: &Directory, has: BlockSize, settings: &Settings) 
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FjallStore, Store};
+
+    #[test]
+    fn a_directory_keeps_the_size_of_blocks_that_it_was_made_with() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let [small, large] = [8, 32].map(|kib| BlockSize::from_kib(kib).unwrap());
+        let size = |block_size| {
+            let settings = Settings {
+                block_size,
+                ..Settings::default()
+            };
+            FjallStore::open(dir.path(), settings).map(|store| store.stats().block_size)
+        };
+        // Made with it; nothing is asked for; the same is asked for.
+        for asked in [Some(large), None, Some(large)] {
+            assert_eq!(size(asked).unwrap(), Some(large));
+        }
+        let refused = size(Some(small)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        let said = refused.to_string();
+        assert!(
+            said.contains("was made with blocks of 32 KiB, and blocks of 8 KiB are asked for"),
+            "{said}"
+        );
+        assert!(said.contains("make a backup and restore it"), "{said}");
+        assert_eq!(size(None).unwrap(), Some(large), "a refusal changes nothing");
+    }
+}
