@@ -91,6 +91,7 @@ class Case:
         self.items = written.get("items", {})
         self.tables = {**shared_tables, **written.get("tables", {})}
         self.needs = written.get("needs", [])
+        self.saved = written.get("saved", {})
 
     @property
     def title(self):
@@ -102,7 +103,7 @@ class Case:
             if need not in features:
                 raise Skip(f"needs {need}, which this endpoint does not offer")
         suffix = uuid.uuid4().hex[:10]
-        names = {short: f"{short}_{suffix}" for short in self.tables}
+        names = {**expand(self.saved), **{short: f"{short}_{suffix}" for short in self.tables}}
         used = [short for short in self.tables if short in self.items or self.mentions(short)]
         if CLOCK in self.needs:
             names["now"] = int(connection.exchange("POST", READ_CLOCK, ADMIN, b"").body["now"])

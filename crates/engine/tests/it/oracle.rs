@@ -258,6 +258,7 @@ impl Table {
             Action::Put(item) => Some(item.clone()),
             Action::Delete => None,
             Action::Check => old.clone(),
+            Action::Update(changes) if old.is_none() && update::only_removes(changes) => None,
             Action::Update(changes) => {
                 let before = old.clone().unwrap_or_else(|| write.key.clone());
                 let after = update::apply(changes, &before)?;
