@@ -7,6 +7,9 @@ use trestle_item::{AttributeValue, ScalarType};
 
 use crate::{Condition, ExprError, Kind, Placeholders};
 
+/// What a key cannot answer.
+pub(crate) const NOT_SUPPORTED: &str = "Query key condition not supported";
+
 /// Conditions on key attributes, at most one on each, all of which hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCondition {

@@ -21,6 +21,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) table: &'a str,
     pub(crate) index: Option<&'a str>,
     pub(crate) key: Cow<'a, KeyCondition>,
+    /// Whether the key condition was given as `KeyConditions`.
+    pub(crate) legacy: bool,
     pub(crate) filter: Option<Cow<'a, Condition>>,
     pub(crate) projection: Option<Projection>,
     pub(crate) select: Option<Select>,
@@ -55,6 +57,9 @@ impl Asked<'_> {
         let table = catalog.table(self.table, now)?;
         let index = select::index(table, self.index, self.consistent, now)?;
         let key = index.map_or(&table.key, |index| &index.key);
+        if self.legacy {
+            legacy::check_key_conditions(&self.key, &key.hash, &key.range)?;
+        }
         let mut selection = self.key.resolve(&key.hash, &key.range)?;
         if index.is_none() {
             selection = select::in_present_layout(table, selection)?;
@@ -123,7 +128,11 @@ fn parse(request: &Query) -> Result<Asked<'_>, Error> {
             ("AttributesToGet", request.attributes_to_get.is_some()),
             ("QueryFilter", request.query_filter.is_some()),
             ("ConditionalOperator", request.conditional_operator.is_some()),
-            ("KeyConditions", request.key_conditions.is_some()),
+            // Beside other expressions it is welcome.
+            (
+                "KeyConditions",
+                request.key_conditions.is_some() && request.key_condition_expression.is_some(),
+            ),
         ],
         names: request.expression_attribute_names.is_some(),
         values: request.expression_attribute_values.is_some(),
@@ -158,6 +167,7 @@ fn parse(request: &Query) -> Result<Asked<'_>, Error> {
         table: &request.table_name,
         index: request.index_name.as_deref(),
         key: Cow::Owned(key),
+        legacy: request.key_condition_expression.is_none(),
         filter: filter.map(Cow::Owned),
         projection,
         select: request.select,
