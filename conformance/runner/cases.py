@@ -181,6 +181,8 @@ def attempt(connection, step, names):
         return found + [f"refused: {answer.raw.decode()}"]
     if "headers_given" in step:
         found += matching.has_faults(substitute(step["headers_given"], names), answer.headers, names, "headers")
+    if "raw" in step and answer.raw.decode() != step["raw"]:
+        found.append(f"the body is {answer.raw.decode()[:300]!r} instead of {step['raw']!r}")
     if "gives" in step:
         found += matching.faults(substitute(step["gives"], names), answer.body, names)
     return found
