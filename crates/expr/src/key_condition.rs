@@ -69,7 +69,7 @@ impl KeyCondition {
     /// Reads a `KeyConditionExpression`.
     pub fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
         let condition = Condition::parse(Kind::KeyCondition, text, placeholders)?;
-        parse::key_condition(condition)
+        parse::key_condition(condition).map_err(|ExprError(problem)| Kind::KeyCondition.invalid(problem))
     }
 
     /// Finds each key attribute's condition. A query needs all hash attributes, and range attributes from the

@@ -127,6 +127,7 @@ fn log_failure(refusals: &SeldomLog, operation: OperationName, latency_us: u64, 
         ErrorKind::ConditionalCheckFailed
         | ErrorKind::TransactionCanceled
         | ErrorKind::TransactionConflict
+        | ErrorKind::TableNotFound
         | ErrorKind::ResourceNotFound => {
             tracing::debug!(operation, latency_us, id, kind, %error, "answered");
         }

@@ -34,6 +34,9 @@ use trestle_queue::sqs::QueueOperation;
 /// Between two refusals of one kind in the log.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
 
+/// The most bytes of path and headers, as in DynamoDB. Hyper refuses what is twice as long before it comes here.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
 /// What the server shares with the program around it.
 #[derive(Clone)]
 pub struct Hooks {
@@ -150,6 +153,9 @@ impl Service {
     }
 
     async fn route(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
+        if head_bytes(head) > HEAD_BYTES_MAX {
+            return Reply::text(StatusCode::BAD_REQUEST, "Bad Request: the headers are too long");
+        }
         if let Err(refused) = self.check_host(head) {
             return self.refuse(refused, id);
         }
@@ -357,6 +363,13 @@ const METRICS: &str = "/metrics";
 
 /// No script of another origin may read what the administration answers, or the metrics.
 static NO_ORIGIN: CorsOrigins = CorsOrigins::Only(Vec::new());
+
+fn head_bytes(head: &Parts) -> usize {
+    let headers = head.headers.iter();
+    headers.fold(head.uri.path().len(), |sum, (name, value)| {
+        sum + name.as_str().len() + value.len()
+    })
+}
 
 /// Names that were added, and the one that the server was told to listen on.
 fn hosts(settings: &Settings) -> Vec<String> {

@@ -8,7 +8,7 @@ use trestle_env::Timestamp;
 use trestle_expr::{
     Condition, KeyCondition, KeySelection, Kind, Parameters, Placeholders, Projection, legacy,
 };
-use trestle_item::Item;
+use trestle_item::{AttributeValue, Item};
 use trestle_store::{Direction, Snapshot};
 
 use crate::catalog::{Catalog, Index, Table};
@@ -82,6 +82,7 @@ impl Asked<'_> {
             shown,
             consistent: self.consistent,
             capacity: self.capacity,
+            partitions: 1,
         }
         .read(snapshot)
     }
@@ -102,14 +103,36 @@ impl Asked<'_> {
             return Ok(range);
         };
         let start = select::bookmark(table, index, selection, start)?;
-        let position = select::position(table, index, &start)
-            .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
+        let position = select::position(table, index, &start)?;
+        if index.is_none() && table.key.range.is_empty() {
+            return Err(no_more_rows(&start));
+        }
         if !range.contains(&position) {
             return Err(Error::validation(
                 "The provided starting key is outside query boundaries based on provided conditions",
             ));
         }
         Ok(range.after(position, self.forward))
+    }
+}
+
+/// A partition without a sort key has one row, behind which there is nothing to go on with.
+fn no_more_rows(start: &Item) -> Error {
+    let shown: Vec<String> = start
+        .iter()
+        .map(|(name, value)| format!("{name}=AttributeValue: {{{}}}", shown_in_text(value)))
+        .collect();
+    Error::validation(format!(
+        "The provided exclusive start key is invalid: ExclusiveStartKey: {{{}}}",
+        shown.join(", ")
+    ))
+}
+
+fn shown_in_text(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::S(text) => format!("S:{text}"),
+        AttributeValue::N(number) => format!("N:{number}"),
+        other => format!("{}:…", other.type_name()),
     }
 }
 
