@@ -213,12 +213,13 @@ def failure_faults(expected, answer, names, strict):
     status = expected.get("status", 400)
     if answer.status != status:
         return [f"expected {kind}, got status {answer.status}: {answer.raw.decode()[:400]}"]
-    wanted = {"__type": full_type(kind), **{k: v for k, v in expected.items() if k not in ("type", "status", "message")}}
+    wanted = {"__type": full_type(kind), **{k: v for k, v in expected.items() if k not in ("type", "status", "message", "exact")}}
     body = answer.body if isinstance(answer.body, dict) else {}
     if "message" in expected:
         member = "Message" if kind in CAPITAL_MESSAGE else "message"
         wanted[member] = expected["message"]
-        body = {**body, member: without_prefix(body.get(member), kind)}
+        if not expected.get("exact"):
+            body = {**body, member: without_prefix(body.get(member), kind)}
     else:
         wanted = {"$has": wanted}
     return matching.faults(wanted, body, names)

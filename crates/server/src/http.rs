@@ -30,6 +30,7 @@ use trestle_embedded::StorageReads;
 use trestle_env::{Clock, SeldomLog, SystemClock};
 use trestle_queue::Queues;
 use trestle_queue::sqs::QueueOperation;
+use trestle_wire::ErrorTexts;
 
 /// Between two refusals of one kind in the log.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
@@ -77,6 +78,7 @@ pub(crate) struct Service {
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     pub(crate) refusals: SeldomLog,
+    pub(crate) error_texts: ErrorTexts,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -104,6 +106,7 @@ impl Service {
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
             refusals: SeldomLog::every(BETWEEN_REFUSALS),
+            error_texts: settings.error_texts,
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
