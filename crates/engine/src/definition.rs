@@ -132,11 +132,15 @@ pub(crate) fn table_key(
         return invalid("The first KeySchemaElement is not a HASH key type");
     }
     if let [hash, range] = key_schema {
+        if hash.attribute_name == range.attribute_name {
+            // DynamoDB counts before it compares.
+            return match definitions.given.len() {
+                0 | 1 => invalid("Some index key attribute have no definition"),
+                _ => Err(same_name()),
+            };
+        }
         if range.key_type != KeyType::Range {
             return invalid("The second KeySchemaElement is not a RANGE key type");
-        }
-        if hash.attribute_name == range.attribute_name {
-            return Err(same_name());
         }
     }
     definitions.resolve(key_schema)
