@@ -67,7 +67,7 @@ impl Asked<'_> {
         let filter = self.filter.as_deref();
         check_filter(filter, table, index.map(|index| &**index))?;
         let shown = select::shown(table, index, self.select, self.projection.clone())?;
-        Reading {
+        let mut page = Reading {
             table,
             index,
             range: self.range(table, index, &selection)?,
@@ -84,7 +84,11 @@ impl Asked<'_> {
             capacity: self.capacity,
             partitions: 1,
         }
-        .read(snapshot)
+        .read(snapshot)?;
+        if is_one_row(table, index) {
+            page.last_evaluated_key = None;
+        }
+        Ok(page)
     }
 
     /// The part of the table or index that is left to read.
@@ -104,7 +108,7 @@ impl Asked<'_> {
         };
         let start = select::bookmark(table, index, selection, start)?;
         let position = select::position(table, index, &start)?;
-        if index.is_none() && table.key.range.is_empty() {
+        if is_one_row(table, index) {
             return Err(no_more_rows(&start));
         }
         if !range.contains(&position) {
@@ -116,7 +120,12 @@ impl Asked<'_> {
     }
 }
 
-/// A partition without a sort key has one row, behind which there is nothing to go on with.
+/// Whether a partition has one row at most, behind which there is nothing to go on with.
+fn is_one_row(table: &Table, index: Option<&Arc<Index>>) -> bool {
+    index.is_none() && table.key.range.is_empty()
+}
+
+/// A query of one row has no start: DynamoDB never gives one out.
 fn no_more_rows(start: &Item) -> Error {
     let shown: Vec<String> = start
         .iter()

@@ -37,7 +37,6 @@ pub(crate) static DESCRIBE_STREAM: Structure = structure(
     "DescribeStreamInput",
     &[
         STREAM,
-        // More than a hundred are allowed, and a hundred are given.
         member("Limit", Shape::Integer(Range::at_least(1))),
         member("ExclusiveStartShardId", Shape::Text(&SHARD_ID)),
         member("ShardFilter", Shape::Structure(&SHARD_FILTER)),
