@@ -1,6 +1,6 @@
 //! Which of two rows wins: the one in the database, or the one in the export.
 
-use trestle_item::Item;
+use trestle_item::{AttributeValue, Item};
 
 use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
 use crate::mapping::BoundImport;
@@ -18,6 +18,9 @@ pub enum Decision {
     Collision(&'static str),
 }
 
+/// How far two readings of an expiry may be apart: a page takes its time, and clocks differ.
+const SAME_EXPIRY_SECONDS: u64 = 60;
+
 const DIFFERS: &str =
     "another row is there, and no write time says which one is newer; --overwrite replaces it";
 const CHANGED_HERE: &str = "the row was changed here since it was imported; --overwrite replaces it";
@@ -30,7 +33,7 @@ pub(super) fn decide(
     overwrite: bool,
 ) -> Decision {
     let import = maker.import;
-    if is_same(import, existing, &given.item) {
+    if is_same_row(import, existing, given) {
         return Decision::Same;
     }
     let reason = match (given.write_time, read_write_mark(import, existing)) {
@@ -40,6 +43,11 @@ pub(super) fn decide(
                 true => return Decision::Overwrite(merged(maker, existing, &given.item)),
                 false => CHANGED_HERE,
             }
+        }
+        // Nothing has changed it here, and the cluster has no write time for everything: not for deletions, nor, in older versions,
+        // for collections.
+        (_, Some((_, imported))) if import.is_live() && fingerprint(import, existing) == imported => {
+            return Decision::Overwrite(merged(maker, existing, &given.item));
         }
         (Some(_), Some(_)) => SAME_TIME,
         _ => DIFFERS,
@@ -51,9 +59,34 @@ pub(super) fn decide(
 }
 
 /// Whether all that is imported is the same. Attributes that the import does not know make no difference.
-pub(super) fn is_same(import: &BoundImport, one: &Item, two: &Item) -> bool {
-    let mut names = one.keys().chain(two.keys()).filter(|name| import.gives(name));
-    names.all(|name| one.get(name) == two.get(name))
+pub(super) fn is_same_row(import: &BoundImport, existing: &Item, given: &ImportedRow) -> bool {
+    let given = &given.item;
+    let mut names = existing
+        .keys()
+        .chain(given.keys())
+        .filter(|name| import.gives(name));
+    names.all(|name| {
+        let (one, two) = (existing.get(name), given.get(name));
+        one == two || is_same_expiry(import, name, one, two)
+    })
+}
+
+/// A live row says how many seconds it has left, and not when it expires: two readings give two times that are close to each other.
+fn is_same_expiry(
+    import: &BoundImport,
+    name: &str,
+    one: Option<&AttributeValue>,
+    two: Option<&AttributeValue>,
+) -> bool {
+    let expires = import.expires.iter().flatten().next();
+    if !import.is_live() || expires.is_none_or(|expires| expires.attribute != name) {
+        return false;
+    }
+    let seconds = |value: Option<&AttributeValue>| value?.as_n()?.to_i64();
+    match (seconds(one), seconds(two)) {
+        (Some(one), Some(two)) => one.abs_diff(two) <= SAME_EXPIRY_SECONDS,
+        _ => false,
+    }
 }
 
 /// The export's row, with attributes that the import does not know as they are.

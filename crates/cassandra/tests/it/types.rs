@@ -1,6 +1,6 @@
 //! Each type of Cassandra, as each tool writes it.
 
-use crate::fixture::{Folder, rows};
+use crate::fixture::{Folder, line_of, rows};
 use trestle_cassandra::ImportSettings;
 use trestle_item::{AttributeValue, Item, Number};
 
@@ -265,11 +265,11 @@ fn what_no_attribute_holds_is_reported_with_its_place_and_the_way_out() {
     assert!(rows(&db, "shop").is_empty());
     for (at, (column, value, told)) in lines.iter().enumerate() {
         let misfit = &heard.misfits[at];
-        assert_eq!(misfit.line, at as u64 + 2);
+        assert_eq!(line_of(&misfit.place), at as u64 + 2);
         assert_eq!(misfit.column.as_deref(), Some(*column));
         assert_eq!(misfit.value.as_deref(), Some(*value));
         assert!(misfit.reason.contains(told), "{misfit}");
-        assert!(misfit.file.ends_with("things"));
+        assert!(misfit.place.to_string().contains("things:"));
     }
     let key = &heard.misfits[10];
     assert_eq!(key.column.as_deref(), Some("id"), "{key}");
