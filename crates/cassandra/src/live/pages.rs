@@ -220,3 +220,17 @@ fn quoted(name: &str) -> String {
 fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_grow_with_small_rows_and_shrink_with_large_ones() {
+        assert_eq!(page_size(50, 50, 50 * 100), 200);
+        assert_eq!(page_size(PAGE_ROWS_MAX, 5_000, 100), PAGE_ROWS_MAX);
+        assert_eq!(page_size(50, 50, 50 * 512 * 1024), 2);
+        assert_eq!(page_size(50, 1, 300 * 1024 * 1024), 1);
+        assert_eq!(page_size(50, 0, 0), 200);
+    }
+}

@@ -396,7 +396,8 @@ fn lifetime(value: &Literal<'_>, ttl: &Literal<'_>) -> Result<Lifetime, String> 
                 _ => None,
             };
             let lifetimes = ttls.iter().enumerate();
-            let mut lifetimes = lifetimes.map(|(at, ttl)| lifetime(member(at).unwrap_or(&Literal::Null), ttl));
+            let mut lifetimes =
+                lifetimes.map(|(at, ttl)| lifetime(member(at).unwrap_or(&Literal::Null), ttl));
             lifetimes.try_fold(Lifetime::NoValue, |longest, next| Ok(longest.max(next?)))
         }
         Literal::Pairs(_) => Err("is no number of seconds".to_owned()),
@@ -422,4 +423,27 @@ pub(super) fn read_write_mark(import: &BoundImport, item: &Item) -> Option<(i64,
     let text = item.get(import.write_time_attribute()?)?.as_s()?;
     let (micros, fingerprint) = text.split_once(':')?;
     Some((micros.parse().ok()?, u64::from_str_radix(fingerprint, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::parse_cqlsh;
+
+    #[test]
+    fn a_collection_lives_as_long_as_its_last_member() {
+        for (value, ttl, expected) in [
+            ("null", "null", Lifetime::NoValue),
+            ("'a'", "null", Lifetime::Unbounded),
+            ("'a'", "5", Lifetime::Seconds(5)),
+            ("['a', 'b']", "[5, 7]", Lifetime::Seconds(7)),
+            ("['a', 'b']", "[5, null]", Lifetime::Unbounded),
+            ("{street: 'a', number: null}", "[5, null]", Lifetime::Seconds(5)),
+            ("{street: 'a', number: 1}", "[5, null]", Lifetime::Unbounded),
+        ] {
+            let (value, ttl) = (parse_cqlsh(value).unwrap(), parse_cqlsh(ttl).unwrap());
+            assert_eq!(lifetime(&value, &ttl), Ok(expected), "{value} {ttl}");
+        }
+        assert!(lifetime(&Literal::Null, &Literal::Word("soon".into())).is_err());
+    }
 }

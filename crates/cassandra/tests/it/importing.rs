@@ -217,7 +217,11 @@ fn rows_that_do_not_fit_can_be_skipped() {
     let totals = totals.unwrap();
     assert_eq!((totals.imports[0].inserted, totals.imports[0].unfit), (1, 2));
     assert_eq!(
-        heard.misfits.iter().map(|misfit| line_of(&misfit.place)).collect::<Vec<_>>(),
+        heard
+            .misfits
+            .iter()
+            .map(|misfit| line_of(&misfit.place))
+            .collect::<Vec<_>>(),
         [3, 4]
     );
 }

@@ -25,13 +25,10 @@ fn folder(orders: &str) -> TempDir {
     directory
 }
 
-/// A data directory with the model.
+/// A data directory with the model, which `model apply` makes.
 fn with_model(directory: &Path) {
-    start(
-        directory,
-        &["serve", "--data", "data", "--port", "0", "--model", "model.toml"],
-    )
-    .stop();
+    let applied = run(directory, &["model", "apply", "model.toml", "--data", "data"]);
+    assert_eq!(applied.status.code(), Some(0), "{}", errors(&applied));
 }
 
 fn lines(output: &Output) -> Vec<Value> {
@@ -51,6 +48,14 @@ const ORDERS: &str = "customer,number,note\nann,1,a\nann,2,\nbob,1,\"x, y\"\n";
 #[test]
 fn a_directory_takes_an_export_and_a_second_run_writes_nothing() {
     let directory = folder(ORDERS);
+    let nowhere = run(directory.path(), &TO_DATA);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(
+        errors(&nowhere).contains("trestle model apply FILE --data data"),
+        "{}",
+        errors(&nowhere)
+    );
+    assert!(!directory.path().join("data").exists());
     with_model(directory.path());
     let first = run(directory.path(), &TO_DATA);
     let text = String::from_utf8(first.stdout.clone()).unwrap();
@@ -255,4 +260,37 @@ fn a_schema_proposes_a_model_that_passes_the_check_and_a_mapping_that_imports() 
     );
     assert_eq!(wrong.status.code(), Some(7));
     assert!(errors(&wrong).contains("schema.cql:3:5:"), "{}", errors(&wrong));
+}
+
+#[test]
+#[cfg(not(feature = "cassandra-live"))]
+fn without_the_driver_a_live_cluster_is_refused_with_the_way_to_build_it() {
+    let directory = folder(ORDERS);
+    let live = run(
+        directory.path(),
+        &[&TO_DATA[..], &["--contact-point", "127.0.0.1"]].concat(),
+    );
+    assert_eq!(live.status.code(), Some(2));
+    assert!(
+        errors(&live).contains("--features cassandra-live"),
+        "{}",
+        errors(&live)
+    );
+}
+
+#[test]
+#[cfg(feature = "cassandra-live")]
+fn a_cluster_that_does_not_answer_is_named() {
+    let directory = folder(ORDERS);
+    // The discard port: nothing listens there.
+    let live = run(
+        directory.path(),
+        &[&TO_DATA[..], &["--contact-point", "127.0.0.1:9"]].concat(),
+    );
+    assert_eq!(live.status.code(), Some(1));
+    assert!(
+        errors(&live).contains("cannot connect to 127.0.0.1:9"),
+        "{}",
+        errors(&live)
+    );
 }
