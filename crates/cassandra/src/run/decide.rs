@@ -36,6 +36,9 @@ pub(super) fn decide(
     if is_same_row(import, existing, given) {
         return Decision::Same;
     }
+    if is_behind_cluster(import, existing) {
+        return Decision::Overwrite(merged(maker, existing, &given.item));
+    }
     let reason = match (given.write_time, read_write_mark(import, existing)) {
         (Some(ours), Some((theirs, _))) if ours < theirs => return Decision::KeepNewer,
         (Some(ours), Some((theirs, imported))) if ours > theirs => {
@@ -44,11 +47,6 @@ pub(super) fn decide(
                 false => CHANGED_HERE,
             }
         }
-        // Nothing has changed it here, and the cluster has no write time for everything: not for deletions, nor, in older versions,
-        // for collections.
-        (_, Some((_, imported))) if import.is_live() && fingerprint(import, existing) == imported => {
-            return Decision::Overwrite(merged(maker, existing, &given.item));
-        }
         (Some(_), Some(_)) => SAME_TIME,
         _ => DIFFERS,
     };
@@ -56,6 +54,13 @@ pub(super) fn decide(
         true => Decision::Overwrite(merged(maker, existing, &given.item)),
         false => Decision::Collision(reason),
     }
+}
+
+/// Whether nothing has changed a row here since it was imported from a live cluster. The cluster, which is read again, then knows better,
+/// whatever its write times say: it has none for deletions, nor, in older versions, for collections.
+pub(super) fn is_behind_cluster(import: &BoundImport, existing: &Item) -> bool {
+    let mark = read_write_mark(import, existing);
+    import.is_live() && mark.is_some_and(|(_, imported)| fingerprint(import, existing) == imported)
 }
 
 /// Whether all that is imported is the same. Attributes that the import does not know make no difference.

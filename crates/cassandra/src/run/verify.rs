@@ -7,7 +7,7 @@ use serde::Serialize;
 use trestle_api::{BatchGetItem, Database, DatabaseExt, Error, KeysAndAttributes, pause_after};
 use trestle_item::{Item, codec};
 
-use super::decide::is_same_row;
+use super::decide::{is_behind_cluster, is_same_row};
 use super::misfit::{Collision, shown_key};
 use super::reader::{Making, ReadFrom, all_bytes, start};
 use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
@@ -138,7 +138,8 @@ fn compare(
         return None;
     }
     let stored_time = read_write_mark(maker.import, stored).map(|(micros, _)| micros);
-    if row.write_time.is_some() && stored_time > row.write_time {
+    let is_newer = row.write_time.is_some() && stored_time > row.write_time;
+    if is_newer && !is_behind_cluster(maker.import, stored) {
         verified.newer += 1;
         return None;
     }
