@@ -7,7 +7,7 @@ use trestle_api::{Error, Taken};
 use trestle_env::Timestamp;
 use trestle_hook::{Becomes, Change, Edits, Former, Hook, Refused, Rows, Verdict};
 use trestle_item::Item;
-use trestle_model::{COPIES_TABLE, Model, Refusal, Stopped};
+use trestle_model::{COPIES_TABLE, LOOSE_VALUES_TABLE, Model, PARTS_TABLE, Refusal, Stopped, change_parts};
 
 use crate::migration::{Document, DualLayout, TableFormer};
 use crate::versions_in_force::VersionsInForce;
@@ -100,7 +100,7 @@ impl ModelHook {
 
 impl Hook for ModelHook {
     fn covers(&self, table: &str) -> bool {
-        self.by_table.contains_key(table)
+        self.by_table.contains_key(table) || table == PARTS_TABLE
     }
 
     fn former(&self, table: &str) -> Option<Arc<dyn Former>> {
@@ -114,7 +114,7 @@ impl Hook for ModelHook {
     }
 
     fn is_work(&self, table: &str) -> bool {
-        table == COPIES_TABLE
+        table == COPIES_TABLE || table == LOOSE_VALUES_TABLE
     }
 
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
@@ -138,6 +138,7 @@ impl Hook for ModelHook {
 
     fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
         match changes {
+            [one] if one.table == PARTS_TABLE => change_parts(changes, rows),
             [one] => match self.of_table(one.table) {
                 Some(model) => asked(model, changes, rows),
                 None => Ok(Verdict::default()),

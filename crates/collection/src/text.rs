@@ -69,6 +69,7 @@ fn of_text(name: &str, kind: AttributeKind, text: String) -> Result<AttributeVal
         },
         AttributeKind::List
         | AttributeKind::Map
+        | AttributeKind::Large
         | AttributeKind::StringSet
         | AttributeKind::NumberSet
         | AttributeKind::BinarySet => return Err(no(name, &text, "of a type that a text can stand for")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
+use trestle_api::{Access, Database, Error, Operation, Request, ResponseFuture};
 use trestle_engine::{ArchiveError, BackupTotals, CloseError, Completion, StorageReads};
 use trestle_env::{Clock, Signal};
 use trestle_events::WeakRouter;
@@ -58,12 +58,12 @@ impl Embedded {
     /// Starts a request. Reads are answered at once, writes when they are durable.
     pub fn start(&self, request: Request) -> Completion {
         let opened = self.opened();
-        let allowed = own_tables::refuse_writes(&request)
+        let allowed = own_tables::refuse_writes(&opened.models, &request)
             .and_then(|()| in_force::refuse_writes(&opened.models, &request))
             .and_then(|()| model_tables::refuse_changes(opened, &request));
         match allowed {
             Ok(()) => {
-                if writes_rows(&request) {
+                if request.access() != Access::Read {
                     self.inner.client_writes.fetch_add(1, Ordering::AcqRel);
                 }
                 model_tables::start(opened, request)
@@ -171,21 +171,6 @@ impl Embedded {
     pub(crate) fn router_slot(&self) -> &Mutex<Option<WeakRouter>> {
         &self.inner.router
     }
-}
-
-/// Whether a request writes rows. A statement may only read: it counts all the same.
-pub(crate) fn writes_rows(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::PutItem(_)
-            | Request::UpdateItem(_)
-            | Request::DeleteItem(_)
-            | Request::BatchWriteItem(_)
-            | Request::TransactWriteItems(_)
-            | Request::ExecuteStatement(_)
-            | Request::BatchExecuteStatement(_)
-            | Request::ExecuteTransaction(_)
-    )
 }
 
 impl Database for Embedded {

@@ -1,16 +1,29 @@
 //! Clients read the tables of Trestle itself and do not write them: a row that is changed by hand would contradict what
-//! queues and routes know.
+//! queues and routes know. The parts of large values are the exception: clients put them, and the models' hook checks each.
 
 use trestle_api::{Access, Error, OWN_TABLES, Request, is_own_table, own_table_refusal};
+use trestle_model::PARTS_TABLE;
+
+use crate::models::Models;
 
 /// Refuses a request that would write one of Trestle's own tables.
-pub(crate) fn refuse_writes(request: &Request) -> Result<(), Error> {
-    if let Some(table) = request.own_table_written() {
+pub(crate) fn refuse_writes(models: &Models, request: &Request) -> Result<(), Error> {
+    if let Some(table) = request.own_table_written()
+        && !puts_part(models, request)
+    {
         return Err(own_table_refusal(table));
     }
     match request.access() {
         Access::Statements(texts) => texts.into_iter().try_for_each(statement),
         Access::Read | Access::Write => Ok(()),
+    }
+}
+
+/// Whether the request puts a part of a large value, and a model has such values, so that its hook checks it.
+fn puts_part(models: &Models, request: &Request) -> bool {
+    match request {
+        Request::PutItem(put) => put.table_name == PARTS_TABLE && models.have_large_values(),
+        _ => false,
     }
 }
 

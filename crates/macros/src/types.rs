@@ -32,6 +32,7 @@ pub(crate) fn of_kind(kind: AttributeKind) -> TokenStream {
         AttributeKind::StringSet => quote!(#set<::std::string::String>),
         AttributeKind::NumberSet => quote!(#set<#typed::Number>),
         AttributeKind::BinarySet => quote!(#set<#vec<u8>>),
+        AttributeKind::Large => quote!(#typed::LargeValue),
         AttributeKind::Any => quote!(#typed::AttributeValue),
     }
 }

@@ -9,6 +9,7 @@ use trestle_item::{AttributeValue, Item, Number, ScalarType};
 
 use crate::chars::CharSet;
 use crate::language::Piece;
+use crate::large_value::LargeValue;
 use crate::problem::listed;
 
 pub(crate) use timestamp::is_timestamp;
@@ -44,13 +45,15 @@ pub enum AttributeKind {
     NumberSet,
     /// A set of byte strings.
     BinarySet,
+    /// Bytes that may be more than an item holds. They lie beside the table; the row has a reference.
+    Large,
     /// Whatever it is.
     Any,
 }
 
 impl AttributeKind {
     /// Every type, with its name in a model file.
-    pub const ALL: [(&'static str, AttributeKind); 14] = [
+    pub const ALL: [(&'static str, AttributeKind); 15] = [
         ("string", AttributeKind::String),
         ("integer", AttributeKind::Integer),
         ("number", AttributeKind::Number),
@@ -64,6 +67,7 @@ impl AttributeKind {
         ("string-set", AttributeKind::StringSet),
         ("number-set", AttributeKind::NumberSet),
         ("binary-set", AttributeKind::BinarySet),
+        ("large", AttributeKind::Large),
         ("any", AttributeKind::Any),
     ];
 
@@ -114,6 +118,7 @@ impl AttributeKind {
             (Self::Integer, AttributeValue::N(number)) => is_integer(number),
             (Self::EpochSeconds, AttributeValue::N(number)) => is_integer(number) && !number.is_negative(),
             (kind, AttributeValue::S(text)) => kind.holds_text(text),
+            (Self::Large, value) => LargeValue::from_value(value).is_ok(),
             (Self::Number, AttributeValue::N(_))
             | (Self::Boolean, AttributeValue::Bool(_))
             | (Self::Binary, AttributeValue::B(_))
@@ -190,7 +195,10 @@ impl Attribute {
         if let AttributeValue::S(text) = value {
             return self.check_str(text);
         }
-        if !self.kind.holds(value) {
+        if self.kind == AttributeKind::Large {
+            let reference = LargeValue::from_value(value);
+            reference.map_err(|fault| format!("{}: {fault}", self.mistyped(&shown(value))))?;
+        } else if !self.kind.holds(value) {
             return Err(self.mistyped(&shown(value)));
         }
         if !self.one_of.is_empty() && !self.one_of.contains(value) {
@@ -232,6 +240,9 @@ impl Attribute {
                 format!("a timestamp in UTC, which ends with Z, such as {example:?}")
             }
             AttributeKind::Semver => "a semantic version (semver 2.0.0), such as \"1.4.0-rc.1\"".to_owned(),
+            AttributeKind::Large => {
+                "a reference to a large value, with id, size, parts and sha256".to_owned()
+            }
             kind => format!("of type {}", kind.name()),
         }
     }

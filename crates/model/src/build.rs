@@ -8,6 +8,7 @@ mod entity;
 mod entries;
 mod head;
 mod history;
+mod large_values;
 mod migrate;
 mod precision;
 mod reindex_version;
@@ -64,6 +65,7 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         self.prove_disjoint();
         self.add_effects();
         self.check_versions_apart();
+        self.check_large_values();
         let access = self.access_patterns();
         self.check_copies(&access);
         let plans = plans(&self.tables, &self.entities, &access);

@@ -10,6 +10,7 @@ mod head;
 mod history;
 mod inverse;
 mod kept;
+mod large_values;
 mod ledger;
 mod lookup;
 mod members;
@@ -36,6 +37,9 @@ use crate::refusal::Refusal;
 pub use catch_up::{CopyPage, NotedCopies};
 pub use copy_note::{COPIES_KEY, COPIES_TABLE, CopyNote, CopyWalk};
 pub(crate) use head::finds_group;
+pub use large_values::{
+    LOOSE_VALUES_TABLE, LooseState, LooseValue, NAMED_VALUES_TABLE, NamedValue, change_parts,
+};
 pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
 pub use own_rows::OwnTable;
 pub(crate) use plan::{Plan, has_effects, plans};

@@ -26,6 +26,7 @@ pub mod file;
 mod index_names;
 mod kept;
 mod language;
+mod large_value;
 mod layout_change;
 mod leftover;
 mod model;
@@ -49,12 +50,17 @@ pub use effect::{
 };
 pub use effects::audit;
 pub use effects::{
-    Blamed, COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, CopyNote, CopyPage, CopyWalk, NotedCopies,
-    OrphanCount, OwnTable, Stopped,
+    Blamed, COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, CopyNote, CopyPage, CopyWalk,
+    LOOSE_VALUES_TABLE, LooseState, LooseValue, NAMED_VALUES_TABLE, NamedValue, NotedCopies, OrphanCount,
+    OwnTable, Stopped, change_parts,
 };
 pub use entity::{Entity, Role};
 pub use index_names::{UnnameableIndex, load_new, unnameable_indexes};
 pub use kept::{Holds, KeptAttribute};
+pub use large_value::{
+    LARGE_VALUE_BYTES_MAX, LARGE_VALUE_PARTS_MAX, LargeValue, PARTS_BYTES, PARTS_ID, PARTS_NUMBER,
+    PARTS_TABLE, ValueDigest,
+};
 pub use layout_change::{EntityMove, Hindrance, LayoutChange, MovedKey};
 pub use model::{Index, KeySchema, Loaded, Model, Projection, StreamView, Table};
 pub use problem::{Problem, Severity};

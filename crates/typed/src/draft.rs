@@ -210,7 +210,7 @@ fn leave_out(entity: &Entity, item: &mut Item) {
     }
 }
 
-/// Whether other rows follow from those of the entity: by its own effects, or as copies that are kept in step.
+/// Whether other rows follow from those of the entity: by its own effects, as copies that are kept in step, or as large values.
 pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
     let leads = |effect: &Effect| match effect {
         Effect::Copy(copy) => copy.from == entity.name() && copy.in_step.is_some(),
@@ -220,7 +220,7 @@ pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
         }
         _ => false,
     };
-    !entity.effects().is_empty()
+    entity.is_followed()
         || model
             .entities()
             .iter()

@@ -76,6 +76,25 @@ pub enum Error {
         /// The model.
         model: &'static str,
     },
+    /// A large value was replaced or removed a while ago, and its bytes are gone.
+    #[error(
+        "The large value {id} is not there any more: its row was replaced or removed; read the row again"
+    )]
+    ValueGone {
+        /// The value.
+        id: String,
+    },
+    /// The bytes of a large value are not what its row says.
+    #[error("The large value {id} is damaged: {reason}; `trestle verify` names the row")]
+    ValueDamaged {
+        /// The value.
+        id: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// More bytes were written than a large value may have.
+    #[error("A large value has at most {most} bytes", most = trestle_model::LARGE_VALUE_BYTES_MAX)]
+    ValueTooLarge,
     /// The model's file loads at compile time, but not at run time.
     #[error("The model {model} does not load: build the program with one version of Trestle")]
     Definition {

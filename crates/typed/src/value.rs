@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 use trestle_item::{AttributeValue, Map, Number};
+use trestle_model::LargeValue;
 
 pub use one_of::NotOneOf;
 pub use time::{EpochSeconds, NotATimestamp, Timestamp};
@@ -96,6 +97,16 @@ impl Value for Version {
     fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
         let version = value.as_s().and_then(|text| Version::parse(text).ok());
         version.ok_or(value)
+    }
+}
+
+impl Value for LargeValue {
+    fn to_value(&self) -> AttributeValue {
+        LargeValue::to_value(self)
+    }
+
+    fn from_value(value: AttributeValue) -> Result<Self, AttributeValue> {
+        LargeValue::from_value(&value).map_err(|_| value)
     }
 }
 

@@ -47,7 +47,7 @@ impl KeyWriter {
         let follows = |entity: &&str| {
             plan.model
                 .entity(entity)
-                .is_some_and(|entity| !entity.effects().is_empty())
+                .is_some_and(trestle_model::Entity::is_followed)
         };
         let mut entities = plan.imports.iter().map(|import| import.entity.as_str());
         match entities.find(|entity| self == KeyWriter::Nothing && follows(entity)) {

@@ -1,11 +1,11 @@
-//! The hidden tables of Trestle's own that models need: orphan counts, and notes about copies that follow in the
-//! background.
+//! The hidden tables of Trestle's own that models need: orphan counts, notes about copies that follow in the background, and
+//! large values with their parts.
 
 use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, Error, ErrorKind, KeySchemaElement, KeyType,
 };
 use trestle_item::ScalarType;
-use trestle_model::{Model, OwnTable};
+use trestle_model::{Model, PARTS_ID, PARTS_NUMBER, PARTS_TABLE};
 
 use super::call::call;
 use super::describe::describe;
@@ -17,32 +17,43 @@ pub(crate) fn ensure<'m>(
     database: &dyn Database,
     models: impl Iterator<Item = &'m Model>,
 ) -> Result<(), Error> {
-    for own in models.flat_map(Model::own_tables) {
-        if describe(database, own.name)?.is_none() {
-            create(database, own)?;
+    for model in models {
+        for own in model.own_tables() {
+            create(database, own.name, &[(own.key, ScalarType::S)])?;
+        }
+        if model.has_large_values() {
+            let key = [(PARTS_ID, ScalarType::S), (PARTS_NUMBER, ScalarType::N)];
+            create(database, PARTS_TABLE, &key)?;
         }
     }
     Ok(())
 }
 
-fn create(database: &dyn Database, own: OwnTable) -> Result<(), Error> {
-    match call(database, table(own)) {
+/// Creates a table, unless it is there. Its key: hash, then range.
+fn create(database: &dyn Database, name: &str, key: &[(&str, ScalarType)]) -> Result<(), Error> {
+    if describe(database, name)?.is_some() {
+        return Ok(());
+    }
+    match call(database, table(name, key)) {
         Err(error) if error.kind() != ErrorKind::ResourceInUse => Err(error),
-        _ => step::wait(database, own.name),
+        _ => step::wait(database, name),
     }
 }
 
-fn table(own: OwnTable) -> CreateTable {
+fn table(name: &str, key: &[(&str, ScalarType)]) -> CreateTable {
+    let attributes = key.iter().map(|(name, kind)| AttributeDefinition {
+        attribute_name: (*name).to_owned(),
+        attribute_type: *kind,
+    });
+    let elements = key.iter().zip([KeyType::Hash, KeyType::Range]);
+    let elements = elements.map(|((name, _), key_type)| KeySchemaElement {
+        attribute_name: (*name).to_owned(),
+        key_type,
+    });
     CreateTable {
-        table_name: own.name.to_owned(),
-        attribute_definitions: vec![AttributeDefinition {
-            attribute_name: own.key.to_owned(),
-            attribute_type: ScalarType::S,
-        }],
-        key_schema: vec![KeySchemaElement {
-            attribute_name: own.key.to_owned(),
-            key_type: KeyType::Hash,
-        }],
+        table_name: name.to_owned(),
+        attribute_definitions: attributes.collect(),
+        key_schema: elements.collect(),
         billing_mode: Some(BillingMode::PayPerRequest),
         ..CreateTable::default()
     }

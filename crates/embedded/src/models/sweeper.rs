@@ -9,6 +9,7 @@ use trestle_binding::MigrationStatus;
 use trestle_env::{Clock, Sleeper, Timestamp};
 
 use super::copies::{CopyRound, CopyTurn};
+use super::large_values::{ValueRound, ValueTurn};
 use super::sweep::Swept;
 use super::{BindError, Models};
 
@@ -18,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const WATCH: Duration = Duration::from_secs(1);
 
 /// A thread that sweeps all migrations of a database, one page after the other, each at its rate, removes rows of dropped
-/// effects, and brings copies in step that follow in the background. It ends when it is dropped, after the page it is at.
+/// effects, brings copies in step that follow in the background, and removes large values that no row names. It ends when it is dropped, after the page it is at.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     clock: Arc<dyn Clock>,
@@ -59,16 +60,23 @@ impl Drop for Sweeper {
 
 fn run(models: &Models, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus)) {
     let mut sleeper = Sleeper::new(Arc::clone(models.clock()));
-    let mut copies = CopyRound::default();
+    let mut rounds = Rounds::default();
     models.resume_fills(stop);
     while !stop.load(Ordering::Acquire) {
-        let nap = round(models, &mut copies, on_change);
+        let nap = round(models, &mut rounds, on_change);
         sleeper.sleep_until(nap.until, nap.longest);
     }
 }
 
+/// How far work has come that goes through all there is of something.
+#[derive(Default)]
+struct Rounds {
+    copies: CopyRound,
+    values: ValueRound,
+}
+
 /// A turn of everything there is to do.
-fn round(models: &Models, copies: &mut CopyRound, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
+fn round(models: &Models, rounds: &mut Rounds, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
     let mut nap = Nap::UNTIL_THE_BELL;
     for model in models.to_sweep() {
         nap = nap.min(turn(models, &model, on_change));
@@ -82,7 +90,16 @@ fn round(models: &Models, copies: &mut CopyRound, on_change: &dyn Fn(&MigrationS
             }
         });
     }
-    nap.min(match models.copy_turn(copies) {
+    nap = nap.min(match models.value_turn(&mut rounds.values) {
+        ValueTurn::More => Nap::NONE,
+        ValueTurn::Later(due) => Nap {
+            until: due,
+            ..Nap::UNTIL_THE_BELL
+        },
+        ValueTurn::Nothing => Nap::UNTIL_THE_BELL,
+        ValueTurn::Failed => Nap::BEFORE_RETRY,
+    });
+    nap.min(match models.copy_turn(&mut rounds.copies) {
         CopyTurn::More => Nap::NONE,
         CopyTurn::Nothing => Nap::UNTIL_THE_BELL,
         CopyTurn::Failed => Nap::BEFORE_RETRY,

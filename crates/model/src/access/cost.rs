@@ -82,5 +82,7 @@ fn typical(kind: AttributeKind) -> usize {
         AttributeKind::Binary => 32,
         AttributeKind::StringSet | AttributeKind::NumberSet | AttributeKind::BinarySet => 60,
         AttributeKind::List | AttributeKind::Map => 120,
+        // The reference, not the bytes.
+        AttributeKind::Large => 130,
     }
 }

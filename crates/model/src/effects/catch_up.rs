@@ -10,7 +10,7 @@ use super::copy::{self, Follower};
 use super::copy_note::{COPIES_TABLE, CopyNote};
 use super::ledger::{Ledger, key_in};
 use super::settle::{identified, settle_all};
-use super::{Stopped, plain};
+use super::{Stopped, large_values, plain};
 use crate::access::Bound;
 use crate::entity::Entity;
 use crate::model::{Model, Table};
@@ -81,6 +81,7 @@ impl NotedCopies<'_> {
         let copies = copy::referring(&ledger, self.follower, (self.from, &self.key), found)?;
         copy::bring(&mut ledger, self.follower, &original, copies)?;
         settle_all(&mut ledger).map_err(plain)?;
+        large_values::finish(&mut ledger).map_err(plain)?;
         Ok(ledger.companions(0))
     }
 }

@@ -15,6 +15,7 @@ use trestle_item::{AttributeValue, Item, key};
 
 use super::Stopped;
 use super::copy_note::CopyNote;
+use super::large_values::Values;
 use super::lookup::Lookup;
 use super::orphans::{self, OrphanCount};
 use super::own_rows::OwnRows;
@@ -39,7 +40,7 @@ pub(super) struct Ledger<'m, 'r> {
     pub(super) by: By,
     /// Whether rows that have a time of their last change keep it.
     pub(super) keeps_times: bool,
-    rows: &'r dyn Rows,
+    pub(super) rows: &'r dyn Rows,
     entries: Vec<Entry>,
     /// By table and bytes of the key.
     places: HashMap<(usize, Vec<u8>), At>,
@@ -52,6 +53,7 @@ pub(super) struct Ledger<'m, 'r> {
     cause: At,
     orphans: OwnRows<OrphanCount>,
     notes: OwnRows<CopyNote>,
+    pub(super) values: Values,
 }
 
 struct Entry {
@@ -100,6 +102,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             cause: 0,
             orphans: OwnRows::default(),
             notes: OwnRows::default(),
+            values: Values::default(),
         }
     }
 
@@ -422,6 +425,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         companions
             .chain(self.orphans.companions())
             .chain(self.notes.companions())
+            .chain(self.values.companions())
             .collect()
     }
 }

@@ -24,7 +24,7 @@ pub struct OwnTable {
 }
 
 impl OwnTable {
-    /// All of them that hold rows of models.
+    /// All of them whose rows go with their model.
     pub const ALL: [OwnTable; 2] = [super::orphans::COUNTS, super::copy_note::COPIES];
 
     /// The key in one of its rows; `None` if it has none.
@@ -55,9 +55,12 @@ impl Model {
         };
         let counts = has(|effect| matches!(effect, Effect::Counter(counter) if counter.once == Once::Row));
         let notes = has(|effect| matches!(effect, Effect::Copy(copy) if copy.background));
+        let large = self.has_large_values();
         let needed = [
             (counts, super::orphans::COUNTS),
             (notes, super::copy_note::COPIES),
+            (large, super::large_values::NAMED),
+            (large, super::large_values::LOOSE),
         ];
         let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
         needed.map(|(_, table)| table).collect()
@@ -128,6 +131,11 @@ impl<R: OwnRow> OwnRows<R> {
                 Ok((&mut new.insert((stored, row)).1, true))
             }
         }
+    }
+
+    /// The rows that were looked at.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &R> {
+        self.rows.values().map(|(_, row)| row)
     }
 
     /// What differs from storage.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{copy, counter, entries, head, history, inverse, unique};
+use super::{copy, counter, entries, head, history, inverse, large_values, unique};
 use crate::access::AccessPattern;
 use crate::effect::Effect;
 use crate::entity::{Entity, Role};
@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(super) entries: Vec<entries::Step>,
     pub(super) copies: Vec<copy::Step>,
     pub(super) history: Option<history::Step>,
+    /// The large values that its rows name.
+    pub(super) large: Option<large_values::Step>,
     /// Whose heads follow its rows.
     pub(super) led: Vec<head::Led>,
     /// Who keeps in step with it.
@@ -35,6 +37,7 @@ impl Plan {
             && self.entries.is_empty()
             && self.copies.is_empty()
             && self.history.is_none()
+            && self.large.is_none()
             && self.led.is_empty()
             && self.followers.is_empty()
     }
@@ -101,7 +104,10 @@ fn set_copy_depths(plans: &mut [Plan]) {
 }
 
 fn plan(parts: &Parts<'_>, entity: &Entity) -> Plan {
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        large: large_values::Step::of(entity),
+        ..Plan::default()
+    };
     for effect in &entity.effects {
         match effect {
             Effect::Head(head) => plan.head = head::Step::of(parts, entity, head),

@@ -9,7 +9,7 @@ use trestle_item::Item;
 use super::ledger::{Ledger, key_in};
 use super::order::{Ordered, order};
 use super::settle::{prepare, settle_all};
-use super::{Blamed, Plan, Stopped, counter, kept};
+use super::{Blamed, Plan, Stopped, counter, kept, large_values};
 use crate::entity::{Entity, Role};
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
@@ -154,7 +154,8 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
         }
         ledger.wait(at);
     }
-    settle_all(ledger)
+    settle_all(ledger)?;
+    large_values::finish(ledger)
 }
 
 /// The row as it is written. What the database keeps in it cannot be given otherwise.

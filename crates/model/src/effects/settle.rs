@@ -7,7 +7,7 @@ use trestle_item::Item;
 
 use super::ledger::{At, Ledger, Waiting, key_in};
 use super::plan::Plan;
-use super::{Stopped, copy, counter, entries, head, history, inverse, unique};
+use super::{Stopped, copy, counter, entries, head, history, inverse, large_values, unique};
 use crate::derive::IndexKeys;
 use crate::entity::Entity;
 use crate::model::{Model, Table};
@@ -238,6 +238,9 @@ impl Settling<'_, '_, '_, '_> {
         }
         if let Some(step) = &self.plan.history {
             history::run(self.ledger, step, row, new)?;
+        }
+        if let Some(step) = &self.plan.large {
+            large_values::run(self.ledger, step, row, new)?;
         }
         for step in &self.plan.inverses {
             inverse::run(self.ledger, step, row, new)?;

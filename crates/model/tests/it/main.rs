@@ -7,6 +7,7 @@ mod database;
 mod derive;
 mod effects;
 mod large;
+mod large_values;
 mod layout_change;
 mod manhunt;
 mod mistakes;

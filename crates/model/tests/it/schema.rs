@@ -142,14 +142,17 @@ fn the_examples_of_the_reference_load() {
         "contacts",
         "runs",
     ];
-    assert_eq!(names.get(..3), Some(&["shop", "catalogue", "versions"][..]));
     assert_eq!(
-        names.get(3..12),
+        names.get(..4),
+        Some(&["shop", "catalogue", "versions", "registry"][..])
+    );
+    assert_eq!(
+        names.get(4..13),
         Some(&effects[..]),
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(12..),
+        names.get(13..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );

@@ -222,6 +222,7 @@ fn every_snippet_of_the_guide_stands_in_a_file_that_is_compiled() {
     let page = read("../../docs/typed-client.md");
     let sources = [
         read("tests/it/guide.rs"),
+        read("tests/it/large_values.rs"),
         read("examples/manhunt.rs"),
         read("examples/shop.toml"),
         read("../../apps/klayers/src/expiry.rs"),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
+mod app;
 mod batches;
 mod collections;
 mod compile_fail;
@@ -13,6 +14,7 @@ mod guide;
 mod json;
 mod kept;
 mod klayers;
+mod large_values;
 mod littlehorse;
 mod manhunt;
 mod migrate;

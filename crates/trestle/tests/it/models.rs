@@ -40,3 +40,7 @@ pub(crate) mod runs {
 pub(crate) mod releases {
     trestle::model!("tests/models/releases.toml");
 }
+/// Rows that name large values.
+pub(crate) mod registry {
+    trestle::model!("tests/models/registry.toml");
+}

@@ -27,6 +27,10 @@ impl Counted {
         }
     }
 
+    pub(crate) fn embedded(&self) -> &Embedded {
+        &self.embedded
+    }
+
     /// How many requests there were since the last time.
     pub(crate) fn take(&self) -> usize {
         self.requests.swap(0, Ordering::SeqCst)

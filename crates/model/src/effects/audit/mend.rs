@@ -16,7 +16,7 @@ use crate::effects::ledger::{At, Ledger};
 use crate::effects::pairs::related;
 use crate::effects::plan::Plan;
 use crate::effects::settle::{Row, identified, settle_all};
-use crate::effects::{Stopped, counter, entries, head, inverse, plain, unique};
+use crate::effects::{Stopped, counter, entries, head, inverse, large_values, plain, unique};
 use crate::entity::Entity;
 use crate::model::Model;
 use crate::refusal::Refusal;
@@ -39,6 +39,7 @@ impl Model {
         ledger.keeps_times = true;
         run(&mut ledger, &finding.cure)?;
         settle_all(&mut ledger).map_err(plain)?;
+        large_values::finish(&mut ledger).map_err(plain)?;
         Ok(ledger.companions(0))
     }
 }
