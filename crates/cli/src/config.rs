@@ -53,6 +53,7 @@ pub(crate) struct StorageConfig {
     pub(crate) in_memory: Option<bool>,
     pub(crate) durability: Option<Durability>,
     pub(crate) cache_mb: Option<u64>,
+    pub(crate) block_kb: Option<u32>,
     /// Model files to apply at the start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) models: Vec<PathBuf>,
@@ -186,6 +187,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
                 .then_some(true)
                 .or(flags.data.is_some().then_some(false)),
             durability: flags.durability,
+            block_kb: flags.block_kb,
             models: flags.models.clone(),
             routes: flags.routes.clone(),
             ..StorageConfig::default()

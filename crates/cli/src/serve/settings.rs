@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_embedded::{Durability as StoreDurability, EngineOptions, StoreSettings};
+use trestle_embedded::{BlockSize, Durability as StoreDurability, EngineOptions, StoreSettings};
 use trestle_server::{
     AccessKey, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles,
 };
@@ -39,10 +39,10 @@ impl fmt::Display for Storage {
     }
 }
 
-pub(super) fn storage(config: &Config) -> Storage {
+pub(super) fn storage(config: &Config) -> Result<Storage, Failure> {
     let storage = &config.storage;
     if storage.in_memory == Some(true) {
-        return Storage::Memory;
+        return Ok(Storage::Memory);
     }
     let mut settings = StoreSettings::default();
     if let Some(durability) = storage.durability {
@@ -54,13 +54,18 @@ pub(super) fn storage(config: &Config) -> Storage {
     if let Some(megabytes) = storage.cache_mb {
         settings.cache_bytes = megabytes.saturating_mul(1024 * 1024);
     }
-    Storage::Directory {
+    if let Some(kib) = storage.block_kb {
+        let size = BlockSize::from_kib(kib);
+        let size = size.map_err(|error| Failure::usage(format!("storage.block_kb: {error}")))?;
+        settings.block_size = Some(size);
+    }
+    Ok(Storage::Directory {
         path: storage
             .data
             .clone()
             .unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
         settings,
-    }
+    })
 }
 
 pub(super) fn engine(config: &Config) -> EngineOptions {
@@ -323,6 +328,7 @@ mod tests {
 
     #[test]
     fn the_default_is_a_directory_that_survives_a_power_cut() {
-        assert_eq!(storage(&Config::default()).to_string(), "data in trestle-data");
+        let storage = storage(&Config::default()).unwrap();
+        assert_eq!(storage.to_string(), "data in trestle-data");
     }
 }
