@@ -129,6 +129,9 @@ pub(crate) struct ServeFlags {
     /// Names to answer to besides those of this machine, comma-separated; `*` for all
     #[arg(long, value_name = "HOSTS")]
     pub(crate) allowed_hosts: Option<String>,
+    /// Which of AWS's texts errors have: `2026-05` or `2026-08`, when AWS changed some [default: 2026-08]
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) error_texts: Option<String>,
     /// Let routes that callers apply run commands and read files and variables
     #[arg(long)]
     pub(crate) allow_command_routes: bool,

@@ -38,6 +38,7 @@ pub(crate) struct ServerConfig {
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
+    pub(crate) error_texts: Option<String>,
     pub(crate) connections_max: Option<usize>,
     pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
@@ -175,6 +176,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
             allowed_hosts: flags.allowed_hosts.clone(),
+            error_texts: flags.error_texts.clone(),
             memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },

@@ -7,7 +7,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::{BlockSize, Durability as StoreDurability, EngineOptions, StoreSettings};
-use trestle_server::{AccessKey, CorsOrigins, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles};
+use trestle_server::{
+    AccessKey, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles,
+};
 use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
@@ -121,6 +123,10 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         insecure: server.insecure.unwrap_or(false),
         cors: server.cors.as_deref().map_or(Ok(defaults.cors), cors)?,
         allowed_hosts: server.allowed_hosts.as_deref().map_or(Ok(Vec::new()), hosts)?,
+        error_texts: server
+            .error_texts
+            .as_deref()
+            .map_or(Ok(defaults.error_texts), error_texts)?,
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
             // Without any patience no request could ever arrive.
@@ -192,6 +198,11 @@ fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsF
             "set both server.tls_cert and server.tls_key, or neither",
         )),
     }
+}
+
+fn error_texts(text: &str) -> Result<ErrorTexts, Failure> {
+    let parsed = text.trim().parse();
+    parsed.map_err(|error| Failure::usage(format!("server.error_texts: {error}")))
 }
 
 fn cors(text: &str) -> Result<CorsOrigins, Failure> {
@@ -295,6 +306,8 @@ mod tests {
 
     #[test]
     fn origins_are_all_none_those_of_this_machine_or_a_list() {
+        assert_eq!(error_texts("2026-05"), Ok(ErrorTexts::May2026));
+        assert!(error_texts("yesterday").is_err());
         assert_eq!(cors("*"), Ok(CorsOrigins::Any));
         assert_eq!(cors("loopback"), Ok(CorsOrigins::Loopback));
         assert_eq!(server(&Config::default()).unwrap().cors, CorsOrigins::Loopback);
