@@ -142,6 +142,11 @@
 //! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
 //! lost, the error says that nobody knows whether it was made.
 //!
+//! # An application with an HTTP API
+//!
+//! With the feature `app`, the module `app` has what every application repeats: errors with their HTTP status, a page and its
+//! OpenAPI description, a port of this machine that is served until Ctrl-C, a log.
+//!
 //! # Deleting a collection
 //!
 //! `db.customer_with_orders("ada").delete().all()` deletes what an access pattern finds, in bounded steps that can be resumed,
@@ -160,6 +165,8 @@
 //! }
 //! ```
 
+#[cfg(feature = "app")]
+pub mod app;
 mod apply;
 pub mod events;
 pub mod migrate;
