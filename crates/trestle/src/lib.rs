@@ -183,8 +183,8 @@ pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation, TouchRows, Touched};
 pub use trestle_collection as collection;
 pub use trestle_embedded::{
-    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, OperationReads,
-    Options, StorageReads, StoreSettings, TOUCHED_MAX,
+    Background, BlockSize, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError,
+    OperationReads, Options, StorageReads, StoreSettings, TOUCHED_MAX,
 };
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
