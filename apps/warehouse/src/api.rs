@@ -62,6 +62,7 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
         ("/packages/search", post(search)),
         ("/packages/{pkg}", get(package)),
         ("/graph/{pkg}", get(graph)),
+        ("/status/{pkg}", get(builds::latest_statuses)),
         ("/status/{pkg}/{env}", get(builds::latest_status)),
         ("/status/{pkg}/{env}/{version}", get(builds::status)),
         ("/status-events/{pkg}/{env}", get(builds::latest_events)),
