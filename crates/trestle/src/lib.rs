@@ -188,7 +188,7 @@ pub use trestle_embedded::{
 };
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
-pub use trestle_events::plain_json;
+pub use trestle_events::{from_plain_json, plain_json};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;
 #[cfg(feature = "remote")]
