@@ -2,7 +2,6 @@
 
 mod builds;
 mod npm;
-mod overview;
 
 use std::sync::Arc;
 
@@ -65,7 +64,7 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
         ("/packages/search", post(search)),
         ("/packages/{pkg}", get(package)),
         ("/graph/{pkg}", get(graph)),
-        ("/overview/{pkg}", get(overview::overview)),
+        ("/status/{pkg}", get(builds::latest_statuses)),
         ("/status/{pkg}/{env}", get(builds::status)),
         ("/status/{pkg}/{env}/{version}", get(builds::status)),
         ("/status-events/{pkg}/{env}", get(builds::events)),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use trestle::app::shown;
 use trestle::typed::Version;
 
-use super::{Answer, App, Part, page};
+use super::{Answer, App, Package, Part, page};
 use crate::assets::url_of;
 use crate::model::{Build, BuildHead};
 use crate::publication::parse_version;
@@ -238,6 +238,22 @@ pub(super) async fn line(State(app): App, Path(LineOf { pkg, version }): Path<Li
 pub(super) async fn status(State(app): App, Path(Named { pkg, env, version }): Path<Named>) -> Answer {
     let spec = app.latest_spec(&pkg, env, version).await?;
     shown(app.status(&spec).await?.0)
+}
+
+/// How far each environment is that something was begun in.
+pub(super) async fn latest_statuses(State(app): App, Path(name): Package) -> Answer {
+    let mut found = Vec::new();
+    for env in ENVS {
+        let Some(head) = app.db.status_head(env.status_head(&name)).await? else {
+            continue;
+        };
+        let (status, progress) = app.status(&Spec::new(name.clone(), env, head.version)).await?;
+        let mut status = json!(status);
+        status["progress"] = progress.progress.into();
+        status["count"] = progress.count.into();
+        found.push(status);
+    }
+    shown(found)
 }
 
 pub(super) async fn events(State(app): App, Path(Named { pkg, env, version }): Path<Named>) -> Answer {

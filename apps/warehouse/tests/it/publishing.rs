@@ -119,10 +119,10 @@ async fn point_9_both_directions_of_the_graph_agree_after_every_publish() {
     };
     let mut expected = BTreeMap::<&str, BTreeSet<&str>>::new();
     let (mut published, mut most) = (BTreeSet::new(), 0);
-    for round in 0..40 {
+    for round in 0..30 {
         let name = names[next(6) as usize];
         let mut package = Pkg::new(name, &format!("1.0.{round}")).with("build", json!(false));
-        for parent in names.into_iter().filter(|parent| *parent != name) {
+        for parent in names.into_iter().filter(|parent| *parent < name) {
             if next(3) == 0 {
                 package = package.needs(parent, "^1.0.0");
                 if published.contains(parent) {
