@@ -2,6 +2,7 @@
 
 mod builds;
 mod npm;
+mod overview;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trestle::app::{self, created, shown};
-use trestle::typed::{Page, Version};
+use trestle::typed::Page;
 
 use crate::{Env, Error, Result, Service};
 
@@ -27,10 +28,12 @@ const PAGE_ROWS_MAX: u32 = 1_000;
 type App = State<Arc<Service>>;
 type Answer = Result<Response>;
 type Package = Path<String>;
-/// A package and an environment.
-type InEnv = Path<(String, Env)>;
-/// A package, an environment and a version.
-type OfVersion = Path<(String, Env, Version)>;
+
+/// Whether a path of the API begins with this name.
+pub(crate) fn is_taken(name: &str) -> bool {
+    let first = |path: &str| path.split('/').nth(1) == Some(name);
+    name == "openapi.json" || routes().iter().any(|(path, _)| first(path))
+}
 
 /// Every path and what answers there. Paths with an optional version are there twice.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
@@ -46,28 +49,28 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
         ("/{pkg}/-/{file}", get(npm::tarball)),
         ("/-/package/{pkg}/dist-tags", get(npm::tags)),
         ("/-/package/{pkg}/dist-tags/{tag}", tag),
-        ("/assets/files/{pkg}/{env}", get(builds::files_in_use)),
+        ("/assets/files/{pkg}/{env}", get(builds::files)),
         ("/assets/files/{pkg}/{env}/{version}", get(builds::files)),
         ("/builds", get(builds::list)),
         ("/builds/-/head", get(builds::heads)),
         ("/builds/-/meta/{pkg}/{version}", get(builds::meta)),
-        ("/builds/{pkg}/{env}", get(builds::build_in_use).put(builds::add)),
+        ("/builds/{pkg}/{env}", get(builds::build).put(builds::add)),
         ("/builds/{pkg}/{env}/{version}", version),
         ("/builds/{pkg}/{env}/-/history", get(builds::history)),
         ("/promote/{pkg}/{env}/{version}", patch(builds::promote)),
         ("/rollback/{pkg}/{env}", post(builds::roll_back)),
-        ("/release-line/{pkg}", get(builds::latest_line)),
+        ("/release-line/{pkg}", get(builds::line)),
         ("/release-line/{pkg}/{version}", get(builds::line)),
         ("/packages", get(packages)),
         ("/packages/search", post(search)),
         ("/packages/{pkg}", get(package)),
         ("/graph/{pkg}", get(graph)),
-        ("/status/{pkg}", get(builds::latest_statuses)),
-        ("/status/{pkg}/{env}", get(builds::latest_status)),
+        ("/overview/{pkg}", get(overview::overview)),
+        ("/status/{pkg}/{env}", get(builds::status)),
         ("/status/{pkg}/{env}/{version}", get(builds::status)),
-        ("/status-events/{pkg}/{env}", get(builds::latest_events)),
+        ("/status-events/{pkg}/{env}", get(builds::events)),
         ("/status-events/{pkg}/{env}/{version}", get(builds::events)),
-        ("/progress/{pkg}/{env}", get(builds::latest_progress)),
+        ("/progress/{pkg}/{env}", get(builds::progress)),
         ("/progress/{pkg}/{env}/{version}", get(builds::progress)),
         ("/catchup", post(catch_up)),
     ]
@@ -151,7 +154,10 @@ async fn asset(State(app): App, Path(path): Path<String>) -> Answer {
         _ => "application/octet-stream",
     };
     // The path has a fingerprint of the content.
-    let headers = [(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
     Ok((headers, content).into_response())
 }
 

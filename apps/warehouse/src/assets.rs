@@ -35,9 +35,16 @@ impl Assets {
         let objects = match place.split_once("://") {
             None => directory(FilePath::new(place))?,
             Some(("s3", bucket)) if !bucket.is_empty() => bucket_of(bucket, s3_endpoint)?,
-            _ => return Err(io::Error::other(format!("{place} is neither a directory nor s3://BUCKET/PREFIX"))),
+            _ => {
+                return Err(io::Error::other(format!(
+                    "{place} is neither a directory nor s3://BUCKET/PREFIX"
+                )));
+            }
         };
-        let client = Client::builder().timeout(TIMEOUT).build().map_err(io::Error::other)?;
+        let client = Client::builder()
+            .timeout(TIMEOUT)
+            .build()
+            .map_err(io::Error::other)?;
         let url = url.into();
         let url = format!("{}/", url.trim_end_matches('/'));
         Ok(Self { objects, client, url })
@@ -72,7 +79,12 @@ impl Assets {
         let mut found = String::new();
         for pause in PAUSES {
             tokio::time::sleep(pause).await;
-            let answer = self.client.get(&url).send().await.and_then(|answer| answer.error_for_status());
+            let answer = self
+                .client
+                .get(&url)
+                .send()
+                .await
+                .and_then(|answer| answer.error_for_status());
             found = match answer {
                 Err(error) => error.without_url().to_string(),
                 Ok(answer) => match answer.bytes().await {

@@ -15,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 use trestle::typed::Held as _;
 
-use crate::model::{Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType, StatusPromote};
 use crate::assets::url_of;
 use crate::bundler::files_below;
+use crate::model::{Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType, StatusPromote};
 use crate::publication::hex;
 use crate::publish::manifest;
 use crate::{Error, Output, Publication, Result, Service, Source, Spec};
@@ -62,13 +62,18 @@ impl Service {
         if self.db.build(spec.build(locale)).consistent().await?.is_some() {
             self.skip(spec, locale, "built already").await?;
         } else if is_older && status.promote != StatusPromote::Asked {
-            self.skip(spec, locale, "skipped: a newer version is in use").await?;
+            self.skip(spec, locale, "skipped: a newer version is in use")
+                .await?;
         } else {
-            let built = async { self.add_build(spec, locale, self.bundle(spec, locale).await?).await };
+            let built = async {
+                self.add_build(spec, locale, self.bundle(spec, locale).await?)
+                    .await
+            };
             match built.await {
                 Err(Fault::Package(why)) => return self.fail(spec, locale, &why).await,
                 Err(Fault::Server(error)) => {
-                    self.fail(spec, locale, &format!("{error}; it is tried again")).await?;
+                    self.fail(spec, locale, &format!("{error}; it is tried again"))
+                        .await?;
                     return Err(error);
                 }
                 Ok(_) => {}
@@ -80,13 +85,20 @@ impl Service {
     /// Adds a build that was made elsewhere: a tarball with a folder `dist`, or single files. A locale that is there is a
     /// conflict.
     pub async fn add_built(&self, spec: &Spec, locale: &str, publication: &Publication) -> Result<()> {
-        let there = || Error::Conflict(format!("{spec} is built in {locale} already; publish another version"));
+        let there = || {
+            Error::Conflict(format!(
+                "{spec} is built in {locale} already; publish another version"
+            ))
+        };
         if self.db.build(spec.build(locale)).consistent().await?.is_some() {
             return Err(there());
         }
         let outputs = match publication.files.as_slice() {
             [(name, tarball)] if name.ends_with(".tgz") => built_files(tarball).map_err(Error::Invalid)?,
-            files => files.iter().map(|(name, content)| output(name, content)).collect(),
+            files => files
+                .iter()
+                .map(|(name, content)| output(name, content))
+                .collect(),
         };
         self.record_version(publication).await?;
         match self.add_build(spec, locale, outputs).await {
@@ -101,7 +113,11 @@ impl Service {
     }
 
     async fn bundle(&self, spec: &Spec, locale: &str) -> Made<Vec<Output>> {
-        let published = self.db.version(&spec.name, spec.version.clone()).consistent().await?;
+        let published = self
+            .db
+            .version(&spec.name, spec.version.clone())
+            .consistent()
+            .await?;
         let published = published.ok_or_else(|| Error::not_found(spec))?;
         let tarball = self.tarball_of(&published).await?;
         let tarball = tarball.ok_or_else(|| Fault::Package(format!("{spec} has no tarball")))?;
@@ -121,12 +137,18 @@ impl Service {
         if outputs.is_empty() {
             return Err(Fault::Package(format!("{spec} made no files")));
         }
-        let assets = outputs.iter().map(plain_and_compressed).collect::<io::Result<Vec<_>>>()?;
+        let assets = outputs
+            .iter()
+            .map(plain_and_compressed)
+            .collect::<io::Result<Vec<_>>>()?;
         let assets: Vec<Asset> = assets.into_iter().flatten().collect();
         let stored: Vec<_> = assets.iter().map(|asset| self.store(asset)).collect();
         let mut stored = stream::iter(stored).buffer_unordered(FILES_AT_ONCE);
         while stored.try_next().await?.is_some() {}
-        let files: Vec<BuildFile> = assets.iter().map(|asset| self.file(spec, locale, asset)).collect();
+        let files: Vec<BuildFile> = assets
+            .iter()
+            .map(|asset| self.file(spec, locale, asset))
+            .collect();
         self.db.put_many(&files).await?;
         let plain = || assets.iter().filter(|asset| !asset.fingerprint.ends_with(".gz"));
         let head = self.head(&spec.name, spec.env).await?.build_head;
@@ -203,7 +225,8 @@ fn output(name: &str, content: &[u8]) -> Output {
 fn built_files(tarball: &[u8]) -> std::result::Result<Vec<Output>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     unpack(tarball, folder.path())?;
-    files_below(&folder.path().join("dist")).map_err(|error| format!("the tarball has no folder dist: {error}"))
+    files_below(&folder.path().join("dist"))
+        .map_err(|error| format!("the tarball has no folder dist: {error}"))
 }
 
 /// Unpacks the files of a package, without the folder that they are in. Links and devices are left out, and so is what would
@@ -215,7 +238,9 @@ fn unpack(tarball: &[u8], to: &Path) -> std::result::Result<(), String> {
         let mut entry = entry.map_err(damaged)?;
         let path = entry.path().map_err(damaged)?.into_owned();
         let inner: std::path::PathBuf = path.components().skip(1).collect();
-        let is_inside = inner.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let is_inside = inner
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
         if entry.header().entry_type() != EntryType::Regular || !is_inside {
             continue;
         }

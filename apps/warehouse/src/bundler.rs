@@ -65,7 +65,9 @@ impl Esbuild {
     pub fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path).map(|folder| folder.join("esbuild"));
-        let mut programs = [PathBuf::from("node_modules/.bin/esbuild")].into_iter().chain(folders);
+        let mut programs = [PathBuf::from("node_modules/.bin/esbuild")]
+            .into_iter()
+            .chain(folders);
         programs.find(|program| program.is_file()).map(Self)
     }
 }
@@ -78,9 +80,18 @@ impl Bundler for Esbuild {
         let mut command = Command::new(&self.0);
         command.current_dir(source.folder).arg(source.entry());
         // Dependencies are packages of their own, with builds of their own.
-        command.args(["--bundle", "--minify", "--format=esm", "--packages=external", "--log-level=warning"]);
+        command.args([
+            "--bundle",
+            "--minify",
+            "--format=esm",
+            "--packages=external",
+            "--log-level=warning",
+        ]);
         command.arg(format!("--define:process.env.LOCALE={}", quoted(source.locale)));
-        command.arg(format!("--define:process.env.NODE_ENV={}", quoted(source.env.as_str())));
+        command.arg(format!(
+            "--define:process.env.NODE_ENV={}",
+            quoted(source.env.as_str())
+        ));
         command.arg(format!("--outdir={}", out.path().display()));
         command.stdin(Stdio::null()).kill_on_drop(true);
         let ended = tokio::time::timeout(TIMEOUT, command.output()).await;

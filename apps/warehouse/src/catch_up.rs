@@ -29,7 +29,9 @@ impl Service {
                 continue;
             };
             let lacking = self.lacking(&spec).await?;
-            caught.queued.extend(lacking.iter().map(|locale| spec.build_id(locale)));
+            caught
+                .queued
+                .extend(lacking.iter().map(|locale| spec.build_id(locale)));
             self.queue_again(&spec, &lacking).await?;
         }
         Ok(caught)
@@ -39,7 +41,10 @@ impl Service {
     async fn newest(&self, name: &str, env: Env) -> Result<Option<Spec>> {
         let begun = self.db.status_head(env.status_head(name)).await?;
         let release = self.db.get(env.release(name)).await?;
-        let versions = [begun.map(|head| head.version), release.map(|release| release.version)];
+        let versions = [
+            begun.map(|head| head.version),
+            release.map(|release| release.version),
+        ];
         let newest = versions.into_iter().flatten().max();
         Ok(newest.map(|version| Spec::new(name, env, version)))
     }
@@ -63,7 +68,9 @@ impl Service {
         if self.db.get(spec.status_key()).consistent().await?.is_some() {
             return Ok(self.queues.send_jobs(JOBS, jobs(spec, lacking)).await?);
         }
-        let begun = self.begin(self.db.transaction(), spec, lacking, StatusPromote::Newer).await?;
+        let begun = self
+            .begin(self.db.transaction(), spec, lacking, StatusPromote::Newer)
+            .await?;
         // If another one has begun it meanwhile, its jobs are on their way.
         self.commit(begun.0, &begun.1).await.map(drop)
     }

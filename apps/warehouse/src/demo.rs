@@ -46,7 +46,11 @@ pub async fn run(service: &Service, out: &mut impl Write) -> Result<()> {
                 service.publish(&publication).await?;
                 format!("published {}@{}", publication.name, publication.version)
             }
-            Step::Promote { promote, version, env } => {
+            Step::Promote {
+                promote,
+                version,
+                env,
+            } => {
                 let spec = Spec::new(promote, env, version);
                 service.promote(&spec, None, true).await?;
                 format!("promoted {spec}, and its dependents")
@@ -79,11 +83,19 @@ async fn table(service: &Service, out: &mut impl Write) -> Result<()> {
 
 /// A package of files in memory, as npm would publish it.
 pub fn publication(manifest: Map<String, Value>, files: &BTreeMap<String, String>) -> Result<Publication> {
-    let text = |key: &str| manifest.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |key: &str| {
+        manifest
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let (name, version) = (text("name"), parse_version(&text("version"))?);
     let json = Value::Object(manifest.clone()).to_string();
     let json = ("package.json", json.as_str());
-    let files = files.iter().map(|(name, content)| (name.as_str(), content.as_str()));
+    let files = files
+        .iter()
+        .map(|(name, content)| (name.as_str(), content.as_str()));
     let tarball = tarball(files.chain([json]))?;
     Ok(Publication {
         tags: BTreeMap::from([("latest".to_owned(), version.clone())]),

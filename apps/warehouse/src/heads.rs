@@ -32,7 +32,9 @@ impl Service {
         if from.is_some() && from != current {
             let (name, env) = (&spec.name, spec.env);
             let now = current.map_or("none".to_owned(), Version::to_string);
-            return Err(Error::Conflict(format!("{env} uses {now} of {name} now; look at it again")));
+            return Err(Error::Conflict(format!(
+                "{env} uses {now} of {name} now; look at it again"
+            )));
         }
         let mut writes = self.db.transaction();
         if tag {
@@ -67,10 +69,15 @@ impl Service {
     pub async fn rollback(&self, name: &str, env: Env, to: Option<Version>) -> Result<Version> {
         let moves = self.moves(name, env).await?;
         let missing = || Error::not_found(format!("head of {name} in {env}"));
-        let current = moves.first().and_then(|moved| moved.version.clone()).ok_or_else(missing)?;
+        let current = moves
+            .first()
+            .and_then(|moved| moved.version.clone())
+            .ok_or_else(missing)?;
         let to = to.or_else(|| {
             // However often it was left and taken again: what was there when it was first used.
-            let first = moves.iter().rfind(|moved| moved.version.as_ref() == Some(&current));
+            let first = moves
+                .iter()
+                .rfind(|moved| moved.version.as_ref() == Some(&current));
             first.and_then(|moved| moved.from.clone())
         });
         let nothing = || Error::Conflict(format!("{name} has no earlier version in {env}"));
@@ -81,16 +88,23 @@ impl Service {
 
     /// Which versions an environment used, the latest first.
     pub async fn moves(&self, name: &str, env: Env) -> Result<Vec<ReleaseHistory>> {
-        Ok(self.db.moves(env.moves(name)).consistent().collect().await?)
+        let mut moves = self.head(name, env).await?.release_history;
+        moves.reverse();
+        Ok(moves)
     }
 
-    /// The version in use, and its builds in all locales.
+    /// The version in use, its builds in all locales, and the versions that were.
     pub async fn head(&self, name: &str, env: Env) -> Result<Head> {
         Ok(self.db.head(env.head(name)).gather().await?)
     }
 
     /// When an environment went back, and from which build in a locale.
-    pub async fn rollback_build_ids(&self, name: &str, env: Env, locale: &str) -> Result<BTreeMap<String, String>> {
+    pub async fn rollback_build_ids(
+        &self,
+        name: &str,
+        env: Env,
+        locale: &str,
+    ) -> Result<BTreeMap<String, String>> {
         let moves = self.moves(name, env).await?.into_iter();
         let back = moves.filter(|moved| moved.from > moved.version);
         let left = back.filter_map(|moved| Some((moved.moved.to_string(), moved.from?)));
@@ -140,11 +154,17 @@ impl Service {
     /// Takes a tag away.
     pub async fn untag(&self, name: &str, tag: &str) -> Result<()> {
         let package = self.package(name).await?;
-        let has = package.dist_tags.as_ref().is_some_and(|tags| tags.get(tag).is_some());
+        let has = package
+            .dist_tags
+            .as_ref()
+            .is_some_and(|tags| tags.get(tag).is_some());
         if !has {
             return Err(Error::not_found(format!("tag {tag} of {name}")));
         }
-        self.db.update_package(&package).remove_from_dist_tags(tag).await?;
+        self.db
+            .update_package(&package)
+            .remove_from_dist_tags(tag)
+            .await?;
         Ok(())
     }
 
@@ -197,18 +217,4 @@ impl Service {
         let done = self.commit(writes, &jobs).await?;
         done.map(|()| Moved::Building).ok_or_else(changed)
     }
-
-    /// The version that a head or a given text stands for.
-    pub(crate) async fn spec_in_use(&self, name: &str, env: Env, version: Option<Version>) -> Result<Spec> {
-        let missing = || Error::not_found(format!("build of {name} in {env}"));
-        let version = match version {
-            Some(version) => version,
-            None => {
-                let release = self.db.get(env.release(name)).consistent().await?;
-                release.ok_or_else(missing)?.version
-            }
-        };
-        Ok(Spec::new(name, env, version))
-    }
 }
-

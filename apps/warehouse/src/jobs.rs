@@ -52,7 +52,10 @@ impl Service {
         writes: Transaction<'_, WarehouseModel>,
         jobs: &[Job],
     ) -> Result<Option<()>> {
-        let messages = jobs.iter().map(NewMessage::job).collect::<std::result::Result<Vec<_>, _>>()?;
+        let messages = jobs
+            .iter()
+            .map(NewMessage::job)
+            .collect::<std::result::Result<Vec<_>, _>>()?;
         let messages = self.queues.enlist(JOBS, messages).await?;
         Ok(queue::commit(writes, messages).await.held()?)
     }

@@ -17,7 +17,11 @@ const GRAPH_PACKAGES_MAX: usize = 500;
 
 impl Service {
     /// A release line and its dependents; without a version, the line that was begun last.
-    pub async fn line(&self, pkg: &str, version: Option<Version>) -> Result<(ReleaseLine, Vec<ReleaseLineDep>)> {
+    pub async fn line(
+        &self,
+        pkg: &str,
+        version: Option<Version>,
+    ) -> Result<(ReleaseLine, Vec<ReleaseLineDep>)> {
         let version = match version {
             Some(version) => Some(version),
             None => self.db.line_head(pkg).await?.map(|head| head.version),
@@ -183,7 +187,10 @@ impl Service {
 pub(crate) fn next_prerelease(version: &Version) -> Version {
     let mut next = Version::new(version.major, version.minor, version.patch);
     let before = version.pre.as_str();
-    let text = match before.rsplit_once('.').map_or(("", before), |(front, last)| (front, last)) {
+    let text = match before
+        .rsplit_once('.')
+        .map_or(("", before), |(front, last)| (front, last))
+    {
         _ if before.is_empty() => {
             next.patch += 1;
             "0".to_owned()
@@ -213,7 +220,10 @@ mod tests {
             ("1.2.3-rc", "1.2.3-rc.0"),
         ];
         for (version, next) in counted {
-            assert_eq!(next_prerelease(&Version::parse(version).unwrap()).to_string(), next);
+            assert_eq!(
+                next_prerelease(&Version::parse(version).unwrap()).to_string(),
+                next
+            );
         }
     }
 }

@@ -54,8 +54,12 @@ impl Service {
     pub async fn tarball(&self, name: &str, file: &str) -> Result<Vec<u8>> {
         let missing = || Error::not_found(format!("tarball {file} of {name}"));
         let unscoped = name.rsplit('/').next().unwrap_or(name);
-        let version = file.strip_prefix(unscoped).and_then(|rest| rest.strip_prefix('-'));
-        let version = version.and_then(|rest| rest.strip_suffix(".tgz")).ok_or_else(missing)?;
+        let version = file
+            .strip_prefix(unscoped)
+            .and_then(|rest| rest.strip_prefix('-'));
+        let version = version
+            .and_then(|rest| rest.strip_suffix(".tgz"))
+            .ok_or_else(missing)?;
         let version = version.parse().map_err(|_| missing())?;
         let row = self.db.version(name, version).await?.ok_or_else(missing)?;
         self.tarball_of(&row).await?.ok_or_else(missing)

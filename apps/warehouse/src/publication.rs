@@ -10,24 +10,7 @@ use trestle::typed::Version;
 
 use crate::{DEFAULT_LOCALE, Error, Result};
 
-/// Paths of the API that begin with a name are no packages.
-pub(crate) const RESERVED: [&str; 15] = [
-    "assets",
-    "builds",
-    "catchup",
-    "cdn",
-    "graph",
-    "healthcheck",
-    "healthcheck.html",
-    "openapi.json",
-    "packages",
-    "progress",
-    "promote",
-    "release-line",
-    "rollback",
-    "status",
-    "status-events",
-];
+/// As npm has it.
 const NAME_CHARS_MAX: usize = 214;
 
 /// A version of a package as it is published.
@@ -52,7 +35,9 @@ impl Publication {
         check_name(name)?;
         if body["name"] != name {
             let named = &body["name"];
-            return Err(Error::invalid(format!("{named} is published at the path of {name}")));
+            return Err(Error::invalid(format!(
+                "{named} is published at the path of {name}"
+            )));
         }
         let versions = body["versions"].as_object();
         let mut versions = versions.into_iter().flatten();
@@ -61,7 +46,9 @@ impl Publication {
         };
         let version = parse_version(version)?;
         let manifest = manifest.as_object().cloned().unwrap_or_default();
-        if manifest.get("name") != Some(&Value::from(name)) || manifest.get("version") != Some(&version.to_string().into()) {
+        if manifest.get("name") != Some(&Value::from(name))
+            || manifest.get("version") != Some(&version.to_string().into())
+        {
             return Err(Error::invalid("the manifest is of another package or version"));
         }
         let publication = Self {
@@ -99,14 +86,19 @@ impl Publication {
     }
 
     fn check_integrity(&self) -> Result<()> {
-        let said = self.manifest.get("dist").and_then(|dist| dist["integrity"].as_str());
+        let said = self
+            .manifest
+            .get("dist")
+            .and_then(|dist| dist["integrity"].as_str());
         let said = said.and_then(|text| text.strip_prefix("sha512-"));
         let (Some(said), [(name, content)]) = (said, self.files.as_slice()) else {
             return Ok(());
         };
         match BASE64.encode(Sha512::digest(content)) == said {
             true => Ok(()),
-            false => Err(Error::invalid(format!("{name} is not what its integrity says; publish it again"))),
+            false => Err(Error::invalid(format!(
+                "{name} is not what its integrity says; publish it again"
+            ))),
         }
     }
 }
@@ -125,11 +117,20 @@ pub(crate) fn is_promoted(manifest: &Map<String, Value>) -> bool {
 /// The locales that a manifest names, if it names any.
 pub(crate) fn locales(manifest: &Map<String, Value>) -> Option<Vec<String>> {
     let named = manifest.get("locales")?.as_array()?;
-    Some(named.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+    Some(
+        named
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 /// The locales of a package: its own, as far as all others have them that name any.
-pub(crate) fn common_locales(own: Option<Vec<String>>, others: impl IntoIterator<Item = Vec<String>>) -> Vec<String> {
+pub(crate) fn common_locales(
+    own: Option<Vec<String>>,
+    others: impl IntoIterator<Item = Vec<String>>,
+) -> Vec<String> {
     let mut common = own.unwrap_or_else(|| vec![DEFAULT_LOCALE.to_owned()]);
     for other in others {
         common.retain(|locale| other.contains(locale));
@@ -164,12 +165,15 @@ fn check_name(name: &str) -> Result<()> {
         Some(_) => None,
     };
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.~@/".contains(c);
-    let good = |name: &str| !name.is_empty() && !name.contains(['@', '/']) && !name.starts_with(['.', '_', '-']);
+    let good =
+        |name: &str| !name.is_empty() && !name.contains(['@', '/']) && !name.starts_with(['.', '_', '-']);
     if !unscoped.is_some_and(good) || !name.chars().all(is_plain) || name.len() > NAME_CHARS_MAX {
         return Err(Error::invalid(format!("{name:?} is no name of a package")));
     }
-    match RESERVED.contains(&name) {
-        true => Err(Error::invalid(format!("{name} is a path of this API; give the package a scope"))),
+    match crate::api::is_taken(name) {
+        true => Err(Error::invalid(format!(
+            "{name} is a path of this API; give the package a scope"
+        ))),
         false => Ok(()),
     }
 }

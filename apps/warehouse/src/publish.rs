@@ -7,8 +7,8 @@ use trestle::typed::{Held as _, Transaction, Version};
 use trestle::{AttributeValue, from_plain_json};
 
 use crate::model::{
-    DependentOf, NewDependentOf, NewPackage, NewReleaseLine, NewReleaseLineHead, NewVersion, Package, PackageKey, ReleaseLine,
-    ReleaseLineHead, StatusPromote, Version as VersionRow, WarehouseModel,
+    DependentOf, NewDependentOf, NewPackage, NewReleaseLine, NewReleaseLineHead, NewVersion, Package,
+    PackageKey, ReleaseLine, ReleaseLineHead, StatusPromote, Version as VersionRow, WarehouseModel,
 };
 use crate::publication::{common_locales, is_built, is_private, is_promoted, locales};
 use crate::{Env, Error, Job, Publication, Result, Service, Spec};
@@ -74,7 +74,13 @@ impl Service {
     pub(crate) async fn record_version(&self, publication: &Publication) -> Result<()> {
         let (name, version) = (&publication.name, &publication.version);
         for _ in 0..TRIES_MAX {
-            if self.db.version(name, version.clone()).consistent().await?.is_some() {
+            if self
+                .db
+                .version(name, version.clone())
+                .consistent()
+                .await?
+                .is_some()
+            {
                 return Ok(());
             }
             let writes = self.package_writes(self.db.transaction(), publication).await?;
@@ -127,7 +133,9 @@ impl Service {
             }
             .into()
         };
-        let writes = writes.with(self.db.put(&line).if_not_exists()).with(self.db.put(&head));
+        let writes = writes
+            .with(self.db.put(&line).if_not_exists())
+            .with(self.db.put(&head));
         let promote = match is_promoted(manifest) {
             true => StatusPromote::Newer,
             false => StatusPromote::No,
@@ -191,7 +199,10 @@ impl Service {
         parents: &[&str],
     ) -> Result<Transaction<'d, WarehouseModel>> {
         let there: Option<DependentOf> = self.db.dependent_of(pkg).consistent().await?;
-        let before = there.as_ref().map(|row| row.dependent_of.clone()).unwrap_or_default();
+        let before = there
+            .as_ref()
+            .map(|row| row.dependent_of.clone())
+            .unwrap_or_default();
         let mut all = before.clone();
         all.extend(parents.iter().map(|parent| (*parent).to_owned()));
         if all == before {
@@ -231,7 +242,10 @@ fn described(publication: &Publication) -> Package {
         version: publication.version.clone(),
     });
     let tags = publication.tags.iter();
-    package.dist_tags = Some(tags.map(|(tag, version)| (tag.as_str(), version.to_string())).collect());
+    package.dist_tags = Some(
+        tags.map(|(tag, version)| (tag.as_str(), version.to_string()))
+            .collect(),
+    );
     let mut extended = trestle::Map::default();
     for (key, value) in &publication.manifest {
         let object = || from_plain_json(value).as_m().cloned();
@@ -276,7 +290,13 @@ fn built_in(manifest: &Map<String, Value>, parents: &[Package]) -> Vec<String> {
 /// The locales that a package declares, if it does.
 fn declared_locales(package: &Package) -> Option<Vec<String>> {
     let locales = package.extended.as_ref()?.get("locales")?.as_l()?;
-    Some(locales.iter().filter_map(AttributeValue::as_s).map(str::to_owned).collect())
+    Some(
+        locales
+            .iter()
+            .filter_map(AttributeValue::as_s)
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 /// The manifest of a version.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trestle::Embedded;
 use trestle::events::{Events, Router};
-use trestle::queue::{Queues, Worker, WorkerSettings};
+use trestle::queue::{Queues, WorkerSettings, Workers};
 
 use crate::model::Warehouse;
 use crate::{Assets, Bundler, Hooks, JOBS, WEBHOOKS};
@@ -15,6 +15,9 @@ const RECEIVES_MAX: u32 = 20;
 
 /// How long after a crash the jobs that were under way are done again.
 const VISIBILITY: Duration = Duration::from_secs(5);
+
+/// Webhooks under way at once.
+const POSTS_AT_ONCE: usize = 16;
 
 /// What the application is made of.
 pub struct Setup {
@@ -45,7 +48,7 @@ pub struct Running {
     pub service: Arc<Service>,
     /// Turns changes of statuses into webhooks.
     pub router: Router,
-    workers: Vec<Worker>,
+    workers: Workers,
 }
 
 impl Service {
@@ -56,11 +59,7 @@ impl Service {
             queues: database.queues().clone(),
             setup,
         });
-        let queues = &service.queues;
-        for queue in [JOBS, WEBHOOKS] {
-            queues.create_with_dead_letters(queue, RECEIVES_MAX).await?;
-        }
-        let router = Events::of(database).routes_of(&service.db).start().await?;
+        let workers = Workers::new(&service.queues);
         let settings = |concurrency| WorkerSettings {
             concurrency,
             visibility: VISIBILITY,
@@ -68,13 +67,14 @@ impl Service {
             longest_retry: Duration::from_secs(30),
             ..WorkerSettings::default()
         };
-        let (builder, messenger) = (Arc::clone(&service), Arc::clone(&service));
-        let workers = vec![
-            queues.work(JOBS, settings(service.setup.builds_at_once), move |job| {
-                Arc::clone(&builder).work(job)
-            }),
-            queues.work(WEBHOOKS, settings(16), move |job| Arc::clone(&messenger).tell(job)),
-        ];
+        let (builds, posts) = (settings(service.setup.builds_at_once), settings(POSTS_AT_ONCE));
+        workers
+            .add(JOBS, RECEIVES_MAX, builds, &service, Service::work)
+            .await?;
+        workers
+            .add(WEBHOOKS, RECEIVES_MAX, posts, &service, Service::tell)
+            .await?;
+        let router = Events::of(database).routes_of(&service.db).start().await?;
         Ok(Running {
             service,
             router,
@@ -87,8 +87,6 @@ impl Running {
     /// Stops the background work; jobs under way are finished.
     pub async fn stop(self) {
         self.router.stop().await;
-        for worker in self.workers {
-            worker.stop().await;
-        }
+        self.workers.stop().await;
     }
 }

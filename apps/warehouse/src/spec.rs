@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use trestle::typed::Version;
 
 use crate::model::{
-    BuildWhere, BuildsOfVersionWhere, HeadWhere, MovesWhere, ReleaseKey, StatusEventsWhere, StatusHeadWhere,
-    StatusKey, StatusWhere,
+    BuildWhere, BuildsOfVersionWhere, HeadWhere, ReleaseKey, StatusHeadWhere, StatusKey, StatusWhere,
 };
 
 /// The locale of packages that name none.
@@ -40,11 +39,6 @@ impl Env {
     pub(crate) fn head(self, name: &str) -> HeadWhere<'_> {
         let env = self.as_str();
         HeadWhere { name, env }
-    }
-
-    pub(crate) fn moves(self, name: &str) -> MovesWhere<'_> {
-        let env = self.as_str();
-        MovesWhere { name, env }
     }
 
     pub(crate) fn release(self, name: &str) -> ReleaseKey {
@@ -119,14 +113,6 @@ impl Spec {
         StatusKey {
             pkg: self.name.clone(),
             env: self.env.to_string(),
-            version: self.version.clone(),
-        }
-    }
-
-    pub(crate) fn events(&self) -> StatusEventsWhere<'_> {
-        StatusEventsWhere {
-            pkg: &self.name,
-            env: self.env.as_str(),
             version: self.version.clone(),
         }
     }

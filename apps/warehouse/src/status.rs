@@ -31,7 +31,11 @@ impl Service {
     pub(crate) async fn latest_spec(&self, name: &str, env: Env, version: Option<Version>) -> Result<Spec> {
         let version = match version {
             Some(version) => Some(version),
-            None => self.db.status_head(env.status_head(name)).await?.map(|head| head.version),
+            None => self
+                .db
+                .status_head(env.status_head(name))
+                .await?
+                .map(|head| head.version),
         };
         let missing = || Error::not_found(format!("status of {name} in {env}"));
         Ok(Spec::new(name, env, version.ok_or_else(missing)?))
@@ -41,13 +45,15 @@ impl Service {
     pub async fn status(&self, spec: &Spec) -> Result<(Status, Progress)> {
         let found = self.db.status(spec.status()).gather().await?;
         let progress = progress(&found);
-        let status = found.status.ok_or_else(|| Error::not_found(format!("status of {spec}")))?;
+        let status = found
+            .status
+            .ok_or_else(|| Error::not_found(format!("status of {spec}")))?;
         Ok((status, progress))
     }
 
     /// What happened to a version, in order.
     pub async fn events(&self, spec: &Spec) -> Result<Vec<StatusEvent>> {
-        Ok(self.db.status_events(spec.events()).collect().await?)
+        Ok(self.db.status(spec.status()).gather().await?.status_event)
     }
 
     /// Adds the status of a version that is to be built in these locales. Answers with the jobs to send in the same commit.
@@ -109,7 +115,9 @@ impl Service {
     /// Notes that a locale is done without a build of its own, unless that was noted before.
     pub(crate) async fn skip(&self, spec: &Spec, locale: &str, why: &str) -> Result<()> {
         let found = self.db.status(spec.status()).gather().await?;
-        let is_counted = found.status_counter.is_some_and(|counter| counter.locales.contains(locale));
+        let is_counted = found
+            .status_counter
+            .is_some_and(|counter| counter.locales.contains(locale));
         if !is_counted {
             let event = self.event(spec, Some(locale), EventType::Complete, why);
             self.db.put(&event).await?;
@@ -153,8 +161,12 @@ impl Service {
             let mut jobs = Vec::new();
             if status.promote != StatusPromote::No && is_ready {
                 let release = self.db.get(spec.env.release(&spec.name)).consistent().await?;
-                let is_newer = release.as_ref().is_none_or(|release| release.version < spec.version);
-                let is_other = release.as_ref().is_none_or(|release| release.version != spec.version);
+                let is_newer = release
+                    .as_ref()
+                    .is_none_or(|release| release.version < spec.version);
+                let is_other = release
+                    .as_ref()
+                    .is_none_or(|release| release.version != spec.version);
                 if is_newer || is_asked && is_other {
                     writes = self.point(writes, spec, release);
                     // In dev dependents were published once more, and have builds of their own.
@@ -167,7 +179,9 @@ impl Service {
                 return Ok(());
             }
         }
-        Err(Error::Conflict(format!("the status of {spec} is being changed by others")))
+        Err(Error::Conflict(format!(
+            "the status of {spec} is being changed by others"
+        )))
     }
 
     /// Whether there are builds, and one in each of these locales. Where some were skipped there is not.
@@ -196,5 +210,9 @@ fn progress(found: &StatusGathered) -> Progress {
         _ => found.status_counter.as_ref().map_or(0, |counter| counter.count),
     };
     let progress = if total == 0 { 100 } else { count * 100 / total };
-    Progress { progress, count, total }
+    Progress {
+        progress,
+        count,
+        total,
+    }
 }

@@ -72,8 +72,17 @@ impl Service {
             let receivers: Vec<Notice> = self.setup.hooks.of(&notice.pkg).map(to).collect();
             return Ok(self.queues.send_jobs(WEBHOOKS, receivers).await?);
         };
-        let key = format!("{} {} {} {}", notice.event, notice.pkg, notice.env, notice.version);
-        let post = self.setup.hooks.1.post(&url).header("idempotency-key", key).json(&notice);
+        let key = format!(
+            "{} {} {} {}",
+            notice.event, notice.pkg, notice.env, notice.version
+        );
+        let post = self
+            .setup
+            .hooks
+            .1
+            .post(&url)
+            .header("idempotency-key", key)
+            .json(&notice);
         let answer = post.send().await.and_then(|answer| answer.error_for_status());
         let failed = |error: reqwest::Error| Error::failed(format!("{url}: {}", error.without_url()));
         answer.map(drop).map_err(failed)

@@ -56,7 +56,8 @@
 //! out [`models`](Embedded::models) and [`queues`](Embedded::queues). The database closes with its last handle;
 //! [`Embedded::close`] does it in order and reports errors.
 //!
-//! Tables whose names begin with `_trestle` belong to Trestle. Programs read them and do not write them.
+//! Tables whose names begin with `_trestle` belong to Trestle. Programs read them and do not write them, except for parts of large
+//! values, which a typed client puts by itself.
 //!
 //! # Calling
 //!
@@ -113,6 +114,9 @@
 //! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`]; a
 //! version with other keys, and rows that move to them while they are read and written, in [`migrate`]; every row once more, for a
 //! new index or a changed transformation, in [`reindex`].
+//!
+//! An attribute of type `large` holds more than an item: `db.write_large(&bytes)` before the row is put, `db.read_large(&row.payload)`
+//! afterwards; `docs/typed-client.md` has the rest.
 //!
 //! # On a remote endpoint
 //!
@@ -179,8 +183,8 @@ pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation, TouchRows, Touched};
 pub use trestle_collection as collection;
 pub use trestle_embedded::{
-    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, OperationReads,
-    Options, StorageReads, StoreSettings, TOUCHED_MAX,
+    Background, BlockSize, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError,
+    OperationReads, Options, StorageReads, StoreSettings, TOUCHED_MAX,
 };
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use trestle::app::shown;
 use trestle::typed::Version;
 
-use super::{Answer, App, InEnv, OfVersion, Package, Part, page};
+use super::{Answer, App, Part, page};
 use crate::assets::url_of;
 use crate::model::{Build, BuildHead};
 use crate::publication::parse_version;
@@ -16,6 +16,31 @@ use crate::{DEFAULT_LOCALE, ENVS, Env, Error, Moved, Publication, Result, Servic
 
 /// The longest filter of files.
 const FILTER_CHARS_MAX: usize = 50;
+
+/// What a path names. Without a version, it is the one in use or the one that was begun last.
+#[derive(Deserialize)]
+pub(super) struct Named {
+    pkg: String,
+    env: Env,
+    version: Option<Version>,
+}
+
+impl Named {
+    /// The version that is named, or the one in use.
+    async fn in_use(self, app: &Service) -> Result<Spec> {
+        let version = match self.version {
+            Some(version) => Some(version),
+            None => app
+                .head(&self.pkg, self.env)
+                .await?
+                .release
+                .map(|release| release.version),
+        };
+        let missing = || Error::not_found(format!("build of {} in {}", self.pkg, self.env));
+        let version = version.ok_or_else(missing)?;
+        Ok(Spec::new(self.pkg, self.env, version))
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,17 +64,10 @@ pub(super) struct HeadsOf {
     locale: Option<String>,
 }
 
-/// `build=true` is what happens anyway where there is no build.
+/// Clients also send `build` and `promote`, which change nothing here.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Promotion {
     from: Option<Version>,
-    #[serde(default)]
-    #[allow(dead_code, reason = "clients send them")]
-    build: Option<bool>,
-    #[serde(default)]
-    #[allow(dead_code, reason = "clients send them")]
-    promote: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -80,46 +98,33 @@ fn urls(build: &Build) -> Vec<String> {
     files.iter().map(|file| url_of(base, file)).collect()
 }
 
-async fn files_of(app: &Service, spec: Spec, wanted: Wanted) -> Answer {
+pub(super) async fn files(State(app): App, Path(named): Path<Named>, Query(wanted): Query<Wanted>) -> Answer {
     if wanted.filter.chars().count() > FILTER_CHARS_MAX {
-        return Err(Error::invalid(format!("a filter has at most {FILTER_CHARS_MAX} characters")));
+        let most = format!("a filter has at most {FILTER_CHARS_MAX} characters");
+        return Err(Error::invalid(most));
     }
+    let spec = named.in_use(&app).await?;
     let mut files = urls(&app.found(&spec, wanted.locale()).await?);
     files.retain(|url| url.contains(&wanted.filter));
     shown(json!({ "files": files }))
 }
 
-pub(super) async fn files(State(app): App, Path((name, env, version)): OfVersion, Query(wanted): Query<Wanted>) -> Answer {
-    files_of(&app, Spec::new(name, env, version), wanted).await
-}
-
-pub(super) async fn files_in_use(State(app): App, Path((name, env)): InEnv, Query(wanted): Query<Wanted>) -> Answer {
-    let spec = app.spec_in_use(&name, env, None).await?;
-    files_of(&app, spec, wanted).await
-}
-
-async fn build_of(app: &Service, spec: Spec, wanted: Wanted) -> Answer {
+pub(super) async fn build(State(app): App, Path(named): Path<Named>, Query(wanted): Query<Wanted>) -> Answer {
+    let (env, is_head) = (named.env, named.version.is_none());
+    let spec = named.in_use(&app).await?;
     let build = app.found(&spec, wanted.locale()).await?;
-    let files = urls(&build);
-    let mut shown_build = json!(build);
-    shown_build["files"] = json!(files);
-    shown(shown_build)
+    if is_head {
+        let heads = app.head(&spec.name, env).await?.build_head;
+        if let Some(head) = heads.iter().find(|head| head.locale == build.locale) {
+            return shown(shown_head(&app, head, env).await?);
+        }
+    }
+    let mut found = json!(build);
+    found["files"] = json!(urls(&build));
+    shown(found)
 }
 
-pub(super) async fn build(State(app): App, Path((name, env, version)): OfVersion, Query(wanted): Query<Wanted>) -> Answer {
-    build_of(&app, Spec::new(name, env, version), wanted).await
-}
-
-/// The head: with what it took the place of, and when the environment went back.
-pub(super) async fn build_in_use(State(app): App, Path((name, env)): InEnv, Query(wanted): Query<Wanted>) -> Answer {
-    let heads = app.head(&name, env).await?.build_head;
-    let mut tried = locales_to_try(wanted.locale()).into_iter();
-    let head = tried.find_map(|locale| heads.iter().find(|head| head.locale == locale));
-    let missing = || Error::not_found(format!("build of {name} in {env}"));
-    let head = head.ok_or_else(missing)?;
-    shown(shown_head(&app, head, env).await?)
-}
-
+/// A head: with what it took the place of, and when the environment went back.
 async fn shown_head(app: &Service, head: &BuildHead, env: Env) -> Result<Value> {
     let spec = Spec::new(head.name.clone(), env, head.version.clone());
     let build = app.found(&spec, &head.locale).await?;
@@ -137,7 +142,8 @@ async fn shown_head(app: &Service, head: &BuildHead, env: Env) -> Result<Value> 
 
 pub(super) async fn heads(State(app): App, Query(asked): Query<HeadsOf>) -> Answer {
     let mut found = Vec::new();
-    for env in ENVS.into_iter().filter(|env| asked.env.is_none_or(|asked| asked == *env)) {
+    let envs = asked.env.map_or(ENVS.to_vec(), |env| vec![env]);
+    for env in envs {
         for head in app.head(&asked.name, env).await?.build_head {
             if asked.locale.as_ref().is_none_or(|locale| *locale == head.locale) {
                 found.push(shown_head(&app, &head, env).await?);
@@ -173,96 +179,73 @@ pub(super) async fn meta(State(app): App, Path((name, version)): Path<(String, V
 
 pub(super) async fn add(
     State(app): App,
-    Path((name, env)): InEnv,
+    Path(Named { pkg, env, .. }): Path<Named>,
     Query(wanted): Query<Wanted>,
     body: Bytes,
 ) -> Result<StatusCode> {
-    let publication = Publication::read(&name, &body)?;
-    let spec = Spec::new(name, env, publication.version.clone());
+    let publication = Publication::read(&pkg, &body)?;
+    let spec = Spec::new(pkg, env, publication.version.clone());
     app.add_built(&spec, wanted.locale(), &publication).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn promote(
     State(app): App,
-    Path((name, env, version)): OfVersion,
+    Path(named): Path<Named>,
     Query(promotion): Query<Promotion>,
 ) -> Result<StatusCode> {
-    let spec = Spec::new(name, env, version);
+    let spec = named.in_use(&app).await?;
     match app.promote(&spec, promotion.from.as_ref(), true).await? {
         Moved::Building => Ok(StatusCode::ACCEPTED),
         Moved::Moved | Moved::Unchanged => Ok(StatusCode::NO_CONTENT),
     }
 }
 
-pub(super) async fn roll_back(State(app): App, Path((name, env)): InEnv, Query(asked): Query<RollBack>) -> Answer {
-    let version = app.rollback(&name, env, asked.to).await?;
-    shown(json!({ "name": name, "env": env, "version": version.to_string() }))
+pub(super) async fn roll_back(
+    State(app): App,
+    Path(Named { pkg, env, .. }): Path<Named>,
+    Query(asked): Query<RollBack>,
+) -> Answer {
+    let version = app.rollback(&pkg, env, asked.to).await?;
+    shown(json!({ "name": pkg, "env": env, "version": version.to_string() }))
 }
 
-pub(super) async fn history(State(app): App, Path((name, env)): InEnv) -> Answer {
-    shown(app.moves(&name, env).await?)
+pub(super) async fn history(State(app): App, Path(Named { pkg, env, .. }): Path<Named>) -> Answer {
+    shown(app.moves(&pkg, env).await?)
 }
 
-async fn shown_line(app: &Service, name: &str, version: Option<Version>) -> Answer {
-    let (line, dependents) = app.line(name, version).await?;
-    let dependents = dependents.into_iter();
-    let dependents: Map<String, Value> = dependents
-        .map(|dep| (dep.dependent, dep.dependent_version.to_string().into()))
-        .collect();
+/// The line of a version, or `latest`: the one that was begun last.
+#[derive(Deserialize)]
+pub(super) struct LineOf {
+    pkg: String,
+    version: Option<String>,
+}
+
+pub(super) async fn line(State(app): App, Path(LineOf { pkg, version }): Path<LineOf>) -> Answer {
+    let version = version.filter(|version| version != "latest");
+    let version = version.map(|version| parse_version(&version)).transpose()?;
+    let (line, dependents) = app.line(&pkg, version).await?;
+    let of = |dep: crate::model::ReleaseLineDep| (dep.dependent, dep.dependent_version.to_string().into());
     let mut line = json!(line);
-    line["dependents"] = dependents.into();
+    line["dependents"] = dependents
+        .into_iter()
+        .map(of)
+        .collect::<Map<String, Value>>()
+        .into();
     shown(line)
 }
 
-pub(super) async fn line(State(app): App, Path((name, version)): Path<(String, String)>) -> Answer {
-    let version = match version.as_str() {
-        "latest" => None,
-        version => Some(parse_version(version)?),
-    };
-    shown_line(&app, &name, version).await
+pub(super) async fn status(State(app): App, Path(Named { pkg, env, version }): Path<Named>) -> Answer {
+    let spec = app.latest_spec(&pkg, env, version).await?;
+    shown(app.status(&spec).await?.0)
 }
 
-pub(super) async fn latest_line(State(app): App, Path(name): Package) -> Answer {
-    shown_line(&app, &name, None).await
+pub(super) async fn events(State(app): App, Path(Named { pkg, env, version }): Path<Named>) -> Answer {
+    let spec = app.latest_spec(&pkg, env, version).await?;
+    shown(app.events(&spec).await?)
 }
 
-pub(super) async fn status(State(app): App, Path((name, env, version)): OfVersion) -> Answer {
-    shown(app.status(&Spec::new(name, env, version)).await?.0)
-}
-
-pub(super) async fn latest_status(State(app): App, Path((name, env)): InEnv) -> Answer {
-    shown(app.status(&app.latest_spec(&name, env, None).await?).await?.0)
-}
-
-/// How far each environment is that something was begun in.
-pub(super) async fn latest_statuses(State(app): App, Path(name): Package) -> Answer {
-    let mut found = Vec::new();
-    for env in ENVS {
-        let Some(head) = app.db.status_head(env.status_head(&name)).await? else {
-            continue;
-        };
-        let (status, progress) = app.status(&Spec::new(name.clone(), env, head.version)).await?;
-        let mut status = json!(status);
-        status["progress"] = progress.progress.into();
-        status["count"] = progress.count.into();
-        found.push(status);
-    }
-    shown(found)
-}
-
-pub(super) async fn events(State(app): App, Path((name, env, version)): OfVersion) -> Answer {
-    shown(app.events(&Spec::new(name, env, version)).await?)
-}
-
-pub(super) async fn latest_events(State(app): App, Path((name, env)): InEnv) -> Answer {
-    shown(app.events(&app.latest_spec(&name, env, None).await?).await?)
-}
-
-pub(super) async fn progress(State(app): App, Path((name, env, version)): OfVersion) -> Answer {
-    shown(app.status(&Spec::new(name, env, version)).await?.1)
-}
-
-pub(super) async fn latest_progress(State(app): App, Path((name, env)): InEnv) -> Answer {
-    shown(app.status(&app.latest_spec(&name, env, None).await?).await?.1)
+pub(super) async fn progress(State(app): App, Path(Named { pkg, env, version }): Path<Named>) -> Answer {
+    let spec = app.latest_spec(&pkg, env, version).await?;
+    shown(app.status(&spec).await?.1)
 }

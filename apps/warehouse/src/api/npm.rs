@@ -36,7 +36,10 @@ pub(super) async fn packument(State(app): App, Path(name): Package, headers: Hea
     let env = ENVS.into_iter().find(|env| Some(env.as_str()) == asked);
     let text = app.packument(&name, env).await?.to_string();
     let tag = format!("\"{}\"", hex(&Sha256::digest(&text)));
-    if headers.get(IF_NONE_MATCH).is_some_and(|known| known == tag.as_str()) {
+    if headers
+        .get(IF_NONE_MATCH)
+        .is_some_and(|known| known == tag.as_str())
+    {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
     }
     let kind = (CONTENT_TYPE, "application/json".to_owned());
@@ -52,7 +55,9 @@ pub(super) async fn tags(State(app): App, Path(name): Package) -> Answer {
     let not_here = |_| Error::not_found(format!("package '{name}' in the registry"));
     let package = app.package(&name).await.map_err(not_here)?;
     let tags = package.dist_tags.unwrap_or_default();
-    let texts = tags.iter().filter_map(|(tag, version)| Some((tag, version.as_s()?)));
+    let texts = tags
+        .iter()
+        .filter_map(|(tag, version)| Some((tag, version.as_s()?)));
     shown(texts.collect::<std::collections::BTreeMap<_, _>>())
 }
 
@@ -65,7 +70,10 @@ pub(super) async fn tag(
     let version = parse_version(version.as_str().unwrap_or_default())?;
     check(&tag)?;
     match ENVS.into_iter().find(|env| env.as_str() == tag) {
-        Some(env) => drop(app.promote(&Spec::new(name, env, version.clone()), None, true).await?),
+        Some(env) => drop(
+            app.promote(&Spec::new(name, env, version.clone()), None, true)
+                .await?,
+        ),
         None => app.tag(&name, &tag, &version).await?,
     }
     Ok((StatusCode::CREATED, Json(json!({ tag: version.to_string() }))).into_response())
@@ -80,6 +88,8 @@ pub(super) async fn untag(State(app): App, Path((name, tag)): Path<(String, Stri
 fn check(tag: &str) -> Result<()> {
     match ["latest", "prod", "test", "dev"].contains(&tag) {
         true => Ok(()),
-        false => Err(Error::invalid(format!("{tag} is none of the tags latest, prod, test and dev"))),
+        false => Err(Error::invalid(format!(
+            "{tag} is none of the tags latest, prod, test and dev"
+        ))),
     }
 }

@@ -15,7 +15,9 @@ async fn point_10_release_lines_of_several_majors_give_the_right_versions_of_a_c
         }
     };
     world.publish_and_build(&Pkg::new("root", "5.0.0")).await;
-    world.publish_and_build(&Pkg::new("child", "5.0.0").needs("root", "^5.0.0")).await;
+    world
+        .publish_and_build(&Pkg::new("child", "5.0.0").needs("root", "^5.0.0"))
+        .await;
     world.rest().await;
 
     // The usual way.
@@ -27,9 +29,17 @@ async fn point_10_release_lines_of_several_majors_give_the_right_versions_of_a_c
     world.publish_and_build(&Pkg::new("root", "6.0.0")).await;
     world.rest().await;
     assert_eq!(world.read("/builds/child/dev").await["version"], "5.0.1-0");
-    assert_eq!(world.read("/release-line/root/6.0.0").await["dependents"], json!({}));
-    world.publish_and_build(&Pkg::new("child", "6.0.0").needs("root", "^6.0.0")).await;
-    assert_eq!(world.read("/release-line/root").await["dependents"], json!({ "child": "6.0.0" }));
+    assert_eq!(
+        world.read("/release-line/root/6.0.0").await["dependents"],
+        json!({})
+    );
+    world
+        .publish_and_build(&Pkg::new("child", "6.0.0").needs("root", "^6.0.0"))
+        .await;
+    assert_eq!(
+        world.read("/release-line/root").await["dependents"],
+        json!({ "child": "6.0.0" })
+    );
     promote("6.0.0", "6.0.0").await;
 
     // A version of the major version before.
@@ -48,8 +58,12 @@ async fn point_10_release_lines_of_several_majors_give_the_right_versions_of_a_c
 async fn a_new_version_reaches_dependents_of_dependents_and_circles_end() {
     let world = World::new().await;
     world.publish_and_build(&Pkg::new("a", "1.0.0")).await;
-    world.publish_and_build(&Pkg::new("b", "1.0.0").needs("a", "^1.0.0")).await;
-    world.publish_and_build(&Pkg::new("c", "1.0.0").needs("b", "^1.0.0")).await;
+    world
+        .publish_and_build(&Pkg::new("b", "1.0.0").needs("a", "^1.0.0"))
+        .await;
+    world
+        .publish_and_build(&Pkg::new("c", "1.0.0").needs("b", "^1.0.0"))
+        .await;
     // Now a needs c, too.
     world.publish(&Pkg::new("a", "1.1.0").needs("c", "^1.0.0")).await;
     world.in_use("b", "dev", "1.0.1-0").await;

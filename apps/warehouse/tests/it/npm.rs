@@ -27,7 +27,10 @@ impl Npm {
 
     /// A folder with the files of a package.
     fn package(&self, package: &Pkg) -> PathBuf {
-        let folder = self.folder.path().join(format!("{}-{}", package.name.replace('/', "-"), package.version));
+        let folder =
+            self.folder
+                .path()
+                .join(format!("{}-{}", package.name.replace('/', "-"), package.version));
         package.write(&folder);
         folder
     }
@@ -36,8 +39,16 @@ impl Npm {
         let own = self.folder.path();
         let mut npm = Command::new("npm");
         npm.args(arguments).current_dir(folder).env("HOME", own);
-        npm.args(["--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries=0"]);
-        npm.arg("--userconfig").arg(own.join(".npmrc")).arg("--cache").arg(own.join("cache"));
+        npm.args([
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--fetch-retries=0",
+        ]);
+        npm.arg("--userconfig")
+            .arg(own.join(".npmrc"))
+            .arg("--cache")
+            .arg(own.join("cache"));
         npm.kill_on_drop(true).output().await.expect("npm is there")
     }
 
@@ -50,7 +61,9 @@ impl Npm {
     }
 
     async fn json(&self, arguments: &[&str]) -> Value {
-        let said = self.said(self.folder.path(), &[arguments, &["--json"]].concat()).await;
+        let said = self
+            .said(self.folder.path(), &[arguments, &["--json"]].concat())
+            .await;
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"))
     }
 }
@@ -82,7 +95,11 @@ async fn npm_publishes_views_installs_and_tags() {
 
     let app = home.join("app");
     fs::create_dir(&app).unwrap();
-    fs::write(app.join("package.json"), r#"{ "name": "app", "version": "0.0.0" }"#).unwrap();
+    fs::write(
+        app.join("package.json"),
+        r#"{ "name": "app", "version": "0.0.0" }"#,
+    )
+    .unwrap();
     npm.said(&app, &["install", "button@^1.0.0"]).await;
     let installed = fs::read_to_string(app.join("node_modules/button/index.js")).unwrap();
     assert_eq!(installed, "export default 'button 1.1.0';\n");
@@ -99,14 +116,23 @@ async fn npm_knows_scoped_packages_with_their_dependencies() {
     let home = npm.folder.path();
     npm.said(home, &["ping"]).await;
     assert_eq!(npm.said(home, &["whoami"]).await.trim(), "warehouse");
-    npm.said(&npm.package(&Pkg::new("@good/base", "1.0.0")), &["publish", "--access", "public"]).await;
+    npm.said(
+        &npm.package(&Pkg::new("@good/base", "1.0.0")),
+        &["publish", "--access", "public"],
+    )
+    .await;
     let work = Pkg::new("@good/work", "0.1.0").needs("@good/base", "^1.0.0");
-    npm.said(&npm.package(&work), &["publish", "--access", "public"]).await;
-    npm.said(home, &["dist-tag", "add", "@good/work@0.1.0", "test"]).await;
+    npm.said(&npm.package(&work), &["publish", "--access", "public"])
+        .await;
+    npm.said(home, &["dist-tag", "add", "@good/work@0.1.0", "test"])
+        .await;
     world.in_use("@good%2fwork", "test", "0.1.0").await;
     let app = home.join("app");
     fs::create_dir(&app).unwrap();
     npm.said(&app, &["install", "@good/work"]).await;
     assert!(app.join("node_modules/@good/base/index.js").exists());
-    assert_eq!(world.read("/graph/@good%2fbase").await["@good/work"], json!(["@good/base"]));
+    assert_eq!(
+        world.read("/graph/@good%2fbase").await["@good/work"],
+        json!(["@good/base"])
+    );
 }

@@ -49,7 +49,12 @@ impl Drop for Program {
 }
 
 pub(crate) async fn read(url: &str, path: &str) -> Value {
-    let text = reqwest::get(format!("{url}{path}")).await.unwrap().text().await.unwrap();
+    let text = reqwest::get(format!("{url}{path}"))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
@@ -57,7 +62,10 @@ pub(crate) async fn read(url: &str, path: &str) -> Value {
 async fn the_demonstration_publishes_promotes_and_rolls_back() {
     let mut program = Program::start(&["demo", "--port", "0"]);
     let (said, url) = program.serves();
-    let words: Vec<Vec<&str>> = said.lines().map(|line| line.split_whitespace().collect()).collect();
+    let words: Vec<Vec<&str>> = said
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     let rows = [
         ["@sample/banner", "0.3.1-0", "0.3.1-0", "0.3.0"],
         ["@sample/button", "1.0.1-0", "1.0.1-0", "1.0.0"],

@@ -20,7 +20,10 @@ async fn point_1_a_publication_is_a_version_and_a_package() {
     assert_eq!(row["version"], "0.0.1");
     assert_eq!(row["distTags"], json!({ "latest": "0.0.1" }));
     assert_eq!(row["keywords"], json!(["a", "b"]));
-    assert_eq!(row["extended"], json!({ "author": { "name": "N" }, "build": "es" }));
+    assert_eq!(
+        row["extended"],
+        json!({ "author": { "name": "N" }, "build": "es" })
+    );
     let whole = world.read("/my-package").await;
     assert_eq!(whole["versions"]["0.0.1"]["author"]["name"], "N");
 
@@ -29,12 +32,20 @@ async fn point_1_a_publication_is_a_version_and_a_package() {
     let before = rows(&world).await;
     let mut again = package.payload();
     again["versions"]["0.0.1"]["_npmVersion"] = json!("9.0.0");
-    let (status, said) = world.call(reqwest::Method::PUT, "/my-package", Some(&again)).await;
+    let (status, said) = world
+        .call(reqwest::Method::PUT, "/my-package", Some(&again))
+        .await;
     assert_eq!(status, 200, "{said}");
     assert_eq!(rows(&world).await, before);
     let (status, said) = world.put(&package.clone().file("more.js", "1")).await;
     assert_eq!(status, 409, "{said}");
-    assert!(said["error"].as_str().unwrap().contains("publish another version"), "{said}");
+    assert!(
+        said["error"]
+            .as_str()
+            .unwrap()
+            .contains("publish another version"),
+        "{said}"
+    );
     assert_eq!(rows(&world).await, before);
 }
 
@@ -54,10 +65,26 @@ async fn what_is_no_publication_is_refused_with_the_reason() {
         ("/good", untrue, "not what its integrity says"),
         ("/bad", good.payload(), "at the path of bad"),
         ("/good", Pkg::new("good", "1.0").payload(), "no semantic version"),
-        ("/Good", Pkg::new("Good", "1.0.0").payload(), "no name of a package"),
-        ("/_good", Pkg::new("_good", "1.0.0").payload(), "no name of a package"),
-        ("/@x%2f", Pkg::new("@x/", "1.0.0").payload(), "no name of a package"),
-        ("/@a%2f..", Pkg::new("@a/..", "1.0.0").payload(), "no name of a package"),
+        (
+            "/Good",
+            Pkg::new("Good", "1.0.0").payload(),
+            "no name of a package",
+        ),
+        (
+            "/_good",
+            Pkg::new("_good", "1.0.0").payload(),
+            "no name of a package",
+        ),
+        (
+            "/@x%2f",
+            Pkg::new("@x/", "1.0.0").payload(),
+            "no name of a package",
+        ),
+        (
+            "/@a%2f..",
+            Pkg::new("@a/..", "1.0.0").payload(),
+            "no name of a package",
+        ),
     ];
     for (path, body, reason) in refusals {
         let (status, said) = world.call(reqwest::Method::PUT, path, Some(&body)).await;
@@ -85,7 +112,9 @@ async fn point_9_both_directions_of_the_graph_agree_after_every_publish() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let mut random = 7_u64;
     let mut next = |bound: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % bound
     };
     let mut expected = BTreeMap::<&str, BTreeSet<&str>>::new();
@@ -111,12 +140,19 @@ async fn point_9_both_directions_of_the_graph_agree_after_every_publish() {
             let parents = parents.map(|row| row.dependent_of).unwrap_or_default();
             // What is published once more meanwhile may have found further parents.
             let wanted = expected.get(name).cloned().unwrap_or_default();
-            assert!(wanted.iter().all(|parent| parents.contains(*parent)), "{name}: {wanted:?} {parents:?}");
+            assert!(
+                wanted.iter().all(|parent| parents.contains(*parent)),
+                "{name}: {wanted:?} {parents:?}"
+            );
             most = most.max(parents.len());
             down.extend(parents.into_iter().map(|parent| (parent, name.to_owned())));
             let dependents = db.dependents(name).consistent().await.unwrap();
             let dependents = dependents.map(|row| row.dependents).unwrap_or_default();
-            up.extend(dependents.into_iter().map(|dependent| (name.to_owned(), dependent)));
+            up.extend(
+                dependents
+                    .into_iter()
+                    .map(|dependent| (name.to_owned(), dependent)),
+            );
         }
         assert_eq!(down, up);
     }
@@ -160,6 +196,9 @@ async fn versions_that_are_published_at_once_are_all_there() {
     let one = Pkg::new("q", "1.0.0");
     let puts = (0..8).map(|_| world.put(&one));
     let answers = futures_util::future::join_all(puts).await;
-    assert!(answers.iter().all(|(status, _)| status.is_success()), "{answers:?}");
+    assert!(
+        answers.iter().all(|(status, _)| status.is_success()),
+        "{answers:?}"
+    );
     assert_eq!(answers.iter().filter(|(status, _)| *status == 201).count(), 1);
 }

@@ -140,7 +140,8 @@ impl World {
     /// Waits until a version is built.
     pub(crate) async fn built(&self, name: &str, env: &str, version: &str) {
         let path = format!("/status/{name}/{env}/{version}");
-        self.until(&path, async || self.get(&path).await.1["complete"] == true).await;
+        self.until(&path, async || self.get(&path).await.1["complete"] == true)
+            .await;
     }
 
     /// Waits until an environment uses a version in this locale.
@@ -242,7 +243,9 @@ impl Pkg {
             header.set_size(content.len() as u64);
             header.set_mode(0o644);
             let path = format!("package/{name}");
-            tarball.append_data(&mut header, path, content.as_bytes()).unwrap();
+            tarball
+                .append_data(&mut header, path, content.as_bytes())
+                .unwrap();
         }
         tarball.into_inner().unwrap().finish().unwrap()
     }

@@ -153,7 +153,10 @@ pub(crate) fn convert(
     }
     let single = || single(literal).ok_or_else(|| format!("is no value of type {cql}"));
     Ok(Some(match form {
-        Form::Text => AttributeValue::from(single()?),
+        Form::Text => match literal {
+            Literal::Text(text) | Literal::Word(text) => AttributeValue::from(&**text),
+            several => AttributeValue::S(several.to_string()),
+        },
         Form::Json => json(&parse_json(single()?)?)?,
         Form::Timestamp(precision) => AttributeValue::S(moment(single()?)?.text(precision)?),
         Form::Seconds => number(moment(single()?)?.seconds(), "seconds")?,

@@ -56,6 +56,9 @@ impl Models {
 
     /// Looks at the next loose values, and removes the first whose time has come.
     pub(super) fn value_turn(&self, round: &mut ValueRound) -> ValueTurn {
+        if !self.are_in_force() {
+            return ValueTurn::Nothing;
+        }
         let now = self.clock.now();
         if now < round.not_before {
             return ValueTurn::Later(round.not_before);

@@ -41,6 +41,8 @@ pub struct Verified {
     pub models: Vec<ModelFacts>,
     /// Derived facts that disagree with their rows.
     pub wrong_facts: u64,
+    /// How large the blocks of the data directory are, if it is one.
+    pub block_kib: Option<u32>,
 }
 
 impl Verified {

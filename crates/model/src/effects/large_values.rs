@@ -181,13 +181,14 @@ pub(super) fn finish(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
                 loose.check(named)?;
                 loose.state = None;
             }
-            (Some(_), ..=0) => {
+            // Also where it was not noted, which no client can bring about: then nothing else would ever remove its parts.
+            (Some(_), ..=0) | (None, ..=-1) => {
                 let (loose, _) = values
                     .loose
                     .row(LooseValue::absent(&named.reference.id), ledger.rows)?;
                 *loose = LooseValue::released(&named.reference, ledger.now);
             }
-            (Some(_), 1) | (None, ..=0) => {}
+            (Some(_), 1) | (None, 0) => {}
         }
     }
     ledger.values = values;
