@@ -44,10 +44,13 @@ const SIZE: Quantity = quantity(
 const KEY_REUSE: Quantity = quantity("KmsDataKeyReusePeriodSeconds", 60, 86_400, 300);
 
 /// Kept and shown, without an effect.
-const KEPT: &[&str] = &["Policy", "KmsMasterKeyId", "SqsManagedSseEnabled"];
+const KEPT: &[&str] = &[POLICY, KMS_KEY, SQS_SSE];
+
+/// `true` or `false`.
+const TRUTHS: &[&str] = &[SQS_SSE];
 
 /// What a queue need not have.
-const OPTIONAL: &[&str] = &["Policy", "KmsMasterKeyId", REDRIVE, REDRIVE_ALLOW];
+const OPTIONAL: &[&str] = &[POLICY, KMS_KEY, REDRIVE, REDRIVE_ALLOW];
 
 /// Attributes that only FIFO queues have.
 const FIFO: &[&str] = &[
@@ -57,6 +60,9 @@ const FIFO: &[&str] = &[
     "FifoThroughputLimit",
 ];
 
+pub(crate) const POLICY: &str = "Policy";
+const KMS_KEY: &str = "KmsMasterKeyId";
+const SQS_SSE: &str = "SqsManagedSseEnabled";
 const REDRIVE: &str = "RedrivePolicy";
 const REDRIVE_ALLOW: &str = "RedriveAllowPolicy";
 
@@ -88,12 +94,7 @@ impl Meaning {
         for name in attributes.keys() {
             check_name(name)?;
         }
-        if let Some(value) = attributes.get("SqsManagedSseEnabled")
-            && value != "true"
-            && value != "false"
-        {
-            return Err(invalid_value("SqsManagedSseEnabled"));
-        }
+        truth(attributes, SQS_SSE)?;
         read(attributes, &KEY_REUSE)?;
         let seconds = |quantity| read(attributes, quantity).map(Duration::from_secs);
         let delay = match attributes.contains_key(LONG_DELAY) {
@@ -126,19 +127,62 @@ pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
         all.entry(quantity.name.to_owned())
             .or_insert_with(|| quantity.default.to_string());
     }
-    all.entry("SqsManagedSseEnabled".to_owned())
-        .or_insert_with(|| "false".to_owned());
+    // A queue is encrypted with one kind of key or the other.
+    if all.contains_key(KMS_KEY) {
+        all.entry(KEY_REUSE.name.to_owned())
+            .or_insert_with(|| KEY_REUSE.default.to_string());
+    } else {
+        all.remove(KEY_REUSE.name);
+        all.entry(SQS_SSE.to_owned()).or_insert_with(|| "true".to_owned());
+    }
     all
 }
 
 /// Sets attributes; an empty text takes a policy or key back.
-pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) {
+pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) -> Result<(), QueueError> {
+    let kms = given.get(KMS_KEY).is_some_and(|key| !key.is_empty());
+    let sqs = truth(given, SQS_SSE)?;
+    if kms && sqs == Some(true) {
+        return Err(QueueError::new(
+            ErrorCode::InvalidAttributeName,
+            "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.",
+        ));
+    }
+    if kms {
+        attributes.insert(SQS_SSE.to_owned(), "false".to_owned());
+    } else if sqs == Some(true) {
+        attributes.remove(KMS_KEY);
+        attributes.remove(KEY_REUSE.name);
+    }
     for (name, value) in given {
         if value.is_empty() && OPTIONAL.contains(&name.as_str()) {
             attributes.remove(name);
         } else {
-            attributes.insert(name.clone(), value.clone());
+            attributes.insert(name.clone(), plain(name, value));
         }
+    }
+    Ok(())
+}
+
+/// `true` and `false` are taken in any case and kept in small letters.
+pub(crate) fn plain(name: &str, value: &str) -> String {
+    match TRUTHS.contains(&name) {
+        true => value.to_ascii_lowercase(),
+        false => value.to_owned(),
+    }
+}
+
+/// An attribute that is `true` or `false`, in any case.
+fn truth(attributes: &QueueAttributes, name: &str) -> Result<Option<bool>, QueueError> {
+    match attributes
+        .get(name)
+        .map(|value| value.to_ascii_lowercase())
+        .as_deref()
+    {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(invalid_value(name)),
     }
 }
 
@@ -239,9 +283,33 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_is_encrypted_with_one_kind_of_key() {
+        let mut all = QueueAttributes::new();
+        let shown = |all: &QueueAttributes| {
+            let effective = effective(all);
+            [SQS_SSE, KMS_KEY, KEY_REUSE.name].map(|name| effective.get(name).cloned().unwrap_or_default())
+        };
+        assert_eq!(shown(&all), ["true", "", ""]);
+        set(
+            &mut all,
+            &attributes(&[(KMS_KEY, "key"), (KEY_REUSE.name, "6000")]),
+        )
+        .unwrap();
+        assert_eq!(shown(&all), ["false", "key", "6000"]);
+        let both = set(&mut all, &attributes(&[(KMS_KEY, "key"), (SQS_SSE, "true")])).unwrap_err();
+        assert_eq!(both.code(), ErrorCode::InvalidAttributeName);
+        set(&mut all, &attributes(&[(KMS_KEY, ""), (KEY_REUSE.name, "300")])).unwrap();
+        assert_eq!(shown(&all), ["false", "", ""]);
+        set(&mut all, &attributes(&[(KMS_KEY, "key")])).unwrap();
+        assert_eq!(shown(&all), ["false", "key", "300"]);
+        set(&mut all, &attributes(&[(SQS_SSE, "True")])).unwrap();
+        assert_eq!(shown(&all), ["true", "", ""]);
+    }
+
+    #[test]
     fn an_empty_text_takes_an_attribute_back() {
         let mut all = attributes(&[("Policy", "{}"), ("DelaySeconds", "5")]);
-        set(&mut all, &attributes(&[("Policy", ""), ("DelaySeconds", "6")]));
+        set(&mut all, &attributes(&[("Policy", ""), ("DelaySeconds", "6")])).unwrap();
         assert_eq!(all, attributes(&[("DelaySeconds", "6")]));
     }
 }

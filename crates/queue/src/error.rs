@@ -47,8 +47,6 @@ codes! {
     InvalidMessageContents = "InvalidMessageContents",
     /// A parameter makes no sense.
     InvalidParameterValue = "InvalidParameterValue",
-    /// The message is not in flight.
-    MessageNotInflight = "AWS.SimpleQueueService.MessageNotInflight",
     /// A required parameter is absent.
     MissingParameter = "MissingParameter",
     /// Too many of something.
@@ -76,6 +74,17 @@ codes! {
 }
 
 impl ErrorCode {
+    /// The status of an answer with it.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InternalError => 500,
+            Self::ResourceNotFoundException => 404,
+            Self::OverLimit | Self::PurgeQueueInProgress => 403,
+            _ => 400,
+        }
+    }
+
     /// Whether it is our fault and not the caller's.
     #[must_use]
     pub const fn is_fault(self) -> bool {

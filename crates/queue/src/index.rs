@@ -223,11 +223,12 @@ impl Index {
             && !self.ready.contains(&sequence)
     }
 
-    /// Makes a message in flight ready at another time.
+    /// Makes a message ready at another time. One that is ready is hidden until then.
     pub(crate) fn reschedule(&mut self, sequence: MessageNumber, due: Timestamp) -> Option<Entry> {
         let entry = self.entries.get_mut(&sequence)?;
         if !self.waiting.remove(&(entry.due, sequence)) {
-            return None;
+            self.ready.remove(&sequence);
+            self.in_flight += usize::from(entry.receives > 0);
         }
         entry.due = due;
         self.waiting.insert((due, sequence));

@@ -20,6 +20,7 @@ mod lot;
 mod message;
 mod moves;
 mod name;
+mod permission;
 mod queues;
 mod receive;
 mod redrive;

@@ -172,7 +172,8 @@ async fn move_some(
         let Some(stored) = row else { continue };
         bytes += size(&stored);
         let sequence = to.next_number(now);
-        let (row, entry) = arriving(stored, arrival, now).into_row(&to.partition, sequence);
+        let arriving = arriving(stored, arrival, one.entry.receives, now);
+        let (row, entry) = arriving.into_row(&to.partition, sequence);
         writes.extend(storage::withdrawal(&from.partition, one));
         writes.push(storage::put_in_transaction(row));
         entries.push((sequence, entry));
@@ -192,12 +193,13 @@ fn size(stored: &Stored) -> usize {
     }
 }
 
-fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
+fn arriving(stored: Stored, arrival: &Arrival, receives: u32, now: Timestamp) -> Stored {
     match arrival {
         Arrival::Dead { source, reason } => Stored {
             due: stored.sent,
             dead_letter_source: Some(source.clone()),
             dead_letter_reason: reason.clone(),
+            earlier_receives: stored.earlier_receives.saturating_add(receives),
             ..stored
         },
         Arrival::New => Stored {
@@ -207,6 +209,7 @@ fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
             due: now,
             dead_letter_source: None,
             dead_letter_reason: None,
+            earlier_receives: 0,
             ..stored
         },
     }

@@ -47,6 +47,7 @@ const GROUP: &str = "group";
 const SOURCE: &str = "source";
 const REASON: &str = "reason";
 const RECEIVES: &str = "receives";
+const EARLIER: &str = "earlier";
 const FIRST: &str = "first";
 const PARTS: &str = "parts";
 const PARTS_COUNT: &str = "partsN";
@@ -113,6 +114,8 @@ pub(crate) struct Stored {
     pub(crate) group: Option<String>,
     pub(crate) dead_letter_source: Option<String>,
     pub(crate) dead_letter_reason: Option<String>,
+    /// How often it was received in the queues that it was moved from as a dead letter.
+    pub(crate) earlier_receives: u32,
 }
 
 /// Body and attributes, the latter as JSON.
@@ -156,6 +159,7 @@ impl Stored {
             group: message.group,
             dead_letter_source: None,
             dead_letter_reason: None,
+            earlier_receives: 0,
         };
         Ok((stored, parts))
     }
@@ -182,6 +186,9 @@ impl Stored {
         }
         if self.due > self.sent {
             item.insert(DUE, self.due.as_millis());
+        }
+        if self.earlier_receives > 0 {
+            item.insert(EARLIER, u64::from(self.earlier_receives));
         }
         insert_text(&mut item, GROUP, self.group);
         item.insert(ID, self.id);
@@ -211,6 +218,10 @@ impl Stored {
             },
         };
         Ok(Self {
+            earlier_receives: match item.contains_key(EARLIER) {
+                true => u32::try_from(whole(&item, EARLIER)?).map_err(|_| damaged(&item, EARLIER))?,
+                false => 0,
+            },
             id: take_text(&mut item, ID)?.ok_or_else(|| damaged(&item, ID))?,
             sent,
             kept_from: optional_time(&item, KEPT_FROM)?.unwrap_or(sent),
@@ -241,7 +252,7 @@ impl Stored {
             body,
             attributes,
             sent: self.sent,
-            receives: entry.receives,
+            receives: self.earlier_receives.saturating_add(entry.receives),
             first_received: entry.first_received,
             trace_header: self.trace_header,
             group: self.group,

@@ -43,7 +43,11 @@ pub(crate) async fn execute(
         }
         return dispatch::error_answer(&error);
     }
-    let result = sqs::answer(queues, operation, &asked.body, &origin(service, head)).await;
+    let caller = sqs::Caller {
+        origin: &origin(service, head),
+        trace_header: trace_header(head),
+    };
+    let result = sqs::answer(queues, operation, &asked.body, caller).await;
     let latency = received.elapsed();
     let metrics = service.metrics.queue_operations.of(operation);
     match &result {
@@ -78,6 +82,11 @@ fn error_answer(error: &QueueError) -> Reply {
 /// Where the caller reached this server: the URLs of queues begin with it, so that clients come back the same way.
 fn origin(service: &Service, head: &Parts) -> String {
     service.origin_of(host(head))
+}
+
+/// The trace that a request belongs to, as X-Ray names it.
+fn trace_header(head: &Parts) -> Option<&str> {
+    head.headers.get("x-amzn-trace-id")?.to_str().ok()
 }
 
 /// Faults of ours are errors; asking for a queue that is not there is an application's everyday life.

@@ -102,8 +102,9 @@ impl Door<'_> {
     pub(super) async fn send_message(&self, mut request: SendMessage) -> Result<Sent, QueueError> {
         let url = request.queue_url.take();
         let queue = named(url.as_ref())?;
-        let message = request.meant()?;
+        let mut message = request.meant()?;
         let sent = Sent::expected(None, &message);
+        self.trace(&mut message);
         let message_id = self.queues.send(queue, message).await?;
         Ok(Sent { message_id, ..sent })
     }
@@ -120,9 +121,10 @@ impl Door<'_> {
         for mut entry in request.entries {
             let id = entry.id.take();
             match entry.meant() {
-                Ok(message) => {
+                Ok(mut message) => {
                     bytes += message.size_bytes();
                     expected.push(Sent::expected(id, &message));
+                    self.trace(&mut message);
                     messages.push(message);
                 }
                 Err(error) => result.fail(id.unwrap_or_default(), &error),
@@ -147,6 +149,14 @@ impl Door<'_> {
             }
         }
         Ok(result)
+    }
+
+    /// A message whose sender says nothing about its trace belongs to that of the request.
+    fn trace(&self, message: &mut NewMessage) {
+        let header = &mut message.trace_header;
+        *header = header
+            .take()
+            .or_else(|| self.caller.trace_header.map(str::to_owned));
     }
 
     pub(super) async fn delete_message(&self, request: DeleteMessage) -> Result<Nothing, QueueError> {

@@ -166,11 +166,11 @@ impl Asked {
         (attributes != SystemAttributes::default()).then_some(attributes)
     }
 
-    /// By name, by the beginning of a name (`bar.*`), or all.
+    /// By name, by the beginning of a name (`bar.*`), or all (`All`, `*`, `.*`).
     fn wants_own(&self, name: &str) -> bool {
         self.own.iter().any(|asked| match asked.strip_suffix(".*") {
             Some(start) => name.starts_with(start),
-            None => asked == "All" || asked == name,
+            None => asked == "All" || asked == "*" || asked == name,
         })
     }
 }
@@ -186,6 +186,7 @@ mod tests {
             own: own.iter().map(|name| (*name).to_owned()).collect(),
         };
         assert!(asked(&["All"]).wants_own("x") && asked(&[".*"]).wants_own("x"));
+        assert!(asked(&["*"]).wants_own("x"));
         assert!(asked(&["bar.*"]).wants_own("bar.x") && !asked(&["bar.*"]).wants_own("foo"));
         assert!(asked(&["a", "b"]).wants_own("b") && !asked(&[]).wants_own("b"));
     }

@@ -16,4 +16,5 @@ mod queues;
 mod restart;
 mod support;
 mod waiting;
+mod wire;
 mod worker;

@@ -103,8 +103,8 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
     assert_eq!(
         refusal(&mut client, "AddPermission", "{}"),
         expected(
-            "com.amazonaws.sqs#UnsupportedOperation",
-            "AWS.SimpleQueueService.UnsupportedOperation"
+            "com.amazon.coral.service#MissingRequiredParameterException",
+            "MissingParameter"
         )
     );
     assert_eq!(
