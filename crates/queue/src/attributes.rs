@@ -47,18 +47,18 @@ const KEY_REUSE: Quantity = quantity("KmsDataKeyReusePeriodSeconds", 60, 86_400,
 const KEPT: &[&str] = &[POLICY, KMS_KEY, SQS_SSE];
 
 /// `true` or `false`.
-const TRUTHS: &[&str] = &[SQS_SSE];
+const TRUTHS: &[&str] = &[SQS_SSE, FIFO_QUEUE, CONTENT_BASED];
 
 /// What a queue need not have.
 const OPTIONAL: &[&str] = &[POLICY, KMS_KEY, REDRIVE, REDRIVE_ALLOW];
 
 /// Attributes that only FIFO queues have.
-const FIFO: &[&str] = &[
-    "FifoQueue",
-    "ContentBasedDeduplication",
-    "DeduplicationScope",
-    "FifoThroughputLimit",
-];
+const FIFO: &[&str] = &[FIFO_QUEUE, CONTENT_BASED, SCOPE, THROUGHPUT];
+
+pub(crate) const FIFO_QUEUE: &str = "FifoQueue";
+const CONTENT_BASED: &str = "ContentBasedDeduplication";
+const SCOPE: &str = "DeduplicationScope";
+const THROUGHPUT: &str = "FifoThroughputLimit";
 
 pub(crate) const POLICY: &str = "Policy";
 const KMS_KEY: &str = "KmsMasterKeyId";
@@ -86,6 +86,73 @@ pub(crate) struct Meaning {
     pub(crate) message_bytes_max: usize,
     pub(crate) redrive: Option<RedrivePolicy>,
     pub(crate) redrive_allow: RedriveAllowPolicy,
+    /// What only a FIFO queue has.
+    pub(crate) fifo: Option<Fifo>,
+}
+
+/// How a FIFO queue finds duplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fifo {
+    /// Whether messages of the same body are duplicates, where no id says otherwise.
+    pub(crate) by_content: bool,
+    /// Whether messages of different groups may have the same id.
+    pub(crate) per_group: bool,
+}
+
+impl Fifo {
+    fn of(attributes: &QueueAttributes) -> Result<Option<Self>, QueueError> {
+        if truth(attributes, FIFO_QUEUE)? != Some(true) {
+            return match FIFO.iter().find(|name| attributes.contains_key(**name)) {
+                None => Ok(None),
+                Some(name) => Err(needs_fifo(name)),
+            };
+        }
+        let one_of = |name: &str, values: [&str; 2]| match attributes.get(name).map(String::as_str) {
+            None => Ok(false),
+            Some(value) if value == values[0] => Ok(false),
+            Some(value) if value == values[1] => Ok(true),
+            Some(_) => Err(invalid_value(name)),
+        };
+        let per_group = one_of(SCOPE, ["queue", "messageGroup"])?;
+        if one_of(THROUGHPUT, ["perQueue", "perMessageGroupId"])? && !per_group {
+            return Err(QueueError::new(
+                ErrorCode::InvalidAttributeValue,
+                "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup.",
+            ));
+        }
+        Ok(Some(Self {
+            by_content: truth(attributes, CONTENT_BASED)?.unwrap_or_default(),
+            per_group,
+        }))
+    }
+}
+
+fn needs_fifo(name: &str) -> QueueError {
+    match name {
+        SCOPE | THROUGHPUT => QueueError::new(
+            ErrorCode::InvalidAttributeName,
+            format!("You can specify the {name} only when FifoQueue is set to true."),
+        ),
+        _ => unknown(name),
+    }
+}
+
+/// Refuses to make a standard queue of a FIFO queue, or the other way round.
+pub(crate) fn check_kind_stays(given: &QueueAttributes, is_fifo: bool) -> Result<(), QueueError> {
+    match truth(given, FIFO_QUEUE)? {
+        Some(_) if !is_fifo => Err(unknown(FIFO_QUEUE)),
+        Some(false) => Err(QueueError::new(
+            ErrorCode::InvalidAttributeValue,
+            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// That a queue is a FIFO queue, or nothing.
+pub(crate) fn of_kind(is_fifo: bool) -> QueueAttributes {
+    let fifo = is_fifo.then(|| (FIFO_QUEUE.to_owned(), "true".to_owned()));
+    fifo.into_iter().collect()
 }
 
 impl Meaning {
@@ -116,6 +183,7 @@ impl Meaning {
                 Some(text) => RedriveAllowPolicy::parse(text)?,
                 None => RedriveAllowPolicy::AllowAll,
             },
+            fifo: Fifo::of(attributes)?,
         })
     }
 }
@@ -126,6 +194,15 @@ pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
     for quantity in [&VISIBILITY, &DELAY, &WAIT, &RETENTION, &SIZE] {
         all.entry(quantity.name.to_owned())
             .or_insert_with(|| quantity.default.to_string());
+    }
+    if all.contains_key(FIFO_QUEUE) {
+        for (name, default) in [
+            (CONTENT_BASED, "false"),
+            (SCOPE, "queue"),
+            (THROUGHPUT, "perQueue"),
+        ] {
+            all.entry(name.to_owned()).or_insert_with(|| default.to_owned());
+        }
     }
     // A queue is encrypted with one kind of key or the other.
     if all.contains_key(KMS_KEY) {
@@ -193,7 +270,7 @@ pub(crate) fn longest_retention() -> QueueAttributes {
 
 /// Whether a client can ask for an attribute of that name.
 pub(crate) fn can_be_asked_for(name: &str) -> bool {
-    COMPUTED.contains(&name) || FIFO.contains(&name) || check_name(name).is_ok()
+    COMPUTED.contains(&name) || check_name(name).is_ok()
 }
 
 fn check_name(name: &str) -> Result<(), QueueError> {
@@ -202,13 +279,9 @@ fn check_name(name: &str) -> Result<(), QueueError> {
         || KEPT.contains(&name)
         || name == REDRIVE
         || name == REDRIVE_ALLOW
+        || FIFO.contains(&name)
     {
         return Ok(());
-    }
-    if FIFO.contains(&name) {
-        return Err(QueueError::unsupported(format!(
-            "Trestle has no FIFO queues yet; leave out the attribute {name}."
-        )));
     }
     Err(unknown(name))
 }
@@ -266,7 +339,14 @@ mod tests {
             ("MaximumMessageSize", "1048577", ErrorCode::InvalidAttributeValue),
             ("QueueArn", "x", ErrorCode::InvalidAttributeName),
             ("Colour", "red", ErrorCode::InvalidAttributeName),
-            ("FifoQueue", "true", ErrorCode::UnsupportedOperation),
+            ("FifoQueue", "false", ErrorCode::InvalidAttributeName),
+            ("FifoQueue", "yes", ErrorCode::InvalidAttributeValue),
+            (
+                "ContentBasedDeduplication",
+                "true",
+                ErrorCode::InvalidAttributeName,
+            ),
+            ("DeduplicationScope", "queue", ErrorCode::InvalidAttributeName),
         ] {
             let refused = Meaning::of(&attributes(&[(name, value)])).unwrap_err();
             assert_eq!(refused.code(), code, "{name}");

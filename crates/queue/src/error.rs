@@ -144,6 +144,12 @@ impl QueueError {
         ))
     }
 
+    /// A parameter that only the other kind of queue has.
+    pub(crate) fn not_for_this_queue(value: impl fmt::Display, parameter: &str) -> Self {
+        let reason = "The request include parameter that is not valid for this queue type.";
+        Self::value(value, parameter, reason)
+    }
+
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::UnsupportedOperation, message)
     }

@@ -32,9 +32,25 @@ impl Queues {
         let state = self.open(queue).await?;
         let mut taken = Vec::with_capacity(receipt_handles.len());
         let mut answers = Vec::with_capacity(receipt_handles.len());
+        if state.lot.is_fifo {
+            let storage = &self.inner().storage;
+            state
+                .lot
+                .advance(self.now(), state.meaning.retention, storage)
+                .await;
+        }
         for text in receipt_handles {
-            answers.push(Handle::decode(text, state.definition.id).map(|handle| {
+            answers.push(Handle::decode(text, state.definition.id).and_then(|handle| {
+                // Another receiver may have the message, and those behind it are waiting for that one.
+                if state.lot.has_expired(handle) {
+                    return Err(QueueError::value(
+                        text,
+                        "ReceiptHandle",
+                        "The receipt handle has expired.",
+                    ));
+                }
                 taken.extend(state.lot.remove(handle));
+                Ok(())
             }));
         }
         if taken.is_empty() {
@@ -43,8 +59,9 @@ impl Queues {
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
         finish(async move {
             let deleted = storage.write(storage::deletes(&lot.partition, &taken)).await;
-            if deleted.is_err() {
-                lot.restore(taken, now);
+            match &deleted {
+                Ok(()) => lot.vacate_taken(&taken),
+                Err(_) => lot.restore(taken, now),
             }
             deleted.map(|()| answers)
         })
@@ -52,7 +69,7 @@ impl Queues {
     }
 
     /// Makes a message ready after another time, counted from now; zero: at once. Any handle of the message will do, also
-    /// when its visibility timeout has passed or the message was received again.
+    /// when its visibility timeout has passed or the message was received again; in a FIFO queue only the newest one, in time.
     pub async fn change_visibility(
         &self,
         queue: &str,
@@ -63,12 +80,13 @@ impl Queues {
         let handle = Handle::decode(receipt_handle, state.definition.id)?;
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
         lot.advance(now, state.meaning.retention, &storage).await;
+        let has_expired = lot.has_expired(handle);
         let due = now.plus(visibility);
         let (row, receives) = lot.with(|index| {
             let known = index
                 .get(handle.sequence)
                 .filter(|_| handle.generation == lot.generation);
-            let Some(entry) = known else {
+            let Some(entry) = known.filter(|_| !has_expired) else {
                 return Err(QueueError::value(
                     receipt_handle,
                     "ReceiptHandle",

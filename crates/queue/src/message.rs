@@ -86,8 +86,11 @@ pub struct NewMessage {
     pub attributes: MessageAttributes,
     /// X-Ray's trace header.
     pub trace_header: Option<String>,
-    /// The group it belongs to. Kept and shown; a standard queue has no order per group.
+    /// The group it belongs to. A FIFO queue needs it, and hands the messages of a group out in order; a standard queue keeps
+    /// and shows it.
     pub group: Option<String>,
+    /// What tells duplicates from new messages in a FIFO queue; of the body, if the queue has `ContentBasedDeduplication`.
+    pub deduplication_id: Option<String>,
 }
 
 impl<T: Into<String>> From<T> for NewMessage {
@@ -182,6 +185,10 @@ pub struct Message {
     pub trace_header: Option<String>,
     /// The group it belongs to.
     pub group: Option<String>,
+    /// What tells duplicates from new messages in a FIFO queue.
+    pub deduplication_id: Option<String>,
+    /// Its place in the order of a FIFO queue.
+    pub sequence_number: Option<String>,
     /// The ARN of the queue in which it was received too often.
     pub dead_letter_source: Option<String>,
     /// Why it was given up there, if a reason was given.

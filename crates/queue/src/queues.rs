@@ -113,6 +113,7 @@ impl Queues {
     ) -> Result<(), QueueError> {
         name::check(name)?;
         let meaning = Meaning::of(attributes)?;
+        name::check_kind(name, meaning.fifo.is_some())?;
         check_tags(tags)?;
         self.load().await?;
         let _changing = self.inner.changing.lock().await;
@@ -264,6 +265,7 @@ impl Queues {
     pub async fn set_attributes(&self, name: &str, given: &QueueAttributes) -> Result<(), QueueError> {
         let now = self.now();
         self.change(name, |definition| {
+            attributes::check_kind_stays(given, name::is_fifo(name))?;
             attributes::set(&mut definition.attributes, given)?;
             definition.modified = now;
             let meaning = Meaning::of(&definition.attributes)?;
@@ -382,6 +384,9 @@ impl Queues {
             // A queue may be its own dead-letter queue.
             _ if redrive.target == name => Ok(()),
             None => refused("Dead letter target does not exist."),
+            Some(_) if name::is_fifo(&redrive.target) != name::is_fifo(name) => {
+                refused("Dead-letter queue must be same type of queue as the source.")
+            }
             Some(target) if !target.state().meaning.redrive_allow.allows(name) => refused(
                 "The RedriveAllowPolicy of the dead letter target does not allow this queue to use it.",
             ),
@@ -392,7 +397,7 @@ impl Queues {
     /// The queue, with its messages known.
     pub(crate) async fn open(&self, name: &str) -> Result<Arc<State>, QueueError> {
         let state = self.queue(name).await?.state();
-        state.lot.load(&self.inner.storage).await?;
+        state.lot.load(&self.inner.storage, self.now()).await?;
         Ok(state)
     }
 

@@ -126,11 +126,6 @@ class Queues(QueueTest):
         with self.assertRaises(self.sqs.exceptions.PurgeQueueInProgress):
             self.sqs.purge_queue(QueueUrl=url)
 
-    def test_what_trestle_does_not_have_is_refused_clearly(self):
-        unsupported = "AWS.SimpleQueueService.UnsupportedOperation"
-        said = self.refused(unsupported, "create_queue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
-        self.assertIn("FIFO", said)
-
     def test_permissions_are_kept_in_the_policy(self):
         url = self.queue()
         permission = {"QueueUrl": url, "Label": "l"}
@@ -138,6 +133,28 @@ class Queues(QueueTest):
         self.assertIn('"SQS:SendMessage"', self.attributes(url, "Policy")["Policy"])
         self.sqs.remove_permission(**permission)
         self.refused("InvalidParameterValue", "remove_permission", **permission)
+
+
+class FifoQueues(QueueTest):
+    def test_groups_are_received_in_order_and_duplicates_once(self):
+        name = f"orders-{uuid.uuid4().hex}.fifo"
+        attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+        url = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        self.addCleanup(self.drop, url)
+        first = self.sqs.send_message(QueueUrl=url, MessageBody="a-1", MessageGroupId="a")
+        again = self.sqs.send_message(QueueUrl=url, MessageBody="a-1", MessageGroupId="a")
+        self.assertEqual(
+            (first["MessageId"], first["SequenceNumber"]), (again["MessageId"], again["SequenceNumber"])
+        )
+        entries = [{"Id": body, "MessageBody": body, "MessageGroupId": body[0]} for body in ("b-1", "a-2")]
+        self.assertNotIn("Failed", self.sqs.send_message_batch(QueueUrl=url, Entries=entries))
+        messages = self.receive(url, AttributeNames=["All"])
+        self.assertEqual(["a-1", "a-2", "b-1"], [message["Body"] for message in messages])
+        self.assertEqual(first["SequenceNumber"], messages[0]["Attributes"]["SequenceNumber"])
+        self.assertEqual(("a", 64), (
+            messages[0]["Attributes"]["MessageGroupId"], len(messages[0]["Attributes"]["MessageDeduplicationId"])
+        ))
+        self.refused("MissingParameter", "send_message", QueueUrl=url, MessageBody="x")
 
 
 class Messages(QueueTest):

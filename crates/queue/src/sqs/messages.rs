@@ -12,6 +12,7 @@ use crate::attributes::MESSAGE_BYTES_MAX;
 use crate::digest;
 use crate::error::{ErrorCode, QueueError};
 use crate::message::{MessageAttribute, MessageAttributes, NewMessage};
+use crate::send::SentMessage;
 
 const VISIBILITY_S_MAX: i64 = 43_200;
 const DELAY_S_MAX: i64 = 900;
@@ -44,9 +45,18 @@ pub(super) struct Sent {
     md5_of_message_attributes: Option<String>,
     #[serde(rename = "MD5OfMessageSystemAttributes")]
     md5_of_message_system_attributes: Option<String>,
+    sequence_number: Option<String>,
 }
 
 impl Sent {
+    fn with(self, sent: SentMessage) -> Self {
+        Self {
+            message_id: sent.id,
+            sequence_number: sent.sequence_number,
+            ..self
+        }
+    }
+
     /// What will be answered, once the message has an id.
     fn expected(id: Option<String>, message: &NewMessage) -> Self {
         Self {
@@ -55,6 +65,7 @@ impl Sent {
             md5_of_message_body: digest::of_body(&message.body),
             md5_of_message_attributes: digest::of_attributes(&message.attributes),
             md5_of_message_system_attributes: message.trace_header.as_deref().map(digest::of_trace_header),
+            sequence_number: None,
         }
     }
 }
@@ -105,8 +116,7 @@ impl Door<'_> {
         let mut message = request.meant()?;
         let sent = Sent::expected(None, &message);
         self.trace(&mut message);
-        let message_id = self.queues.send(queue, message).await?;
-        Ok(Sent { message_id, ..sent })
+        Ok(sent.with(self.queues.send_one(queue, message).await?))
     }
 
     pub(super) async fn send_message_batch(
@@ -138,13 +148,10 @@ impl Door<'_> {
                 ),
             ));
         }
-        let sent = self.queues.send_batch(queue, messages).await?;
+        let sent = self.queues.send_many(queue, messages).await?;
         for (expected, sent) in expected.into_iter().zip(sent) {
             match sent {
-                Ok(message_id) => result.successful.push(Sent {
-                    message_id,
-                    ..expected
-                }),
+                Ok(sent) => result.successful.push(expected.with(sent)),
                 Err(error) => result.fail(expected.id.unwrap_or_default(), &error),
             }
         }
@@ -226,13 +233,6 @@ impl HandleEntry {
 impl SendMessage {
     /// What the queue understands; its own checks follow there.
     fn meant(self) -> Result<NewMessage, QueueError> {
-        if self.message_deduplication_id.is_some() {
-            return Err(QueueError::value(
-                self.message_deduplication_id.unwrap_or_default(),
-                "MessageDeduplicationId",
-                "The request includes a parameter that is not valid for this queue type. Trestle has no FIFO queues.",
-            ));
-        }
         let delay = match self.delay_seconds {
             None => None,
             Some(seconds) => Some(Duration::from_secs(within(
@@ -249,6 +249,7 @@ impl SendMessage {
             attributes: self.message_attributes.unwrap_or_default(),
             trace_header: trace_header(self.message_system_attributes.unwrap_or_default())?,
             group: self.message_group_id,
+            deduplication_id: self.message_deduplication_id,
         })
     }
 }

@@ -10,6 +10,8 @@
 mod damaged_rows;
 mod dead_letters;
 mod enlisting;
+mod fifo;
+mod fifo_oracle;
 mod messages;
 mod oracle;
 mod queues;

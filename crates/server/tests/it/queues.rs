@@ -96,8 +96,8 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
     assert_eq!(
         refusal(&mut client, "CreateQueue", r#"{"QueueName":"a.fifo"}"#),
         expected(
-            "com.amazonaws.sqs#UnsupportedOperation",
-            "AWS.SimpleQueueService.UnsupportedOperation"
+            "com.amazon.coral.service#InvalidParameterValueException",
+            "InvalidParameterValue"
         )
     );
     assert_eq!(
