@@ -47,6 +47,8 @@ codes! {
     InvalidMessageContents = "InvalidMessageContents",
     /// A parameter makes no sense.
     InvalidParameterValue = "InvalidParameterValue",
+    /// A request of the older protocol that does not say what it asks for.
+    MissingAction = "MissingAction",
     /// A required parameter is absent.
     MissingParameter = "MissingParameter",
     /// Too many of something.

@@ -5,6 +5,7 @@
 mod batch;
 mod messages;
 mod moving;
+pub mod query;
 mod queue_settings;
 mod receiving;
 
