@@ -84,6 +84,7 @@ class ImportTest(unittest.TestCase):
         """All rows of a table, as a server gives them."""
         server = subprocess.Popen([TRESTLE, "serve", "--data", str(self.data), "--port", "0"], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
+        reader = threading.Thread(target=server.stdout.read, daemon=True)
         try:
             endpoint = None
             for line in server.stdout:
@@ -91,7 +92,7 @@ class ImportTest(unittest.TestCase):
                     endpoint = "http://127.0.0.1:" + line.split("http://127.0.0.1:")[1].split()[0].rstrip(".,;/")
                     break
             self.assertIsNotNone(endpoint, "the server did not say where it listens")
-            threading.Thread(target=server.stdout.read, daemon=True).start()
+            reader.start()
             rows, request = [], {"TableName": table}
             while True:
                 headers = {"X-Amz-Target": "DynamoDB_20120810.Scan", "Content-Type": "application/x-amz-json-1.0"}
@@ -105,6 +106,9 @@ class ImportTest(unittest.TestCase):
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(30)
+            if reader.is_alive():
+                reader.join(10)
+            server.stdout.close()
 
 
 class Examples(ImportTest):

@@ -64,7 +64,7 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
         ("/packages/search", post(search)),
         ("/packages/{pkg}", get(package)),
         ("/graph/{pkg}", get(graph)),
-        ("/status/{pkg}", get(builds::latest_statuses)),
+        ("/overview/{pkg}", get(overview::overview)),
         ("/status/{pkg}/{env}", get(builds::status)),
         ("/status/{pkg}/{env}/{version}", get(builds::status)),
         ("/status-events/{pkg}/{env}", get(builds::events)),

@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use trestle_queue::digest::sha256;
 use trestle_queue::{ErrorCode, MessageAttribute, NewMessage, QueueError, Queues};
 
 use crate::target::{Enlist, Enlistment};
-use crate::{Batch, Delivery, Outcome};
+use crate::{Batch, Delivery, Outcome, plain_json};
 
 /// A queue in the router's own database. The body of a message is the input as JSON; its attributes `route` and `id` tell
-/// the route and the idempotency key.
+/// the route and the idempotency key. If it is a FIFO queue, each item is a group.
 #[derive(Clone)]
 pub struct QueueDoor {
     queues: Queues,
@@ -44,7 +45,9 @@ impl Enlist for QueueDoor {
         batch: &'a Batch,
     ) -> Pin<Box<dyn Future<Output = Result<Enlistment, Outcome>> + Send + 'a>> {
         Box::pin(async move {
-            let messages = batch.deliveries.iter().map(|delivery| message(batch, delivery));
+            let is_fifo = self.name.ends_with(".fifo");
+            let messages = batch.deliveries.iter();
+            let messages = messages.map(|delivery| message(batch, delivery, is_fifo));
             let enlisted = self.queues.enlist(&self.name, messages.collect()).await;
             let mut enlisted = enlisted.map_err(|error| self.outcome(&error))?;
             Ok(Enlistment {
@@ -55,13 +58,17 @@ impl Enlist for QueueDoor {
     }
 }
 
-fn message(batch: &Batch, delivery: &Delivery) -> NewMessage {
+/// In a FIFO queue the changes of an item are a group: they are received in order, and wait for no other item.
+fn message(batch: &Batch, delivery: &Delivery, is_fifo: bool) -> NewMessage {
+    let item = || sha256(&plain_json(delivery.change.item_key()).to_string());
     let attributes = [
         ("route", MessageAttribute::text(&*batch.route)),
         ("id", MessageAttribute::text(&*delivery.id)),
     ];
     NewMessage {
         attributes: attributes.map(|(name, value)| (name.to_owned(), value)).into(),
+        group: is_fifo.then(item),
+        deduplication_id: is_fifo.then(|| sha256(&delivery.id)),
         ..NewMessage::from(delivery.input().to_string())
     }
 }

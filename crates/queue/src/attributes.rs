@@ -44,19 +44,25 @@ const SIZE: Quantity = quantity(
 const KEY_REUSE: Quantity = quantity("KmsDataKeyReusePeriodSeconds", 60, 86_400, 300);
 
 /// Kept and shown, without an effect.
-const KEPT: &[&str] = &["Policy", "KmsMasterKeyId", "SqsManagedSseEnabled"];
+const KEPT: &[&str] = &[POLICY, KMS_KEY, SQS_SSE];
+
+/// `true` or `false`.
+const TRUTHS: &[&str] = &[SQS_SSE, FIFO_QUEUE, CONTENT_BASED];
 
 /// What a queue need not have.
-const OPTIONAL: &[&str] = &["Policy", "KmsMasterKeyId", REDRIVE, REDRIVE_ALLOW];
+const OPTIONAL: &[&str] = &[POLICY, KMS_KEY, REDRIVE, REDRIVE_ALLOW];
 
 /// Attributes that only FIFO queues have.
-const FIFO: &[&str] = &[
-    "FifoQueue",
-    "ContentBasedDeduplication",
-    "DeduplicationScope",
-    "FifoThroughputLimit",
-];
+const FIFO: &[&str] = &[FIFO_QUEUE, CONTENT_BASED, SCOPE, THROUGHPUT];
 
+pub(crate) const FIFO_QUEUE: &str = "FifoQueue";
+const CONTENT_BASED: &str = "ContentBasedDeduplication";
+const SCOPE: &str = "DeduplicationScope";
+const THROUGHPUT: &str = "FifoThroughputLimit";
+
+pub(crate) const POLICY: &str = "Policy";
+const KMS_KEY: &str = "KmsMasterKeyId";
+const SQS_SSE: &str = "SqsManagedSseEnabled";
 const REDRIVE: &str = "RedrivePolicy";
 const REDRIVE_ALLOW: &str = "RedriveAllowPolicy";
 
@@ -80,6 +86,73 @@ pub(crate) struct Meaning {
     pub(crate) message_bytes_max: usize,
     pub(crate) redrive: Option<RedrivePolicy>,
     pub(crate) redrive_allow: RedriveAllowPolicy,
+    /// What only a FIFO queue has.
+    pub(crate) fifo: Option<Fifo>,
+}
+
+/// How a FIFO queue finds duplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fifo {
+    /// Whether messages of the same body are duplicates, where no id says otherwise.
+    pub(crate) by_content: bool,
+    /// Whether messages of different groups may have the same id.
+    pub(crate) per_group: bool,
+}
+
+impl Fifo {
+    fn of(attributes: &QueueAttributes) -> Result<Option<Self>, QueueError> {
+        if truth(attributes, FIFO_QUEUE)? != Some(true) {
+            return match FIFO.iter().find(|name| attributes.contains_key(**name)) {
+                None => Ok(None),
+                Some(name) => Err(needs_fifo(name)),
+            };
+        }
+        let one_of = |name: &str, values: [&str; 2]| match attributes.get(name).map(String::as_str) {
+            None => Ok(false),
+            Some(value) if value == values[0] => Ok(false),
+            Some(value) if value == values[1] => Ok(true),
+            Some(_) => Err(invalid_value(name)),
+        };
+        let per_group = one_of(SCOPE, ["queue", "messageGroup"])?;
+        if one_of(THROUGHPUT, ["perQueue", "perMessageGroupId"])? && !per_group {
+            return Err(QueueError::new(
+                ErrorCode::InvalidAttributeValue,
+                "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup.",
+            ));
+        }
+        Ok(Some(Self {
+            by_content: truth(attributes, CONTENT_BASED)?.unwrap_or_default(),
+            per_group,
+        }))
+    }
+}
+
+fn needs_fifo(name: &str) -> QueueError {
+    match name {
+        SCOPE | THROUGHPUT => QueueError::new(
+            ErrorCode::InvalidAttributeName,
+            format!("You can specify the {name} only when FifoQueue is set to true."),
+        ),
+        _ => unknown(name),
+    }
+}
+
+/// Refuses to make a standard queue of a FIFO queue, or the other way round.
+pub(crate) fn check_kind_stays(given: &QueueAttributes, is_fifo: bool) -> Result<(), QueueError> {
+    match truth(given, FIFO_QUEUE)? {
+        Some(_) if !is_fifo => Err(unknown(FIFO_QUEUE)),
+        Some(false) => Err(QueueError::new(
+            ErrorCode::InvalidAttributeValue,
+            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// That a queue is a FIFO queue, or nothing.
+pub(crate) fn of_kind(is_fifo: bool) -> QueueAttributes {
+    let fifo = is_fifo.then(|| (FIFO_QUEUE.to_owned(), "true".to_owned()));
+    fifo.into_iter().collect()
 }
 
 impl Meaning {
@@ -88,12 +161,7 @@ impl Meaning {
         for name in attributes.keys() {
             check_name(name)?;
         }
-        if let Some(value) = attributes.get("SqsManagedSseEnabled")
-            && value != "true"
-            && value != "false"
-        {
-            return Err(invalid_value("SqsManagedSseEnabled"));
-        }
+        truth(attributes, SQS_SSE)?;
         read(attributes, &KEY_REUSE)?;
         let seconds = |quantity| read(attributes, quantity).map(Duration::from_secs);
         let delay = match attributes.contains_key(LONG_DELAY) {
@@ -115,6 +183,7 @@ impl Meaning {
                 Some(text) => RedriveAllowPolicy::parse(text)?,
                 None => RedriveAllowPolicy::AllowAll,
             },
+            fifo: Fifo::of(attributes)?,
         })
     }
 }
@@ -126,19 +195,71 @@ pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
         all.entry(quantity.name.to_owned())
             .or_insert_with(|| quantity.default.to_string());
     }
-    all.entry("SqsManagedSseEnabled".to_owned())
-        .or_insert_with(|| "false".to_owned());
+    if all.contains_key(FIFO_QUEUE) {
+        for (name, default) in [
+            (CONTENT_BASED, "false"),
+            (SCOPE, "queue"),
+            (THROUGHPUT, "perQueue"),
+        ] {
+            all.entry(name.to_owned()).or_insert_with(|| default.to_owned());
+        }
+    }
+    // A queue is encrypted with one kind of key or the other.
+    if all.contains_key(KMS_KEY) {
+        all.entry(KEY_REUSE.name.to_owned())
+            .or_insert_with(|| KEY_REUSE.default.to_string());
+    } else {
+        all.remove(KEY_REUSE.name);
+        all.entry(SQS_SSE.to_owned()).or_insert_with(|| "true".to_owned());
+    }
     all
 }
 
 /// Sets attributes; an empty text takes a policy or key back.
-pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) {
+pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) -> Result<(), QueueError> {
+    let kms = given.get(KMS_KEY).is_some_and(|key| !key.is_empty());
+    let sqs = truth(given, SQS_SSE)?;
+    if kms && sqs == Some(true) {
+        return Err(QueueError::new(
+            ErrorCode::InvalidAttributeName,
+            "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.",
+        ));
+    }
+    if kms {
+        attributes.insert(SQS_SSE.to_owned(), "false".to_owned());
+    } else if sqs == Some(true) {
+        attributes.remove(KMS_KEY);
+        attributes.remove(KEY_REUSE.name);
+    }
     for (name, value) in given {
         if value.is_empty() && OPTIONAL.contains(&name.as_str()) {
             attributes.remove(name);
         } else {
-            attributes.insert(name.clone(), value.clone());
+            attributes.insert(name.clone(), plain(name, value));
         }
+    }
+    Ok(())
+}
+
+/// `true` and `false` are taken in any case and kept in small letters.
+pub(crate) fn plain(name: &str, value: &str) -> String {
+    match TRUTHS.contains(&name) {
+        true => value.to_ascii_lowercase(),
+        false => value.to_owned(),
+    }
+}
+
+/// An attribute that is `true` or `false`, in any case.
+fn truth(attributes: &QueueAttributes, name: &str) -> Result<Option<bool>, QueueError> {
+    match attributes
+        .get(name)
+        .map(|value| value.to_ascii_lowercase())
+        .as_deref()
+    {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(invalid_value(name)),
     }
 }
 
@@ -149,7 +270,7 @@ pub(crate) fn longest_retention() -> QueueAttributes {
 
 /// Whether a client can ask for an attribute of that name.
 pub(crate) fn can_be_asked_for(name: &str) -> bool {
-    COMPUTED.contains(&name) || FIFO.contains(&name) || check_name(name).is_ok()
+    COMPUTED.contains(&name) || check_name(name).is_ok()
 }
 
 fn check_name(name: &str) -> Result<(), QueueError> {
@@ -158,13 +279,9 @@ fn check_name(name: &str) -> Result<(), QueueError> {
         || KEPT.contains(&name)
         || name == REDRIVE
         || name == REDRIVE_ALLOW
+        || FIFO.contains(&name)
     {
         return Ok(());
-    }
-    if FIFO.contains(&name) {
-        return Err(QueueError::unsupported(format!(
-            "Trestle has no FIFO queues yet; leave out the attribute {name}."
-        )));
     }
     Err(unknown(name))
 }
@@ -222,7 +339,14 @@ mod tests {
             ("MaximumMessageSize", "1048577", ErrorCode::InvalidAttributeValue),
             ("QueueArn", "x", ErrorCode::InvalidAttributeName),
             ("Colour", "red", ErrorCode::InvalidAttributeName),
-            ("FifoQueue", "true", ErrorCode::UnsupportedOperation),
+            ("FifoQueue", "false", ErrorCode::InvalidAttributeName),
+            ("FifoQueue", "yes", ErrorCode::InvalidAttributeValue),
+            (
+                "ContentBasedDeduplication",
+                "true",
+                ErrorCode::InvalidAttributeName,
+            ),
+            ("DeduplicationScope", "queue", ErrorCode::InvalidAttributeName),
         ] {
             let refused = Meaning::of(&attributes(&[(name, value)])).unwrap_err();
             assert_eq!(refused.code(), code, "{name}");
@@ -239,9 +363,33 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_is_encrypted_with_one_kind_of_key() {
+        let mut all = QueueAttributes::new();
+        let shown = |all: &QueueAttributes| {
+            let effective = effective(all);
+            [SQS_SSE, KMS_KEY, KEY_REUSE.name].map(|name| effective.get(name).cloned().unwrap_or_default())
+        };
+        assert_eq!(shown(&all), ["true", "", ""]);
+        set(
+            &mut all,
+            &attributes(&[(KMS_KEY, "key"), (KEY_REUSE.name, "6000")]),
+        )
+        .unwrap();
+        assert_eq!(shown(&all), ["false", "key", "6000"]);
+        let both = set(&mut all, &attributes(&[(KMS_KEY, "key"), (SQS_SSE, "true")])).unwrap_err();
+        assert_eq!(both.code(), ErrorCode::InvalidAttributeName);
+        set(&mut all, &attributes(&[(KMS_KEY, ""), (KEY_REUSE.name, "300")])).unwrap();
+        assert_eq!(shown(&all), ["false", "", ""]);
+        set(&mut all, &attributes(&[(KMS_KEY, "key")])).unwrap();
+        assert_eq!(shown(&all), ["false", "key", "300"]);
+        set(&mut all, &attributes(&[(SQS_SSE, "True")])).unwrap();
+        assert_eq!(shown(&all), ["true", "", ""]);
+    }
+
+    #[test]
     fn an_empty_text_takes_an_attribute_back() {
         let mut all = attributes(&[("Policy", "{}"), ("DelaySeconds", "5")]);
-        set(&mut all, &attributes(&[("Policy", ""), ("DelaySeconds", "6")]));
+        set(&mut all, &attributes(&[("Policy", ""), ("DelaySeconds", "6")])).unwrap();
         assert_eq!(all, attributes(&[("DelaySeconds", "6")]));
     }
 }

@@ -10,6 +10,12 @@ pub fn of_body(body: &str) -> String {
     hex(Md5::digest(body).as_slice())
 }
 
+/// The SHA-256 of a text, by which FIFO queues know messages of the same content.
+#[must_use]
+pub fn sha256(text: &str) -> String {
+    hex(sha2::Sha256::digest(text).as_slice())
+}
+
 /// The sum of message attributes; `None` if there are none.
 #[must_use]
 pub fn of_attributes(attributes: &MessageAttributes) -> Option<String> {

@@ -47,8 +47,8 @@ codes! {
     InvalidMessageContents = "InvalidMessageContents",
     /// A parameter makes no sense.
     InvalidParameterValue = "InvalidParameterValue",
-    /// The message is not in flight.
-    MessageNotInflight = "AWS.SimpleQueueService.MessageNotInflight",
+    /// A request of the older protocol that does not say what it asks for.
+    MissingAction = "MissingAction",
     /// A required parameter is absent.
     MissingParameter = "MissingParameter",
     /// Too many of something.
@@ -76,6 +76,17 @@ codes! {
 }
 
 impl ErrorCode {
+    /// The status of an answer with it.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InternalError => 500,
+            Self::ResourceNotFoundException => 404,
+            Self::OverLimit | Self::PurgeQueueInProgress => 403,
+            _ => 400,
+        }
+    }
+
     /// Whether it is our fault and not the caller's.
     #[must_use]
     pub const fn is_fault(self) -> bool {
@@ -133,6 +144,12 @@ impl QueueError {
         Self::invalid(format!(
             "Value {value} for parameter {parameter} is invalid. Reason: {reason}"
         ))
+    }
+
+    /// A parameter that only the other kind of queue has.
+    pub(crate) fn not_for_this_queue(value: impl fmt::Display, parameter: &str) -> Self {
+        let reason = "The request include parameter that is not valid for this queue type.";
+        Self::value(value, parameter, reason)
     }
 
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {

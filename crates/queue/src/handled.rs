@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{ErrorCode, QueueError};
+use crate::error::QueueError;
 use crate::finish::finish;
 use crate::handle::Handle;
-use crate::index::{Entry, Index};
+use crate::index::Entry;
 use crate::queues::Queues;
 use crate::rows;
 use crate::storage;
@@ -32,9 +32,25 @@ impl Queues {
         let state = self.open(queue).await?;
         let mut taken = Vec::with_capacity(receipt_handles.len());
         let mut answers = Vec::with_capacity(receipt_handles.len());
+        if state.lot.is_fifo {
+            let storage = &self.inner().storage;
+            state
+                .lot
+                .advance(self.now(), state.meaning.retention, storage)
+                .await;
+        }
         for text in receipt_handles {
-            answers.push(Handle::decode(text, state.definition.id).map(|handle| {
+            answers.push(Handle::decode(text, state.definition.id).and_then(|handle| {
+                // Another receiver may have the message, and those behind it are waiting for that one.
+                if state.lot.has_expired(handle) {
+                    return Err(QueueError::value(
+                        text,
+                        "ReceiptHandle",
+                        "The receipt handle has expired.",
+                    ));
+                }
                 taken.extend(state.lot.remove(handle));
+                Ok(())
             }));
         }
         if taken.is_empty() {
@@ -43,15 +59,17 @@ impl Queues {
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
         finish(async move {
             let deleted = storage.write(storage::deletes(&lot.partition, &taken)).await;
-            if deleted.is_err() {
-                lot.restore(taken, now);
+            match &deleted {
+                Ok(()) => lot.vacate_taken(&taken),
+                Err(_) => lot.restore(taken, now),
             }
             deleted.map(|()| answers)
         })
         .await
     }
 
-    /// Makes a message in flight ready after another time, counted from now; zero: at once.
+    /// Makes a message ready after another time, counted from now; zero: at once. Any handle of the message will do, also
+    /// when its visibility timeout has passed or the message was received again; in a FIFO queue only the newest one, in time.
     pub async fn change_visibility(
         &self,
         queue: &str,
@@ -62,42 +80,44 @@ impl Queues {
         let handle = Handle::decode(receipt_handle, state.definition.id)?;
         let (storage, lot, now) = (self.inner().storage.clone(), Arc::clone(&state.lot), self.now());
         lot.advance(now, state.meaning.retention, &storage).await;
+        let has_expired = lot.has_expired(handle);
         let due = now.plus(visibility);
-        let row = lot.with(|index| {
+        let (row, receives) = lot.with(|index| {
             let known = index
                 .get(handle.sequence)
                 .filter(|_| handle.generation == lot.generation);
-            let Some(entry) = known else {
+            let Some(entry) = known.filter(|_| !has_expired) else {
                 return Err(QueueError::value(
                     receipt_handle,
                     "ReceiptHandle",
                     "Message does not exist or is not available for visibility timeout change.",
                 ));
             };
-            if !is_held(index, handle) {
-                return Err(not_in_flight());
-            }
-            if due > entry.last_received.plus(IN_FLIGHT_MAX) {
+            let is_in_flight = index.is_in_flight(handle.sequence);
+            if is_in_flight && due > entry.last_received.plus(IN_FLIGHT_MAX) {
                 return Err(QueueError::value(
                     visibility.as_secs(),
                     "VisibilityTimeout",
                     "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
                 ));
             }
-            let changed = Entry { due, ..entry.clone() };
+            let (changed, receives) = (Entry { due, ..entry.clone() }, entry.receives);
             // Later takes effect at once. Sooner must wait for the row: the next receiver of the message would write
             // the same row, or move it to another queue.
             if due > entry.due {
                 index.reschedule(handle.sequence, due);
             }
-            Ok(rows::state_row(&lot.partition, handle.sequence, &changed))
+            Ok((
+                rows::state_row(&lot.partition, handle.sequence, &changed),
+                receives,
+            ))
         })?;
         finish(async move {
             storage.put(row).await?;
             let changed = lot.with(|index| {
-                is_held(index, handle)
-                    .then(|| index.reschedule(handle.sequence, due))
-                    .flatten()
+                // A message that was received meanwhile is its new receiver's.
+                let same = index.get(handle.sequence)?.receives == receives;
+                same.then(|| index.reschedule(handle.sequence, due)).flatten()
             });
             if changed.is_some() {
                 lot.wake(usize::from(visibility.is_zero()), due);
@@ -106,17 +126,4 @@ impl Queues {
         })
         .await
     }
-}
-
-/// Whether the message of a handle is in flight, and the handle is its newest.
-fn is_held(index: &Index, handle: Handle) -> bool {
-    let newest = |entry: &Entry| entry.receives == handle.receives;
-    index.get(handle.sequence).is_some_and(newest) && index.is_in_flight(handle.sequence)
-}
-
-fn not_in_flight() -> QueueError {
-    QueueError::new(
-        ErrorCode::MessageNotInflight,
-        "The specified message isn't in flight.",
-    )
 }

@@ -2,10 +2,14 @@
 //! the others will be. Pure; bodies stay in the database.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use trestle_env::Timestamp;
+
+use crate::groups::Groups;
 
 /// A message's place in the order of its queue: the time it was sent in milliseconds, then a counter. Never used twice
 /// while the message exists.
@@ -25,6 +29,13 @@ impl MessageNumber {
     }
 }
 
+impl fmt::Display for MessageNumber {
+    /// As the sequence number of a FIFO queue: 20 digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:020}", self.0)
+    }
+}
+
 /// What is known of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -39,6 +50,8 @@ pub(crate) struct Entry {
     pub(crate) last_received: Timestamp,
     /// Where the rest of a large message lies.
     pub(crate) parts: Option<Box<Parts>>,
+    /// The group it belongs to. Only the index of a FIFO queue keeps it.
+    pub(crate) group: Option<Arc<str>>,
 }
 
 /// Rows that hold what is too large for one.
@@ -49,7 +62,7 @@ pub(crate) struct Parts {
 }
 
 impl Entry {
-    /// A message that was never received.
+    /// A message that was never received, of no group.
     pub(crate) fn new(kept_from: Timestamp, due: Timestamp, parts: Option<Box<Parts>>) -> Self {
         Self {
             kept_from,
@@ -58,6 +71,7 @@ impl Entry {
             first_received: Timestamp::EPOCH,
             last_received: Timestamp::EPOCH,
             parts,
+            group: None,
         }
     }
 }
@@ -117,18 +131,57 @@ pub(crate) struct Index {
     kept: BTreeSet<(Timestamp, MessageNumber)>,
     in_flight: usize,
     last: MessageNumber,
+    /// The order of a FIFO queue; a standard queue has none.
+    groups: Option<Groups>,
 }
 
 impl Index {
-    /// The place of a message sent now.
-    pub(crate) fn next_number(&mut self, now: Timestamp) -> MessageNumber {
+    /// The index of a FIFO queue.
+    pub(crate) fn of_groups() -> Self {
+        Self {
+            groups: Some(Groups::default()),
+            ..Self::default()
+        }
+    }
+
+    /// The place of a message sent now. In a FIFO queue later messages of its group wait until it is
+    /// [added](Index::add), or its place is [vacated](Index::vacate).
+    pub(crate) fn reserve(&mut self, now: Timestamp, group: Option<&Arc<str>>) -> MessageNumber {
         self.last = MessageNumber::at(now).max(self.last.next());
+        if let (Some(groups), Some(group)) = (&mut self.groups, group) {
+            groups.enter(group, self.last);
+        }
         self.last
     }
 
+    /// Gives up the place of a message that was not sent, or was taken out for good. Says whether another message of its
+    /// group can be received now.
+    pub(crate) fn vacate(&mut self, sequence: MessageNumber, group: Option<&Arc<str>>) -> bool {
+        if let (Some(groups), Some(group)) = (&mut self.groups, group) {
+            groups.leave(group, sequence);
+        }
+        self.refresh(group)
+    }
+
+    /// Finds out whether a group has a message to give.
+    fn refresh(&mut self, group: Option<&Arc<str>>) -> bool {
+        let (Some(groups), Some(group)) = (&mut self.groups, group) else {
+            return false;
+        };
+        let (entries, ready) = (&self.entries, &self.ready);
+        groups.refresh(group, |sequence| {
+            let entry = entries.get(&sequence)?;
+            ready.contains(&sequence).then_some(entry.due)
+        })
+    }
+
     /// Adds a message; it becomes ready with the next [`Index::advance`], if it is due.
-    pub(crate) fn add(&mut self, sequence: MessageNumber, entry: Entry) {
+    pub(crate) fn add(&mut self, sequence: MessageNumber, mut entry: Entry) {
         self.last = self.last.max(sequence);
+        match (&mut self.groups, &entry.group) {
+            (Some(groups), Some(group)) => groups.enter(group, sequence),
+            _ => entry.group = None,
+        }
         self.kept.insert((entry.kept_from, sequence));
         self.waiting.insert((entry.due, sequence));
         self.in_flight += usize::from(entry.receives > 0);
@@ -143,7 +196,10 @@ impl Index {
                 break;
             }
             match self.remove(sequence) {
-                Some(entry) => expired.push(Taken { sequence, entry }),
+                Some(entry) => {
+                    self.vacate(sequence, entry.group.as_ref());
+                    expired.push(Taken { sequence, entry });
+                }
                 None => {
                     self.kept.pop_first();
                 }
@@ -157,57 +213,119 @@ impl Index {
             if let Some(entry) = self.entries.get(&sequence) {
                 self.in_flight -= usize::from(entry.receives > 0);
                 self.ready.insert(sequence);
+                let group = entry.group.clone();
+                self.refresh(group.as_ref());
             }
         }
         expired
     }
 
-    /// Takes ready messages, oldest first.
+    /// Takes ready messages, oldest first; of a FIFO queue group by group.
     pub(crate) fn take(&mut self, now: Timestamp, wanted: Wanted) -> Look {
         let mut look = Look::default();
         while look.taken.len() < wanted.max && look.dead.len() < DEAD_MAX {
-            let Some(sequence) = self.ready.pop_first() else {
+            let run = self.next_run(wanted);
+            let Some(first) = run.first() else {
                 break;
             };
-            let Some(entry) = self.entries.get_mut(&sequence) else {
-                continue;
-            };
-            if wanted.receives_max.is_some_and(|max| entry.receives >= max) {
-                let entry = entry.clone();
-                self.forget(sequence);
-                look.dead.push(Taken { sequence, entry });
-                continue;
+            let group = self.entries.get(first).and_then(|entry| entry.group.clone());
+            let dead_before = look.dead.len();
+            for sequence in run {
+                if look.taken.len() == wanted.max || look.dead.len() == DEAD_MAX {
+                    break;
+                }
+                // What is behind a dead message of its group waits until that is in its dead-letter queue.
+                if look.dead.len() > dead_before && !self.is_dead(sequence, wanted) {
+                    break;
+                }
+                self.take_one(sequence, now, wanted, &mut look);
             }
-            entry.receives = entry.receives.saturating_add(1);
-            if entry.receives == 1 {
-                entry.first_received = now;
-            }
-            entry.last_received = now;
-            entry.due = now.plus(wanted.visibility);
-            self.waiting.insert((entry.due, sequence));
-            self.in_flight += 1;
-            look.taken.push(Taken {
-                sequence,
-                entry: entry.clone(),
-            });
+            self.refresh(group.as_ref());
         }
         look
     }
 
-    /// Takes ready messages out, oldest first, none of them sent after `last`.
-    pub(crate) fn withdraw(&mut self, max: usize, last: MessageNumber) -> Vec<Taken> {
-        let mut withdrawn = Vec::new();
-        while withdrawn.len() < max {
-            match self.ready.first() {
-                Some(&sequence) if sequence <= last => {
-                    if let Some(entry) = self.remove(sequence) {
-                        withdrawn.push(Taken { sequence, entry });
-                    }
-                }
-                _ => break,
-            }
+    /// Ready messages that can be taken together: one, or the first ones of a group.
+    fn next_run(&self, wanted: Wanted) -> Vec<MessageNumber> {
+        // Dead ones are no part of what is wanted.
+        let max = wanted.max + wanted.receives_max.map_or(0, |_| DEAD_MAX);
+        match &self.groups {
+            None => self.ready.first().copied().into_iter().collect(),
+            Some(groups) => match groups.fronts().next() {
+                Some(front) => self.run_from(groups, front, max, MessageNumber(u64::MAX)),
+                None => Vec::new(),
+            },
         }
+    }
+
+    /// The ready messages at the front of a group, none of them sent after `last`.
+    fn run_from(
+        &self,
+        groups: &Groups,
+        front: MessageNumber,
+        max: usize,
+        last: MessageNumber,
+    ) -> Vec<MessageNumber> {
+        let Some(group) = self.entries.get(&front).and_then(|entry| entry.group.as_ref()) else {
+            return Vec::new();
+        };
+        let is_next = |sequence: &MessageNumber| *sequence <= last && self.ready.contains(sequence);
+        groups.places(group).take_while(is_next).take(max).collect()
+    }
+
+    fn is_dead(&self, sequence: MessageNumber, wanted: Wanted) -> bool {
+        let receives = self.entries.get(&sequence).map(|entry| entry.receives);
+        wanted
+            .receives_max
+            .is_some_and(|max| receives.is_some_and(|receives| receives >= max))
+    }
+
+    fn take_one(&mut self, sequence: MessageNumber, now: Timestamp, wanted: Wanted, look: &mut Look) {
+        self.ready.remove(&sequence);
+        if self.is_dead(sequence, wanted) {
+            if let Some(entry) = self.forget(sequence) {
+                look.dead.push(Taken { sequence, entry });
+            }
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(&sequence) else {
+            return;
+        };
+        entry.receives = entry.receives.saturating_add(1);
+        if entry.receives == 1 {
+            entry.first_received = now;
+        }
+        entry.last_received = now;
+        entry.due = now.plus(wanted.visibility);
+        self.waiting.insert((entry.due, sequence));
+        self.in_flight += 1;
+        look.taken.push(Taken {
+            sequence,
+            entry: entry.clone(),
+        });
+    }
+
+    /// Takes ready messages out, oldest first, none of them sent after `last`. Of a FIFO queue group by group; their places
+    /// stay taken.
+    pub(crate) fn withdraw(&mut self, max: usize, last: MessageNumber) -> Vec<Taken> {
+        let sequences: Vec<MessageNumber> = match &self.groups {
+            None => {
+                let ready = self.ready.iter().copied();
+                ready.take_while(|sequence| *sequence <= last).take(max).collect()
+            }
+            Some(groups) => {
+                let runs = groups
+                    .fronts()
+                    .flat_map(|front| self.run_from(groups, front, max, last));
+                runs.take(max).collect()
+            }
+        };
+        let withdrawn = sequences
+            .into_iter()
+            .filter_map(|sequence| Some((sequence, self.remove(sequence)?)));
         withdrawn
+            .map(|(sequence, entry)| Taken { sequence, entry })
+            .collect()
     }
 
     /// The message, if it is here.
@@ -223,25 +341,31 @@ impl Index {
             && !self.ready.contains(&sequence)
     }
 
-    /// Makes a message in flight ready at another time.
+    /// Makes a message ready at another time. One that is ready is hidden until then.
     pub(crate) fn reschedule(&mut self, sequence: MessageNumber, due: Timestamp) -> Option<Entry> {
         let entry = self.entries.get_mut(&sequence)?;
         if !self.waiting.remove(&(entry.due, sequence)) {
-            return None;
+            self.ready.remove(&sequence);
+            self.in_flight += usize::from(entry.receives > 0);
         }
         entry.due = due;
         self.waiting.insert((due, sequence));
-        Some(entry.clone())
+        let entry = entry.clone();
+        self.refresh(entry.group.as_ref());
+        Some(entry)
     }
 
-    /// Takes a message out, whatever its state.
+    /// Takes a message out, whatever its state. In a FIFO queue its place stays taken until it is
+    /// [vacated](Index::vacate), so that nothing overtakes a message that comes back.
     pub(crate) fn remove(&mut self, sequence: MessageNumber) -> Option<Entry> {
         let entry = self.entries.get(&sequence)?;
         if !self.ready.remove(&sequence) {
             self.waiting.remove(&(entry.due, sequence));
             self.in_flight -= usize::from(entry.receives > 0);
         }
-        self.forget(sequence)
+        let entry = self.forget(sequence)?;
+        self.refresh(entry.group.as_ref());
+        Some(entry)
     }
 
     fn forget(&mut self, sequence: MessageNumber) -> Option<Entry> {
@@ -282,7 +406,7 @@ mod tests {
     }
 
     fn send(index: &mut Index, now: Timestamp, delay_s: u64) -> MessageNumber {
-        let sequence = index.next_number(now);
+        let sequence = index.reserve(now, None);
         index.add(
             sequence,
             Entry::new(now, now.plus(Duration::from_secs(delay_s)), None),

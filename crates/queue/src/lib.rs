@@ -8,11 +8,14 @@
 //! small row behind it (`rows.rs`). Which messages are ready is known in memory (`index.rs`), so receivers never search
 //! and never get in each other's way.
 
+mod attempts;
 mod attributes;
 mod definition;
 pub mod digest;
+mod duplicates;
 mod error;
 mod finish;
+mod groups;
 mod handle;
 mod handled;
 mod index;
@@ -20,6 +23,7 @@ mod lot;
 mod message;
 mod moves;
 mod name;
+mod permission;
 mod queues;
 mod receive;
 mod redrive;

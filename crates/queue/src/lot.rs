@@ -8,10 +8,13 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell};
 use trestle_env::Timestamp;
 
+use crate::attempts::Attempts;
+use crate::duplicates::{self, Duplicates};
 use crate::error::QueueError;
 use crate::finish::in_background;
 use crate::handle::Handle;
 use crate::index::{Counts, Entry, Index, Look, MessageNumber, Taken, Wanted};
+use crate::name;
 use crate::rows::{self, Row};
 use crate::storage::{self, Storage};
 
@@ -25,6 +28,10 @@ pub(crate) struct Lot {
     pub(crate) partition: String,
     loaded: OnceCell<()>,
     index: Mutex<Index>,
+    /// Whether the queue is a FIFO queue; see [`crate::groups`].
+    pub(crate) is_fifo: bool,
+    pub(crate) duplicates: Mutex<Duplicates>,
+    attempts: Mutex<Attempts>,
     /// Rings when there may be something for a waiting receiver.
     pub(crate) arrivals: Notify,
     /// The time until which a receiver waits, or waited, in milliseconds: what is due later need not wake it.
@@ -33,15 +40,35 @@ pub(crate) struct Lot {
     closed: AtomicBool,
 }
 
+impl std::fmt::Debug for Lot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lot")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn empty_index(is_fifo: bool) -> Index {
+    if is_fifo {
+        Index::of_groups()
+    } else {
+        Index::default()
+    }
+}
+
 impl Lot {
     pub(crate) fn new(name: String, queue: u64, generation: u32) -> Self {
+        let is_fifo = name::is_fifo(&name);
         Self {
             name,
             queue,
             generation,
             partition: rows::messages(queue, generation),
             loaded: OnceCell::new(),
-            index: Mutex::default(),
+            index: Mutex::new(empty_index(is_fifo)),
+            is_fifo,
+            duplicates: Mutex::default(),
+            attempts: Mutex::default(),
             arrivals: Notify::new(),
             patience: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -49,11 +76,12 @@ impl Lot {
     }
 
     /// Reads what the table knows, once.
-    pub(crate) async fn load(&self, storage: &Storage) -> Result<(), QueueError> {
+    pub(crate) async fn load(&self, storage: &Storage, now: Timestamp) -> Result<(), QueueError> {
         self.loaded
             .get_or_try_init(|| async {
-                let mut index = Index::default();
+                let mut index = empty_index(self.is_fifo);
                 let mut orphans = Vec::new();
+                let mut duplicates = Duplicates::default();
                 let mut last: Option<(MessageNumber, Entry)> = None;
                 storage
                     .each(&self.partition, |item| {
@@ -80,6 +108,11 @@ impl Lot {
                                 // Of a message that is gone.
                                 _ => orphans.push(rows::key(&self.partition, rows::state_sort(sequence))),
                             },
+                            Row::Original { original, .. } if duplicates::is_over(&original, now) => {
+                                orphans
+                                    .push(rows::key(&self.partition, rows::original_sort(original.sequence)));
+                            }
+                            Row::Original { key, original } => duplicates.add(key, original),
                         }
                         Ok(())
                     })
@@ -88,6 +121,7 @@ impl Lot {
                     index.add(sequence, entry);
                 }
                 *self.index.lock() = index;
+                *self.duplicates.lock() = duplicates;
                 storage
                     .write(orphans.into_iter().map(storage::delete).collect())
                     .await
@@ -96,9 +130,50 @@ impl Lot {
             .copied()
     }
 
-    /// The number of a message sent now.
-    pub(crate) fn next_number(&self, now: Timestamp) -> MessageNumber {
-        self.index.lock().next_number(now)
+    /// The number of a message sent now. Its place is [vacated](Lot::vacate) if it is not sent after all.
+    pub(crate) fn reserve(&self, now: Timestamp, group: Option<&Arc<str>>) -> MessageNumber {
+        self.index.lock().reserve(now, group)
+    }
+
+    /// Gives up the places of messages that were not sent, or are gone for good.
+    pub(crate) fn vacate<'a>(&self, places: impl IntoIterator<Item = (MessageNumber, &'a Entry)>) {
+        if !self.is_fifo {
+            return;
+        }
+        let mut opened = 0;
+        {
+            let mut index = self.index.lock();
+            for (sequence, entry) in places {
+                opened += usize::from(index.vacate(sequence, entry.group.as_ref()));
+            }
+        }
+        self.wake(opened, Timestamp::MAX);
+    }
+
+    /// [`Lot::vacate`], for messages that were taken out.
+    pub(crate) fn vacate_taken(&self, taken: &[Taken]) {
+        self.vacate(taken.iter().map(|taken| (taken.sequence, &taken.entry)));
+    }
+
+    /// Remembers what an attempt to receive got.
+    pub(crate) fn note_attempt(&self, id: &str, taken: &[Taken], now: Timestamp) {
+        self.attempts.lock().note(id, taken, now);
+    }
+
+    /// What an attempt got that is made again; see [`Attempts::repeat`].
+    pub(crate) fn repeat_attempt(&self, id: &str, now: Timestamp, due: Timestamp) -> Option<Vec<Taken>> {
+        let mut attempts = self.attempts.lock();
+        attempts.repeat(id, &mut self.index.lock(), now, due)
+    }
+
+    /// Whether a handle of a FIFO queue is of no use any more: its message is there, and can be or was received again.
+    pub(crate) fn has_expired(&self, handle: Handle) -> bool {
+        let index = self.index.lock();
+        let entry = index.get(handle.sequence);
+        self.is_fifo
+            && entry.is_some_and(|entry| {
+                entry.receives != handle.receives || !index.is_in_flight(handle.sequence)
+            })
     }
 
     /// Refuses later calls. Called before the sweep, so that the sweep finds every row of earlier calls.

@@ -18,6 +18,9 @@ const ATTRIBUTES_MAX: usize = 10;
 /// The longest name or type of an attribute.
 const NAME_LEN_MAX: usize = 256;
 
+/// The longest group, and the longest deduplication id.
+const TOKEN_LEN_MAX: usize = 128;
+
 /// The message attribute, and the queue attribute, for delays beyond SQS's 15 minutes.
 pub(crate) const LONG_DELAY: &str = "TrestleDelaySeconds";
 /// The longest delay: a year.
@@ -83,8 +86,11 @@ pub struct NewMessage {
     pub attributes: MessageAttributes,
     /// X-Ray's trace header.
     pub trace_header: Option<String>,
-    /// The group it belongs to. Kept and shown; a standard queue has no order per group.
+    /// The group it belongs to. A FIFO queue needs it, and hands the messages of a group out in order; a standard queue keeps
+    /// and shows it.
     pub group: Option<String>,
+    /// What tells duplicates from new messages in a FIFO queue; of the body, if the queue has `ContentBasedDeduplication`.
+    pub deduplication_id: Option<String>,
 }
 
 impl<T: Into<String>> From<T> for NewMessage {
@@ -128,6 +134,9 @@ impl NewMessage {
         }
         check_characters(&self.body)?;
         check_attributes(&self.attributes)?;
+        if let Some(group) = &self.group {
+            check_token(group, "MessageGroupId")?;
+        }
         if self.size_bytes() > bytes_max {
             return Err(QueueError::invalid(format!(
                 "One or more parameters are invalid. Reason: Message must be shorter than {bytes_max} bytes."
@@ -168,7 +177,7 @@ pub struct Message {
     pub attributes: MessageAttributes,
     /// When it was sent.
     pub sent: Timestamp,
-    /// How often it was received, this time included.
+    /// How often it was received, this time included, and also in the queues that it was moved from as a dead letter.
     pub receives: u32,
     /// When it was received first.
     pub first_received: Timestamp,
@@ -176,22 +185,47 @@ pub struct Message {
     pub trace_header: Option<String>,
     /// The group it belongs to.
     pub group: Option<String>,
+    /// What tells duplicates from new messages in a FIFO queue.
+    pub deduplication_id: Option<String>,
+    /// Its place in the order of a FIFO queue.
+    pub sequence_number: Option<String>,
     /// The ARN of the queue in which it was received too often.
     pub dead_letter_source: Option<String>,
     /// Why it was given up there, if a reason was given.
     pub dead_letter_reason: Option<String>,
 }
 
+const VALID_CHARACTERS: &str =
+    "Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF";
+
 fn check_characters(body: &str) -> Result<(), QueueError> {
+    match has_valid_characters(body) {
+        true => Ok(()),
+        false => Err(QueueError::new(
+            ErrorCode::InvalidMessageContents,
+            format!("Invalid characters found. {VALID_CHARACTERS}"),
+        )),
+    }
+}
+
+fn has_valid_characters(text: &str) -> bool {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     // Nearly every text is free of what is looked for here: bytes below a space, and two code points.
-    if body.bytes().all(|byte| (0x20..0x80).contains(&byte)) || body.chars().all(allowed) {
+    text.bytes().all(|byte| (0x20..0x80).contains(&byte)) || text.chars().all(allowed)
+}
+
+/// A group, or what tells duplicates apart.
+pub(crate) fn check_token(token: &str, parameter: &str) -> Result<(), QueueError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte.is_ascii_punctuation();
+    if (1..=TOKEN_LEN_MAX).contains(&token.len()) && token.bytes().all(is_valid) {
         return Ok(());
     }
-    Err(QueueError::new(
-        ErrorCode::InvalidMessageContents,
-        "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to \
-         #xFFFD | #x10000 to #x10FFFF",
+    Err(QueueError::value(
+        token,
+        parameter,
+        format_args!(
+            "{parameter} can only include alphanumeric and punctuation characters. 1 to {TOKEN_LEN_MAX} in length."
+        ),
     ))
 }
 
@@ -211,12 +245,9 @@ fn check_attributes(attributes: &MessageAttributes) -> Result<(), QueueError> {
 
 fn check_name(name: &str) -> Result<(), QueueError> {
     let lower = name.to_ascii_lowercase();
-    let problem = if name.is_empty() || name.len() > NAME_LEN_MAX {
+    let problem = if name.is_empty() || name.chars().count() > NAME_LEN_MAX {
         format!("The length of message (user) attribute name must be between 1 and {NAME_LEN_MAX}.")
-    } else if !name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
-    {
+    } else if !name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c)) {
         format!(
             "Message (user) attribute name '{name}' contains invalid characters. Only alphanumeric characters, \
              underscores (_), hyphens (-), and periods (.) are allowed."
@@ -267,8 +298,10 @@ fn check_value(name: &str, attribute: &MessageAttribute) -> Result<(), QueueErro
             "Could not cast message (user) attribute '{name}' value to number."
         )));
     }
-    if base == "String" {
-        check_characters(text)?;
+    if !has_valid_characters(text) {
+        return Err(QueueError::invalid(format!(
+            "Message (user) attribute '{name}' has a value with invalid characters. {VALID_CHARACTERS}"
+        )));
     }
     Ok(())
 }
@@ -326,14 +359,23 @@ mod tests {
 
     #[test]
     fn attributes_have_names_types_and_values() {
-        assert_eq!(
-            with("a.b-c_1", MessageAttribute::number("1e3")).check(100),
-            Ok(())
-        );
+        for name in ["a.b-c_1", "attr.1øßä"] {
+            assert_eq!(with(name, MessageAttribute::number("1e3")).check(100), Ok(()));
+        }
+        let code = with("a", MessageAttribute::text("\u{8}"))
+            .check(100)
+            .unwrap_err()
+            .code();
+        assert_eq!(code, ErrorCode::InvalidParameterValue);
         for (name, attribute, words) in [
             ("aws.x", MessageAttribute::text("x"), "beginning with"),
             ("a..b", MessageAttribute::text("x"), "in sequence"),
-            ("ä", MessageAttribute::text("x"), "invalid characters"),
+            ("§", MessageAttribute::text("x"), "invalid characters"),
+            (
+                "a",
+                MessageAttribute::text("\u{8}"),
+                "value with invalid characters",
+            ),
             ("a", MessageAttribute::text(""), "non-empty value"),
             ("a", MessageAttribute::binary(""), "non-empty value"),
             ("a", MessageAttribute::number("one"), "to number"),

@@ -13,6 +13,7 @@ use crate::definition::State;
 use crate::error::{ErrorCode, QueueError};
 use crate::finish::in_background;
 use crate::index::{MessageNumber, Taken};
+use crate::name;
 use crate::queues::Queues;
 use crate::redrive::Arrival;
 use crate::rows;
@@ -134,6 +135,11 @@ impl Queues {
                 ));
             }
             self.queue(name).await.map_err(|_| unknown("DestinationArn"))?;
+            if name::is_fifo(name) != name::is_fifo(source) {
+                return Err(QueueError::invalid(
+                    "Source queue and destination queue must both be standard queues or both be FIFO queues.",
+                ));
+            }
         }
         let to_move = self.counts(source).await?.visible as u64;
         let kept = Kept::new(MoveTask {

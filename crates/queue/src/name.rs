@@ -42,24 +42,50 @@ pub(crate) fn of_url(url: &str) -> &str {
     url.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }
 
-/// Refuses what cannot name a standard queue.
+const FIFO_SUFFIX: &str = ".fifo";
+
+/// Whether a queue of that name is a FIFO queue.
+pub(crate) fn is_fifo(name: &str) -> bool {
+    name.ends_with(FIFO_SUFFIX)
+}
+
+/// The name of the dead-letter queue that is made for a queue.
+pub(crate) fn dead_letters(name: &str) -> String {
+    match name.strip_suffix(FIFO_SUFFIX) {
+        Some(stem) => format!("{stem}-dead{FIFO_SUFFIX}"),
+        None => format!("{name}-dead"),
+    }
+}
+
+/// Refuses what cannot name a queue.
 pub(crate) fn check(name: &str) -> Result<(), QueueError> {
     if name.is_empty() {
         return Err(QueueError::invalid("Queue name cannot be empty"));
     }
-    if let Some(stem) = name.strip_suffix(".fifo") {
-        return Err(QueueError::unsupported(format!(
-            "Trestle has no FIFO queues yet. Create the standard queue '{stem}' instead, and order messages by what \
-             they say."
-        )));
-    }
+    let stem = name.strip_suffix(FIFO_SUFFIX).unwrap_or(name);
     let valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if name.len() > NAME_LEN_MAX || !name.bytes().all(valid) {
-        return Err(QueueError::invalid(
-            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
-        ));
+    if stem.is_empty() || name.len() > NAME_LEN_MAX || !stem.bytes().all(valid) {
+        return Err(bad_name());
     }
     Ok(())
+}
+
+/// The names of FIFO queues, and no others, end in `.fifo`.
+pub(crate) fn check_kind(name: &str, wants_fifo: bool) -> Result<(), QueueError> {
+    match (is_fifo(name), wants_fifo) {
+        (true, false) => Err(bad_name()),
+        (false, true) => Err(QueueError::invalid(
+            "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with \
+             .fifo suffix and be 1 to 80 in length.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn bad_name() -> QueueError {
+    QueueError::invalid(
+        "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
+    )
 }
 
 #[cfg(test)]
@@ -77,12 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn names_are_short_and_plain_and_no_queue_is_fifo() {
+    fn names_are_short_and_plain_and_tell_the_kind_of_a_queue() {
         assert_eq!(check("A-1_z"), Ok(()));
         assert_eq!(check(&"n".repeat(80)), Ok(()));
         for name in ["", "a b", "ä", &"n".repeat(81), "a.b"] {
             assert!(check(name).is_err(), "{name}");
         }
-        assert!(check("orders.fifo").unwrap_err().message().contains("'orders'"));
+        assert!(check("orders.fifo").is_ok() && check(".fifo").is_err() && check("a.fifo.fifo").is_err());
+        assert_eq!(dead_letters("orders.fifo"), "orders-dead.fifo");
     }
 }

@@ -11,13 +11,14 @@ use tokio::sync::OnceCell;
 use trestle_api::Database;
 use trestle_env::{Clock, Timestamp, ids};
 
-use crate::attributes::{self, Meaning, QueueAttributes};
+use crate::attributes::{self, Meaning, POLICY, QueueAttributes};
 use crate::definition::{Definition, Queue, State};
 use crate::error::{ErrorCode, QueueError};
 use crate::finish::{finish, in_background};
 use crate::index::Counts;
 use crate::moves::Moves;
 use crate::name::{self, Settings};
+use crate::permission;
 use crate::rows;
 use crate::storage::{self, Storage};
 
@@ -112,6 +113,7 @@ impl Queues {
     ) -> Result<(), QueueError> {
         name::check(name)?;
         let meaning = Meaning::of(attributes)?;
+        name::check_kind(name, meaning.fifo.is_some())?;
         check_tags(tags)?;
         self.load().await?;
         let _changing = self.inner.changing.lock().await;
@@ -123,7 +125,7 @@ impl Queues {
         self.inner.prepared.get_or_try_init(prepare).await?;
         let now = self.now();
         let mut set = QueueAttributes::new();
-        attributes::set(&mut set, attributes);
+        attributes::set(&mut set, attributes)?;
         let definition = Definition {
             id: ids::random_u64(),
             generation: 0,
@@ -263,10 +265,51 @@ impl Queues {
     pub async fn set_attributes(&self, name: &str, given: &QueueAttributes) -> Result<(), QueueError> {
         let now = self.now();
         self.change(name, |definition| {
-            attributes::set(&mut definition.attributes, given);
+            attributes::check_kind_stays(given, name::is_fifo(name))?;
+            attributes::set(&mut definition.attributes, given)?;
             definition.modified = now;
             let meaning = Meaning::of(&definition.attributes)?;
             self.check_redrive(name, &meaning, given)
+        })
+        .await
+    }
+
+    /// Adds a statement to the policy of a queue. It is kept and shown; access keys decide who may call.
+    pub async fn add_permission(
+        &self,
+        name: &str,
+        label: &str,
+        accounts: &[String],
+        actions: &[String],
+    ) -> Result<(), QueueError> {
+        let arn = self.inner.settings.arn(name);
+        self.change_policy(name, |policy| {
+            permission::add(policy, &arn, label, accounts, actions)
+        })
+        .await
+    }
+
+    /// Removes a statement from the policy of a queue.
+    pub async fn remove_permission(&self, name: &str, label: &str) -> Result<(), QueueError> {
+        self.change_policy(name, |policy| permission::remove(policy, label))
+            .await
+    }
+
+    /// Replaces the policy by what `change` makes of it; without a text there is none.
+    async fn change_policy(
+        &self,
+        name: &str,
+        change: impl FnOnce(Option<&str>) -> Result<Option<String>, QueueError>,
+    ) -> Result<(), QueueError> {
+        let now = self.now();
+        self.change(name, |definition| {
+            let attributes = &mut definition.attributes;
+            match change(attributes.get(POLICY).map(String::as_str))? {
+                Some(policy) => attributes.insert(POLICY.to_owned(), policy),
+                None => attributes.remove(POLICY),
+            };
+            definition.modified = now;
+            Ok(())
         })
         .await
     }
@@ -338,8 +381,12 @@ impl Queues {
         };
         let refused = |reason: &str| Err(QueueError::value(text, "RedrivePolicy", reason));
         match self.known(&redrive.target) {
-            _ if redrive.target == name => refused("A queue cannot be its own dead-letter queue."),
+            // A queue may be its own dead-letter queue.
+            _ if redrive.target == name => Ok(()),
             None => refused("Dead letter target does not exist."),
+            Some(_) if name::is_fifo(&redrive.target) != name::is_fifo(name) => {
+                refused("Dead-letter queue must be same type of queue as the source.")
+            }
             Some(target) if !target.state().meaning.redrive_allow.allows(name) => refused(
                 "The RedriveAllowPolicy of the dead letter target does not allow this queue to use it.",
             ),
@@ -350,7 +397,7 @@ impl Queues {
     /// The queue, with its messages known.
     pub(crate) async fn open(&self, name: &str) -> Result<Arc<State>, QueueError> {
         let state = self.queue(name).await?.state();
-        state.lot.load(&self.inner.storage).await?;
+        state.lot.load(&self.inner.storage, self.now()).await?;
         Ok(state)
     }
 
@@ -404,8 +451,9 @@ fn read(item: &trestle_item::Item) -> Result<Queue, QueueError> {
 /// A queue that exists may be made again with the attributes it has.
 fn agree(existing: &QueueAttributes, given: &QueueAttributes) -> Result<(), QueueError> {
     let effective = attributes::effective(existing);
-    let differs =
-        |(name, value): &(&String, &String)| effective.get(*name).unwrap_or(&String::new()) != *value;
+    let differs = |(name, value): &(&String, &String)| {
+        *effective.get(*name).unwrap_or(&String::new()) != attributes::plain(name, value)
+    };
     match given.iter().find(differs) {
         None => Ok(()),
         Some((name, _)) => Err(QueueError::new(

@@ -11,7 +11,7 @@ use crate::error::{ErrorCode, QueueError};
 use crate::finish::finish;
 use crate::handle::Handle;
 use crate::index::{MessageNumber, Taken, Wanted};
-use crate::message::Message;
+use crate::message::{Message, check_token};
 use crate::queues::Queues;
 use crate::storage;
 
@@ -69,6 +69,38 @@ impl Queues {
                 _ = alarm.until(until.min(next)) => {}
             }
         }
+    }
+
+    /// [`Queues::receive`] from a FIFO queue, for a receiver that may have to ask again because it did not get the answer. Within
+    /// five minutes the same attempt gets the same messages with the same handles and a new visibility timeout, unless one of
+    /// them was deleted, changed or received again.
+    pub async fn receive_attempt(
+        &self,
+        queue: &str,
+        receive: Receive,
+        attempt: &str,
+    ) -> Result<Vec<Message>, QueueError> {
+        check_token(attempt, "ReceiveRequestAttemptId")?;
+        let state = self.open(queue).await?;
+        if !state.lot.is_fifo {
+            return Err(QueueError::not_for_this_queue(attempt, "ReceiveRequestAttemptId"));
+        }
+        let (now, retention) = (self.now(), state.meaning.retention);
+        state.lot.advance(now, retention, &self.inner().storage).await;
+        let due = now.plus(receive.visibility.unwrap_or(state.meaning.visibility));
+        if let Some(taken) = state.lot.repeat_attempt(attempt, now, due) {
+            return self.hand_out(&state, taken).await;
+        }
+        let messages = self.receive(queue, receive).await?;
+        let mut taken = Vec::with_capacity(messages.len());
+        for message in &messages {
+            let handle = Handle::decode(&message.receipt_handle, state.definition.id)?;
+            let entry = state.lot.with(|index| index.get(handle.sequence).cloned());
+            let sequence = handle.sequence;
+            taken.extend(entry.map(|entry| Taken { sequence, entry }));
+        }
+        state.lot.note_attempt(attempt, &taken, self.now());
+        Ok(messages)
     }
 
     /// What is ready now.
@@ -175,7 +207,8 @@ impl Queues {
             taken.retain(|taken| !gone.contains(&taken.sequence));
             lot.with(|index| {
                 for sequence in gone {
-                    index.remove(sequence);
+                    let entry = index.remove(sequence);
+                    index.vacate(sequence, entry.and_then(|entry| entry.group).as_ref());
                 }
             });
         }

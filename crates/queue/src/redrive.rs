@@ -7,7 +7,7 @@ use std::time::Duration;
 use trestle_api::TransactWriteItem;
 use trestle_env::{Timestamp, ids};
 
-use crate::attributes::{QueueAttributes, RETENTION, longest_retention};
+use crate::attributes::{QueueAttributes, RETENTION, longest_retention, of_kind};
 use crate::definition::State;
 use crate::error::QueueError;
 use crate::finish::finish;
@@ -15,6 +15,7 @@ use crate::handle::Handle;
 use crate::index::{MessageNumber, Taken};
 use crate::lot::Lot;
 use crate::message::Message;
+use crate::name;
 use crate::queues::Queues;
 use crate::receive::Receive;
 use crate::redrive_policy::RedrivePolicy;
@@ -62,7 +63,7 @@ impl Queues {
             .await
     }
 
-    /// Makes a queue, and one called `NAME-dead` for its messages that were received so often in vain; answers with that
+    /// Makes a queue, and one called `NAME-dead` (`STEM-dead.fifo` for a FIFO queue) for its messages that were received so often in vain; answers with that
     /// name. Both keep messages for 14 days, which is the longest, unless their retention was set otherwise. A queue that
     /// exists gets this limit.
     pub async fn create_with_dead_letters(
@@ -70,8 +71,8 @@ impl Queues {
         name: &str,
         receives_max: u32,
     ) -> Result<String, QueueError> {
-        let dead = format!("{name}-dead");
-        let plain = QueueAttributes::new();
+        let dead = name::dead_letters(name);
+        let plain = of_kind(name::is_fifo(name));
         let policy = serde_json::json!({
             "deadLetterTargetArn": self.inner().settings.arn(&dead),
             "maxReceiveCount": receives_max,
@@ -96,7 +97,7 @@ impl Queues {
             visibility: at_once,
             wait: at_once,
         };
-        self.receive(&format!("{name}-dead"), look).await
+        self.receive(&name::dead_letters(name), look).await
     }
 
     /// Gives a message in flight up: it moves to the dead-letter queue now, and takes the reason along. Says whether it
@@ -171,17 +172,24 @@ async fn move_some(
         // A row that is gone was purged.
         let Some(stored) = row else { continue };
         bytes += size(&stored);
-        let sequence = to.next_number(now);
-        let (row, entry) = arriving(stored, arrival, now).into_row(&to.partition, sequence);
+        let group = stored.group.as_deref().map(Arc::from);
+        let sequence = to.reserve(now, group.as_ref());
+        let arriving = arriving(stored, arrival, one.entry.receives, now);
+        let (row, entry) = arriving.into_row(&to.partition, sequence);
         writes.extend(storage::withdrawal(&from.partition, one));
         writes.push(storage::put_in_transaction(row));
         entries.push((sequence, entry));
     }
-    if !writes.is_empty() {
-        storage.transact(writes).await?;
+    if !writes.is_empty()
+        && let Err(error) = storage.transact(writes).await
+    {
+        to.vacate(entries.iter().map(|(sequence, entry)| (*sequence, entry)));
+        return Err(error);
     }
-    taken.drain(..moved);
-    to.arrive(entries, now, storage).await
+    let moved: Vec<Taken> = taken.drain(..moved).collect();
+    let arrived = to.arrive(entries, now, storage).await;
+    from.vacate_taken(&moved);
+    arrived
 }
 
 fn size(stored: &Stored) -> usize {
@@ -192,12 +200,15 @@ fn size(stored: &Stored) -> usize {
     }
 }
 
-fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
+fn arriving(stored: Stored, arrival: &Arrival, receives: u32, now: Timestamp) -> Stored {
     match arrival {
         Arrival::Dead { source, reason } => Stored {
             due: stored.sent,
+            // Messages that were told apart in their queue stay so.
+            deduplication_id: stored.deduplication_id.map(|_| stored.id.clone()),
             dead_letter_source: Some(source.clone()),
             dead_letter_reason: reason.clone(),
+            earlier_receives: stored.earlier_receives.saturating_add(receives),
             ..stored
         },
         Arrival::New => Stored {
@@ -207,6 +218,7 @@ fn arriving(stored: Stored, arrival: &Arrival, now: Timestamp) -> Stored {
             due: now,
             dead_letter_source: None,
             dead_letter_reason: None,
+            earlier_receives: 0,
             ..stored
         },
     }

@@ -5,16 +5,19 @@
 //! | `queues` | queue name | its definition, as JSON |
 //! | `q#ID#GENERATION` | sequence | a message; written once, never changed |
 //! | `q#ID#GENERATION` | sequence and `+` | what happened to that message since: receptions, when it is due |
+//! | `q#ID#GENERATION` | `~` and sequence | that a message was sent to a FIFO queue, and its key among duplicates; for five minutes |
 //! | `b#MESSAGE` | 0, 1, … | pieces of a message that is too large for one row |
 //! | `moves` | source and start | a message move task, as JSON |
 //! | `garbage` | partition | a partition whose rows are being deleted |
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, Number};
 
+use crate::duplicates::Original;
 use crate::error::QueueError;
 use crate::handle::Handle;
 use crate::index::{Entry, MessageNumber, Parts};
@@ -35,6 +38,9 @@ pub(crate) const GARBAGE: &str = "garbage";
 /// What may lie in one row; a row can be 400 KB.
 const ROW_BYTES_MAX: usize = 300 * 1024;
 
+/// Begins the keys of rows that remember what was sent.
+const ORIGINAL: char = '~';
+
 pub(crate) const DOCUMENT: &str = "doc";
 const ID: &str = "id";
 const SENT: &str = "sent";
@@ -44,9 +50,11 @@ pub(crate) const BODY: &str = "body";
 const ATTRIBUTES: &str = "attrs";
 const TRACE: &str = "trace";
 const GROUP: &str = "group";
+const DEDUPLICATION: &str = "dedup";
 const SOURCE: &str = "source";
 const REASON: &str = "reason";
 const RECEIVES: &str = "receives";
+const EARLIER: &str = "earlier";
 const FIRST: &str = "first";
 const PARTS: &str = "parts";
 const PARTS_COUNT: &str = "partsN";
@@ -70,6 +78,19 @@ pub(crate) fn message_sort(sequence: MessageNumber) -> String {
 
 pub(crate) fn state_sort(sequence: MessageNumber) -> String {
     format!("{:016x}+", sequence.0)
+}
+
+pub(crate) fn original_sort(sequence: MessageNumber) -> String {
+    format!("{ORIGINAL}{:016x}", sequence.0)
+}
+
+/// That a message was sent to a FIFO queue.
+pub(crate) fn original_row(partition: &str, dedup_key: &str, original: &Original) -> Item {
+    let mut item = key(partition, original_sort(original.sequence));
+    item.insert(DEDUPLICATION, dedup_key);
+    item.insert(ID, original.id.as_str());
+    item.insert(SENT, original.sent.as_millis());
+    item
 }
 
 pub(crate) fn part_sort(number: u32) -> String {
@@ -111,8 +132,11 @@ pub(crate) struct Stored {
     pub(crate) content: Content,
     pub(crate) trace_header: Option<String>,
     pub(crate) group: Option<String>,
+    pub(crate) deduplication_id: Option<String>,
     pub(crate) dead_letter_source: Option<String>,
     pub(crate) dead_letter_reason: Option<String>,
+    /// How often it was received in the queues that it was moved from as a dead letter.
+    pub(crate) earlier_receives: u32,
 }
 
 /// Body and attributes, the latter as JSON.
@@ -154,8 +178,10 @@ impl Stored {
             content,
             trace_header: message.trace_header,
             group: message.group,
+            deduplication_id: message.deduplication_id,
             dead_letter_source: None,
             dead_letter_reason: None,
+            earlier_receives: 0,
         };
         Ok((stored, parts))
     }
@@ -180,9 +206,14 @@ impl Stored {
                 parts = Some(Box::new(rows));
             }
         }
+        insert_text(&mut item, DEDUPLICATION, self.deduplication_id);
         if self.due > self.sent {
             item.insert(DUE, self.due.as_millis());
         }
+        if self.earlier_receives > 0 {
+            item.insert(EARLIER, u64::from(self.earlier_receives));
+        }
+        let group = self.group.as_deref().map(Arc::from);
         insert_text(&mut item, GROUP, self.group);
         item.insert(ID, self.id);
         if self.kept_from != self.sent {
@@ -194,7 +225,8 @@ impl Stored {
         item.insert(SORT, message_sort(sequence));
         insert_text(&mut item, SOURCE, self.dead_letter_source);
         insert_text(&mut item, TRACE, self.trace_header);
-        (item, Entry::new(self.kept_from, self.due, parts))
+        let entry = Entry::new(self.kept_from, self.due, parts);
+        (item, Entry { group, ..entry })
     }
 
     /// Reads a row.
@@ -211,6 +243,10 @@ impl Stored {
             },
         };
         Ok(Self {
+            earlier_receives: match item.contains_key(EARLIER) {
+                true => u32::try_from(whole(&item, EARLIER)?).map_err(|_| damaged(&item, EARLIER))?,
+                false => 0,
+            },
             id: take_text(&mut item, ID)?.ok_or_else(|| damaged(&item, ID))?,
             sent,
             kept_from: optional_time(&item, KEPT_FROM)?.unwrap_or(sent),
@@ -218,6 +254,7 @@ impl Stored {
             content,
             trace_header: take_text(&mut item, TRACE)?,
             group: take_text(&mut item, GROUP)?,
+            deduplication_id: take_text(&mut item, DEDUPLICATION)?,
             dead_letter_source: take_text(&mut item, SOURCE)?,
             dead_letter_reason: take_text(&mut item, REASON)?,
         })
@@ -241,10 +278,16 @@ impl Stored {
             body,
             attributes,
             sent: self.sent,
-            receives: entry.receives,
+            receives: self.earlier_receives.saturating_add(entry.receives),
             first_received: entry.first_received,
             trace_header: self.trace_header,
+            // Only FIFO queues have both.
+            sequence_number: self
+                .deduplication_id
+                .is_some()
+                .then(|| handle.sequence.to_string()),
             group: self.group,
+            deduplication_id: self.deduplication_id,
             dead_letter_source: self.dead_letter_source,
             dead_letter_reason: self.dead_letter_reason,
         })
@@ -310,11 +353,27 @@ pub(crate) enum Row {
         receives: u32,
         first_received: Timestamp,
     },
+    /// A message that was sent to a FIFO queue, under its key among duplicates.
+    Original {
+        key: String,
+        original: Original,
+    },
 }
 
 impl Row {
     pub(crate) fn read(item: &Item) -> Result<Self, QueueError> {
         let sort = text(item, SORT)?;
+        if let Some(digits) = sort.strip_prefix(ORIGINAL) {
+            let number = u64::from_str_radix(digits, 16).map_err(|_| damaged(item, SORT))?;
+            return Ok(Self::Original {
+                key: text(item, DEDUPLICATION)?.to_owned(),
+                original: Original {
+                    id: text(item, ID)?.to_owned(),
+                    sequence: MessageNumber(number),
+                    sent: time(item, SENT)?,
+                },
+            });
+        }
         let digits = sort.strip_suffix('+');
         let number = u64::from_str_radix(digits.unwrap_or(sort), 16);
         let sequence = MessageNumber(number.map_err(|_| damaged(item, SORT))?);
@@ -330,7 +389,12 @@ impl Row {
         let kept_from = optional_time(item, KEPT_FROM)?.unwrap_or(sent);
         let due = optional_time(item, DUE)?.unwrap_or(sent);
         let parts = parts(item)?.map(Box::new);
-        Ok(Self::Message(sequence, Entry::new(kept_from, due, parts)))
+        let group = match item.contains_key(GROUP) {
+            true => Some(Arc::from(text(item, GROUP)?)),
+            false => None,
+        };
+        let entry = Entry::new(kept_from, due, parts);
+        Ok(Self::Message(sequence, Entry { group, ..entry }))
     }
 }
 

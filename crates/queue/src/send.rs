@@ -5,16 +5,25 @@ use trestle_api::{Database, Error, Request, ResponseFuture, TransactWriteItem, o
 use trestle_env::{Timestamp, ids};
 use trestle_item::Item;
 
+use crate::attributes::Fifo;
 use crate::definition::State;
+use crate::digest;
+use crate::duplicates::{Claims, Original, Verdict};
 use crate::error::QueueError;
 use crate::finish::finish;
 use crate::index::{Entry, MessageNumber};
 use crate::lot::Lot;
-use crate::message::NewMessage;
+use crate::message::{LONG_DELAY, NewMessage, check_token};
 use crate::queues::Queues;
-use crate::rows::Stored;
+use crate::rows::{self, Stored};
 use crate::storage::{self, Storage};
 use std::sync::Arc;
+
+/// The parameter that names a group.
+const GROUP: &str = "MessageGroupId";
+/// Messages of a FIFO queue in one transaction, and about how many bytes of them.
+const FIFO_MESSAGES_MAX: usize = 10;
+const FIFO_BYTES_MAX: usize = 1024 * 1024;
 
 /// A message on its way into the table.
 struct Outgoing {
@@ -25,10 +34,47 @@ struct Outgoing {
     parts: Vec<Item>,
 }
 
+impl Outgoing {
+    /// Everything that is written of the message.
+    fn rows(parts: Vec<Item>, row: Item) -> impl Iterator<Item = TransactWriteItem> {
+        parts.into_iter().chain([row]).map(storage::put_in_transaction)
+    }
+}
+
+/// A message that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SentMessage {
+    pub(crate) id: String,
+    /// Its place in the order of a FIFO queue.
+    pub(crate) sequence_number: Option<String>,
+}
+
+impl From<Original> for SentMessage {
+    fn from(original: Original) -> Self {
+        Self {
+            id: original.id,
+            sequence_number: Some(original.sequence.to_string()),
+        }
+    }
+}
+
+/// How each of several messages was answered.
+type Answers = Vec<Result<SentMessage, QueueError>>;
+
 impl Queues {
-    /// Sends a message; it is durable when this returns. Answers with its id.
+    /// Sends a message; it is durable when this returns. Answers with its id. If a FIFO queue was sent the same message in the
+    /// last five minutes, nothing is sent, and the id is that of the first one.
     pub async fn send(&self, queue: &str, message: impl Into<NewMessage>) -> Result<String, QueueError> {
+        Ok(self.send_one(queue, message.into()).await?.id)
+    }
+
+    pub(crate) async fn send_one(&self, queue: &str, message: NewMessage) -> Result<SentMessage, QueueError> {
         let state = self.open(queue).await?;
+        if state.lot.is_fifo {
+            let mut answers = self.send_in_order(&state, vec![message]).await?;
+            let answer = answers.pop();
+            return answer.unwrap_or_else(|| Err(QueueError::defect("a message has no result")));
+        }
         let now = self.now();
         let Outgoing {
             id,
@@ -36,12 +82,15 @@ impl Queues {
             entry,
             row,
             parts,
-        } = outgoing(&state, message.into(), now)?;
+        } = outgoing(&state, message, now)?;
         let (storage, lot) = (self.inner().storage.clone(), Arc::clone(&state.lot));
         finish(async move {
             storage.put_message(row, parts).await?;
             lot.arrive(vec![(sequence, entry)], now, &storage).await?;
-            Ok(id)
+            Ok(SentMessage {
+                id,
+                sequence_number: None,
+            })
         })
         .await
     }
@@ -64,7 +113,24 @@ impl Queues {
         queue: &str,
         messages: Vec<NewMessage>,
     ) -> Result<Vec<Result<String, QueueError>>, QueueError> {
+        let sent = self.send_many(queue, messages).await?;
+        Ok(sent.into_iter().map(|sent| sent.map(|sent| sent.id)).collect())
+    }
+
+    pub(crate) async fn send_many(
+        &self,
+        queue: &str,
+        messages: Vec<NewMessage>,
+    ) -> Result<Answers, QueueError> {
         let state = self.open(queue).await?;
+        if let Some(fifo) = state.meaning.fifo {
+            check_ids(fifo, &messages)?;
+            let mut answers = Vec::with_capacity(messages.len());
+            for chunk in chunks(messages) {
+                answers.extend(self.send_in_order(&state, chunk).await?);
+            }
+            return Ok(answers);
+        }
         let now = self.now();
         let mut answers = Vec::with_capacity(messages.len());
         let (mut small, mut large, mut entries) = (Vec::new(), Vec::new(), Vec::new());
@@ -76,7 +142,10 @@ impl Queues {
                     large.push((out.row, out.parts));
                 }
                 entries.push((out.sequence, out.entry));
-                out.id
+                SentMessage {
+                    id: out.id,
+                    sequence_number: None,
+                }
             }));
         }
         let (storage, lot) = (self.inner().storage.clone(), Arc::clone(&state.lot));
@@ -87,6 +156,38 @@ impl Queues {
             storage.write(small).await?;
             lot.arrive(entries, now, &storage).await?;
             Ok(answers)
+        })
+        .await
+    }
+
+    /// Sends messages to a FIFO queue, and remembers them in the same transaction; duplicates are not sent.
+    async fn send_in_order(
+        &self,
+        state: &Arc<State>,
+        messages: Vec<NewMessage>,
+    ) -> Result<Answers, QueueError> {
+        let checked: Vec<_> = messages
+            .into_iter()
+            .map(|message| keyed(state, message))
+            .collect();
+        let keys = keys(&checked);
+        let (claims, verdicts) = loop {
+            match Claims::new(&state.lot, &keys, self.now()) {
+                Ok(claimed) => break claimed,
+                // It ends when the call that sends the same message does.
+                Err(mut ended) => while ended.changed().await.is_ok() {},
+            }
+        };
+        let order = Order::new(state, checked, verdicts, &claims, self.now());
+        let (storage, lot) = (self.inner().storage.clone(), Arc::clone(&state.lot));
+        finish(async move {
+            if let Err(error) = storage.transact(order.writes).await {
+                lot.vacate(order.entries.iter().map(|(sequence, entry)| (*sequence, entry)));
+                return Err(error);
+            }
+            lot.arrive(order.entries, order.now, &storage).await?;
+            claims.sent(order.originals);
+            Ok(order.answers)
         })
         .await
     }
@@ -103,14 +204,113 @@ impl Queues {
             lot: Arc::clone(&state.lot),
             storage: self.inner().storage.clone(),
             now,
+            claims: None,
+            originals: Vec::new(),
         };
+        if let Some(fifo) = state.meaning.fifo {
+            check_ids(fifo, &messages)?;
+            let checked: Vec<_> = messages
+                .into_iter()
+                .map(|message| keyed(&state, message))
+                .collect();
+            let (claims, verdicts) = Claims::new(&state.lot, &keys(&checked), now).map_err(|_| {
+                QueueError::internal("the same message is being sent by another call; try again")
+            })?;
+            let order = Order::new(&state, checked, verdicts, &claims, now);
+            enlisted.writes = order.writes;
+            enlisted.entries = order.entries;
+            enlisted.originals = order.originals;
+            enlisted.claims = Some(claims);
+            order
+                .answers
+                .into_iter()
+                .try_for_each(|answer| answer.map(drop))?;
+            return Ok(enlisted);
+        }
         for message in messages {
             let out = outgoing(&state, message, now)?;
-            let rows = out.parts.into_iter().chain([out.row]);
-            enlisted.writes.extend(rows.map(storage::put_in_transaction));
+            enlisted.writes.extend(Outgoing::rows(out.parts, out.row));
             enlisted.entries.push((out.sequence, out.entry));
         }
         Ok(enlisted)
+    }
+}
+
+/// A message for a FIFO queue with its key among duplicates; or why it is refused.
+type Keyed = Result<(String, NewMessage), QueueError>;
+
+fn keys(messages: &[Keyed]) -> Vec<String> {
+    let keys = messages.iter().filter_map(|message| message.as_ref().ok());
+    keys.map(|(key, _)| key.clone()).collect()
+}
+
+/// What is to be written for messages of a FIFO queue, and how they are answered when it is.
+struct Order {
+    writes: Vec<TransactWriteItem>,
+    entries: Vec<(MessageNumber, Entry)>,
+    originals: Vec<(String, Original)>,
+    answers: Answers,
+    now: Timestamp,
+}
+
+impl Order {
+    fn new(
+        state: &State,
+        messages: Vec<Keyed>,
+        verdicts: Vec<Verdict>,
+        claims: &Claims,
+        now: Timestamp,
+    ) -> Self {
+        let partition = &state.lot.partition;
+        let forgotten = claims.forgotten.iter();
+        let mut order = Self {
+            writes: forgotten
+                .map(|sequence| rows::key(partition, rows::original_sort(*sequence)))
+                .map(storage::delete_in_transaction)
+                .collect(),
+            entries: Vec::new(),
+            originals: Vec::new(),
+            answers: Vec::with_capacity(messages.len()),
+            now,
+        };
+        let mut verdicts = verdicts.into_iter();
+        // Verdicts are about the messages that were not refused.
+        let mut accepted: Answers = Vec::new();
+        for message in messages {
+            let answer = match message {
+                Err(error) => Err(error),
+                Ok((key, message)) => {
+                    let answer = match verdicts.next() {
+                        Some(Verdict::New) => order.add(state, key, message),
+                        Some(Verdict::Duplicate(original)) => Ok(SentMessage::from(original)),
+                        Some(Verdict::SameAs(place)) => accepted
+                            .get(place)
+                            .cloned()
+                            .unwrap_or_else(|| Err(QueueError::defect("a duplicate has no original"))),
+                        None => Err(QueueError::defect("a message has no verdict")),
+                    };
+                    accepted.push(answer.clone());
+                    answer
+                }
+            };
+            order.answers.push(answer);
+        }
+        order
+    }
+
+    fn add(&mut self, state: &State, key: String, message: NewMessage) -> Result<SentMessage, QueueError> {
+        let out = outgoing(state, message, self.now)?;
+        let original = Original {
+            id: out.id,
+            sequence: out.sequence,
+            sent: self.now,
+        };
+        let remembered = rows::original_row(&state.lot.partition, &key, &original);
+        self.writes.extend(Outgoing::rows(out.parts, out.row));
+        self.writes.push(storage::put_in_transaction(remembered));
+        self.entries.push((out.sequence, out.entry));
+        self.originals.push((key, original.clone()));
+        Ok(SentMessage::from(original))
     }
 }
 
@@ -125,6 +325,17 @@ pub struct Enlisted {
     lot: Arc<Lot>,
     storage: Storage,
     now: Timestamp,
+    /// Of a FIFO queue: the right to send them, and what to remember of them.
+    claims: Option<Claims>,
+    originals: Vec<(String, Original)>,
+}
+
+impl Drop for Enlisted {
+    /// What was not committed was not sent: messages behind it need not wait.
+    fn drop(&mut self) {
+        self.lot
+            .vacate(self.entries.iter().map(|(sequence, entry)| (*sequence, entry)));
+    }
 }
 
 impl Enlisted {
@@ -134,8 +345,11 @@ impl Enlisted {
     }
 
     /// Tells the queue that the transaction has succeeded, so that receivers see the messages.
-    pub fn committed(self) {
-        self.lot.admit(self.entries, self.now);
+    pub fn committed(mut self) {
+        self.lot.admit(std::mem::take(&mut self.entries), self.now);
+        if let Some(claims) = self.claims.take() {
+            claims.sent(std::mem::take(&mut self.originals));
+        }
     }
 }
 
@@ -171,11 +385,83 @@ impl std::fmt::Debug for Enlisted {
     }
 }
 
+/// Refuses a batch for a FIFO queue in which a message has no group, or nothing that tells it from others.
+fn check_ids(fifo: Fifo, messages: &[NewMessage]) -> Result<(), QueueError> {
+    if messages.iter().any(|message| message.group.is_none()) {
+        return Err(QueueError::invalid(QueueError::missing(GROUP).message()));
+    }
+    let has_id = |message: &NewMessage| fifo.by_content || message.deduplication_id.is_some();
+    match messages.iter().all(has_id) {
+        true => Ok(()),
+        false => Err(no_deduplication_id()),
+    }
+}
+
+/// Checks a message for a FIFO queue, and finds its key among duplicates.
+fn keyed(state: &State, mut message: NewMessage) -> Keyed {
+    let Some(fifo) = state.meaning.fifo else {
+        return Err(QueueError::defect("a standard queue is used as a FIFO queue"));
+    };
+    if let Some(delay) = message.delay.take()
+        && !delay.is_zero()
+    {
+        return Err(QueueError::not_for_this_queue(delay.as_secs(), "DelaySeconds"));
+    }
+    if let Some(delay) = message.long_delay()? {
+        return Err(QueueError::not_for_this_queue(delay.as_secs(), LONG_DELAY));
+    }
+    let group = message.group.clone().ok_or_else(|| QueueError::missing(GROUP))?;
+    let id = match message.deduplication_id.take() {
+        Some(id) => id,
+        None if fifo.by_content => digest::sha256(&message.body),
+        None => return Err(no_deduplication_id()),
+    };
+    check_token(&id, "MessageDeduplicationId")?;
+    message.check(state.meaning.message_bytes_max)?;
+    // Neither has a space in it.
+    let key = match fifo.per_group {
+        true => format!("{group} {id}"),
+        false => id.clone(),
+    };
+    message.deduplication_id = Some(id);
+    Ok((key, message))
+}
+
+fn no_deduplication_id() -> QueueError {
+    QueueError::invalid(
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+    )
+}
+
+/// Messages that fit into one transaction, in order.
+fn chunks(messages: Vec<NewMessage>) -> Vec<Vec<NewMessage>> {
+    let mut chunks: Vec<Vec<NewMessage>> = Vec::new();
+    let mut bytes = 0;
+    for message in messages {
+        let size = message.size_bytes();
+        match chunks.last_mut() {
+            Some(last) if last.len() < FIFO_MESSAGES_MAX && bytes + size <= FIFO_BYTES_MAX => {
+                bytes += size;
+                last.push(message);
+            }
+            _ => {
+                bytes = size;
+                chunks.push(vec![message]);
+            }
+        }
+    }
+    chunks
+}
+
 fn outgoing(state: &State, message: NewMessage, now: Timestamp) -> Result<Outgoing, QueueError> {
     message.check(state.meaning.message_bytes_max)?;
+    if let (Some(id), false) = (&message.deduplication_id, state.lot.is_fifo) {
+        return Err(QueueError::not_for_this_queue(id, "MessageDeduplicationId"));
+    }
     let id = ids::uuid();
+    let group = message.group.as_deref().map(Arc::from);
     let (stored, parts) = Stored::new(message, id.clone(), now, state.meaning.delay)?;
-    let sequence = state.lot.next_number(now);
+    let sequence = state.lot.reserve(now, group.as_ref());
     let (row, entry) = stored.into_row(&state.lot.partition, sequence);
     Ok(Outgoing {
         id,

@@ -5,6 +5,7 @@
 mod batch;
 mod messages;
 mod moving;
+pub mod query;
 mod queue_settings;
 mod receiving;
 
@@ -49,12 +50,11 @@ macro_rules! for_each_queue_operation {
             StartMessageMoveTask start_message_move_task,
             ListMessageMoveTasks list_message_move_tasks,
             CancelMessageMoveTask cancel_message_move_task,
+            AddPermission add_permission,
+            RemovePermission remove_permission,
         }
     };
 }
-
-/// The operations of SQS that Trestle does not have.
-pub const UNSUPPORTED: &[&str] = &["AddPermission", "RemovePermission"];
 
 macro_rules! define {
     ($($operation:ident $method:ident,)*) => {
@@ -104,15 +104,14 @@ macro_rules! define {
             }
         }
 
-        /// Carries out an operation. `origin` is where the caller reached this server, as in `http://127.0.0.1:8000`;
-        /// queues' URLs begin with it.
+        /// Carries out an operation.
         pub async fn answer(
             queues: &Queues,
             operation: QueueOperation,
             body: &[u8],
-            origin: &str,
+            caller: Caller<'_>,
         ) -> Result<Vec<u8>, QueueError> {
-            let door = &Door { queues, origin };
+            let door = &Door { queues, caller };
             match operation {
                 $(QueueOperation::$operation => run(body, |request| door.$method(request)).await,)*
             }
@@ -122,13 +121,7 @@ macro_rules! define {
 
 for_each_queue_operation!(define);
 
-/// Tells an operation that Trestle does not have from one that does not exist.
 fn no_such_operation(name: &str) -> QueueError {
-    if UNSUPPORTED.contains(&name) {
-        return QueueError::unsupported(format!(
-            "Trestle's queues have no permissions, so there is no {name}. Access keys decide who may call."
-        ));
-    }
     QueueError::new(
         ErrorCode::UnknownOperationException,
         format!("The action {name} is not valid for this endpoint."),
@@ -163,12 +156,9 @@ pub fn error_answer(error: &QueueError) -> ErrorAnswer {
         _ => format!("com.amazonaws.sqs#{}", code.name()),
     };
     let body = serde_json::json!({ "__type": kind, "message": error.message() });
-    let (status, fault) = match code.is_fault() {
-        true => (500, "Receiver"),
-        false => (400, "Sender"),
-    };
+    let fault = if code.is_fault() { "Receiver" } else { "Sender" };
     ErrorAnswer {
-        status,
+        status: code.status(),
         body: body.to_string().into_bytes(),
         query_error: format!("{};{fault}", code.query_name()),
     }
@@ -187,15 +177,24 @@ where
     serde_json::to_vec(&answer).map_err(|error| QueueError::internal(error.to_string()))
 }
 
+/// What the connection says about a caller.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// Where it reached this server, as in `http://127.0.0.1:8000`; queues' URLs begin with it.
+    pub origin: &'a str,
+    /// The header `X-Amzn-Trace-Id`, which becomes the attribute `AWSTraceHeader` of the messages that it sends.
+    pub trace_header: Option<&'a str>,
+}
+
 /// Where a request came in.
 struct Door<'a> {
     queues: &'a Queues,
-    origin: &'a str,
+    caller: Caller<'a>,
 }
 
 impl Door<'_> {
     fn url(&self, name: &str) -> String {
-        format!("{}/{}/{name}", self.origin, self.queues.settings().account)
+        format!("{}/{}/{name}", self.caller.origin, self.queues.settings().account)
     }
 }
 
@@ -254,12 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn operations_that_are_refused_are_told_apart_from_those_that_do_not_exist() {
+    fn every_operation_is_found_by_its_name_and_no_other() {
         for operation in QueueOperation::ALL {
             assert_eq!(operation.as_str().parse(), Ok(*operation));
         }
         let code = |name: &str| name.parse::<QueueOperation>().unwrap_err().code();
-        assert_eq!(code("AddPermission"), ErrorCode::UnsupportedOperation);
         assert_eq!(code("SendLetter"), ErrorCode::UnknownOperationException);
     }
 }

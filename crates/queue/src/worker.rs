@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use trestle_env::{Alarm, Timestamp};
 
 use crate::error::QueueError;
+use crate::handle::Handle;
 use crate::message::Message;
 use crate::queues::Queues;
 use crate::receive::Receive;
@@ -237,18 +238,19 @@ impl<H> Bench<H> {
 
     /// Lets a message come again later, or gives it up.
     async fn failed(&self, message: &Message, reason: String) -> Result<(), QueueError> {
-        let Message { id, receives, .. } = message;
-        let handle = &message.receipt_handle;
-        tracing::warn!(queue = self.queue, id, receives, reason, "a message failed");
+        let (id, handle) = (&message.id, &message.receipt_handle);
         let state = self.queues.open(&self.queue).await?;
+        // In this queue: a dead letter that is worked on has its attempts before it.
+        let receives = Handle::decode(handle, state.definition.id)?.receives;
+        tracing::warn!(queue = self.queue, id, receives, reason, "a message failed");
         let limit = self
             .queues
             .dead_letters(&state)
             .map(|redrive| redrive.receives_max);
-        if limit.is_some_and(|limit| *receives >= limit) {
+        if limit.is_some_and(|limit| receives >= limit) {
             return self.give_up(handle, reason).await;
         }
-        let later = self.settings.retry_after(*receives);
+        let later = self.settings.retry_after(receives);
         self.queues.change_visibility(&self.queue, handle, later).await
     }
 

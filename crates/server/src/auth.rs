@@ -6,7 +6,7 @@
 
 mod claim;
 
-use crate::http::{TARGET, target};
+use crate::http::TARGET;
 use crate::queues;
 use crate::role::{Caller, KeyGrant};
 use claim::Claim;
@@ -51,10 +51,7 @@ impl Verifier {
     /// Accepts a head whose claim is complete, in time, and made with one of the keys.
     pub(crate) fn examine(&self, head: &Parts) -> Result<Examined<'_>, Error> {
         let claim = Claim::read(head)?;
-        let service = match queues::name_of(target(&head.headers)) {
-            Some(_) => SQS,
-            None => DYNAMODB,
-        };
+        let service = if queues::is_asked(head) { SQS } else { DYNAMODB };
         check_scope(&claim, service)?;
         check_signed_headers(&claim, head)?;
         self.check_time(&claim)?;

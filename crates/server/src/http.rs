@@ -11,6 +11,7 @@ use crate::faults::{Faulted, Faults};
 use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
+use crate::receive::ReceivedRequest;
 use crate::reply::{Cut, Reply};
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
@@ -163,6 +164,9 @@ impl Service {
             return self.refuse(refused, id);
         }
         match (&head.method, head.uri.path()) {
+            (&Method::POST | &Method::GET, _) if queues::is_query(head) => {
+                Box::pin(self.query_operation(head, body, received, id)).await
+            }
             // Some SDKs send the operations on a queue to the queue's own URL.
             (&Method::POST, path) if path == "/" || queues::name_of(target(&head.headers)).is_some() => {
                 match self.operation(head, body, received, id).await {
@@ -229,10 +233,66 @@ impl Service {
             Err(refusal) => return Ok(refusal),
         };
         let asked = self.receive(head, body).await?;
+        let protocol = queues::Protocol::Json;
+        self.execute_queue(queues, operation, head, asked, received, id, protocol)
+            .await
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "everything that is known of one request"
+    )]
+    async fn execute_queue(
+        &self,
+        queues: &Queues,
+        operation: QueueOperation,
+        head: &Parts,
+        asked: ReceivedRequest,
+        received: Instant,
+        id: &str,
+        protocol: queues::Protocol,
+    ) -> Result<Reply, Refused> {
         let turn = self.turn(&asked, Effort::small()).await?;
         // It may wait for messages, and holds up no other meanwhile.
         let _turn = (operation != QueueOperation::ReceiveMessage).then_some(turn);
-        Ok(queues::execute(self, queues, operation, head, asked, received, id).await)
+        Ok(queues::execute(self, queues, operation, head, asked, received, id, protocol).await)
+    }
+
+    /// An operation on queues in SQS's older protocol.
+    async fn query_operation(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
+        match self.queried(head, body, received, id).await {
+            Ok(answer) => answer,
+            Err(Refused::Error(error)) => {
+                let answer = queues::Protocol::Query.refusal(&error, id);
+                self.refuse(Refused::Error(error), id);
+                answer
+            }
+            Err(refused) => self.refuse(refused, id),
+        }
+    }
+
+    async fn queried(
+        &self,
+        head: &Parts,
+        body: Upload,
+        received: Instant,
+        id: &str,
+    ) -> Result<Reply, Refused> {
+        self.check_origin(head)?;
+        queues::check_page(head)?;
+        let Some(queues) = &self.queues else {
+            return Ok(queues::no_queues());
+        };
+        let mut asked = self.receive(head, body).await?;
+        match queues::read_query(self, head, &asked.body, id) {
+            Ok(request) => {
+                asked.body = Bytes::from(request.body);
+                let protocol = queues::Protocol::Query;
+                self.execute_queue(queues, request.operation, head, asked, received, id, protocol)
+                    .await
+            }
+            Err(refusal) => Ok(refusal),
+        }
     }
 
     /// A call of the administration.

@@ -11,6 +11,7 @@ use hyper::{Response, StatusCode};
 /// The type DynamoDB's JSON travels under.
 pub(crate) const AMZ_JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 const PLAIN_JSON: HeaderValue = HeaderValue::from_static("application/json");
+const XML: HeaderValue = HeaderValue::from_static("text/xml");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -50,6 +51,10 @@ enum Content {
 impl Reply {
     pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
         Reply::new(status, Some(AMZ_JSON), body)
+    }
+
+    pub(crate) fn xml(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Reply::new(status, Some(XML), body)
     }
 
     pub(crate) fn admin(status: StatusCode, body: impl Into<Bytes>) -> Self {

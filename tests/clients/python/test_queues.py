@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 import unittest
+import urllib.request
 import uuid
 
 from support import client
@@ -37,6 +38,10 @@ class QueueTest(unittest.TestCase):
         return self.attributes(url, "QueueArn")["QueueArn"]
 
     def receive(self, url, **more):
+        known = self.sqs.meta.service_model.operation_model("ReceiveMessage").input_shape.members
+        if "MessageSystemAttributeNames" in more and "MessageSystemAttributeNames" not in known:
+            # boto3 from before 2024 has the older name only.
+            more["AttributeNames"] = more.pop("MessageSystemAttributeNames")
         return self.sqs.receive_message(QueueUrl=url, **{"MaxNumberOfMessages": 10, **more}).get("Messages", [])
 
     def send(self, url, *bodies):
@@ -126,14 +131,46 @@ class Queues(QueueTest):
         with self.assertRaises(self.sqs.exceptions.PurgeQueueInProgress):
             self.sqs.purge_queue(QueueUrl=url)
 
-    def test_what_trestle_does_not_have_is_refused_clearly(self):
-        unsupported = "AWS.SimpleQueueService.UnsupportedOperation"
-        said = self.refused(unsupported, "create_queue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
-        self.assertIn("FIFO", said)
+    def test_permissions_are_kept_in_the_policy(self):
         url = self.queue()
         permission = {"QueueUrl": url, "Label": "l"}
-        self.refused(unsupported, "add_permission", **permission, AWSAccountIds=["1"], Actions=["*"])
-        self.refused(unsupported, "remove_permission", **permission)
+        self.sqs.add_permission(**permission, AWSAccountIds=["111111111111"], Actions=["SendMessage"])
+        self.assertIn('"SQS:SendMessage"', self.attributes(url, "Policy")["Policy"])
+        self.sqs.remove_permission(**permission)
+        self.refused("InvalidParameterValue", "remove_permission", **permission)
+
+
+class PresignedUrls(QueueTest):
+    def test_a_url_receives_a_message(self):
+        if self.sqs.meta.service_model.protocol != "query":
+            self.skipTest("only the older protocol has its parameters in the URL")
+        url = self.queue()
+        self.send(url, "a & b")
+        presigned = self.sqs.generate_presigned_url("receive_message", {"QueueUrl": url}, HttpMethod="GET")
+        with urllib.request.urlopen(presigned, timeout=10) as answer:
+            self.assertIn("<Body>a &amp; b</Body>", answer.read().decode())
+
+
+class FifoQueues(QueueTest):
+    def test_groups_are_received_in_order_and_duplicates_once(self):
+        name = f"orders-{uuid.uuid4().hex}.fifo"
+        attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+        url = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        self.addCleanup(self.drop, url)
+        first = self.sqs.send_message(QueueUrl=url, MessageBody="a-1", MessageGroupId="a")
+        again = self.sqs.send_message(QueueUrl=url, MessageBody="a-1", MessageGroupId="a")
+        self.assertEqual(
+            (first["MessageId"], first["SequenceNumber"]), (again["MessageId"], again["SequenceNumber"])
+        )
+        entries = [{"Id": body, "MessageBody": body, "MessageGroupId": body[0]} for body in ("b-1", "a-2")]
+        self.assertNotIn("Failed", self.sqs.send_message_batch(QueueUrl=url, Entries=entries))
+        messages = self.receive(url, AttributeNames=["All"])
+        self.assertEqual(["a-1", "a-2", "b-1"], [message["Body"] for message in messages])
+        self.assertEqual(first["SequenceNumber"], messages[0]["Attributes"]["SequenceNumber"])
+        self.assertEqual(("a", 64), (
+            messages[0]["Attributes"]["MessageGroupId"], len(messages[0]["Attributes"]["MessageDeduplicationId"])
+        ))
+        self.refused("MissingParameter", "send_message", QueueUrl=url, MessageBody="x")
 
 
 class Messages(QueueTest):
@@ -197,15 +234,12 @@ class Messages(QueueTest):
         self.assertEqual(["a"], [message["Body"] for message in self.receive(url)])
         entries = [
             {"Id": "good", "ReceiptHandle": handles[1], "VisibilityTimeout": 0},
-            {"Id": "old", "ReceiptHandle": handles[0], "VisibilityTimeout": 0},
+            {"Id": "old", "ReceiptHandle": handles[0], "VisibilityTimeout": 600},
             {"Id": "long", "ReceiptHandle": handles[1], "VisibilityTimeout": 43201},
         ]
         answer = self.sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-        self.assertEqual(["good"], [entry["Id"] for entry in answer["Successful"]])
-        failed = {entry["Id"]: entry["Code"] for entry in answer["Failed"]}
-        self.assertEqual(
-            {"old": "AWS.SimpleQueueService.MessageNotInflight", "long": "InvalidParameterValue"}, failed
-        )
+        self.assertEqual(["good", "old"], [entry["Id"] for entry in answer["Successful"]])
+        self.assertEqual(["long"], [entry["Id"] for entry in answer["Failed"]])
         self.assertEqual(["b"], [message["Body"] for message in self.receive(url)])
 
     def test_batches_of_ten(self):
@@ -213,7 +247,7 @@ class Messages(QueueTest):
         entries = [{"Id": f"m-{n}", "MessageBody": str(n)} for n in range(10)]
         sent = self.sqs.send_message_batch(QueueUrl=url, Entries=entries)
         self.assertEqual([entry["Id"] for entry in entries], [entry["Id"] for entry in sent["Successful"]])
-        self.assertEqual([], sent["Failed"])
+        self.assertNotIn("Failed", sent)
         got = self.receive(url)
         self.assertEqual([str(n) for n in range(10)], [message["Body"] for message in got])
         entries = [{"Id": message["Body"], "ReceiptHandle": message["ReceiptHandle"]} for message in got[:9]]

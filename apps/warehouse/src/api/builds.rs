@@ -240,22 +240,6 @@ pub(super) async fn status(State(app): App, Path(Named { pkg, env, version }): P
     shown(app.status(&spec).await?.0)
 }
 
-/// How far each environment is that something was begun in.
-pub(super) async fn latest_statuses(State(app): App, Path(name): Package) -> Answer {
-    let mut found = Vec::new();
-    for env in ENVS {
-        let Some(head) = app.db.status_head(env.status_head(&name)).await? else {
-            continue;
-        };
-        let (status, progress) = app.status(&Spec::new(name.clone(), env, head.version)).await?;
-        let mut status = json!(status);
-        status["progress"] = progress.progress.into();
-        status["count"] = progress.count.into();
-        found.push(status);
-    }
-    shown(found)
-}
-
 pub(super) async fn events(State(app): App, Path(Named { pkg, env, version }): Path<Named>) -> Answer {
     let spec = app.latest_spec(&pkg, env, version).await?;
     shown(app.events(&spec).await?)

@@ -6,6 +6,7 @@ mod heads;
 mod http;
 mod imported;
 mod lines;
+mod load;
 mod npm;
 mod program;
 mod publishing;

@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 use crate::support::Pkg;
 
 /// The program, ended with the test.
-struct Program {
-    child: Child,
+pub(crate) struct Program {
+    pub(crate) child: Child,
     said: BufReader<ChildStdout>,
 }
 
 impl Program {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        // For the clients of the tests. That there is one already is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut command = Command::new(env!("CARGO_BIN_EXE_warehouse"));
         // Which programs there are does not matter here: packages are packed as they are.
         let command = command.args(arguments).env("RUST_LOG", "error").env("PATH", "");
@@ -25,7 +27,7 @@ impl Program {
     }
 
     /// What it says until it serves, and where.
-    fn serves(&mut self) -> (String, String) {
+    pub(crate) fn serves(&mut self) -> (String, String) {
         let mut said = String::new();
         loop {
             let mut line = String::new();
@@ -46,7 +48,7 @@ impl Drop for Program {
     }
 }
 
-async fn read(url: &str, path: &str) -> Value {
+pub(crate) async fn read(url: &str, path: &str) -> Value {
     let text = reqwest::get(format!("{url}{path}"))
         .await
         .unwrap()

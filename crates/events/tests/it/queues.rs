@@ -74,6 +74,34 @@ fn a_message_is_the_change_as_json_and_receivers_see_it_at_once() {
 }
 
 #[test]
+fn in_a_fifo_queue_each_item_is_a_group() {
+    let world = World::new();
+    let queues = queues(&world);
+    let door = Door::Enlist(Arc::new(QueueDoor::new(queues.clone(), "mail.fifo")));
+    let doors = [("mail.fifo".to_owned(), door)].into();
+    let life = world.life_with(Arc::new(world.engine.clone()), doors);
+    let fifo = [("FifoQueue".to_owned(), "true".to_owned())].into();
+    life.block_on(queues.create("mail.fifo", &fifo, &BTreeMap::new()))
+        .unwrap();
+    life.apply([into_queue("mail.fifo")]);
+    for n in 1..4 {
+        world.put("layer#1", n);
+        world.put("layer#2", n);
+    }
+    life.until("the messages", || life.status("r").delivered == 6);
+    let messages = receive_all(&life, &queues, "mail.fifo");
+    let seen = |message: &Message| {
+        let body: Value = serde_json::from_str(&message.body).unwrap();
+        (message.group.clone().unwrap(), body["new"]["n"].as_i64().unwrap())
+    };
+    let seen: Vec<(String, i64)> = messages.iter().map(seen).collect();
+    let numbers: Vec<i64> = seen.iter().map(|(_, n)| *n).collect();
+    assert_eq!(numbers, [1, 2, 3, 1, 2, 3], "group by group, each in order");
+    assert!(seen[..3].iter().all(|(group, _)| *group == seen[0].0));
+    assert_ne!(seen[0].0, seen[3].0);
+}
+
+#[test]
 fn a_queue_that_is_made_later_gets_everything() {
     let world = World::new();
     let queues = queues(&world);

@@ -13,7 +13,9 @@ const ID_LEN_MAX: usize = 80;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct BatchResult<T> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) successful: Vec<T>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) failed: Vec<Failed>,
 }
 

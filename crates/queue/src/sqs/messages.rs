@@ -12,6 +12,7 @@ use crate::attributes::MESSAGE_BYTES_MAX;
 use crate::digest;
 use crate::error::{ErrorCode, QueueError};
 use crate::message::{MessageAttribute, MessageAttributes, NewMessage};
+use crate::send::SentMessage;
 
 const VISIBILITY_S_MAX: i64 = 43_200;
 const DELAY_S_MAX: i64 = 900;
@@ -44,9 +45,18 @@ pub(super) struct Sent {
     md5_of_message_attributes: Option<String>,
     #[serde(rename = "MD5OfMessageSystemAttributes")]
     md5_of_message_system_attributes: Option<String>,
+    sequence_number: Option<String>,
 }
 
 impl Sent {
+    fn with(self, sent: SentMessage) -> Self {
+        Self {
+            message_id: sent.id,
+            sequence_number: sent.sequence_number,
+            ..self
+        }
+    }
+
     /// What will be answered, once the message has an id.
     fn expected(id: Option<String>, message: &NewMessage) -> Self {
         Self {
@@ -55,6 +65,7 @@ impl Sent {
             md5_of_message_body: digest::of_body(&message.body),
             md5_of_message_attributes: digest::of_attributes(&message.attributes),
             md5_of_message_system_attributes: message.trace_header.as_deref().map(digest::of_trace_header),
+            sequence_number: None,
         }
     }
 }
@@ -102,10 +113,10 @@ impl Door<'_> {
     pub(super) async fn send_message(&self, mut request: SendMessage) -> Result<Sent, QueueError> {
         let url = request.queue_url.take();
         let queue = named(url.as_ref())?;
-        let message = request.meant()?;
+        let mut message = request.meant()?;
         let sent = Sent::expected(None, &message);
-        let message_id = self.queues.send(queue, message).await?;
-        Ok(Sent { message_id, ..sent })
+        self.trace(&mut message);
+        Ok(sent.with(self.queues.send_one(queue, message).await?))
     }
 
     pub(super) async fn send_message_batch(
@@ -120,9 +131,10 @@ impl Door<'_> {
         for mut entry in request.entries {
             let id = entry.id.take();
             match entry.meant() {
-                Ok(message) => {
+                Ok(mut message) => {
                     bytes += message.size_bytes();
                     expected.push(Sent::expected(id, &message));
+                    self.trace(&mut message);
                     messages.push(message);
                 }
                 Err(error) => result.fail(id.unwrap_or_default(), &error),
@@ -136,17 +148,22 @@ impl Door<'_> {
                 ),
             ));
         }
-        let sent = self.queues.send_batch(queue, messages).await?;
+        let sent = self.queues.send_many(queue, messages).await?;
         for (expected, sent) in expected.into_iter().zip(sent) {
             match sent {
-                Ok(message_id) => result.successful.push(Sent {
-                    message_id,
-                    ..expected
-                }),
+                Ok(sent) => result.successful.push(expected.with(sent)),
                 Err(error) => result.fail(expected.id.unwrap_or_default(), &error),
             }
         }
         Ok(result)
+    }
+
+    /// A message whose sender says nothing about its trace belongs to that of the request.
+    fn trace(&self, message: &mut NewMessage) {
+        let header = &mut message.trace_header;
+        *header = header
+            .take()
+            .or_else(|| self.caller.trace_header.map(str::to_owned));
     }
 
     pub(super) async fn delete_message(&self, request: DeleteMessage) -> Result<Nothing, QueueError> {
@@ -216,13 +233,6 @@ impl HandleEntry {
 impl SendMessage {
     /// What the queue understands; its own checks follow there.
     fn meant(self) -> Result<NewMessage, QueueError> {
-        if self.message_deduplication_id.is_some() {
-            return Err(QueueError::value(
-                self.message_deduplication_id.unwrap_or_default(),
-                "MessageDeduplicationId",
-                "The request includes a parameter that is not valid for this queue type. Trestle has no FIFO queues.",
-            ));
-        }
         let delay = match self.delay_seconds {
             None => None,
             Some(seconds) => Some(Duration::from_secs(within(
@@ -239,6 +249,7 @@ impl SendMessage {
             attributes: self.message_attributes.unwrap_or_default(),
             trace_header: trace_header(self.message_system_attributes.unwrap_or_default())?,
             group: self.message_group_id,
+            deduplication_id: self.message_deduplication_id,
         })
     }
 }

@@ -108,8 +108,11 @@ impl Door<'_> {
         let text = required(request.task_handle, "TaskHandle")?;
         let bytes = STANDARD.decode(&text).ok();
         let handle: Option<HandleText> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let handle = handle
-            .ok_or_else(|| QueueError::value(&text, "TaskHandle", "The task handle cannot be read."))?;
+        let handle =
+            handle.ok_or_else(|| QueueError::invalid("Value for parameter TaskHandle is invalid."))?;
+        self.queues
+            .moves(queue_of(&handle.source_arn, "SourceArn")?)
+            .await?;
         Ok(CancelMessageMoveTaskResult {
             approximate_number_of_messages_moved: self.queues.cancel_move(&handle.task_id).await?,
         })

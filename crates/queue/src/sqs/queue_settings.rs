@@ -106,6 +106,23 @@ pub(super) struct UntagQueue {
     tag_keys: Option<Vec<String>>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct AddPermission {
+    queue_url: Option<String>,
+    label: Option<String>,
+    #[serde(rename = "AWSAccountIds")]
+    aws_account_ids: Option<Vec<String>>,
+    actions: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct RemovePermission {
+    queue_url: Option<String>,
+    label: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Tags {
@@ -220,6 +237,26 @@ impl Door<'_> {
     pub(super) async fn list_queue_tags(&self, request: OfQueue) -> Result<Tags, QueueError> {
         let tags = self.queues.tags(named(request.queue_url.as_ref())?).await?;
         Ok(Tags { tags })
+    }
+}
+
+impl Door<'_> {
+    pub(super) async fn add_permission(&self, request: AddPermission) -> Result<Nothing, QueueError> {
+        let queue = named(request.queue_url.as_ref())?;
+        let label = required(request.label, "Label")?;
+        let accounts = required(request.aws_account_ids, "AWSAccountIds")?;
+        let actions = required(request.actions, "Actions")?;
+        self.queues
+            .add_permission(queue, &label, &accounts, &actions)
+            .await?;
+        Ok(Nothing {})
+    }
+
+    pub(super) async fn remove_permission(&self, request: RemovePermission) -> Result<Nothing, QueueError> {
+        let queue = named(request.queue_url.as_ref())?;
+        let label = required(request.label, "Label")?;
+        self.queues.remove_permission(queue, &label).await?;
+        Ok(Nothing {})
     }
 }
 

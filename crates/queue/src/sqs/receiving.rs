@@ -36,6 +36,7 @@ pub(super) struct ReceiveMessage {
     max_number_of_messages: Option<i64>,
     visibility_timeout: Option<i64>,
     wait_time_seconds: Option<i64>,
+    receive_request_attempt_id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -70,6 +71,8 @@ struct SystemAttributes {
     approximate_receive_count: Option<String>,
     approximate_first_receive_timestamp: Option<String>,
     message_group_id: Option<String>,
+    message_deduplication_id: Option<String>,
+    sequence_number: Option<String>,
     #[serde(rename = "AWSTraceHeader")]
     aws_trace_header: Option<String>,
     dead_letter_queue_source_arn: Option<String>,
@@ -100,7 +103,10 @@ impl Door<'_> {
             system,
             own: request.message_attribute_names.unwrap_or_default(),
         };
-        let messages = self.queues.receive(queue, receive).await?;
+        let messages = match &request.receive_request_attempt_id {
+            Some(attempt) => self.queues.receive_attempt(queue, receive, attempt).await?,
+            None => self.queues.receive(queue, receive).await?,
+        };
         let sender = &self.queues.settings().account;
         let shown = messages.into_iter().map(|message| asked.show(message, sender));
         Ok(ReceiveMessageResult {
@@ -157,6 +163,14 @@ impl Asked {
             approximate_first_receive_timestamp: wants("ApproximateFirstReceiveTimestamp")
                 .then(|| message.first_received.as_millis().to_string()),
             message_group_id: message.group.clone().filter(|_| wants("MessageGroupId")),
+            message_deduplication_id: message
+                .deduplication_id
+                .clone()
+                .filter(|_| wants("MessageDeduplicationId")),
+            sequence_number: message
+                .sequence_number
+                .clone()
+                .filter(|_| wants("SequenceNumber")),
             aws_trace_header: message.trace_header.clone().filter(|_| wants("AWSTraceHeader")),
             dead_letter_queue_source_arn: message
                 .dead_letter_source
@@ -166,11 +180,11 @@ impl Asked {
         (attributes != SystemAttributes::default()).then_some(attributes)
     }
 
-    /// By name, by the beginning of a name (`bar.*`), or all.
+    /// By name, by the beginning of a name (`bar.*`), or all (`All`, `*`, `.*`).
     fn wants_own(&self, name: &str) -> bool {
         self.own.iter().any(|asked| match asked.strip_suffix(".*") {
             Some(start) => name.starts_with(start),
-            None => asked == "All" || asked == name,
+            None => asked == "All" || asked == "*" || asked == name,
         })
     }
 }
@@ -186,6 +200,7 @@ mod tests {
             own: own.iter().map(|name| (*name).to_owned()).collect(),
         };
         assert!(asked(&["All"]).wants_own("x") && asked(&[".*"]).wants_own("x"));
+        assert!(asked(&["*"]).wants_own("x"));
         assert!(asked(&["bar.*"]).wants_own("bar.x") && !asked(&["bar.*"]).wants_own("foo"));
         assert!(asked(&["a", "b"]).wants_own("b") && !asked(&[]).wants_own("b"));
     }

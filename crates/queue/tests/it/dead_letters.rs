@@ -53,11 +53,52 @@ async fn a_message_received_too_often_moves_with_its_id_and_its_age() {
     let dead = fixture.receive("dead", 10).await;
     assert_eq!(dead.len(), 2);
     assert_eq!((&dead[0].id, dead[0].body.as_str()), (&id, "poison"));
-    assert_eq!((dead[0].sent, dead[0].receives), (START, 1));
+    // The count goes on.
+    assert_eq!((dead[0].sent, dead[0].receives), (START, 3));
     assert!(dead[1].body == large);
     let source = "arn:aws:sqs:us-east-1:000000000000:work";
     assert_eq!(dead[0].dead_letter_source.as_deref(), Some(source));
     assert_eq!(fixture.queues.counts("work").await.unwrap(), Default::default());
+}
+
+#[tokio::test]
+async fn in_a_chain_each_queue_counts_for_itself_and_receivers_see_the_sum() {
+    let mut fixture = Fixture::new();
+    fixture.create("last", &[]).await;
+    let policy = redrive("last", 1);
+    fixture.create("dead", &[("RedrivePolicy", &policy)]).await;
+    let policy = redrive("dead", 1);
+    fixture.create("work", &[("RedrivePolicy", &policy)]).await;
+    fixture.queues.send("work", "poison").await.unwrap();
+    for (queue, receives) in [("work", 1), ("dead", 2), ("last", 3)] {
+        let got = fixture.receive(queue, 1).await.pop().unwrap();
+        assert_eq!((got.body.as_str(), got.receives), ("poison", receives));
+        fixture.advance(30);
+        fixture.receive(queue, 1).await;
+        fixture.queues.tag("work", &Default::default()).await.unwrap();
+        fixture.forget();
+    }
+}
+
+#[tokio::test]
+async fn a_queue_may_be_its_own_dead_letter_queue() {
+    let fixture = Fixture::with_queue(&[]).await;
+    let policy = redrive("work", 1);
+    let policy = crate::support::attributes(&[("RedrivePolicy", &policy)]);
+    fixture.queues.set_attributes("work", &policy).await.unwrap();
+    fixture.queues.send("work", "again").await.unwrap();
+    for receives in 1..4 {
+        let got = fixture.receive("work", 1).await.pop().unwrap();
+        assert_eq!(
+            (got.receives, got.dead_letter_source.is_some()),
+            (receives, receives > 1)
+        );
+        fixture.advance(30);
+    }
+    assert_eq!(
+        fixture.queues.dead_letter_sources("work").await.unwrap(),
+        ["work"]
+    );
 }
 
 #[tokio::test]

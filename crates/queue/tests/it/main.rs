@@ -10,10 +10,13 @@
 mod damaged_rows;
 mod dead_letters;
 mod enlisting;
+mod fifo;
+mod fifo_oracle;
 mod messages;
 mod oracle;
 mod queues;
 mod restart;
 mod support;
 mod waiting;
+mod wire;
 mod worker;

@@ -96,15 +96,15 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
     assert_eq!(
         refusal(&mut client, "CreateQueue", r#"{"QueueName":"a.fifo"}"#),
         expected(
-            "com.amazonaws.sqs#UnsupportedOperation",
-            "AWS.SimpleQueueService.UnsupportedOperation"
+            "com.amazon.coral.service#InvalidParameterValueException",
+            "InvalidParameterValue"
         )
     );
     assert_eq!(
         refusal(&mut client, "AddPermission", "{}"),
         expected(
-            "com.amazonaws.sqs#UnsupportedOperation",
-            "AWS.SimpleQueueService.UnsupportedOperation"
+            "com.amazon.coral.service#MissingRequiredParameterException",
+            "MissingParameter"
         )
     );
     assert_eq!(
@@ -220,4 +220,91 @@ fn trestles_own_tables_are_read_but_not_written_or_listed() {
             refused.text()
         );
     }
+}
+
+/// Sends a form, as SDKs from before 2024 do.
+fn form(client: &mut Client, path: &str, body: &str) -> Response {
+    let headers = [("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")];
+    client.send("POST", path, &headers, body.as_bytes())
+}
+
+#[test]
+fn the_older_protocol_is_a_form_or_a_url_and_answers_in_xml() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let made = form(
+        &mut client,
+        "/",
+        "Action=CreateQueue&Version=2012-11-05&QueueName=work",
+    );
+    assert_eq!((made.status, made.header("content-type")), (200, "text/xml"));
+    assert!(
+        made.text()
+            .contains("/000000000000/work</QueueUrl></CreateQueueResult>"),
+        "{}",
+        made.text()
+    );
+    let path = "/000000000000/work";
+    let sent = form(
+        &mut client,
+        path,
+        "Action=SendMessage&MessageBody=a+b%26c&MessageAttribute.1.Name=n&MessageAttribute.1.Value.DataType=String\
+         &MessageAttribute.1.Value.StringValue=v",
+    );
+    assert!(
+        sent.text().contains("<MD5OfMessageAttributes>"),
+        "{}",
+        sent.text()
+    );
+    let got = client.send(
+        "GET",
+        &format!("{path}?Action=ReceiveMessage&MessageAttributeName.1=All"),
+        &[],
+        b"",
+    );
+    assert!(got.text().contains("<Body>a b&amp;c</Body>"), "{}", got.text());
+    assert!(
+        got.text().contains("<MessageAttribute><Name>n</Name>"),
+        "{}",
+        got.text()
+    );
+    let gone = form(&mut client, "/0/none", "Action=PurgeQueue");
+    assert_eq!(gone.status, 400);
+    assert!(
+        gone.text()
+            .contains("<Code>AWS.SimpleQueueService.NonExistentQueue</Code>")
+    );
+    assert!(gone.text().contains("does not exist for this wsdl version."));
+    let unknown = client.send("GET", &format!("{path}?Action=FooBar"), &[], b"");
+    assert!(
+        unknown.text().contains("<Code>InvalidAction</Code>"),
+        "{}",
+        unknown.text()
+    );
+    let purged = form(&mut client, path, "Action=PurgeQueue");
+    assert!(!purged.text().contains("Result"), "{}", purged.text());
+    assert_eq!(form(&mut client, path, "Action=PurgeQueue").status, 403);
+    // Without an action it is no request of queues.
+    assert_eq!(client.send("GET", path, &[], b"").status, 404);
+}
+
+#[test]
+fn no_page_of_another_site_sends_forms() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let path = "/?Action=CreateQueue&QueueName=work";
+    for headers in [
+        [("Sec-Fetch-Site", "cross-site")],
+        [("Origin", "http://elsewhere.example")],
+    ] {
+        let refused = client.send("GET", path, &headers, b"");
+        assert_eq!(refused.status, 400, "{headers:?}: {}", refused.text());
+        assert!(
+            refused.text().contains("<Code>AccessDeniedException</Code>"),
+            "{}",
+            refused.text()
+        );
+    }
+    let list = client.send("GET", "/?Action=ListQueues", &[("Sec-Fetch-Site", "none")], b"");
+    assert!(list.text().contains("<ListQueuesResult/>"), "{}", list.text());
 }

@@ -1,0 +1,377 @@
+//! Many packages published by many clients while the program is killed, and a check of everything afterwards.
+//!
+//! Small unless `WAREHOUSE_PACKAGES`, `WAREHOUSE_CLIENTS` and `WAREHOUSE_KILLS` say otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderMap;
+use axum::routing::post;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use trestle_binding::WrongFact;
+use trestle_embedded::{
+    DirectoryAccess, Disagreement, StorageWatcher, VerifyOptions, VerifyWatcher, verify_directory,
+};
+
+use crate::program::{Program, read};
+use crate::support::Pkg;
+
+const LOCALES: [&str; 3] = ["de-DE", "en-US", "fr-FR"];
+/// Packages of which one is the base of the others.
+const FAMILY: usize = 8;
+/// Of so many bases one gets a second version.
+const RENEWED: usize = 3;
+/// Webhooks that are posted at once: what may be posted again after a kill.
+const POSTED_AT_ONCE: usize = 16;
+/// How long is too long, for each hundred packages.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn size(name: &str, otherwise: usize) -> usize {
+    let given = std::env::var(name).ok();
+    given.map_or(otherwise, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number"))
+    })
+}
+
+/// The packages: each family has a base, and members that depend on it. The last member of every other family depends on the
+/// base of the next one, too.
+struct Plan {
+    packages: usize,
+}
+
+impl Plan {
+    fn name(number: usize) -> String {
+        format!("@load/p{number:05}")
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE * u32::try_from(1 + self.packages / 100).unwrap()
+    }
+
+    fn parents(&self, number: usize) -> Vec<usize> {
+        let (family, member) = (number / FAMILY, number % FAMILY);
+        let next = (family + 1) * FAMILY;
+        let has_two = member == FAMILY - 1 && family.is_multiple_of(2) && next < self.packages;
+        let own = (member != 0).then_some(family * FAMILY);
+        own.into_iter().chain(has_two.then_some(next)).collect()
+    }
+
+    fn dependents(&self, number: usize) -> impl Iterator<Item = usize> {
+        (0..self.packages).filter(move |other| self.parents(*other).contains(&number))
+    }
+
+    fn bases(&self) -> impl Iterator<Item = usize> {
+        (0..self.packages).step_by(FAMILY)
+    }
+
+    fn is_renewed(number: usize) -> bool {
+        number.is_multiple_of(FAMILY * RENEWED)
+    }
+
+    /// The version that everything ends with.
+    fn version(&self, number: usize) -> &'static str {
+        let parents = self.parents(number);
+        match parents.is_empty() {
+            true if Self::is_renewed(number) => "1.1.0",
+            true => "1.0.0",
+            // A dependent is published once more for each new version of a package that it depends on.
+            false => match parents
+                .into_iter()
+                .filter(|parent| Self::is_renewed(*parent))
+                .count()
+            {
+                0 => "1.0.0",
+                1 => "1.0.1-0",
+                _ => unreachable!("of two neighbours at most one is renewed"),
+            },
+        }
+    }
+
+    fn package(&self, number: usize, version: &str) -> Pkg {
+        let package = Pkg::new(&Self::name(number), version).locales(&LOCALES);
+        let needs = |package: Pkg, parent: usize| package.needs(&Self::name(parent), "^1.0.0");
+        self.parents(number).into_iter().fold(package, needs)
+    }
+
+    /// What depends on what, of everything that a package hangs together with.
+    fn graph(&self, number: usize) -> BTreeMap<String, BTreeSet<String>> {
+        let (mut found, mut to_do) = (BTreeMap::new(), vec![number]);
+        while let Some(number) = to_do.pop() {
+            let parents = self.parents(number);
+            let names = parents.iter().map(|parent| Self::name(*parent)).collect();
+            if found.insert(Self::name(number), names).is_none() {
+                to_do.extend(parents.into_iter().chain(self.dependents(number)));
+            }
+        }
+        found
+    }
+}
+
+/// Everything that was posted, by its key.
+type Posted = Arc<Mutex<BTreeMap<String, usize>>>;
+
+/// A receiver of webhooks. Answers with its URL.
+async fn receiver(posted: Posted) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let note = async move |headers: HeaderMap| {
+        let key = headers["idempotency-key"].to_str().unwrap().to_owned();
+        *posted.lock().unwrap().entry(key).or_default() += 1;
+    };
+    let router = axum::Router::new().route("/", post(note));
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    url
+}
+
+/// A port that is free now. The program has it again after each kill: URLs that it stored stay right.
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}
+
+/// Publishes until the server says that it did, or that it had done so before.
+async fn publish(client: &Client, url: &str, package: &Pkg) {
+    let (path, begun) = (
+        format!("{url}/{}", package.name.replace('/', "%2f")),
+        Instant::now(),
+    );
+    let payload = package.payload();
+    loop {
+        // A server that is gone is there again soon.
+        if let Ok(answer) = client.put(&path).json(&payload).send().await {
+            let status = answer.status();
+            assert!(
+                status == 201 || status == 200,
+                "{path}: {status} {:?}",
+                answer.text().await
+            );
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{path} cannot be published");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+struct Found(Vec<String>);
+
+impl StorageWatcher for Found {
+    fn found(&mut self, disagreement: Disagreement) {
+        self.0.push(format!("{disagreement:?}"));
+    }
+}
+
+impl VerifyWatcher for Found {
+    fn wrong(&mut self, fact: &WrongFact) {
+        self.0.push(fact.to_string());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_clients_published_is_built_and_right_although_the_program_was_killed() {
+    let (packages, kills) = (size("WAREHOUSE_PACKAGES", 24), size("WAREHOUSE_KILLS", 2));
+    let (plan, clients) = (Plan { packages }, size("WAREHOUSE_CLIENTS", 16));
+    let posted = Posted::default();
+    let hook = receiver(Arc::clone(&posted)).await;
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let data = folder.path().to_str().unwrap();
+    let arguments = ["serve", "--data", data, "--port", &port, "--webhook", &hook];
+    let mut program = Program::start(&arguments);
+    let url = program.serves().1;
+    let client = Client::builder()
+        .timeout(Duration::from_secs(30))
+        .build()
+        .unwrap();
+
+    // Bases first, so that what depends on them finds them.
+    let (bases, members): (Vec<usize>, Vec<usize>) = (0..packages).partition(|number| number % FAMILY == 0);
+    let renewed: Vec<usize> = bases
+        .iter()
+        .copied()
+        .filter(|base| Plan::is_renewed(*base))
+        .collect();
+    let waves = [(bases, "1.0.0"), (members, "1.0.0"), (renewed, "1.1.0")];
+    let all: usize = waves.iter().map(|(wave, _)| wave.len()).sum();
+    let done = AtomicUsize::new(0);
+    let begun = Instant::now();
+    let publishing = async {
+        for (wave, version) in &waves {
+            let work = stream::iter(wave).for_each_concurrent(clients, async |number| {
+                publish(&client, &url, &plan.package(*number, version)).await;
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+            work.await;
+        }
+    };
+    let killing = async {
+        for kill in 1..=kills {
+            while done.load(Ordering::Relaxed) < all * kill / (kills + 1) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            program.child.kill().unwrap();
+            program.child.wait().unwrap();
+            program = Program::start(&arguments);
+            program.serves();
+        }
+    };
+    tokio::join!(publishing, killing);
+    let published = begun.elapsed();
+
+    let started = Instant::now();
+    let mut versions = 0;
+    for number in 0..packages {
+        versions += check_builds(&plan, number, &url).await;
+    }
+    let built = begun.elapsed();
+    for number in plan.bases() {
+        check_dependencies(&plan, number, &url).await;
+    }
+    // Webhooks come after builds.
+    let waited = Instant::now();
+    while posted
+        .lock()
+        .unwrap()
+        .keys()
+        .filter(|key| key.starts_with("build_completed "))
+        .count()
+        < versions
+    {
+        assert!(
+            waited.elapsed() < plan.patience(),
+            "of {versions} completed builds fewer were posted"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    check_posted(&posted.lock().unwrap(), versions, kills);
+    let mut found = Found(Vec::new());
+    let table = folder.path().join("table");
+    let verified = verify_directory(
+        &table,
+        DirectoryAccess::ReadWrite,
+        VerifyOptions::default(),
+        &mut found,
+    );
+    assert_eq!(verified.unwrap().disagreements(), 0, "{:#?}", found.0);
+    println!(
+        "{packages} packages, {versions} versions in {} locales, {clients} clients, {kills} kills: published in {published:.1?}, \
+         built in {built:.1?}, checked in {:.1?}",
+        LOCALES.len(),
+        started.elapsed(),
+    );
+}
+
+/// Waits for the last version of a package; then all its versions are complete, and the last is in use. Answers with how many
+/// versions there are.
+async fn check_builds(plan: &Plan, number: usize, url: &str) -> usize {
+    let (name, version) = (Plan::name(number), plan.version(number));
+    let path = name.replace('/', "%2f");
+    let begun = Instant::now();
+    while read(url, &format!("/builds/{path}/dev")).await["version"] != version {
+        assert!(
+            begun.elapsed() < plan.patience(),
+            "{name}@{version} is not in use"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let packument = read(url, &format!("/{path}")).await;
+    let versions: Vec<&String> = packument["versions"].as_object().unwrap().keys().collect();
+    let expected = if version == "1.0.0" {
+        vec!["1.0.0"]
+    } else {
+        vec!["1.0.0", version]
+    };
+    assert_eq!(versions, expected, "{name}");
+    for version in &versions {
+        // A version that a newer one overtook may be skipped after that.
+        while read(url, &format!("/status/{path}/dev/{version}")).await["complete"] != true {
+            assert!(
+                begun.elapsed() < plan.patience(),
+                "{name}@{version} is not complete"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let status = read(url, &format!("/status/{path}/dev/{version}")).await;
+        assert_eq!(status["error"], false, "{status}");
+        let progress = read(url, &format!("/progress/{path}/dev/{version}")).await;
+        assert_eq!(
+            progress,
+            json!({ "progress": 100, "count": 3, "total": 3 }),
+            "{name}@{version}"
+        );
+        check_events(&read(url, &format!("/status-events/{path}/dev/{version}")).await);
+    }
+    let heads = read(url, &format!("/builds/-/head?name={path}")).await;
+    let heads = heads.as_array().unwrap();
+    let told = |head: &Value| {
+        (
+            head["env"].clone(),
+            head["locale"].clone(),
+            head["version"].clone(),
+        )
+    };
+    let expected = LOCALES.map(|locale| (json!("dev"), json!(locale), json!(version)));
+    assert_eq!(heads.iter().map(told).collect::<Vec<_>>(), expected, "{name}");
+    for head in heads {
+        let file = head["files"][0].as_str().unwrap();
+        let answer = reqwest::get(file).await.unwrap();
+        assert_eq!(answer.status(), 200, "{file}");
+    }
+    versions.len()
+}
+
+/// A locale is done once, however often its job came.
+fn check_events(events: &Value) {
+    let events = events.as_array().unwrap();
+    let done = events.iter().filter(|event| event["eventType"] == "complete");
+    let mut done: Vec<&str> = done.map(|event| event["locale"].as_str().unwrap()).collect();
+    done.sort_unstable();
+    assert_eq!(done, LOCALES, "{events:?}");
+}
+
+/// The graph of a base, and its release lines.
+async fn check_dependencies(plan: &Plan, base: usize, url: &str) {
+    let path = Plan::name(base).replace('/', "%2f");
+    assert_eq!(
+        read(url, &format!("/graph/{path}")).await,
+        json!(plan.graph(base))
+    );
+    let mut lines = vec![("1.0.0", Value::Null)];
+    if Plan::is_renewed(base) {
+        lines.push(("1.1.0", json!("1.0.0")));
+    }
+    for (version, previous) in lines {
+        let line = read(url, &format!("/release-line/{path}/{version}")).await;
+        assert_eq!(line["previousVersion"], previous, "{line}");
+        let in_line = |dependent: usize| match version {
+            // What is published once more because of one parent takes its place in the newest line of the other.
+            "1.0.0" if Plan::is_renewed(base) => "1.0.0",
+            _ => plan.version(dependent),
+        };
+        let expected: BTreeMap<String, &str> = plan
+            .dependents(base)
+            .map(|number| (Plan::name(number), in_line(number)))
+            .collect();
+        assert_eq!(line["dependents"], json!(expected), "{path}@{version}");
+    }
+}
+
+/// Each build was told as begun and as completed. What was being posted at a kill may come again, with the same key.
+fn check_posted(posted: &BTreeMap<String, usize>, versions: usize, kills: usize) {
+    for event in ["build_started ", "build_completed "] {
+        let keys = posted.keys().filter(|key| key.starts_with(event));
+        assert_eq!(keys.count(), versions, "{event}");
+    }
+    let again: usize = posted.values().map(|times| times - 1).sum();
+    assert!(
+        again <= kills * POSTED_AT_ONCE,
+        "{again} were posted again, after {kills} kills"
+    );
+}

@@ -1,0 +1,154 @@
+//! Which messages were sent to a FIFO queue in the last five minutes: what is sent again is not sent twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use trestle_env::Timestamp;
+
+use crate::index::MessageNumber;
+use crate::lot::Lot;
+
+/// How long a message that was sent is remembered, and what a receiver asked for.
+pub(crate) const INTERVAL: Duration = Duration::from_secs(300);
+/// Rows of forgotten messages that one send deletes.
+const FORGOTTEN_MAX: usize = 20;
+
+/// The message that others are duplicates of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Original {
+    pub(crate) id: String,
+    pub(crate) sequence: MessageNumber,
+    pub(crate) sent: Timestamp,
+}
+
+#[derive(Debug)]
+enum Seen {
+    /// Another call is sending it; the channel closes when that has ended.
+    Pending(watch::Receiver<()>),
+    Sent(Original),
+}
+
+/// What is remembered of one queue.
+#[derive(Debug, Default)]
+pub(crate) struct Duplicates {
+    seen: HashMap<String, Seen>,
+    /// Those that were sent, oldest first.
+    by_age: BTreeMap<MessageNumber, String>,
+}
+
+impl Duplicates {
+    /// Remembers a message.
+    pub(crate) fn add(&mut self, key: String, original: Original) {
+        self.by_age.insert(original.sequence, key.clone());
+        self.seen.insert(key, Seen::Sent(original));
+    }
+
+    /// Forgets some of the messages that were sent too long ago, and names them.
+    fn forget(&mut self, now: Timestamp) -> Vec<MessageNumber> {
+        let mut forgotten = Vec::new();
+        while forgotten.len() < FORGOTTEN_MAX
+            && let Some((sequence, key)) = self.by_age.first_key_value()
+        {
+            match self.seen.get(key) {
+                Some(Seen::Sent(original)) if original.sequence == *sequence => {
+                    if !is_over(original, now) {
+                        break;
+                    }
+                    self.seen.remove(key);
+                }
+                // A later message has the key by now.
+                _ => {}
+            }
+            forgotten.push(*sequence);
+            self.by_age.pop_first();
+        }
+        forgotten
+    }
+}
+
+/// Whether a message was sent too long ago to have duplicates.
+pub(crate) fn is_over(original: &Original, now: Timestamp) -> bool {
+    original.sent.plus(INTERVAL) <= now
+}
+
+/// What a message is.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    New,
+    Duplicate(Original),
+    /// The same as an earlier one of the same call, by its place.
+    SameAs(usize),
+}
+
+/// The right to send messages with certain keys. While it is there, other senders of them wait; dropped without
+/// [`Claims::sent`], they were not sent.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    lot: Arc<Lot>,
+    keys: Vec<String>,
+    /// Wakes those who wait, when it is dropped.
+    _pending: watch::Sender<()>,
+    /// Messages that were forgotten, whose rows can go.
+    pub(crate) forgotten: Vec<MessageNumber>,
+}
+
+impl Claims {
+    /// Tells new messages from duplicates. If another call is sending one of them, what to wait for.
+    pub(crate) fn new(
+        lot: &Arc<Lot>,
+        keys: &[String],
+        now: Timestamp,
+    ) -> Result<(Self, Vec<Verdict>), watch::Receiver<()>> {
+        let mut duplicates = lot.duplicates.lock();
+        let mut verdicts: Vec<Verdict> = Vec::with_capacity(keys.len());
+        let mut claimed: HashMap<&str, usize> = HashMap::new();
+        for (place, key) in keys.iter().enumerate() {
+            verdicts.push(match duplicates.seen.get(key) {
+                Some(Seen::Pending(ended)) => return Err(ended.clone()),
+                Some(Seen::Sent(original)) if !is_over(original, now) => Verdict::Duplicate(original.clone()),
+                _ => match claimed.get(key.as_str()) {
+                    Some(first) => Verdict::SameAs(*first),
+                    None => {
+                        claimed.insert(key, place);
+                        Verdict::New
+                    }
+                },
+            });
+        }
+        let (pending, ended) = watch::channel(());
+        let keys: Vec<String> = claimed.into_keys().map(str::to_owned).collect();
+        for key in &keys {
+            duplicates.seen.insert(key.clone(), Seen::Pending(ended.clone()));
+        }
+        let forgotten = duplicates.forget(now);
+        drop(duplicates);
+        let claims = Self {
+            lot: Arc::clone(lot),
+            keys,
+            _pending: pending,
+            forgotten,
+        };
+        Ok((claims, verdicts))
+    }
+
+    /// Remembers what was sent.
+    pub(crate) fn sent(mut self, originals: Vec<(String, Original)>) {
+        let mut duplicates = self.lot.duplicates.lock();
+        for (key, original) in originals {
+            duplicates.add(key, original);
+        }
+        drop(duplicates);
+        self.keys.clear();
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        let mut duplicates = self.lot.duplicates.lock();
+        for key in self.keys.drain(..) {
+            duplicates.seen.remove(&key);
+        }
+    }
+}
