@@ -2,6 +2,7 @@
 
 mod builds;
 mod npm;
+mod overview;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use trestle::app::shown;
 use trestle::typed::Version;
 
-use super::{Answer, App, Package, Part, page};
+use super::{Answer, App, Part, page};
 use crate::assets::url_of;
 use crate::model::{Build, BuildHead};
 use crate::publication::parse_version;

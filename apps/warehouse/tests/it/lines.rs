@@ -9,48 +9,48 @@ async fn point_10_release_lines_of_several_majors_give_the_right_versions_of_a_c
     let world = World::new().await;
     let promote = async |version: &str, child: &str| {
         for env in ["test", "prod"] {
-            assert_eq!(world.tag("root", env, version).await, 201);
-            world.in_use("root", env, version).await;
+            assert_eq!(world.tag("trunk", env, version).await, 201);
+            world.in_use("trunk", env, version).await;
             world.in_use("child", env, child).await;
         }
     };
-    world.publish_and_build(&Pkg::new("root", "5.0.0")).await;
+    world.publish_and_build(&Pkg::new("trunk", "5.0.0")).await;
     world
-        .publish_and_build(&Pkg::new("child", "5.0.0").needs("root", "^5.0.0"))
+        .publish_and_build(&Pkg::new("child", "5.0.0").needs("trunk", "^5.0.0"))
         .await;
     world.rest().await;
 
     // The usual way.
-    world.publish(&Pkg::new("root", "5.2.3")).await;
+    world.publish(&Pkg::new("trunk", "5.2.3")).await;
     world.in_use("child", "dev", "5.0.1-0").await;
     promote("5.2.3", "5.0.1-0").await;
 
     // A new major version, which the child does not want.
-    world.publish_and_build(&Pkg::new("root", "6.0.0")).await;
+    world.publish_and_build(&Pkg::new("trunk", "6.0.0")).await;
     world.rest().await;
     assert_eq!(world.read("/builds/child/dev").await["version"], "5.0.1-0");
     assert_eq!(
-        world.read("/release-line/root/6.0.0").await["dependents"],
+        world.read("/release-line/trunk/6.0.0").await["dependents"],
         json!({})
     );
     world
-        .publish_and_build(&Pkg::new("child", "6.0.0").needs("root", "^6.0.0"))
+        .publish_and_build(&Pkg::new("child", "6.0.0").needs("trunk", "^6.0.0"))
         .await;
     assert_eq!(
-        world.read("/release-line/root").await["dependents"],
+        world.read("/release-line/trunk").await["dependents"],
         json!({ "child": "6.0.0" })
     );
     promote("6.0.0", "6.0.0").await;
 
     // A version of the major version before.
-    world.publish_and_build(&Pkg::new("root", "5.3.0")).await;
+    world.publish_and_build(&Pkg::new("trunk", "5.3.0")).await;
     world.rest().await;
-    let line = world.read("/release-line/root/5.3.0").await;
+    let line = world.read("/release-line/trunk/5.3.0").await;
     assert_eq!(line["dependents"], json!({ "child": "5.0.1-1" }));
     assert_eq!(line["previousVersion"], "6.0.0");
     promote("5.3.0", "5.0.1-1").await;
-    assert_eq!(world.read("/release-line/root/latest").await["version"], "5.3.0");
-    assert_eq!(world.get("/release-line/root/1.0.0").await.0, 404);
+    assert_eq!(world.read("/release-line/trunk/latest").await["version"], "5.3.0");
+    assert_eq!(world.get("/release-line/trunk/1.0.0").await.0, 404);
     assert_eq!(world.get("/release-line/none").await.0, 404);
 }
 
