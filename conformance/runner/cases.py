@@ -91,6 +91,7 @@ class Case:
         self.items = written.get("items", {})
         self.tables = {**shared_tables, **written.get("tables", {})}
         self.needs = written.get("needs", [])
+        self.saved = written.get("saved", {})
 
     @property
     def title(self):
@@ -102,7 +103,7 @@ class Case:
             if need not in features:
                 raise Skip(f"needs {need}, which this endpoint does not offer")
         suffix = uuid.uuid4().hex[:10]
-        names = {short: f"{short}_{suffix}" for short in self.tables}
+        names = {**expand(self.saved), **{short: f"{short}_{suffix}" for short in self.tables}}
         used = [short for short in self.tables if short in self.items or self.mentions(short)]
         if CLOCK in self.needs:
             names["now"] = int(connection.exchange("POST", READ_CLOCK, ADMIN, b"").body["now"])
@@ -180,6 +181,8 @@ def attempt(connection, step, names):
         return found + [f"refused: {answer.raw.decode()}"]
     if "headers_given" in step:
         found += matching.has_faults(substitute(step["headers_given"], names), answer.headers, names, "headers")
+    if "raw" in step and answer.raw.decode() != step["raw"]:
+        found.append(f"the body is {answer.raw.decode()[:300]!r} instead of {step['raw']!r}")
     if "gives" in step:
         found += matching.faults(substitute(step["gives"], names), answer.body, names)
     return found
@@ -210,12 +213,13 @@ def failure_faults(expected, answer, names, strict):
     status = expected.get("status", 400)
     if answer.status != status:
         return [f"expected {kind}, got status {answer.status}: {answer.raw.decode()[:400]}"]
-    wanted = {"__type": full_type(kind), **{k: v for k, v in expected.items() if k not in ("type", "status", "message")}}
+    wanted = {"__type": full_type(kind), **{k: v for k, v in expected.items() if k not in ("type", "status", "message", "exact")}}
     body = answer.body if isinstance(answer.body, dict) else {}
     if "message" in expected:
         member = "Message" if kind in CAPITAL_MESSAGE else "message"
         wanted[member] = expected["message"]
-        body = {**body, member: without_prefix(body.get(member), kind)}
+        if not expected.get("exact"):
+            body = {**body, member: without_prefix(body.get(member), kind)}
     else:
         wanted = {"$has": wanted}
     return matching.faults(wanted, body, names)

@@ -1,8 +1,7 @@
 //! The binary `klayers`.
 
 use std::error::Error;
-use std::io::{self, IsTerminal as _};
-use std::net::Ipv4Addr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use klayers::model::Klayers;
 use klayers::{App, Bucket, Files, http, watch};
+use trestle::app::{self, Loopback};
 use trestle::{Embedded, Options, migrate};
 
 /// Python packages as layers in every region, always with exactly one latest.
@@ -46,20 +46,8 @@ enum Command {
     Run,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .init();
-    match work(Cli::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> ExitCode {
+    app::run("info", work(Cli::parse()))
 }
 
 async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
@@ -128,21 +116,9 @@ async fn run(app: &App) -> Result<(), Box<dyn Error>> {
 }
 
 async fn serve(app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener.map_err(|error| format!("--port {port}: {error}; 0 takes a free one"))?;
-    let address = listener.local_addr()?;
-    tracing::info!("layers of a region: http://{address}/api/v2/p3.12/layers/latest/eu-west-1/html");
-    tracing::info!("everything there is: http://{address}/openapi.json; end with Ctrl-C");
-    axum::serve(listener, http::routes(app, files))
-        .with_graceful_shutdown(interrupted())
-        .await?;
-    Ok(())
-}
-
-/// Returns at Ctrl-C. Where the system has no signals, the process is ended another way.
-async fn interrupted() {
-    if let Err(error) = tokio::signal::ctrl_c().await {
-        tracing::warn!(%error, "cannot listen for Ctrl-C");
-        std::future::pending::<()>().await;
-    }
+    let door = Loopback::listen(port).await?;
+    let url = door.url();
+    tracing::info!("layers of a region: {url}/api/v2/p3.12/layers/latest/eu-west-1/html");
+    tracing::info!("everything there is: {url}/openapi.json; end with Ctrl-C");
+    Ok(door.serve(http::routes(app, files)).await?)
 }

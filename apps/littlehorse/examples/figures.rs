@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use serde_json::{Value, json};
 use trestle::api::OperationName;
-use trestle::{Durability, Embedded, Options, StorageReads, StoreSettings, ids};
+use trestle::{BlockSize, Durability, Embedded, Options, StorageReads, StoreSettings, ids};
 
 /// Blocks read from disk per deleted run, legacy layout against grouped
 #[derive(Clone, Parser)]
@@ -48,6 +48,9 @@ pub(crate) struct Sizes {
     /// The store's cache, in KiB
     #[arg(long, default_value_t = 256)]
     pub(crate) cache_kib: u64,
+    /// Blocks of the store's tables, in KiB; the store's default unless it is given
+    #[arg(long)]
+    pub(crate) block_kib: Option<u32>,
     /// How long the canary lasts, in seconds
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
@@ -122,8 +125,9 @@ impl Shape {
     }
 }
 
-fn options(cache_kib: u64) -> Options {
+fn options(cache_kib: u64, block_size: Option<BlockSize>) -> Options {
     let store = StoreSettings {
+        block_size,
         durability: Durability::Buffered,
         cache_bytes: cache_kib << 10,
         ..StoreSettings::default()
@@ -209,7 +213,8 @@ macro_rules! layout {
                 shape: Shape,
                 runs: &[String],
             ) -> Result<Figures, Fault> {
-                let database = Embedded::open(place, options(64 << 10))?;
+                let block_size = sizes.block_kib.map(BlockSize::from_kib).transpose()?;
+                let database = Embedded::open(place, options(64 << 10, block_size))?;
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
                 service
                     .put_spec(TENANT, serde_json::from_value(shape.spec())?)
@@ -227,7 +232,7 @@ macro_rules! layout {
                 tokio::time::sleep(Duration::from_secs(sizes.rest)).await;
                 drop(service);
                 database.close().await?;
-                let database = Embedded::open(place, options(sizes.cache_kib))?;
+                let database = Embedded::open(place, options(sizes.cache_kib, block_size))?;
                 let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
                 // The timeouts of tasks that were done long ago would ring, and read their runs.
                 timers.stop().await;

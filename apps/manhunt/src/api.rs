@@ -2,25 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::{ALLOW, CONTENT_TYPE};
-use axum::middleware::map_response;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{MethodRouter, get, patch, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use trestle::app::{created, shown, site};
 use trestle::typed::Page;
 
 use crate::model::ContactMethodKey;
-use crate::{Error, MethodChange, MethodDraft, Result, SearchFilter, Service, Words, trail};
+use crate::{MethodChange, MethodDraft, Result, SearchFilter, Service, Words, trail};
 
 const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
-/// More than that is not told of what was refused.
-const REASON_BYTES_MAX: usize = 64 << 10;
 
 type App = State<Arc<Service>>;
 type Domain = Path<String>;
@@ -30,16 +26,13 @@ type Ids = Path<(String, String)>;
 type MethodIds = Path<(String, String, String)>;
 type Answer = Result<Response>;
 
-/// Every path and what answers there.
+/// Every path of the API and what answers there.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
-    let openapi = get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI));
     let contacts = get(list_contacts).post(add_contact);
     let methods = get(get_contact).post(add_method);
     let method = patch(change_method).delete(remove_method);
     let searches = get(list_searches).post(begin_search);
     vec![
-        ("/", get(async || Html(PAGE))),
-        ("/openapi.json", openapi),
         ("/domains/{domain}/contacts", contacts),
         ("/domains/{domain}/contacts/{contact}", get(get_contact)),
         ("/domains/{domain}/contacts/{contact}/methods", methods),
@@ -51,11 +44,11 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
     ]
 }
 
-/// The API on a service.
+/// The API on a service, with its page and its description.
 pub fn router(service: Arc<Service>) -> Router {
     let add = |router: Router<_>, (path, methods)| router.route(path, methods);
     let router = routes().into_iter().fold(Router::new(), add);
-    router.layer(map_response(in_json)).with_state(service)
+    site(router, PAGE, OPENAPI).with_state(service)
 }
 
 #[derive(Deserialize)]
@@ -152,46 +145,6 @@ fn method_key(contact_id: String, method_id: String) -> ContactMethodKey {
     }
 }
 
-fn shown(what: impl Serialize) -> Answer {
-    Ok(Json(what).into_response())
-}
-
-fn created(row: impl Serialize) -> Answer {
-    Ok((StatusCode::CREATED, Json(row)).into_response())
-}
-
 fn page(page: Page<impl Serialize>) -> Answer {
     shown(json!({ "items": page.rows, "next": page.next }))
-}
-
-/// What axum refuses by itself, in the shape of every other error.
-async fn in_json(mut response: Response) -> Response {
-    let (status, headers) = (response.status(), response.headers_mut());
-    let kind = headers.get(CONTENT_TYPE);
-    if status.is_success() || kind.is_some_and(|kind| kind == "application/json") {
-        return response;
-    }
-    let allow = headers.remove(ALLOW).map(|methods| [(ALLOW, methods)]);
-    let said = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
-    let mut error = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
-    if error.is_empty() {
-        error = format!("{status}: /openapi.json says what there is");
-    }
-    (status, allow, Json(json!({ "error": error }))).into_response()
-}
-
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let status = match &self {
-            Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::Conflict(_) => StatusCode::CONFLICT,
-            Error::Invalid(_) => StatusCode::BAD_REQUEST,
-            Error::Stopping => StatusCode::SERVICE_UNAVAILABLE,
-            Error::Database(_) | Error::Queue(_) => {
-                tracing::error!(error = %self, "a request failed");
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
-        };
-        (status, Json(json!({ "error": self.to_string() }))).into_response()
-    }
 }

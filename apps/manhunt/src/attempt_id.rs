@@ -38,7 +38,7 @@ impl FromStr for AttemptId {
     fn from_str(text: &str) -> Result<Self> {
         let parts = text.rsplit_once('-');
         let id = parts.and_then(|(search, number)| Some((search.to_owned(), number.parse().ok()?)));
-        let (search, number) = id.ok_or(Error::NotFound("attempt"))?;
+        let (search, number) = id.ok_or_else(|| Error::not_found("such attempt"))?;
         Ok(Self { search, number })
     }
 }

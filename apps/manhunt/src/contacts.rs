@@ -65,7 +65,7 @@ impl Service {
         methods.sort_by_key(|method| method.order.unwrap_or(i64::MAX));
         match found.contact {
             Some(contact) if contact.domain_id == domain => Ok((contact, methods)),
-            _ => Err(Error::NotFound("contact")),
+            _ => Err(Error::not_found("such contact")),
         }
     }
 
@@ -99,7 +99,7 @@ impl Service {
         let own = Contact::DOMAIN_ID.equals(domain);
         let writes = self.db.transaction().check(ContactKey::new(contact), own);
         let written = writes.with(write).commit().await;
-        written.held()?.ok_or(Error::NotFound("contact"))
+        written.held()?.ok_or_else(|| Error::not_found("such contact"))
     }
 
     /// Changes a method. Attempts that were made keep what they were made with.
@@ -117,13 +117,16 @@ impl Service {
             .when(change.enabled, UpdateContactMethod::set_enabled)
             .when(change.order, UpdateContactMethod::set_order);
         let changed = update.only_if(ContactMethod::DOMAIN_ID.equals(domain)).await;
-        changed.held()?.ok_or(Error::NotFound("method"))
+        changed.held()?.ok_or_else(|| Error::not_found("such method"))
     }
 
     /// Removes a method.
     pub async fn remove_method(&self, domain: &str, key: ContactMethodKey) -> Result<()> {
         let own = ContactMethod::DOMAIN_ID.equals(domain);
         let removed = self.db.delete(&key).if_exists().only_if(own).await;
-        removed.held()?.map(|_| ()).ok_or(Error::NotFound("method"))
+        removed
+            .held()?
+            .map(|_| ())
+            .ok_or_else(|| Error::not_found("such method"))
     }
 }

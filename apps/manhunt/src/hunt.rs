@@ -21,7 +21,7 @@ impl Service {
         let id = job.body;
         let found = self.db.search_with_attempts(&id.search).consistent();
         let found = found.gather().await?;
-        let search = found.search.ok_or(Error::NotFound("search"))?;
+        let search = found.search.ok_or_else(|| Error::not_found("such search"))?;
         if search.status != SearchStatus::Active {
             return Ok(());
         }
@@ -83,7 +83,7 @@ impl Service {
         let sent = match &notice {
             Some(notice) => {
                 let turn = self.lines.turn(notice.receiver()).await;
-                let _turn = turn.ok_or(Error::Stopping)?;
+                let _turn = turn.ok_or_else(stopping)?;
                 self.channel.send(notice).await
             }
             None => Err("the contact method was removed".to_owned()),
@@ -108,4 +108,8 @@ impl Service {
         let message = NewMessage::job(&next)?.after(wait);
         Ok(self.queues.enlist(STEPS, vec![message]).await?)
     }
+}
+
+fn stopping() -> Error {
+    Error::Busy("the program is being stopped; this goes on after the next start".to_owned())
 }

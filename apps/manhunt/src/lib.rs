@@ -12,7 +12,6 @@ mod attempt_id;
 pub mod channel;
 mod contacts;
 pub mod demo;
-mod error;
 mod hunt;
 mod lines;
 pub mod model;
@@ -22,7 +21,7 @@ mod trail;
 
 pub use attempt_id::AttemptId;
 pub use contacts::{MethodChange, MethodDraft};
-pub use error::{Error, Result};
 pub use searches::{SearchFilter, Words};
 pub use service::{Running, STEPS, Service};
 pub use trail::{Entry, Trail, trail};
+pub use trestle::app::{Error, Result};

@@ -1,8 +1,7 @@
 //! The `manhunt` binary.
 
 use std::error::Error;
-use std::io::{IsTerminal as _, Write as _};
-use std::net::Ipv4Addr;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use clap::{Args, Parser};
 use lettre::message::Mailbox;
 use manhunt::channel::{Channels, Email, Webhook};
 use manhunt::{Service, api, demo};
-use tokio::net::TcpListener;
+use trestle::app::{self, Loopback};
 use trestle::{Embedded, Options};
 
 /// Finds a person by trying their contact methods one after another.
@@ -47,20 +46,8 @@ struct Door {
     base_url: Option<String>,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    log.with_ansi(std::io::stderr().is_terminal()).init();
-    match serve(Cli::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> ExitCode {
+    app::run("info", serve(Cli::parse()))
 }
 
 async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
@@ -69,11 +56,8 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
         Cli::Serve { data, door } => (Embedded::open(&data, options)?, door),
         Cli::Demo(door) => (Embedded::in_memory(options)?, door),
     };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, door.port)).await;
-    let port = door.port;
-    let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
-    let listener = listener.map_err(in_vain)?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let listener = Loopback::listen(door.port).await?;
+    let url = listener.url();
     let email = door.smtp.map(|server| Email::new(&server, door.from));
     let webhook = Webhook::new()?;
     let base_url = door.base_url.unwrap_or_else(|| url.clone());
@@ -86,12 +70,7 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     } else {
         writeln!(out, "manhunt serves {url}")?;
     }
-    let router = api::router(running.service.clone());
-    tokio::select! {
-        biased; // Whoever is served can interrupt. Nobody waits for clients that never finish what they ask.
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        served = axum::serve(listener, router) => served?,
-    }
+    listener.serve(api::router(running.service.clone())).await?;
     running.stop().await;
     Ok(())
 }

@@ -53,7 +53,7 @@ impl Service {
         attempts.sort_by_key(|attempt| (attempt.attempted_at.moment(), attempt.attempt_id.len()));
         match found.search {
             Some(search) if search.domain_id == domain => Ok((search, attempts)),
-            _ => Err(Error::NotFound("search")),
+            _ => Err(Error::not_found("such search")),
         }
     }
 
@@ -62,7 +62,7 @@ impl Service {
         let (db, id) = (&self.db, filter.contact.as_str());
         let contact = db.contact(id).first().await?;
         let own = contact.filter(|contact| contact.domain_id == domain);
-        own.ok_or(Error::NotFound("contact"))?;
+        own.ok_or_else(|| Error::not_found("such contact"))?;
         let before = filter.before.map(Timestamp::parse).transpose();
         let searches = match (filter.status, before.map_err(Error::invalid)?) {
             (None, None) => db.searches_of_contact(id),
@@ -92,7 +92,7 @@ impl Service {
         let id = attempt.to_string();
         let found = self.db.get(attempt.key()).consistent().await?;
         let own = found.filter(|attempt| attempt.domain_id == domain);
-        own.ok_or(Error::NotFound("attempt"))?;
+        own.ok_or_else(|| Error::not_found("such attempt"))?;
         let note = self.db.update_search_attempt(attempt.key());
         let note = note.set_responded(true).set_response(response);
         let note = note.set_responded_at(self.now());

@@ -3,18 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::body::{Bytes, to_bytes};
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::{ALLOW, CONTENT_TYPE};
-use axum::middleware::map_response;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use axum::{Json, Router};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
-use trestle::queue::{ErrorCode, Message};
-use trestle::reindex::ReindexError;
+use trestle::app::{shown, site};
+use trestle::queue::Message;
 
 use crate::jobs::JOBS;
 use crate::source::Source;
@@ -22,8 +20,6 @@ use crate::{Error, NewReindex, RecordFacts, Result, Running};
 
 const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
-/// More than that is not told of what was refused.
-const REASON_BYTES_MAX: usize = 64 << 10;
 /// The most dead letters that are shown.
 const LETTERS_MAX: usize = 1_000;
 /// The destination that searches are about.
@@ -32,15 +28,10 @@ pub(crate) const CATALOGUE: &str = "catalogue";
 type App = State<Arc<Running>>;
 type Answer = Result<Response>;
 
-/// Every path and what answers there.
+/// Every path of the API and what answers there.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Running>>)> {
     let record = get(get_record).put(put_record).delete(withdraw_record);
     vec![
-        ("/", get(async || Html(PAGE))),
-        (
-            "/openapi.json",
-            get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI)),
-        ),
         ("/search", get(search)),
         ("/works/{id}", get(work)),
         ("/sources/{source}/{id}", record),
@@ -58,11 +49,11 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Running>>)> {
     ]
 }
 
-/// The API on a catalogue.
+/// The API on a catalogue, with its page and its description.
 pub fn router(running: Arc<Running>) -> Router {
     let add = |router: Router<_>, (path, methods)| router.route(path, methods);
     let router = routes().into_iter().fold(Router::new(), add);
-    router.layer(map_response(in_json)).with_state(running)
+    site(router, PAGE, OPENAPI).with_state(running)
 }
 
 #[derive(Deserialize)]
@@ -96,13 +87,18 @@ async fn search(State(running): App, Query(search): Query<Search>) -> Answer {
     };
     let limit = search.limit.unwrap_or(10).clamp(1, 100);
     let index = &pipeline.index;
-    let found = index.search(&search.query, search.source, limit, search.skip)?;
+    let found = index.search(&search.query, search.source, limit, search.skip);
+    let found = found.map_err(Error::failed)?;
     shown(json!({ "pipeline": pipeline.row.name, "total": found.total, "works": found.works }))
 }
 
 async fn work(State(running): App, Path(id): Path<String>) -> Answer {
-    let found = running.app.serving(CATALOGUE).await?.index.work(&id)?;
-    shown(found.ok_or_else(|| Error::NotFound(format!("work {id}")))?)
+    let found = running.app.serving(CATALOGUE).await?.index.work(&id);
+    shown(
+        found
+            .map_err(Error::failed)?
+            .ok_or_else(|| Error::not_found(format!("work {id}")))?,
+    )
 }
 
 async fn get_record(State(running): App, Path((source, id)): Path<(Source, String)>) -> Answer {
@@ -183,40 +179,4 @@ async fn dead_letters(State(running): App, Path(queue): Path<String>) -> Answer 
 async fn redrive(State(running): App, Path(name): Path<String>) -> Answer {
     running.redrive(&name).await?;
     Ok(StatusCode::ACCEPTED.into_response())
-}
-
-fn shown(what: impl Serialize) -> Answer {
-    Ok(Json(what).into_response())
-}
-
-/// What axum refuses by itself, in the shape of every other error.
-async fn in_json(mut response: Response) -> Response {
-    let (status, headers) = (response.status(), response.headers_mut());
-    let kind = headers.get(CONTENT_TYPE);
-    if status.is_success() || kind.is_some_and(|kind| kind == "application/json") {
-        return response;
-    }
-    let allow = headers.remove(ALLOW).map(|methods| [(ALLOW, methods)]);
-    let said = to_bytes(response.into_body(), REASON_BYTES_MAX).await;
-    let mut error = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
-    if error.is_empty() {
-        error = format!("{status}: /openapi.json says what there is");
-    }
-    (status, allow, Json(json!({ "error": error }))).into_response()
-}
-
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let status = match &self {
-            Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::Conflict(_) | Error::Reindex(ReindexError::Refused(_)) => StatusCode::CONFLICT,
-            Error::Invalid(_) => StatusCode::BAD_REQUEST,
-            Error::Queue(error) if error.code() == ErrorCode::QueueDoesNotExist => StatusCode::NOT_FOUND,
-            error => {
-                tracing::error!(%error, "a request failed");
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
-        };
-        (status, Json(json!({ "error": self.to_string() }))).into_response()
-    }
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::RwLock;
 use trestle::Embedded;
 use trestle::events::{Events, Router};
-use trestle::queue::{Queues, Worker, WorkerSettings};
+use trestle::queue::{Queues, WorkerSettings, Workers};
 use trestle::reindex::{ReindexBudget, Touch, Units};
 
 use crate::jobs::JOBS;
@@ -77,7 +77,7 @@ pub struct Running {
     pub app: Arc<Catalogue>,
     /// Brings changes of records to pipelines.
     pub router: Router,
-    workers: Mutex<Vec<Worker>>,
+    pub(crate) workers: Workers,
 }
 
 impl Catalogue {
@@ -104,26 +104,26 @@ impl Catalogue {
         });
         // Segments are sent to routes, so these are there first.
         let router = routes.start().await?;
-        let workers = app.work().await?.into();
+        let workers = app.work().await?;
         Ok(Running { app, router, workers })
     }
 
-    /// The workers of both reindexers.
-    async fn work(self: &Arc<Self>) -> Result<Vec<Worker>> {
-        let queues = [segments::QUEUE, shards::SHARD_QUEUE, shards::REQUEST_QUEUE];
-        for (queue, receives_max, _) in queues {
-            self.queues.create_with_dead_letters(queue, receives_max).await?;
-        }
-        let [runs, shards, rows] = queues.map(|queue| (queue.0, self.at_once(queue.2)));
-        let [sender, creator, processor] = [(); 3].map(|()| Arc::clone(self));
-        let send = move |job| Arc::clone(&sender).send_run(job);
-        let create = move |job| Arc::clone(&creator).request_rows(job);
-        let process = move |job| Arc::clone(&processor).raise(job);
-        Ok(vec![
-            self.queues.work(runs.0, runs.1, send),
-            self.queues.work(shards.0, shards.1, create),
-            self.queues.work(rows.0, rows.1, process),
-        ])
+    /// The workers of both reindexers, in the order of the way.
+    async fn work(self: &Arc<Self>) -> Result<Workers> {
+        let workers = Workers::new(&self.queues);
+        let (queue, most, at_once) = segments::QUEUE;
+        let settings = self.at_once(at_once);
+        workers.add(queue, most, settings, self, Self::send_run).await?;
+        let (queue, most, at_once) = shards::SHARD_QUEUE;
+        let settings = self.at_once(at_once);
+        workers
+            .add(queue, most, settings, self, Self::request_rows)
+            .await?;
+        let (queue, most, at_once) = shards::REQUEST_QUEUE;
+        workers
+            .add(queue, most, self.at_once(at_once), self, Self::raise)
+            .await?;
+        Ok(workers)
     }
 
     pub(crate) fn at_once(&self, concurrency: usize) -> WorkerSettings {
@@ -140,11 +140,10 @@ impl Running {
     /// Stops the background work. What is under way is finished; the rest goes on after the next start.
     pub async fn stop(&self) {
         self.router.stop().await;
-        for worker in self.workers.lock().await.drain(..) {
-            worker.stop().await;
-        }
-        for pipeline in self.app.pipelines.write().await.values() {
-            pipeline.stop().await;
+        self.workers.stop().await;
+        // Pipelines know the catalogue, so it lets go of them.
+        for pipeline in std::mem::take(&mut *self.app.pipelines.write().await).values() {
+            pipeline.workers.stop().await;
         }
     }
 }

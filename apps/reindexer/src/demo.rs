@@ -1,11 +1,10 @@
 //! The transformers change: a new pipeline is filled from the beginning while the sources go on changing, searches are
 //! switched over, and nothing is missing. Once by each design, so that they can be compared.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use crate::api::CATALOGUE;
 use crate::model::RunDesign;
 use crate::source::{SOURCES, Source};
-use crate::{Catalogue, MissingRecord, RecordFacts, Result, Running, Stages, Status};
+use crate::{Catalogue, MissingRecord, RecordFacts, Result, Running, Status};
 
 const SAMPLE: &str = include_str!("../sample.json");
 /// Records written at once.
@@ -27,7 +26,7 @@ const LOOKS: usize = 6;
 
 type Shown<T> = std::result::Result<T, Box<dyn Error>>;
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 struct Sample {
     #[serde(default)]
     facts: RecordFacts,
@@ -35,7 +34,7 @@ struct Sample {
 }
 
 /// Sample records without end.
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 pub struct Samples(BTreeMap<Source, Vec<Sample>>);
 
 impl Samples {
@@ -90,21 +89,28 @@ pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Show
     while writes.try_next().await?.is_some() {}
     settle(running).await?;
     app.serve_from(CATALOGUE, "first").await?;
-    writeln!(out, "1. {records} records of five sources were written.")?;
-    writeln!(out, "   Version 1 of the transformers made a work of each.")?;
+    writeln!(
+        out,
+        "1. {records} records of five sources were written.\n   Version 1 of the transformers made a work of each."
+    )?;
     let mut missing = print(running, "first", records, out).await?;
     for (round, name) in [(2, "second"), (3, "third")] {
         let design = [RunDesign::Segments, RunDesign::Shards][round - 2];
-        writeln!(out, "\n{round}. The transformers have changed: version 2.")?;
-        writeln!(out, "   Pipeline {name} begins with an empty index.")?;
-        writeln!(out, "   It is filled by {design} while the sources change.")?;
+        let begun = format!("{round}. The transformers have changed: version 2.");
+        let empty = format!("Pipeline {name} begins with an empty index.");
+        let filled = format!("It is filled by {design} while the sources change.");
+        writeln!(out, "\n{begun}\n   {empty}\n   {filled}")?;
         app.add_pipeline(name, 2, to.clone()).await?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let its = (Arc::clone(app), Arc::clone(&stop));
-        let traffic = tokio::spawn(traffic(its, samples.clone(), round * 1_000_000));
-        reindex(running, design, out).await?;
-        stop.store(true, Ordering::Relaxed);
-        let [changed, inserted, withdrawn] = traffic.await??;
+        let is_over = Cell::new(false);
+        let reindexed = async {
+            let reindexed = reindex(running, design, out).await;
+            is_over.set(true);
+            reindexed
+        };
+        let traffic = traffic(app, &samples, round * 1_000_000, &is_over);
+        let (reindexed, changes) = tokio::join!(reindexed, traffic);
+        reindexed?;
+        let [changed, inserted, withdrawn] = changes?;
         settle(running).await?;
         records += inserted;
         let counts = format!("{changed} records changed, {inserted} were inserted, {withdrawn} withdrawn");
@@ -113,11 +119,11 @@ pub async fn run(running: &Running, copies: usize, out: &mut impl Write) -> Show
         app.serve_from(CATALOGUE, name).await?;
         let serving = app.serving(CATALOGUE).await?;
         let found = serving.index.search("epidemiology", None, 1, 0)?.total;
+        let known = "a subject that only version 2 knows.";
         writeln!(
             out,
-            "   Searches are switched over: {found} works on epidemiology,"
+            "   Searches are switched over: {found} works on epidemiology,\n   {known}"
         )?;
-        writeln!(out, "   a subject that only version 2 knows.")?;
     }
     match missing {
         0 => Ok(writeln!(out, "\nNothing is missing.")?),
@@ -139,26 +145,25 @@ async fn reindex(running: &Running, design: RunDesign, out: &mut impl Write) -> 
         sent += run.sending.map_or(0, |sending| sending.counts.done);
         raised += run.at_version.map_or(0, |(_, there)| there);
     }
-    writeln!(out, "   It took {took:.1?}: {raised} rows have a new version,")?;
-    Ok(writeln!(out, "   {sent} rows were sent as they are.")?)
+    let rows = format!("{raised} rows have a new version,\n   {sent} rows were sent as they are.");
+    Ok(writeln!(out, "   It took {took:.1?}: {rows}")?)
 }
 
-/// Changes records, inserts new ones and withdraws some, until it is stopped. Says how many of each.
-async fn traffic(its: (Arc<Catalogue>, Arc<AtomicBool>), samples: Samples, new: usize) -> Result<[usize; 3]> {
-    let (app, stop) = its;
+/// Changes records, inserts new ones and withdraws some, until the reindex is over. Says how many of each.
+async fn traffic(app: &Catalogue, samples: &Samples, new: usize, is_over: &Cell<bool>) -> Result<[usize; 3]> {
     let mut counts = [0; 3];
     for number in 0.. {
         let source = SOURCES[(number + number / 10) % SOURCES.len()];
         let there = number % samples.0[&source].len();
         let what = usize::from(number % 10 == 9) + 2 * usize::from(number % 25 == 2);
         match what {
-            0 => drop(samples.write(&app, source, there, " (changed)").await?),
-            1 => drop(samples.write(&app, source, new + number, " (new)").await?),
+            0 => drop(samples.write(app, source, there, " (changed)").await?),
+            1 => drop(samples.write(app, source, new + number, " (new)").await?),
             _ => drop(app.withdraw(source, &id(source, there)).await?),
         }
         counts[what] += 1;
         // At any speed, each of these happens.
-        if stop.load(Ordering::Relaxed) && number > 9 {
+        if is_over.get() && number > 9 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -189,16 +194,13 @@ async fn print(running: &Running, pipeline: &str, records: usize, out: &mut impl
 #[must_use]
 pub fn table(status: &Status, missing: &[MissingRecord]) -> String {
     let mut text = String::new();
-    for Stages {
-        source,
-        rows,
-        transformed,
-        indexed,
-        ..
-    } in &status.sources
-    {
-        let counts = format!("{rows:>7} rows, {transformed:>7} transformed, {indexed:>7} indexed");
-        text += &format!("   {:8}{counts}\n", source.to_string());
+    for stages in &status.sources {
+        let [rows, transformed] = [stages.rows, stages.transformed];
+        let counts = format!(
+            "{rows:>7} rows, {transformed:>7} transformed, {:>7} indexed",
+            stages.indexed
+        );
+        text += &format!("   {:8}{counts}\n", stages.source.to_string());
     }
     let is_dead = |name: &str| name.ends_with("-dead");
     let [waiting, dead] = [false, true].map(|dead| {

@@ -12,12 +12,13 @@ use tantivy::query::{BooleanQuery, Query, QueryParser, TermQuery};
 use tantivy::schema::{
     FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value as _,
 };
-use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
+use tantivy::{
+    Index, IndexReader, IndexWriter, ReloadPolicy, Result, Searcher, TantivyDocument, TantivyError, Term,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::source::Source;
 use crate::transform::{Kind, Work};
-use crate::{Error, Result};
 
 /// The memory of the writer. It is the least that tantivy takes.
 const WRITER_BYTES: usize = 15_000_000;
@@ -52,12 +53,6 @@ pub struct Found {
     pub works: Vec<Work>,
 }
 
-impl From<TantivyError> for Error {
-    fn from(error: TantivyError) -> Self {
-        Error::Index(error.to_string())
-    }
-}
-
 impl SearchIndex {
     /// Opens the index in a directory, and makes it if it is missing; without a directory, one in memory.
     pub fn open(directory: Option<&Path>) -> Result<Self> {
@@ -83,7 +78,7 @@ impl SearchIndex {
 
     /// Puts a work into the index, in the place of an earlier version. When this returns, it is durable and is found.
     pub async fn put(&self, work: Work) -> Result<()> {
-        let gone = || Error::Index("the thread that writes it has ended; the log says why".to_owned());
+        let gone = || TantivyError::ErrorInThread("it has ended; the log says why".to_owned());
         let (done, is_done) = oneshot::channel();
         self.adds.send((work, done)).await.map_err(|_| gone())?;
         is_done.await.map_err(|_| gone())?
@@ -125,14 +120,10 @@ impl SearchIndex {
         for (_, address) in best {
             let document: TantivyDocument = searcher.doc(address)?;
             let body = document.get_first(WORK).and_then(|value| value.as_str());
-            works.push(serde_json::from_str(body.unwrap_or_default()).map_err(unreadable)?);
+            works.push(serde_json::from_str(body.unwrap_or_default())?);
         }
         Ok(Found { total, works })
     }
-}
-
-fn unreadable(error: serde_json::Error) -> Error {
-    Error::Index(format!("a work as JSON: {error}"))
 }
 
 fn term(field: Field, text: &str) -> TermQuery {
@@ -162,7 +153,7 @@ fn document(work: &Work) -> Result<TantivyDocument> {
     document.add_text(SOURCE, work.source.to_string());
     document.add_text(SHOWN, (work.kind == Kind::Visible).to_string());
     document.add_i64(VERSION, work.version);
-    document.add_text(WORK, serde_json::to_string(work).map_err(unreadable)?);
+    document.add_text(WORK, serde_json::to_string(work)?);
     document.add_text(TITLE, &text.title);
     let rest = text.contributors.iter().chain(&text.subjects);
     for part in rest.chain([&text.description, &work.id]) {
@@ -190,9 +181,8 @@ fn write(mut writer: IndexWriter, reader: &IndexReader, mut waiting: mpsc::Recei
             let _ = writer.rollback();
         }
         for (_, done) in batch.drain(..) {
-            let failed = failed.as_ref().map(|error| Error::Index(error.to_string()));
             // A worker that was stopped does not wait; its message comes again.
-            let _ = done.send(failed.map_or(Ok(()), Err));
+            let _ = done.send(failed.clone().map_or(Ok(()), Err));
         }
     }
 }

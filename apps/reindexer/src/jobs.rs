@@ -41,7 +41,7 @@ pub fn destinations_of(source: Option<Source>) -> BTreeSet<&'static str> {
 pub(crate) fn job(id: &str) -> Result<(&'static str, Source, &'static str)> {
     let found = JOBS.into_iter().find(|job| job.0 == id);
     let names = || JOBS.map(|job| job.0).join(", ");
-    found.ok_or_else(|| Error::NotFound(format!("job {id:?}; there are {}", names())))
+    found.ok_or_else(|| Error::not_found(format!("job {id:?}; there are {}", names())))
 }
 
 /// A reindex that is asked for: of all records unless `max_records` or `ids` are given.

@@ -9,7 +9,6 @@
 pub mod api;
 mod catalogue;
 pub mod demo;
-mod error;
 mod index;
 mod jobs;
 pub mod model;
@@ -23,7 +22,6 @@ mod status;
 mod transform;
 
 pub use catalogue::{Catalogue, Running, Setup};
-pub use error::{Error, Result};
 pub use index::{Found, SearchIndex};
 pub use jobs::{JOBS, NewReindex, Started, destinations_of};
 pub use objects::{Bucket, Objects};
@@ -34,3 +32,4 @@ pub use shards::{RowRequest, ShardRequest, Shards};
 pub use source::{Location, SOURCES, Source, SourcePayload, check_id};
 pub use status::{MissingRecord, RunStatus, Stages, Status};
 pub use transform::{Kind, TRANSFORMERS, Work, WorkText, transform};
+pub use trestle::app::{Error, Result};

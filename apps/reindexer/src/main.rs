@@ -1,8 +1,7 @@
 //! The `reindexer` binary.
 
 use std::error::Error;
-use std::io::{IsTerminal as _, Write as _};
-use std::net::Ipv4Addr;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 use reindexer::{Bucket, Catalogue, NewReindex, Running, Setup, Shards, api, demo};
-use tokio::net::TcpListener;
+use trestle::app::{self, Loopback};
 use trestle::{Embedded, Options};
 
 /// A catalogue whose records can be transformed again at any time.
@@ -92,17 +91,8 @@ const URL: &str = "http://127.0.0.1:8070";
 
 type Done = Result<(), Box<dyn Error>>;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "warn".into()));
-    let log = log.with_writer(std::io::stderr);
-    log.with_ansi(std::io::stderr().is_terminal()).init();
-    if let Err(error) = work(Cli::parse()).await {
-        tracing::error!("{error}");
-        return ExitCode::FAILURE;
-    }
-    ExitCode::SUCCESS
+fn main() -> ExitCode {
+    app::run("warn", work(Cli::parse()))
 }
 
 async fn work(cli: Cli) -> Done {
@@ -174,19 +164,9 @@ impl Door {
 }
 
 async fn serve(running: Arc<Running>, port: u16) -> Done {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let in_vain = |error| format!("cannot listen on port {port}: {error}; --port chooses another");
-    let listener = listener.map_err(in_vain)?;
-    writeln!(
-        std::io::stdout(),
-        "reindexer serves http://{}",
-        listener.local_addr()?
-    )?;
-    tokio::select! {
-        biased; // Clients that never finish a request do not hold up the end.
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        served = axum::serve(listener, api::router(Arc::clone(&running))) => served?,
-    }
+    let listener = Loopback::listen(port).await?;
+    writeln!(std::io::stdout(), "reindexer serves {}", listener.url())?;
+    listener.serve(api::router(Arc::clone(&running))).await?;
     running.stop().await;
     Ok(())
 }

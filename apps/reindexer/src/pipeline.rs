@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::Mutex;
 use trestle::events::{ChangeEvent, Changed, Concurrency, Maintenance, Route};
-use trestle::queue::{self, Job, NewMessage, Worker};
+use trestle::queue::{self, Job, NewMessage, Workers};
 use trestle::typed::Held as _;
 
 use crate::index::SearchIndex;
@@ -34,7 +33,8 @@ pub struct Pipeline {
     pub row: model::Pipeline,
     /// What it fills.
     pub index: SearchIndex,
-    workers: Mutex<Vec<Worker>>,
+    pub(crate) workers: Workers,
+    app: Arc<Catalogue>,
 }
 
 /// A message to the ingestor: this work has changed.
@@ -78,10 +78,37 @@ impl Pipeline {
         WorkKey { pipeline, id }
     }
 
-    pub(crate) async fn stop(&self) {
-        for worker in self.workers.lock().await.drain(..) {
-            worker.stop().await;
-        }
+    async fn transform(self: Arc<Self>, job: Job<SourcePayload>) -> Result<()> {
+        let record = job.body;
+        let payload = self.app.setup.objects.get(&record.location).await?;
+        let work = transform(self.row.transformer, &record, &payload)?;
+        let row = NewWork {
+            pipeline: self.row.name.clone(),
+            id: work.id.clone(),
+            version: work.version,
+            body: serde_json::to_string(&work).map_err(Error::invalid)?,
+        };
+        let message = NewMessage::job(&Ingest { id: work.id })?;
+        let ingest = self.app.queues.enlist(&self.queues()[1], vec![message]).await?;
+        let is_newest = model::Work::VERSION
+            .is_absent()
+            .or(model::Work::VERSION.is_at_most(work.version));
+        let writes = self
+            .app
+            .db
+            .transaction()
+            .with(self.app.db.put(&row).only_if(is_newest));
+        // A later version is there already, and its message, too.
+        queue::commit(writes, ingest).await.held()?;
+        Ok(())
+    }
+
+    async fn ingest(self: Arc<Self>, job: Job<Ingest>) -> Result<()> {
+        let key = self.key_of(&job.body.id);
+        let row = self.app.db.get(key).consistent().await?;
+        let row = row.ok_or_else(|| Error::not_found("such work"))?;
+        let work: Work = serde_json::from_str(&row.body)?;
+        self.index.put(work).await.map_err(Error::failed)
     }
 }
 
@@ -93,27 +120,7 @@ impl Catalogue {
         transformer: i64,
         destinations: BTreeSet<String>,
     ) -> Result<()> {
-        let is_named = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let known = destinations_of(None);
-        let other = destinations.iter().find(|name| !known.contains(name.as_str()));
-        let reason = if name.is_empty() || name.len() > 60 || !name.chars().all(is_named) {
-            format!("{name:?} is no name of a pipeline: letters, digits, - and _, up to 60")
-        } else if !TRANSFORMERS.contains(&transformer) {
-            format!("there is no transformer {transformer}; there are {TRANSFORMERS:?}")
-        } else if let Some(other) = other {
-            format!("there is no destination {other}; there are {known:?}")
-        } else {
-            return self.insert_pipeline(name, transformer, destinations).await;
-        };
-        Err(Error::Invalid(reason))
-    }
-
-    async fn insert_pipeline(
-        self: &Arc<Self>,
-        name: &str,
-        transformer: i64,
-        destinations: BTreeSet<String>,
-    ) -> Result<()> {
+        check(name, transformer, &destinations)?;
         let row = model::Pipeline::from(NewPipeline {
             name: name.to_owned(),
             transformer,
@@ -129,25 +136,23 @@ impl Catalogue {
     /// Opens the index of a pipeline and starts its workers.
     pub(crate) async fn open_pipeline(self: &Arc<Self>, row: model::Pipeline) -> Result<()> {
         let directory = self.setup.indexes.as_ref().map(|root| root.join(&row.name));
-        let index = SearchIndex::open(directory.as_deref())?;
+        let index = SearchIndex::open(directory.as_deref()).map_err(Error::failed)?;
         let name = row.name.clone();
         let pipeline = Arc::new(Pipeline {
             row,
             index,
-            workers: Mutex::default(),
+            workers: Workers::new(&self.queues),
+            app: Arc::clone(self),
         });
         let [records, works] = pipeline.queues();
-        for queue in [&records, &works] {
-            self.queues.create_with_dead_letters(queue, RECEIVES_MAX).await?;
-        }
-        let (app, its) = (Arc::clone(self), Arc::clone(&pipeline));
-        let transform = move |job| Arc::clone(&app).transform(Arc::clone(&its), job);
-        let (app, its) = (Arc::clone(self), Arc::clone(&pipeline));
-        let ingest = move |job| Arc::clone(&app).ingest(Arc::clone(&its), job);
-        pipeline.workers.lock().await.extend([
-            self.queues.work(records, self.at_once(TRANSFORMS_MAX), transform),
-            self.queues.work(works, self.at_once(INGESTS_MAX), ingest),
-        ]);
+        let (workers, settings) = (&pipeline.workers, self.at_once(TRANSFORMS_MAX));
+        workers
+            .add(&records, RECEIVES_MAX, settings, &pipeline, Pipeline::transform)
+            .await?;
+        let settings = self.at_once(INGESTS_MAX);
+        workers
+            .add(&works, RECEIVES_MAX, settings, &pipeline, Pipeline::ingest)
+            .await?;
         self.pipelines.write().await.insert(name, pipeline);
         Ok(())
     }
@@ -155,7 +160,7 @@ impl Catalogue {
     /// A pipeline by its name.
     pub async fn pipeline(&self, name: &str) -> Result<Arc<Pipeline>> {
         let found = self.pipelines.read().await.get(name).cloned();
-        found.ok_or_else(|| Error::NotFound(format!("pipeline {name}")))
+        found.ok_or_else(|| Error::not_found(format!("pipeline {name}")))
     }
 
     /// The pipelines that listen to a destination.
@@ -185,7 +190,7 @@ impl Catalogue {
     /// The pipeline that answers the searches of a destination.
     pub async fn serving(&self, destination: &str) -> Result<Arc<Pipeline>> {
         let row = self.db.get(ServingKey::new(destination)).consistent().await?;
-        let row = row.ok_or_else(|| Error::NotFound(format!("pipeline that serves {destination} yet")))?;
+        let row = row.ok_or_else(|| Error::not_found(format!("pipeline that serves {destination} yet")))?;
         self.pipeline(&row.pipeline).await
     }
 
@@ -198,33 +203,21 @@ impl Catalogue {
         }
         Ok(())
     }
+}
 
-    async fn transform(self: Arc<Self>, pipeline: Arc<Pipeline>, job: Job<SourcePayload>) -> Result<()> {
-        let record = job.body;
-        let payload = self.setup.objects.get(&record.location).await?;
-        let work = transform(pipeline.row.transformer, &record, &payload)?;
-        let row = NewWork {
-            pipeline: pipeline.row.name.clone(),
-            id: work.id.clone(),
-            version: work.version,
-            body: serde_json::to_string(&work).map_err(Error::invalid)?,
-        };
-        let message = NewMessage::job(&Ingest { id: work.id })?;
-        let ingest = self.queues.enlist(&pipeline.queues()[1], vec![message]).await?;
-        let is_newest = model::Work::VERSION
-            .is_absent()
-            .or(model::Work::VERSION.is_at_most(work.version));
-        let writes = self.db.transaction().with(self.db.put(&row).only_if(is_newest));
-        // A later version is there already, and its message, too.
-        queue::commit(writes, ingest).await.held()?;
-        Ok(())
-    }
-
-    async fn ingest(self: Arc<Self>, pipeline: Arc<Pipeline>, job: Job<Ingest>) -> Result<()> {
-        let key = pipeline.key_of(&job.body.id);
-        let row = self.db.get(key).consistent().await?;
-        let row = row.ok_or_else(|| Error::NotFound("such work".to_owned()))?;
-        let work: Work = serde_json::from_str(&row.body).map_err(|error| Error::Index(error.to_string()))?;
-        pipeline.index.put(work).await
-    }
+/// Refuses a pipeline that cannot be.
+fn check(name: &str, transformer: i64, destinations: &BTreeSet<String>) -> Result<()> {
+    let is_named = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let known = destinations_of(None);
+    Err(Error::Invalid(
+        if name.is_empty() || name.len() > 60 || !name.chars().all(is_named) {
+            format!("{name:?} is no name of a pipeline: letters, digits, - and _, up to 60")
+        } else if !TRANSFORMERS.contains(&transformer) {
+            format!("there is no transformer {transformer}; there are {TRANSFORMERS:?}")
+        } else if let Some(other) = destinations.iter().find(|name| !known.contains(name.as_str())) {
+            format!("there is no destination {other}; there are {known:?}")
+        } else {
+            return Ok(());
+        },
+    ))
 }

@@ -46,7 +46,7 @@ impl Catalogue {
     /// A record's row.
     pub async fn record(&self, source: Source, id: &str) -> Result<Record> {
         let own = self.db.record(id).await?.filter(|row| row.source_name == source);
-        own.ok_or_else(|| Error::NotFound(format!("record {id} of {source}")))
+        own.ok_or_else(|| Error::not_found(format!("record {id} of {source}")))
     }
 
     /// Stores a payload, then the next version of its record. The payload of the version before stays where it is: a

@@ -14,7 +14,7 @@ use crate::jobs::job;
 use crate::pipeline::RECEIVES_MAX;
 use crate::shards::TABLE;
 use crate::source::Source;
-use crate::{Catalogue, Result};
+use crate::{Catalogue, Error, Result};
 
 /// The queue of runs, how often one is tried, and how many are at work at once: a table has one reindex at a time.
 pub(crate) const QUEUE: (&str, u32, usize) = ("reindex-worker-jobs", RECEIVES_MAX, 1);
@@ -72,11 +72,7 @@ impl Catalogue {
         let asked = message.body;
         let (_, source, _) = job(&asked.job_config_id)?;
         let run = asked.run.unwrap_or(message.id);
-        let is_started = match self.reindexer.get(&run).await {
-            Err(ReindexError::Unknown(_)) => false,
-            known => known?.state != ReindexState::Preparing,
-        };
-        if !is_started {
+        if let Err(ReindexError::Unknown(_)) = self.reindexer.get(&run).await {
             let start = StartReindex {
                 name: Some(run.clone()),
                 scope: match self.scope(source, asked.parameters).await? {
@@ -89,8 +85,13 @@ impl Catalogue {
             };
             self.reindexer.start(start).await?;
         }
-        self.reindexer.work(&run).await?;
-        Ok(())
+        // This finishes a start that was cut off, too, unless it was one by ids: that one is cancelled.
+        match self.reindexer.work(&run).await?.state {
+            ReindexState::Cancelled => {
+                Err(Error::Conflict(format!("run {run} was cancelled; start another")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What the database calls it. The first of a source are looked up here: the database knows the first of a table.

@@ -160,7 +160,7 @@ impl Catalogue {
     pub(crate) async fn raise(self: Arc<Self>, job: Job<RowRequest>) -> Result<()> {
         let RowRequest { id, desired_version } = job.body;
         self.writes.take(1.0).await;
-        let gone = || Error::NotFound(format!("record {id}"));
+        let gone = || Error::not_found(format!("record {id}"));
         let row = self.db.record(&id).await?.ok_or_else(gone)?;
         if row.reindex_version >= Some(desired_version) {
             return Ok(());

@@ -8,16 +8,14 @@ use trestle::events::{RouteStatus, Selection};
 use trestle::queue::Counts;
 use trestle::reindex::{ReindexError, ReindexStatus};
 
-use crate::model::{RecordKey, Run};
+use crate::model::{Record, RecordKey, Run};
 use crate::pipeline::Pipeline;
 use crate::segments::Parameters;
 use crate::source::{SOURCES, Source};
-use crate::{Catalogue, Error, Result, Running, segments, shards};
+use crate::{Catalogue, Error, Result, Running};
 
 /// Rows whose works are looked up at once.
 const ROWS_AT_ONCE: usize = 100;
-/// The queues of the reindexers, in the order of the way.
-const REINDEXERS: [&str; 3] = [segments::QUEUE.0, shards::SHARD_QUEUE.0, shards::REQUEST_QUEUE.0];
 
 /// How far a pipeline is.
 #[derive(Debug, Serialize)]
@@ -79,24 +77,19 @@ pub struct RunStatus {
 }
 
 impl Stages {
-    fn new(source: Source) -> Self {
-        let [rows, transformed, indexed, gaps] = [0; 4];
+    fn new(source: Source, [rows, transformed, indexed]: [usize; 3]) -> Self {
         Self {
             source,
             rows,
             transformed,
             indexed,
-            gaps,
-            percent: 100.0,
+            gaps: rows - indexed,
+            percent: if rows == 0 {
+                100.0
+            } else {
+                100.0 * indexed as f64 / rows as f64
+            },
         }
-    }
-
-    fn add(&mut self, is_transformed: bool, is_indexed: bool) {
-        self.rows += 1;
-        self.transformed += usize::from(is_transformed);
-        self.indexed += usize::from(is_indexed);
-        self.gaps = self.rows - self.indexed;
-        self.percent = 100.0 * self.indexed as f64 / self.rows as f64;
     }
 }
 
@@ -104,28 +97,21 @@ impl Running {
     /// How far a pipeline is, and which records are missing.
     pub async fn status(&self, name: &str) -> Result<(Status, Vec<MissingRecord>)> {
         let pipeline = self.app.pipeline(name).await?;
-        let on_the_way = REINDEXERS.map(str::to_owned).into_iter().chain(pipeline.queues());
-        let mut queues = BTreeMap::new();
-        for queue in on_the_way.flat_map(|queue| [format!("{queue}-dead"), queue]) {
-            let counts = self.app.queues.counts(&queue).await?;
-            queues.insert(queue, counts);
-        }
+        let mut queues = self.workers.counts().await?;
+        queues.extend(pipeline.workers.counts().await?);
         // After the queues: what has left an empty queue is in the index when that is looked at.
         let (sources, missing) = self.app.survey(&pipeline).await?;
-        let routes = self.router.status();
-        Ok((
-            Status {
-                sources,
-                queues,
-                routes,
-            },
-            missing,
-        ))
+        let status = Status {
+            sources,
+            queues,
+            routes: self.router.status(),
+        };
+        Ok((status, missing))
     }
 
     /// Whether the reindexers have done their part: every record was sent or touched, or is a dead letter.
     pub async fn is_sent(&self) -> Result<bool> {
-        self.app.are_empty(REINDEXERS.map(str::to_owned)).await
+        Ok(self.workers.are_idle().await?)
     }
 
     /// Whether nothing is under way: no change that was not published, no message that waits.
@@ -133,12 +119,11 @@ impl Running {
         let pipelines: Vec<_> = self.app.pipelines.read().await.values().cloned().collect();
         let is_behind = |route: &RouteStatus| route.lag_records + route.parked > 0 || route.lag_at_least;
         // In the direction of the way: what has left one stage is in the next before that is looked at.
-        Ok(self.is_sent().await?
-            && !self.router.status().iter().any(is_behind)
-            && self
-                .app
-                .are_empty(pipelines.iter().flat_map(|pipeline| pipeline.queues()))
-                .await?)
+        let mut is_idle = self.is_sent().await? && !self.router.status().iter().any(is_behind);
+        for pipeline in pipelines {
+            is_idle = is_idle && pipeline.workers.are_idle().await?;
+        }
+        Ok(is_idle)
     }
 
     /// Tries again what was given up: dead letters of a queue, of the route of a job, or of a run.
@@ -159,19 +144,10 @@ impl Running {
 }
 
 impl Catalogue {
-    async fn are_empty(&self, queues: impl IntoIterator<Item = String>) -> Result<bool> {
-        for queue in queues {
-            if self.queues.counts(&queue).await?.total() > 0 {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Looks at every record of a pipeline's sources once.
     async fn survey(&self, pipeline: &Pipeline) -> Result<(Vec<Stages>, Vec<MissingRecord>)> {
         let sources = SOURCES.into_iter().filter(|source| pipeline.listens_for(*source));
-        let mut sources: Vec<_> = sources.map(Stages::new).collect();
+        let mut sources: Vec<_> = sources.map(|source| (source, [0; 3])).collect();
         let mut missing = Vec::new();
         let rows = self.db.all_records().consistent().stream();
         let mut pages = rows.try_chunks(ROWS_AT_ONCE);
@@ -180,12 +156,13 @@ impl Catalogue {
             let works = self.db.get_many(&keys).await?;
             for (row, work) in rows.into_iter().zip(works) {
                 let (id, source, version) = (row.id, row.source_name, row.version);
-                let Some(stages) = sources.iter_mut().find(|stages| stages.source == source) else {
+                let Some((_, counts)) = sources.iter_mut().find(|(name, _)| *name == source) else {
                     continue;
                 };
-                let indexed = pipeline.index.version(&id)?;
+                let indexed = pipeline.index.version(&id).map_err(Error::failed)?;
                 let is_transformed = work.is_some_and(|work| work.version >= version);
-                stages.add(is_transformed, indexed >= Some(version));
+                let passed = [true, is_transformed, indexed >= Some(version)];
+                *counts = std::array::from_fn(|stage| counts[stage] + usize::from(passed[stage]));
                 if indexed < Some(version) {
                     let missing_at = if is_transformed { "ingestor" } else { "transformer" };
                     missing.push(MissingRecord {
@@ -198,7 +175,10 @@ impl Catalogue {
                 }
             }
         }
-        Ok((sources, missing))
+        let stages = sources
+            .into_iter()
+            .map(|(source, counts)| Stages::new(source, counts));
+        Ok((stages.collect(), missing))
     }
 
     /// Sends the records that a pipeline lacks to it once more, and to no other. Says how many.
@@ -216,7 +196,7 @@ impl Catalogue {
     /// A run, and how far it is.
     pub async fn run(&self, name: &str) -> Result<RunStatus> {
         let run = self.db.run(name).await?;
-        let run = run.ok_or_else(|| Error::NotFound(format!("run {name}")))?;
+        let run = run.ok_or_else(|| Error::not_found(format!("run {name}")))?;
         let at_version = match run.desired_version {
             Some(version) => Some(self.at_version(&run.job_config_id, version).await?),
             None => None,
@@ -242,12 +222,13 @@ impl Catalogue {
 
     async fn at_version(&self, job: &str, version: i64) -> Result<(usize, usize)> {
         let source = crate::jobs::job(job)?.1;
-        let mut rows = self.db.records_of_source(source).consistent().stream();
-        let (mut count, mut there) = (0, 0);
-        while let Some(row) = rows.try_next().await? {
-            count += 1;
-            there += usize::from(row.reindex_version >= Some(version));
-        }
-        Ok((count, there))
+        let rows = self.db.records_of_source(source).consistent().stream();
+        let count = async |(rows, there), row: Record| {
+            Ok((
+                rows + 1,
+                there + usize::from(row.reindex_version >= Some(version)),
+            ))
+        };
+        Ok(rows.try_fold((0, 0), count).await?)
     }
 }

@@ -60,10 +60,13 @@ pub struct WorkText {
 
 /// The work that this version of the transformers makes of a payload.
 pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Result<Work> {
-    let (mut text, is_suppressed) = read(record.source_name, payload).map_err(|reason| Error::Payload {
-        id: record.id.clone(),
-        reason,
-    })?;
+    let unusable = |reason| {
+        Error::invalid(format!(
+            "the payload of {} cannot be transformed: {reason}",
+            record.id
+        ))
+    };
+    let (mut text, is_suppressed) = read(record.source_name, payload).map_err(unusable)?;
     if transformer < 2 {
         text.subjects.clear();
     } else {

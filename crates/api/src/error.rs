@@ -27,6 +27,7 @@ struct Details {
     item: Option<Item>,
     reasons: Vec<CancellationReason>,
     taken: Option<Taken>,
+    is_of_request: bool,
 }
 
 impl Error {
@@ -39,6 +40,7 @@ impl Error {
                 item: None,
                 reasons: Vec::new(),
                 taken: None,
+                is_of_request: false,
             }),
         }
     }
@@ -71,6 +73,26 @@ impl Error {
     #[must_use]
     pub fn taken_value(&self) -> Option<&Taken> {
         self.details.taken.as_ref()
+    }
+
+    /// Whether the request alone is at fault, so that no table was looked at. Some servers word that differently.
+    #[must_use]
+    pub fn is_of_request(&self) -> bool {
+        self.details.is_of_request
+    }
+
+    /// The same failure, found in the request alone.
+    #[must_use]
+    pub fn of_request(mut self) -> Self {
+        self.details.is_of_request = true;
+        self
+    }
+
+    /// The same failure in other words.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.details.message = message.into();
+        self
     }
 
     /// Adds the value that is taken.
@@ -113,6 +135,7 @@ impl fmt::Debug for Error {
             item,
             reasons,
             taken,
+            is_of_request: _,
         } = &*self.details;
         let mut out = f.debug_struct("Error");
         out.field("kind", kind).field("message", message);

@@ -1,7 +1,8 @@
 //! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model,
-//! a migration, queues, routes, a reindex.
+//! a migration, queues, routes, a reindex, sizes of blocks.
 
 mod backfill;
+mod blocks;
 mod embedded;
 mod migrations;
 mod model;
@@ -33,6 +34,7 @@ pub(crate) fn measure(
         directory,
     };
     let figures = match what {
+        Alone::Blocks => blocks::measure(&run, progress),
         Alone::Embedded => embedded::measure(&run, progress),
         Alone::Migrations => return migrations::measure(&run, progress),
         Alone::Model => model::measure(&run, progress),

@@ -61,6 +61,8 @@ impl Settings {
 /// A measurement that only makes sense for Trestle itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
+    /// Reads with blocks of several sizes, in the same process.
+    Blocks,
     /// GetItem in the same process, without a socket.
     Embedded,
     /// Reads and writes before, during and after a migration, in the same process.
@@ -83,7 +85,7 @@ pub enum Alone {
 
 impl Alone {
     /// All of them, the quick ones first.
-    pub const ALL: [Alone; 9] = [
+    pub const ALL: [Alone; 10] = [
         Alone::Embedded,
         Alone::Model,
         Alone::Queues,
@@ -91,6 +93,7 @@ impl Alone {
         Alone::Migrations,
         Alone::Reindex,
         Alone::Tables,
+        Alone::Blocks,
         Alone::Start,
         Alone::Scale,
     ];
@@ -98,6 +101,7 @@ impl Alone {
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Alone::Blocks => "blocks",
             Alone::Embedded => "embedded",
             Alone::Migrations => "migrations",
             Alone::Model => "model",

@@ -6,6 +6,8 @@
 //! makes a model file and a mapping file of a schema.
 
 mod export;
+#[cfg(feature = "live")]
+mod live;
 mod mapping;
 mod propose;
 mod run;
@@ -13,11 +15,13 @@ mod schema;
 mod value;
 
 pub use export::{CsvFields, CsvReader, CsvSettings, Encoding};
+#[cfg(feature = "live")]
+pub use live::{LiveCluster, LiveError, LiveSettings};
 pub use mapping::{BoundImport, Mapping, MappingError, Plan};
 pub use propose::{ProposedFiles, propose};
 pub use run::{
     Checked, Collision, Decision, EntityCounts, Import, ImportSettings, ImportState, ImportTotals, Misfit,
-    Observer, RunError, Verified,
+    Observer, RecordPlace, RunError, Verified,
 };
 pub use schema::{Column, ColumnKind, CqlTable, CqlType, Native, Schema, SchemaError};
 pub use value::{Literal, parse_cqlsh, parse_json};

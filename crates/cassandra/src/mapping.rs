@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 pub(crate) use bind::FileFormat;
+pub(crate) use bind::Source;
 pub use bind::{BoundImport, Plan};
 pub(crate) use layout::FileLayout;
 
@@ -17,8 +18,8 @@ pub(crate) use layout::FileLayout;
 pub struct Mapping {
     /// The name of the model.
     pub model: String,
-    /// The CQL schema, beside the mapping file.
-    pub schema: String,
+    /// The CQL schema, beside the mapping file. A live cluster knows its own.
+    pub schema: Option<String>,
     /// Tables that are left out on purpose.
     #[serde(default)]
     pub leave_out: Vec<String>,
@@ -33,6 +34,7 @@ pub struct Mapping {
 pub(crate) struct ImportSection {
     pub(crate) table: String,
     pub(crate) entity: String,
+    #[serde(default)]
     pub(crate) files: Vec<String>,
     #[serde(default)]
     pub(crate) format: FormatName,

@@ -24,9 +24,9 @@ pub struct ProposedFiles {
     pub notes: Vec<String>,
 }
 
-/// Proposes a model of this name, and a mapping that names the schema's file so.
+/// Proposes a model of this name, and a mapping that names the schema's file so. Without a file, the mapping is for a live cluster.
 #[must_use]
-pub fn propose(schema: &Schema, name: &str, schema_file: &str) -> ProposedFiles {
+pub fn propose(schema: &Schema, name: &str, schema_file: Option<&str>) -> ProposedFiles {
     let mut draft = Draft::begin(schema, name, schema_file);
     for table in &schema.tables {
         draft.table(table);
@@ -44,6 +44,7 @@ struct Draft {
     range: String,
     entities: Names,
     access: Names,
+    names_files: bool,
 }
 
 /// An attribute of a proposed entity.
@@ -56,7 +57,8 @@ struct Proposed<'s> {
 }
 
 impl Draft {
-    fn begin(schema: &Schema, name: &str, schema_file: &str) -> Self {
+    fn begin(schema: &Schema, name: &str, schema_file: Option<&str>) -> Self {
+        let origin = schema_file.unwrap_or("a live cluster");
         let columns = schema.tables.iter().flat_map(|table| &table.columns);
         let mut taken: Names = columns.map(|column| sanitised(&column.name)).collect();
         let mut table = sanitised(name);
@@ -65,16 +67,19 @@ impl Draft {
         }
         let (hash, range, tag) = (taken.take("pk"), taken.take("sk"), taken.take("entity"));
         let model = format!(
-            "# Proposed from {schema_file}. Read it, give things their names, and add the access patterns of the application.\n\
+            "# Proposed from {origin}. Read it, give things their names, and add the access patterns of the application.\n\
              model = {}\n\n[table.{table}]\nkey = [\"{hash}\", \"{range}\"]\nentity_attribute = \"{tag}\"\n",
             toml_text(name)
         );
-        let mapping = format!(
-            "# Proposed from {schema_file}. `COPY keyspace.table TO 'table.csv' WITH HEADER = TRUE;` in cqlsh writes the files.\n\
-             model = {}\nschema = {}\n",
-            toml_text(name),
-            toml_text(schema_file)
-        );
+        let mapping = match schema_file {
+            Some(file) => format!(
+                "# Proposed from {file}. `COPY keyspace.table TO 'table.csv' WITH HEADER = TRUE;` in cqlsh writes the files.\n\
+                 model = {}\nschema = {}\n",
+                toml_text(name),
+                toml_text(file)
+            ),
+            None => format!("# Proposed from {origin}.\nmodel = {}\n", toml_text(name)),
+        };
         Draft {
             proposed: ProposedFiles {
                 model,
@@ -86,6 +91,7 @@ impl Draft {
             range,
             entities: Names::default(),
             access: Names::default(),
+            names_files: schema_file.is_some(),
         }
     }
 
@@ -183,10 +189,13 @@ impl Draft {
         let mapping = &mut self.proposed.mapping;
         let _ = write!(
             mapping,
-            "\n[[import]]\ntable = {}\nentity = \"{entity}\"\nfiles = [{}]\n\n[import.columns]\n",
+            "\n[[import]]\ntable = {}\nentity = \"{entity}\"\n",
             toml_text(&table.full_name()),
-            toml_text(&format!("{}.csv", table.name)),
         );
+        if self.names_files {
+            let _ = writeln!(mapping, "files = [{}]", toml_text(&format!("{}.csv", table.name)));
+        }
+        mapping.push_str("\n[import.columns]\n");
         for column in &table.columns {
             let key = toml_key(&column.name);
             let found = attributes

@@ -5,6 +5,8 @@ mod decide;
 mod misfit;
 mod reader;
 mod row;
+#[cfg(feature = "live")]
+mod scan;
 mod state;
 mod totals;
 mod verify;
@@ -14,7 +16,7 @@ use trestle_api::Error;
 
 pub use check::Checked;
 pub use decide::Decision;
-pub use misfit::{Collision, Misfit};
+pub use misfit::{Collision, Misfit, RecordPlace};
 pub use state::ImportState;
 pub use totals::{EntityCounts, ImportTotals};
 pub use verify::Verified;
@@ -49,6 +51,14 @@ pub enum RunError {
         "{0} rows do not fit, and nothing was written; correct what the report names, or skip these rows with --skip-unfit"
     )]
     Unfit(u64),
+    /// The live cluster does not answer, or says something unexpected.
+    #[error("{table}: {reason}")]
+    Cluster {
+        /// The table that was read.
+        table: String,
+        /// Why.
+        reason: String,
+    },
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

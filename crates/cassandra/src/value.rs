@@ -12,4 +12,6 @@ pub(crate) use escapes::unescape;
 pub use json::parse_json;
 pub use literal::{Literal, parse_cqlsh};
 pub(crate) use moment::Moment;
+#[cfg(feature = "live")]
+pub(crate) use moment::{date_of_days, timestamp_of_millis};
 pub(crate) use scalar::BlobText;

@@ -87,6 +87,9 @@ pub(crate) struct ServeFlags {
     /// What an acknowledged write survives [default: fsync]
     #[arg(long, value_enum)]
     pub(crate) durability: Option<Durability>,
+    /// Size of the blocks of a new directory's files, in KiB: 4, 8, 16, 32 or 64; one that exists keeps its own [default: 8]
+    #[arg(long, value_name = "KIB", conflicts_with = "in_memory")]
+    pub(crate) block_kb: Option<u32>,
     /// Apply this model before serving; may be given more than once
     #[arg(long = "model", value_name = "FILE")]
     pub(crate) models: Vec<PathBuf>,
@@ -126,6 +129,9 @@ pub(crate) struct ServeFlags {
     /// Names to answer to besides those of this machine, comma-separated; `*` for all
     #[arg(long, value_name = "HOSTS")]
     pub(crate) allowed_hosts: Option<String>,
+    /// Which of AWS's texts errors have: `2026-05` or `2026-08`, when AWS changed some [default: 2026-08]
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) error_texts: Option<String>,
     /// Let routes that callers apply run commands and read files and variables
     #[arg(long)]
     pub(crate) allow_command_routes: bool,
@@ -247,6 +253,9 @@ pub(crate) struct RestoreFlags {
     /// The data directory to make; it must be new or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
+    /// Size of the blocks of its files, in KiB: 4, 8, 16, 32 or 64 [default: 8]
+    #[arg(long, value_name = "KIB")]
+    pub(crate) block_kb: Option<u32>,
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ is sent to one after the other, and in the end all are killed. Those that are no
 disk, with fsync before each answer. docs/benchmarks.md describes the method.
 
 Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection, model-put (a put whose keys and times a model derives).
-Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), routes (from a write to its delivery), migrations (reads and writes while rows move), reindex (puts beside a reindex), tables (writes with many tables), start (memory, and start with many \
+Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), routes (from a write to its delivery), migrations (reads and writes while rows move), reindex (puts beside a reindex), tables (writes with many tables), blocks (reads with blocks of several sizes), start (memory, and start with many \
 rows), scale (reads from many rows).
 
 An earlier build: `trestle bench --before FILE --rounds 5` starts the server from that binary, too, and measures both in turn. The \
@@ -50,7 +50,7 @@ pub(crate) struct BenchFlags {
     /// Leave out the two limits: the constant answer over HTTP, and the bare storage engine
     #[arg(long)]
     no_limits: bool,
-    /// Measure Trestle alone, and nothing else unless --targets is given: embedded, model, queues, routes, migrations, reindex, tables, start, scale, or all
+    /// Measure Trestle alone, and nothing else unless --targets is given: embedded, model, queues, routes, migrations, reindex, tables, blocks, start, scale, or all
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = alone)]
     alone: Vec<AloneChoice>,
     /// Tables for `--alone tables`

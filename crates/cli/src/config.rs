@@ -38,6 +38,7 @@ pub(crate) struct ServerConfig {
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
+    pub(crate) error_texts: Option<String>,
     pub(crate) connections_max: Option<usize>,
     pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
@@ -52,6 +53,7 @@ pub(crate) struct StorageConfig {
     pub(crate) in_memory: Option<bool>,
     pub(crate) durability: Option<Durability>,
     pub(crate) cache_mb: Option<u64>,
+    pub(crate) block_kb: Option<u32>,
     /// Model files to apply at the start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) models: Vec<PathBuf>,
@@ -174,6 +176,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
             allowed_hosts: flags.allowed_hosts.clone(),
+            error_texts: flags.error_texts.clone(),
             memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },
@@ -184,6 +187,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
                 .then_some(true)
                 .or(flags.data.is_some().then_some(false)),
             durability: flags.durability,
+            block_kb: flags.block_kb,
             models: flags.models.clone(),
             routes: flags.routes.clone(),
             ..StorageConfig::default()

@@ -1,6 +1,7 @@
 //! `trestle import`: rows of other databases become rows of a model.
 
 mod cassandra;
+mod live;
 mod model;
 mod report;
 mod schema;
@@ -13,11 +14,11 @@ use clap::Subcommand;
 /// Where rows come from.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// Import what `COPY … TO` of cqlsh or `dsbulk unload` exported, by a mapping file; or propose a model and a mapping from a CQL
-    /// schema.
+    /// Import what `COPY … TO` of cqlsh or `dsbulk unload` exported, or the tables of a live cluster, by a mapping file; or propose a
+    /// model and a mapping from a CQL schema.
     ///
     /// The mapping says which table and which columns make which entity of the model; the model makes the keys. Rows are checked
-    /// first, then written, then compared with the files. A row that is there already is kept if it is newer. An import that was
+    /// first, then written, then compared with the source. A row that is there already is kept if it is newer. An import that was
     /// stopped goes on where it was, with the same command.
     #[command(override_usage = cassandra::USAGE)]
     Cassandra(Box<CassandraFlags>),

@@ -13,10 +13,11 @@ use json::JsonLines;
 use std::fmt::{Debug, Display};
 use std::io::IsTerminal;
 use tracing::field::Field;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Starts the log. Standard output stays free for what commands print.
 pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), Failure> {
@@ -30,14 +31,18 @@ pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), Failure> {
     if is_word && level.parse::<LevelFilter>().is_err() {
         return Err(wrong(&"it is none"));
     }
-    let filter = EnvFilter::builder().parse(level).map_err(|error| wrong(&error))?;
+    let filter: Targets = level.parse().map_err(|error| wrong(&error))?;
     let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     let started = match format {
-        LogFormat::Text => log.fmt_fields(debug_fn(write_field).delimited(" ")).try_init(),
-        LogFormat::Json => log.event_format(JsonLines).try_init(),
+        LogFormat::Text => log
+            .fmt_fields(debug_fn(write_field).delimited(" "))
+            .finish()
+            .with(filter)
+            .try_init(),
+        LogFormat::Json => log.event_format(JsonLines).finish().with(filter).try_init(),
     };
     started.map_err(|error| Failure::failed(format!("cannot start the log: {error}")))
 }

@@ -25,6 +25,16 @@ pub(crate) fn for_models(directory: &Path) -> Result<Embedded, Failure> {
     opened.map_err(|error| failure(directory, &error))
 }
 
+/// The same for the first command of a database: a directory that is not there is made.
+pub(crate) fn for_first_model(directory: &Path) -> Result<Embedded, Failure> {
+    let options = Options {
+        must_exist: false,
+        ..existing(Background::Tables)
+    };
+    let opened = Embedded::open_for_repair(directory, options);
+    opened.map_err(|error| failure(directory, &error))
+}
+
 /// For commands that write or move rows: models are in force, and nothing happens by itself.
 pub(crate) fn to_write(directory: &Path) -> Result<Embedded, Failure> {
     let opened = Embedded::open(directory, existing(Background::Tables));

@@ -37,7 +37,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
     let faults = faults::begin(&config.faults)?;
-    let storage = settings::storage(config);
+    let storage = settings::storage(config)?;
     let (clock, movable) = clock(config.clock.is_virtual.unwrap_or(false));
     let db = open(&storage, &clock, config)?;
     models::begin(&db, &config.storage.models)?;

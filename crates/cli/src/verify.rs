@@ -172,6 +172,7 @@ fn as_json(verified: &Verified) -> serde_json::Value {
     if let Some(members) = summary.as_object_mut() {
         members.insert("disagreements".to_owned(), verified.disagreements().into());
         members.insert("models".to_owned(), serde_json::json!(verified.models));
+        members.insert("block_kib".to_owned(), serde_json::json!(verified.block_kib));
     }
     summary
 }
@@ -200,8 +201,11 @@ fn text(verified: &Verified) -> String {
             )
         }
     };
+    let blocks = verified
+        .block_kib
+        .map_or_else(String::new, |kib| format!(", blocks of {kib} KiB"));
     format!(
-        "{verdict}: {} with {}, {} with {}, {} with {}, {}, {}{models}{left_over}",
+        "{verdict}: {} with {}, {} with {}, {} with {}, {}, {}{models}{left_over}{blocks}",
         counted(summary.tables, "table", "tables"),
         counted(summary.items, "item", "items"),
         counted(summary.indexes, "index", "indexes"),

@@ -172,6 +172,8 @@ fn closed_set(values: &[&AttributeValue]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trestle_item::Item;
+    use trestle_model::LargeValue;
 
     fn typed(values: &[AttributeValue], name: &str) -> DraftAttribute {
         let values: Vec<&AttributeValue> = values.iter().collect();
@@ -181,6 +183,12 @@ mod tests {
     #[test]
     fn a_type_is_the_narrowest_that_holds_every_value() {
         let seconds = AttributeValue::from(1_577_734_334_i64);
+        let large = LargeValue {
+            id: "0123456789abcdef".to_owned(),
+            size: 5,
+            parts: 1,
+            sha256: "0".repeat(64),
+        };
         for (values, name, kind) in [
             (
                 vec!["2019-12-30T19:32:14Z".into(), "x".into()],
@@ -198,6 +206,12 @@ mod tests {
             (vec![seconds.clone()], "size", AttributeKind::Integer),
             (vec![seconds, "x".into()], "createdAt", AttributeKind::Any),
             (vec![AttributeValue::Null], "a", AttributeKind::Any),
+            (vec![large.to_value()], "a", AttributeKind::Large),
+            (
+                vec![large.to_value(), AttributeValue::M(Item::new())],
+                "a",
+                AttributeKind::Map,
+            ),
         ] {
             assert_eq!(typed(&values, name).kind, kind, "{values:?}");
         }

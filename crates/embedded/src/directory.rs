@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use trestle_api::Error;
-use trestle_engine::{StoreSettings, View};
+use trestle_engine::{BlockSize, StoreSettings, View};
 use trestle_env::{Clock, SystemClock};
 use trestle_store::{DirectoryAccess, FileCheck, StoreError};
 
@@ -37,5 +37,9 @@ pub fn verify_directory(
         ..StoreSettings::default()
     };
     let mut view = View::of_directory(directory, settings)?;
-    Ok(verify(&mut view, SystemClock::new().now(), options, watcher)?)
+    let verified = verify(&mut view, SystemClock::new().now(), options, watcher)?;
+    Ok(Verified {
+        block_kib: view.block_size().map(BlockSize::kib),
+        ..verified
+    })
 }

@@ -51,8 +51,8 @@ pub use options::{Background, Options};
 pub use reindex::EmbeddedHost;
 pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
-    ArchiveError, BackupTotals, CloseError, Completion, Disagreement, Durability, HeldChanges, HeldTable,
-    OperationReads, Options as EngineOptions, StorageReads, StoreSettings, TOUCHED_MAX,
+    ArchiveError, BackupTotals, BlockSize, CloseError, Completion, Disagreement, Durability, HeldChanges,
+    HeldTable, OperationReads, Options as EngineOptions, StorageReads, StoreSettings, TOUCHED_MAX,
     Watcher as StorageWatcher,
 };
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};

@@ -19,6 +19,7 @@ mod step;
 mod survey;
 mod sweep;
 mod sweeper;
+mod value_audit;
 mod verify;
 mod versions;
 mod versions_in_force;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use trestle_env::{Clock, SystemClock};
 use trestle_store::archive::{self, ArchiveError, ArchiveReader, Header, Totals};
-use trestle_store::{Durability, FjallStore, Settings, Store, StoreError};
+use trestle_store::{BlockSize, Durability, FjallStore, Settings, Store, StoreError};
 
 use crate::Engine;
 use crate::verify::{Summary, Watcher, verify};
@@ -65,12 +65,16 @@ pub fn backup_directory(
 }
 
 /// Makes a data directory from a backup. The directory must be new or empty; it gets its name when everything is in
-/// it and on the disk. [`verify_directory`](crate::verify_directory) tells whether what was backed up is sound.
-pub fn restore(backup: impl Read, directory: &Path) -> Result<Totals, RestoreError> {
+/// it and on the disk, and blocks of this size or of the default one. [`verify_directory`](crate::verify_directory) tells whether what was backed up is sound.
+pub fn restore(
+    backup: impl Read,
+    directory: &Path,
+    block_size: Option<BlockSize>,
+) -> Result<Totals, RestoreError> {
     // A file that is no backup is refused before anything is made.
     let mut reader = ArchiveReader::open(backup)?;
     let target = Target::prepare(directory)?;
-    let built = build(&mut reader, &target.building);
+    let built = build(&mut reader, &target.building, block_size);
     let renamed = built.and_then(|totals| target.rename().map(|()| totals));
     if renamed.is_err()
         && let Err(error) = fs::remove_dir_all(&target.building)
@@ -81,10 +85,15 @@ pub fn restore(backup: impl Read, directory: &Path) -> Result<Totals, RestoreErr
     renamed
 }
 
-fn build<R: Read>(reader: &mut ArchiveReader<R>, directory: &Path) -> Result<Totals, RestoreError> {
+fn build<R: Read>(
+    reader: &mut ArchiveReader<R>,
+    directory: &Path,
+    block_size: Option<BlockSize>,
+) -> Result<Totals, RestoreError> {
     let settings = Settings {
         // Synced once at the end: until then nobody relies on it.
         durability: Durability::Buffered,
+        block_size,
         ..Settings::default()
     };
     let store = FjallStore::open(directory, settings).map_err(ArchiveError::from)?;

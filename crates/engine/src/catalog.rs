@@ -70,12 +70,34 @@ impl Catalog {
         self.streams
             .values()
             .find(|stream| stream.arn == arn)
-            .ok_or_else(|| Error::stream_not_found(arn))
+            .ok_or_else(|| match check_stream_arn(arn) {
+                Ok(()) => Error::stream_not_found(arn),
+                Err(malformed) => malformed,
+            })
     }
 
     /// The table with this id.
     pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.tables.values().find(|table| table.id == id)
+    }
+}
+
+/// Refuses what cannot be the ARN of a stream: `arn:aws:dynamodb:<region>:<account>:table/<name>/stream/<label>`.
+pub(crate) fn check_stream_arn(arn: &str) -> Result<(), Error> {
+    let is_stream = |rest: &str| {
+        rest.split_once("/stream/")
+            .is_some_and(|(table, label)| !table.is_empty() && !label.is_empty())
+    };
+    let mut parts = arn.splitn(6, ':');
+    let is_arn = parts.next() == Some("arn") && parts.nth(1) == Some("dynamodb");
+    let names_stream = parts
+        .nth(2)
+        .and_then(|resource| resource.strip_prefix("table/"))
+        .is_some_and(is_stream);
+    if is_arn && names_stream {
+        Ok(())
+    } else {
+        Err(Error::validation("Invalid StreamArn"))
     }
 }
 

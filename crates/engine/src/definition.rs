@@ -1,6 +1,6 @@
 //! Checks of table and index definitions, in DynamoDB's words and order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trestle_api as api;
 use trestle_api::{AttributeDefinition, Error, KeySchemaElement, KeyType, ProjectionType};
@@ -34,12 +34,16 @@ pub(crate) struct Definitions<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    pub(crate) fn new(given: &'a [AttributeDefinition]) -> Self {
-        let types = given
-            .iter()
-            .map(|d| (d.attribute_name.as_str(), d.attribute_type))
-            .collect();
-        Self { given, types }
+    /// Refuses an attribute that is defined twice.
+    pub(crate) fn new(given: &'a [AttributeDefinition]) -> Result<Self, Error> {
+        let mut types = BTreeMap::new();
+        for definition in given {
+            let name = definition.attribute_name.as_str();
+            if types.insert(name, definition.attribute_type).is_some() {
+                return Err(Error::validation(format!("Attribute Name is duplicated: {name}")));
+            }
+        }
+        Ok(Self { given, types })
     }
 
     fn names(&self) -> String {
@@ -70,7 +74,10 @@ impl<'a> Definitions<'a> {
     }
 
     fn undefined(&self, key_schema: &[KeySchemaElement]) -> Error {
-        if key_schema.len() > 1 {
+        // A table's key, a local index's, and a global index's without several attributes of a kind.
+        if let [_, range] = key_schema
+            && range.key_type == KeyType::Range
+        {
             return Error::validation("Invalid KeySchema: Some index key attribute have no definition");
         }
         Error::invalid_parameter(format!(
@@ -125,11 +132,15 @@ pub(crate) fn table_key(
         return invalid("The first KeySchemaElement is not a HASH key type");
     }
     if let [hash, range] = key_schema {
+        if hash.attribute_name == range.attribute_name {
+            // DynamoDB counts before it compares.
+            return match definitions.given.len() {
+                0 | 1 => invalid("Some index key attribute have no definition"),
+                _ => Err(same_name()),
+            };
+        }
         if range.key_type != KeyType::Range {
             return invalid("The second KeySchemaElement is not a RANGE key type");
-        }
-        if hash.attribute_name == range.attribute_name {
-            return invalid("Some index key attribute have no definition");
         }
     }
     definitions.resolve(key_schema)
@@ -257,7 +268,7 @@ fn global_key(index: &IndexDefinition<'_>, definitions: &Definitions<'_>) -> Res
         .skip(hashes)
         .any(|element| element.key_type == KeyType::Hash)
     {
-        return invalid("All HASH key types must come before RANGE key types");
+        return invalid("HASH key types must precede RANGE key types");
     }
     if hashes > KEY_PARTS_MAX || elements.len() - hashes > KEY_PARTS_MAX {
         return invalid("An index key may have up to 4 HASH and 4 RANGE key types");
@@ -265,11 +276,15 @@ fn global_key(index: &IndexDefinition<'_>, definitions: &Definitions<'_>) -> Res
     let mut seen = Vec::new();
     for element in elements {
         if seen.contains(&&element.attribute_name) {
-            return invalid("Some index key attribute have no definition");
+            return Err(same_name());
         }
         seen.push(&element.attribute_name);
     }
     definitions.resolve(elements)
+}
+
+fn same_name() -> Error {
+    Error::validation("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 }
 
 fn check_projection(projection: &api::Projection) -> Result<(), Error> {
@@ -284,8 +299,49 @@ fn check_projection(projection: &api::Projection) -> Result<(), Error> {
                 "ProjectionType is {kind}, but NonKeyAttributes is specified"
             )))
         }
-        Some(_) => Ok(()),
+        Some(_) => check_distinct(names.into_iter().flatten()),
     }
+}
+
+fn check_distinct<'n>(mut projected: impl Iterator<Item = &'n String>) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    match projected.find(|name| !seen.insert(*name)) {
+        Some(name) => Err(Error::invalid_parameter(format!(
+            "Duplicate attribute name in NonKeyAttributes: {name}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a key that gives an attribute another type than `existing` keys do. The long text is DynamoDB's.
+pub(crate) fn check_redefinition<'k>(
+    new: &KeySchema,
+    mut existing: impl Iterator<Item = &'k KeySchema>,
+) -> Result<(), Error> {
+    let disagrees = |old: &&KeySchema| {
+        let is_other =
+            |part: &KeyAttribute, old: &KeyAttribute| part.name == old.name && part.kind != old.kind;
+        old.attributes()
+            .any(|old| new.attributes().any(|part| is_other(part, old)))
+    };
+    match existing.find(disagrees) {
+        None => Ok(()),
+        Some(old) => Err(Error::invalid_parameter(format!(
+            "Attributes cannot be redefined. Please check that your attribute has the same type as previously \
+             defined. Existing schema: {} New schema: {}",
+            shown(old),
+            shown(new)
+        ))),
+    }
+}
+
+fn shown(key: &KeySchema) -> String {
+    let element = |part: &KeyAttribute, kind: KeyType| {
+        format!("SchemaElement: key{{{}:{}:{kind}}}", part.name, part.kind.name())
+    };
+    let hash = key.hash.iter().map(|part| element(part, KeyType::Hash));
+    let range = key.range.iter().map(|part| element(part, KeyType::Range));
+    format!("Schema:[{}]", hash.chain(range).collect::<Vec<_>>().join(", "))
 }
 
 /// Refuses throughput that does not fit the billing mode.

@@ -73,27 +73,27 @@ pub(crate) fn table(table: &Table, catalog: &Catalog, now: Timestamp) -> TableDe
         }),
         deletion_protection_enabled: Some(table.deletion_protection),
         on_demand_throughput: table.on_demand_throughput,
-        warm_throughput: Some(api::TableWarmThroughputDescription {
-            read_units_per_second: Some(warm(
-                table.warm_throughput.and_then(|w| w.read_units_per_second),
-                table.throughput.read,
-                on_demand,
-                12_000,
-            )),
-            write_units_per_second: Some(warm(
-                table.warm_throughput.and_then(|w| w.write_units_per_second),
-                table.throughput.write,
-                on_demand,
-                4_000,
-            )),
-            status: Some(TableStatus::Active),
+        warm_throughput: table.warm_throughput.map(|asked| {
+            let (read, write) = warm(asked, &table.throughput, on_demand);
+            api::TableWarmThroughputDescription {
+                read_units_per_second: Some(read),
+                write_units_per_second: Some(write),
+                status: Some(TableStatus::Active),
+            }
         }),
     }
 }
 
-/// What a table can serve at once: what was asked for, or what a new one starts with.
-fn warm(asked: Option<i64>, provisioned: i64, on_demand: bool, initial: i64) -> i64 {
-    asked.unwrap_or(if on_demand { initial } else { provisioned })
+/// What a table can read and write at once: what was asked for; for the half that was not, what a new one starts with.
+fn warm(asked: api::WarmThroughput, provisioned: &Throughput, on_demand: bool) -> (i64, i64) {
+    let initial = match on_demand {
+        true => (12_000, 4_000),
+        false => (provisioned.read, provisioned.write),
+    };
+    (
+        asked.read_units_per_second.unwrap_or(initial.0),
+        asked.write_units_per_second.unwrap_or(initial.1),
+    )
 }
 
 fn throughput(throughput: &Throughput) -> api::ProvisionedThroughputDescription {
@@ -172,20 +172,13 @@ fn global_index(table: &Table, index: &Index, now: Timestamp) -> api::GlobalSeco
         item_count: items,
         index_arn: index_arn(table, index),
         on_demand_throughput: index.on_demand_throughput,
-        warm_throughput: Some(api::GlobalSecondaryIndexWarmThroughputDescription {
-            read_units_per_second: Some(warm(
-                index.warm_throughput.and_then(|w| w.read_units_per_second),
-                index.throughput.read,
-                on_demand,
-                12_000,
-            )),
-            write_units_per_second: Some(warm(
-                index.warm_throughput.and_then(|w| w.write_units_per_second),
-                index.throughput.write,
-                on_demand,
-                4_000,
-            )),
-            status: Some(IndexStatus::Active),
+        warm_throughput: index.warm_throughput.map(|asked| {
+            let (read, write) = warm(asked, &index.throughput, on_demand);
+            api::GlobalSecondaryIndexWarmThroughputDescription {
+                read_units_per_second: Some(read),
+                write_units_per_second: Some(write),
+                status: Some(IndexStatus::Active),
+            }
         }),
     }
 }

@@ -65,6 +65,6 @@ pub use storage_reads::{OperationReads, StorageReads};
 pub use touch::{TOUCHED_MAX, Touching};
 pub use trestle_api::Database;
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
-pub use trestle_store::{Durability, Settings as StoreSettings};
+pub use trestle_store::{BlockSize, Durability, Settings as StoreSettings};
 pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify, verify_directory};
 pub use view::{Met, View};

@@ -110,7 +110,9 @@ where
     A: FnOnce(Outcome) -> O + Send + 'static,
 {
     let shared = engine.shared();
-    let placed = write.and_then(|write| write.place(&shared.catalog.load(), shared));
+    let placed = write
+        .map_err(Error::of_request)
+        .and_then(|write| write.place(&shared.catalog.load(), shared));
     match placed {
         Err(error) => Completion::Ready(Err(error)),
         Ok(placed) if shared.conflicts.has(&placed.place()) => {

@@ -7,6 +7,9 @@ use trestle_item::{AttributeValue, Item, size};
 
 use crate::layout::ItemKey;
 
+/// A key that has other attributes than it should, or of other types.
+pub(crate) const KEY_MISMATCH: &str = "The provided key element does not match the schema";
+
 /// The key attributes of a table or an index, in order. A table has one of each at most, a global index up to four.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KeySchema {
@@ -45,7 +48,7 @@ impl KeySchema {
 
     /// Checks a `Key` parameter: exactly the key attributes, of the right types.
     pub(crate) fn item_key(&self, key: &Item) -> Result<ItemKey, Error> {
-        let mismatch = || Error::validation("The provided key element does not match the schema");
+        let mismatch = || Error::validation(KEY_MISMATCH);
         if key.len() != self.hash.len() + self.range.len() {
             return Err(mismatch());
         }
@@ -76,9 +79,7 @@ impl KeySchema {
                 )));
             }
         }
-        self.checked_key(item, || {
-            Error::validation("The provided key element does not match the schema")
-        })
+        self.checked_key(item, || Error::validation(KEY_MISMATCH))
     }
 
     fn checked_key(&self, item: &Item, mismatch: impl Fn() -> Error) -> Result<ItemKey, Error> {

@@ -59,10 +59,10 @@ fn check_select(
         "AttributesToGet"
     };
     match select {
-        Some(Select::AllProjectedAttributes) if !indexed => Err(Error::invalid_parameter(
+        Some(Select::AllProjectedAttributes) if !indexed => Err(Error::validation(
             "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         )),
-        Some(Select::SpecificAttributes) if !expression && !attributes => Err(Error::invalid_parameter(
+        Some(Select::SpecificAttributes) if !expression && !attributes => Err(Error::validation(
             "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES",
         )),
         Some(select @ (Select::AllAttributes | Select::AllProjectedAttributes | Select::Count))
@@ -153,8 +153,9 @@ pub(crate) fn shown(
     }
 }
 
-/// The storage key that an `ExclusiveStartKey` stands for, or `None` if it is not one of this source.
-pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) -> Option<Vec<u8>> {
+/// The storage key that an `ExclusiveStartKey` stands for.
+pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) -> Result<Vec<u8>, Error> {
+    let invalid = || Error::validation("The provided starting key is invalid");
     let expected = table
         .key
         .attributes()
@@ -162,20 +163,24 @@ pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) 
         .map(|part| part.name.as_str())
         .collect::<std::collections::BTreeSet<_>>();
     if start.len() != expected.len() || !expected.iter().all(|name| start.contains_key(name)) {
-        return None;
+        return Err(invalid());
     }
     let typed = |part: &trestle_expr::KeyAttribute| {
         start
             .get(&part.name)
             .is_some_and(|value| value.scalar_type() == Some(part.kind))
     };
-    if !table.key.attributes().all(typed) {
-        return None;
+    let mut parts = table
+        .key
+        .attributes()
+        .chain(index.into_iter().flat_map(|index| index.key.attributes()));
+    if !parts.all(typed) {
+        return Err(Error::validation(crate::schema::KEY_MISMATCH));
     }
-    let item_key = ItemKey::of(&table.key, start)?;
+    let item_key = ItemKey::of(&table.key, start).ok_or_else(invalid)?;
     match index {
-        Some(index) => layout::index_row(index.id, &index.key, start, &item_key),
-        None => Some(item_key.in_table(table.id)),
+        Some(index) => layout::index_row(index.id, &index.key, start, &item_key).ok_or_else(invalid),
+        None => Ok(item_key.in_table(table.id)),
     }
 }
 
@@ -238,6 +243,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) shown: Shown,
     pub(crate) consistent: Option<bool>,
     pub(crate) capacity: Option<ReturnConsumedCapacity>,
+    /// How many of DynamoDB's partitions the page visits if it comes to the end; each has a least charge.
+    pub(crate) partitions: u32,
 }
 
 /// The answer to a Query or Scan.
@@ -268,7 +275,10 @@ impl Reading<'_> {
         };
         let page = page::read(snapshot, source, &request)?;
         let read = Read::consistent(self.consistent);
-        let units = read.units(page.bytes);
+        let mut units = read.units(page.bytes);
+        if page.last.is_none() {
+            units = units.max(f64::from(self.partitions) * read.units(0));
+        }
         let consumed = match self.index {
             Some(index) => Consumed::index(index, units, page.fetched_units(read)),
             None => Consumed::table(units),

@@ -19,9 +19,9 @@ use crate::write_item::{ItemWrite, Outcome, Placed, Ready, stage_all};
 /// All items of a transaction together may have this many bytes.
 const TRANSACTION_BYTES_MAX: usize = 4 << 20;
 
-/// Writes with their places, claimed against other transactions; in the place of one that does not fit its table, why.
+/// Writes with their places, claimed against other transactions.
 pub(crate) struct Prepared {
-    writes: Vec<Result<Placed, CancellationReason>>,
+    writes: Vec<Placed>,
     token: Option<Token>,
 }
 
@@ -39,7 +39,8 @@ pub(crate) fn prepare(
     token: Option<Token>,
 ) -> Result<(Prepared, Hold), Error> {
     let catalog = shared.catalog.load();
-    let mut placed = Vec::with_capacity(writes.len());
+    let total = writes.len();
+    let mut placed = Vec::with_capacity(total);
     let mut seen = HashSet::new();
     let mut bytes = 0;
     for write in writes {
@@ -51,26 +52,29 @@ pub(crate) fn prepare(
                         "Transaction request cannot include multiple operations on one item",
                     ));
                 }
-                placed.push(Ok(write));
+                placed.push(write);
             }
-            // An empty key is refused as the request's mistake; one of the wrong shape as the item's.
+            // An empty key is refused as the request's mistake; one of the wrong shape as the item's. Nothing is looked at
+            // behind the first item that does not fit its table, and no condition is checked.
             Err(error)
                 if error.kind() == ErrorKind::Validation
                     && !error.message().contains("cannot contain an empty") =>
             {
-                placed.push(Err(CancellationReason::validation(error.message())));
+                let refused = Refused {
+                    error,
+                    at: Some(placed.len()),
+                };
+                return Err(canceled(refused, total));
             }
             Err(error) => return Err(error),
         }
     }
     if bytes > TRANSACTION_BYTES_MAX {
-        return Err(Error::validation("Transaction request cannot exceed 4 MB"));
+        return Err(Error::validation(format!(
+            "Transaction payload size cannot exceed 4MB. Payload Size: {bytes}"
+        )));
     }
-    // A write without a place stands for nothing; an empty key keeps the positions.
-    let mut claimed: Vec<Vec<u8>> = placed
-        .iter()
-        .map(|write| write.as_ref().map(Placed::place).unwrap_or_default())
-        .collect();
+    let mut claimed: Vec<Vec<u8>> = placed.iter().map(Placed::place).collect();
     claimed.extend(token.as_ref().map(Token::place));
     match shared.conflicts.claim(claimed) {
         Ok(hold) => Ok((
@@ -135,7 +139,7 @@ impl Prepared {
     /// A known request is answered by reading its items.
     fn replay(self, transaction: &Transaction<'_>) -> Result<Done, Error> {
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
-        for write in self.writes.iter().flatten() {
+        for write in &self.writes {
             let item = write.current(transaction)?;
             let units = Read::Transactional.units(item.map_or(0, |image| image.size()));
             let table = write.table();
@@ -172,22 +176,22 @@ impl Done {
 }
 
 /// Checks all conditions, before anything is staged: what follows from one item decides nothing about another.
-fn check(
-    writes: Vec<Result<Placed, CancellationReason>>,
-    transaction: &Transaction<'_>,
-) -> Result<Vec<Ready>, Error> {
+/// Of several items that cannot be what they would become, only the first is named.
+fn check(writes: Vec<Placed>, transaction: &Transaction<'_>) -> Result<Vec<Ready>, Error> {
     let mut all = Vec::with_capacity(writes.len());
-    let mut reasons = Vec::with_capacity(writes.len());
+    let mut reasons: Vec<CancellationReason> = Vec::with_capacity(writes.len());
+    let is_validation = |reason: &CancellationReason| reason.code == CancellationCode::ValidationError;
     for write in writes {
-        let checked = write
-            .map_err(Ok)
-            .and_then(|write| write.check(transaction).map_err(reason));
-        match checked {
+        match write.check(transaction) {
             Ok(ready) => {
                 reasons.push(CancellationReason::none());
                 all.push(ready);
             }
-            Err(why) => reasons.push(why?),
+            Err(error) => {
+                let why = reason(error)?;
+                let is_known = is_validation(&why) && reasons.iter().any(is_validation);
+                reasons.push(if is_known { CancellationReason::none() } else { why });
+            }
         }
     }
     if all.len() < reasons.len() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_hook::Hook;
 use trestle_item::{Item, codec};
-use trestle_store::{Direction, FjallStore, Settings, Snapshot, Space, Store, StoreError};
+use trestle_store::{BlockSize, Direction, FjallStore, Settings, Snapshot, Space, Store, StoreError};
 
 use crate::catalog::{Catalog, Table};
 use crate::former::find_in;
@@ -22,7 +22,7 @@ pub struct View {
     /// Why no table is known, if definitions cannot be read.
     damage: Option<String>,
     /// Keeps a directory open, and so to itself.
-    _directory: Option<FjallStore>,
+    directory: Option<FjallStore>,
 }
 
 /// A row that a walk meets.
@@ -51,7 +51,7 @@ impl Engine {
                     snapshot,
                     catalog,
                     damage: None,
-                    _directory: None,
+                    directory: None,
                 };
             }
         }
@@ -66,7 +66,7 @@ impl View {
         let store = FjallStore::open_existing(directory, settings)?;
         let view = Self::of_store(&store);
         Ok(View {
-            _directory: Some(store),
+            directory: Some(store),
             ..view
         })
     }
@@ -82,8 +82,14 @@ impl View {
             snapshot,
             catalog: Arc::new(catalog),
             damage,
-            _directory: None,
+            directory: None,
         }
+    }
+
+    /// How large the blocks of the data directory are; `None` if rows lie elsewhere.
+    #[must_use]
+    pub fn block_size(&self) -> Option<BlockSize> {
+        self.directory.as_ref()?.stats().block_size
     }
 
     /// Why no table is known: definitions cannot be read. [`View::verify`] says which.

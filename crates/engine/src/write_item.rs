@@ -101,7 +101,7 @@ pub(crate) struct Outcome {
     pub(crate) table: Arc<Table>,
     pub(crate) old: Option<Arc<Image>>,
     pub(crate) new: Option<Arc<Image>>,
-    /// The key of an item that was to be removed: neither image shows it if there was none.
+    /// The key of an item from which something was to be removed: neither image shows it if there was none.
     pub(crate) removed: Option<Item>,
     pub(crate) consumed: Consumed,
 }
@@ -119,7 +119,7 @@ pub(crate) struct Placed {
 /// A write whose condition held.
 pub(crate) struct Ready {
     change: RowChange,
-    /// The key of an item that is to be removed.
+    /// The key of an item that is to be removed, or is not there to be updated.
     removed: Option<Item>,
 }
 
@@ -279,6 +279,8 @@ impl Placed {
             Action::Check(_) => (old.clone(), None),
             Action::Put(item) | Action::Insert(item) => (Some(item), None),
             Action::Delete(key) => (None, Some(key)),
+            // There is nothing to take away from an item that is not there, not even along a path that leads nowhere.
+            Action::Update(key, Some(update)) if old.is_none() && update.only_removes() => (None, Some(key)),
             Action::Update(key, update) => {
                 let found = image::item(old.as_ref());
                 (Some(updated(&table, key, update.as_ref(), found)?), None)

@@ -47,7 +47,7 @@ pub use dead_letter::{DeadLetter, DeadLetters, Replayed, Selection};
 pub use duration::parse_duration;
 pub use file::{CheckDestination, RouteFile, read_routes};
 pub use gap::Gap;
-pub use json::plain_json;
+pub use json::{from_plain_json, plain_json};
 pub use maintenance::Maintenance;
 pub use queue_door::QueueDoor;
 pub use reader::Tail;

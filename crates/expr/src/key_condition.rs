@@ -7,6 +7,9 @@ use trestle_item::{AttributeValue, ScalarType};
 
 use crate::{Condition, ExprError, Kind, Placeholders};
 
+/// What a key cannot answer.
+pub(crate) const NOT_SUPPORTED: &str = "Query key condition not supported";
+
 /// Conditions on key attributes, at most one on each, all of which hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCondition {
@@ -66,7 +69,7 @@ impl KeyCondition {
     /// Reads a `KeyConditionExpression`.
     pub fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
         let condition = Condition::parse(Kind::KeyCondition, text, placeholders)?;
-        parse::key_condition(condition)
+        parse::key_condition(condition).map_err(|ExprError(problem)| Kind::KeyCondition.invalid(problem))
     }
 
     /// Finds each key attribute's condition. A query needs all hash attributes, and range attributes from the

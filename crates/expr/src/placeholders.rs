@@ -11,8 +11,6 @@ const VALUES: &str = "ExpressionAttributeValues";
 
 /// A placeholder may be this long, its sign included.
 const KEY_BYTES_MAX: usize = 255;
-/// An attribute name must be shorter than this.
-const NAME_BYTES_LIMIT: usize = 65_536;
 
 /// What `#names` and `:values` stand for in one request, and which of them its expressions used.
 #[derive(Clone, Debug)]
@@ -166,12 +164,10 @@ fn is_placeholder(key: &str, sign: char) -> bool {
 }
 
 fn check_name(key: &str, name: &str) -> Result<(), ExprError> {
-    let problem = match name.len() {
-        0 => "Empty attribute name",
-        NAME_BYTES_LIMIT.. => "Attribute name is too large, must be less than 65536 bytes",
-        _ => return Ok(()),
-    };
-    Err(ExprError(format!(
-        "{NAMES} contains invalid value: {problem} for key {key}"
-    )))
+    match trestle_item::name_problem(name) {
+        None => Ok(()),
+        Some(problem) => Err(ExprError(format!(
+            "{NAMES} contains invalid value: {problem} for key {key}"
+        ))),
+    }
 }

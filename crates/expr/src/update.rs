@@ -103,6 +103,13 @@ impl Update {
         self.actions.is_empty()
     }
 
+    /// Whether there are actions and all of them take something away: such an update makes no item where none is.
+    #[must_use]
+    pub fn only_removes(&self) -> bool {
+        let removes = |action| matches!(action, &Action::Remove(_) | &Action::Delete(..));
+        !self.actions.is_empty() && self.actions.iter().all(removes)
+    }
+
     /// The paths that are touched, in the order written.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.actions.iter().map(Action::path)

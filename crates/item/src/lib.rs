@@ -2,6 +2,7 @@
 //!
 //! This crate is the language everything else speaks. It is pure: no I/O, no clock, no table.
 
+mod attribute_name;
 pub mod codec;
 mod items;
 mod json_text;
@@ -13,6 +14,7 @@ mod serde_json_form;
 pub mod size;
 mod value;
 
+pub use attribute_name::name_problem;
 pub use items::{IntoItems, Items, StoredItem};
 pub use map::{Item, Map};
 pub use number::{Number, NumberError};

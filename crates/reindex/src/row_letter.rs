@@ -102,6 +102,12 @@ impl StateTable {
         Ok((letters?, next))
     }
 
+    /// Whether there are any.
+    pub(crate) async fn has_letters(&self, job: &str) -> Result<bool, Error> {
+        let (letters, _) = self.page(&letters_of(job), None, Some(1)).await?;
+        Ok(!letters.is_empty())
+    }
+
     /// How many there are.
     pub(crate) async fn dead_letters(&self, job: &str) -> Result<u64, Error> {
         self.count(&letters_of(job)).await

@@ -123,14 +123,17 @@ impl Worker {
     /// Does the pages of an item, one after the other.
     async fn pages(&self, item: &mut WorkItem) -> Result<Left, ReindexError> {
         let mut heat = Heat::default();
+        let mut may_be_again = true;
         loop {
             let job = self.process.state.job(&self.process.name).await?.job;
             if job.state != ReindexState::Running {
                 return Ok(Left::Stopped);
             }
-            let Some(next) = self.keep_lease(&item.id, self.page(&job, item)).await? else {
+            let page = self.page(&job, item, may_be_again);
+            let Some(next) = self.keep_lease(&item.id, page).await? else {
                 return Ok(Left::TakenOver);
             };
+            may_be_again = false;
             item.counts += next.counts;
             item.is_done = next.position.is_none();
             item.position = next.position;
@@ -175,8 +178,9 @@ impl Worker {
         }
     }
 
-    /// Reads a page and does its rows.
-    async fn page(&self, job: &Reindex, item: &WorkItem) -> Result<PageDone, Error> {
+    /// Reads a page and does its rows. The first page after a claim may be done again: another worker may have been at it when
+    /// its process ended, and may have given rows up that succeed now.
+    async fn page(&self, job: &Reindex, item: &WorkItem, may_be_again: bool) -> Result<PageDone, Error> {
         let process = &*self.process;
         let mut counts = RowCounts::default();
         process.reads.take(1.0).await;
@@ -191,7 +195,8 @@ impl Worker {
         counts.retries += read.unprocessed;
         let finished = rows::handle(process, job, read.rows, &mut counts).await?;
         self.note_missing(job, &read.missing, &mut counts).await?;
-        if matches!(item.unit, WorkUnit::Keys { .. }) {
+        let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
+        if may_have_letters && process.state.has_letters(&job.name).await? {
             for key in &finished {
                 process.state.drop_letter(&job.name, key).await?;
             }

@@ -29,6 +29,7 @@ pub(crate) fn allow_preflight(origins: &CorsOrigins, request: &HeaderMap, answer
         return;
     };
     answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
+    answer.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     answer.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
     echo(
         request,

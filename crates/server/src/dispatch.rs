@@ -36,7 +36,7 @@ pub(crate) async fn execute(
         }
         Err(error) => {
             log_failure(&service.refusals, operation, latency_us, id, &error);
-            error_answer(&error)
+            error_answer(&service.error_texts.worded(operation, error))
         }
     }
 }
@@ -73,7 +73,7 @@ async fn run(
         return answer;
     }
     // Nothing is waited for until a read is answered, so that there is still room for the answer.
-    let request = trestle_wire::decode(operation, &asked.body)?;
+    let request = trestle_wire::decode(operation, &asked.body).map_err(Error::of_request)?;
     asked.caller.check(operation, &request)?;
     let response = database.execute(request).await?;
     Ok(EncodedResponse::new(response))
@@ -95,7 +95,7 @@ async fn run_apart(
     let database = Arc::clone(database);
     let runtime = Handle::current();
     let answer = on_own_thread(move || {
-        let request = trestle_wire::decode(operation, &body)?;
+        let request = trestle_wire::decode(operation, &body).map_err(Error::of_request)?;
         drop(body);
         caller.check(operation, &request)?;
         let response = database.execute(request);
@@ -127,6 +127,7 @@ fn log_failure(refusals: &SeldomLog, operation: OperationName, latency_us: u64, 
         ErrorKind::ConditionalCheckFailed
         | ErrorKind::TransactionCanceled
         | ErrorKind::TransactionConflict
+        | ErrorKind::TableNotFound
         | ErrorKind::ResourceNotFound => {
             tracing::debug!(operation, latency_us, id, kind, %error, "answered");
         }

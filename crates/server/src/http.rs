@@ -31,9 +31,13 @@ use trestle_embedded::StorageReads;
 use trestle_env::{Clock, SeldomLog, SystemClock};
 use trestle_queue::Queues;
 use trestle_queue::sqs::QueueOperation;
+use trestle_wire::ErrorTexts;
 
 /// Between two refusals of one kind in the log.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
+
+/// The most bytes of path and headers, as in DynamoDB. Hyper refuses what is twice as long before it comes here.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// What the server shares with the program around it.
 #[derive(Clone)]
@@ -75,6 +79,7 @@ pub(crate) struct Service {
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     pub(crate) refusals: SeldomLog,
+    pub(crate) error_texts: ErrorTexts,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
@@ -102,6 +107,7 @@ impl Service {
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
             refusals: SeldomLog::every(BETWEEN_REFUSALS),
+            error_texts: settings.error_texts,
             verifier: Verifier::new(&settings.access_keys, hooks.clock),
             administration: hooks.administration,
             backups: hooks
@@ -151,6 +157,9 @@ impl Service {
     }
 
     async fn route(&self, head: &Parts, body: Upload, received: Instant, id: &str) -> Reply {
+        if head_bytes(head) > HEAD_BYTES_MAX {
+            return Reply::text(StatusCode::BAD_REQUEST, "Bad Request: the headers are too long");
+        }
         if let Err(refused) = self.check_host(head) {
             return self.refuse(refused, id);
         }
@@ -417,6 +426,13 @@ const METRICS: &str = "/metrics";
 
 /// No script of another origin may read what the administration answers, or the metrics.
 static NO_ORIGIN: CorsOrigins = CorsOrigins::Only(Vec::new());
+
+fn head_bytes(head: &Parts) -> usize {
+    let headers = head.headers.iter();
+    headers.fold(head.uri.path().len(), |sum, (name, value)| {
+        sum + name.as_str().len() + value.len()
+    })
+}
 
 /// Names that were added, and the one that the server was told to listen on.
 fn hosts(settings: &Settings) -> Vec<String> {

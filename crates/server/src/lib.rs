@@ -49,3 +49,4 @@ pub use settings::{BODY_BYTES_MAX, CorsOrigins, Limits, MEMORY_BYTES_MAX, Settin
 pub use signals::termination;
 pub use tls::TlsError;
 pub use trestle_sigv4::AccessKey;
+pub use trestle_wire::ErrorTexts;

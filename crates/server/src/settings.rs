@@ -3,6 +3,7 @@
 use crate::role::KeyGrant;
 use std::path::PathBuf;
 use std::time::Duration;
+use trestle_wire::ErrorTexts;
 
 /// The largest request DynamoDB takes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub cors: CorsOrigins,
     /// Names in `Host` to answer to besides those that the address gives; `*` stands for all.
     pub allowed_hosts: Vec<String>,
+    /// Which of AWS's texts errors have.
+    pub error_texts: ErrorTexts,
     /// What a client may cost.
     pub limits: Limits,
 }
@@ -41,6 +44,7 @@ impl Default for Settings {
             insecure: false,
             cors: CorsOrigins::Loopback,
             allowed_hosts: Vec::new(),
+            error_texts: ErrorTexts::default(),
             limits: Limits::default(),
         }
     }

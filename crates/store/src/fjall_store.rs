@@ -79,7 +79,7 @@ impl FjallStore {
         directory.is_new()?;
         let lock = DirectoryLock::acquire(&directory)?;
         if directory.is_new()? {
-            directory.create()?;
+            directory.create(settings.block_size.unwrap_or_default())?;
         }
         directory.warn_if_open_to_others();
         Self::open_locked(directory, lock, settings)
@@ -115,7 +115,8 @@ impl FjallStore {
             background.push(syncer::start(inner.clone(), sync_interval)?);
         }
         let last_commit = inner.last_commit();
-        tracing::info!(dir = %inner.directory().display(), last_commit, "opened the data directory");
+        let blocks = inner.block_size().map(tracing::field::display);
+        tracing::info!(dir = %inner.directory().display(), last_commit, blocks, "opened the data directory");
         Ok(FjallStore { inner, background })
     }
 }
@@ -148,6 +149,7 @@ impl Store for FjallStore {
         Stats {
             size_bytes: self.inner.size_bytes(),
             last_commit: self.inner.last_commit(),
+            block_size: self.inner.block_size(),
         }
     }
 

@@ -11,6 +11,7 @@
 
 pub mod archive;
 mod batch;
+mod block_size;
 mod bytes;
 mod error;
 mod existing;
@@ -24,6 +25,7 @@ mod settings;
 mod store;
 
 pub use batch::Batch;
+pub use block_size::BlockSize;
 pub use bytes::Bytes;
 pub use error::{ErrorKind, StoreError};
 pub use fjall_store::FjallStore;

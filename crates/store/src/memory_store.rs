@@ -57,6 +57,7 @@ impl Store for MemoryStore {
         Stats {
             size_bytes: state.size_bytes,
             last_commit: state.last_commit,
+            block_size: None,
         }
     }
 

@@ -1,14 +1,18 @@
 //! How a directory is opened.
 
+use crate::BlockSize;
 use std::time::Duration;
 
-/// How a store on disk is opened. Nothing here is written down: every opening may choose anew.
+/// How a store on disk is opened. Every opening may choose anew, except where something is said to stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// What a returned commit survives.
     pub durability: Durability,
     /// Memory for blocks read from disk; filled as they are read.
     pub cache_bytes: u64,
+    /// How large the blocks of tables are. Written down when a directory is made, and stays: a directory that was made with
+    /// another size is refused. `None` takes what the directory has, and the default for a new one.
+    pub block_size: Option<BlockSize>,
     /// With [`Durability::Buffered`]: how often commits are forced to the disk.
     pub sync_interval: Duration,
     /// What to do when the journal is damaged in a place that no crash explains.
@@ -24,6 +28,7 @@ impl Default for Settings {
         Settings {
             durability: Durability::Fsync,
             cache_bytes: 128 * 1024 * 1024,
+            block_size: None,
             sync_interval: Duration::from_millis(500),
             on_damage: OnDamage::Refuse,
             access: DirectoryAccess::ReadWrite,

@@ -1,6 +1,6 @@
 //! The two traits everybody above programs against.
 
-use crate::{Batch, Bytes, ReadCounts, ReadPurpose, Result};
+use crate::{Batch, BlockSize, Bytes, ReadCounts, ReadPurpose, Result};
 use std::fmt;
 use std::ops::Bound;
 
@@ -120,4 +120,6 @@ pub struct Stats {
     pub size_bytes: u64,
     /// Number of the last committed batch; 0 before the first.
     pub last_commit: u64,
+    /// How large the blocks of tables are; `None` for a store that has no disk.
+    pub block_size: Option<BlockSize>,
 }

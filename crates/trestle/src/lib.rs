@@ -56,7 +56,8 @@
 //! out [`models`](Embedded::models) and [`queues`](Embedded::queues). The database closes with its last handle;
 //! [`Embedded::close`] does it in order and reports errors.
 //!
-//! Tables whose names begin with `_trestle` belong to Trestle. Programs read them and do not write them.
+//! Tables whose names begin with `_trestle` belong to Trestle. Programs read them and do not write them, except for parts of large
+//! values, which a typed client puts by itself.
 //!
 //! # Calling
 //!
@@ -114,6 +115,9 @@
 //! version with other keys, and rows that move to them while they are read and written, in [`migrate`]; every row once more, for a
 //! new index or a changed transformation, in [`reindex`].
 //!
+//! An attribute of type `large` holds more than an item: `db.write_large(&bytes)` before the row is put, `db.read_large(&row.payload)`
+//! afterwards; `docs/typed-client.md` has the rest.
+//!
 //! # On a remote endpoint
 //!
 //! With the feature `remote`, a `Remote` is a [`Database`], too: Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
@@ -142,6 +146,11 @@
 //! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
 //! lost, the error says that nobody knows whether it was made.
 //!
+//! # An application with an HTTP API
+//!
+//! With the feature `app`, the module `app` has what every application repeats: errors with their HTTP status, a page and its
+//! OpenAPI description, a port of this machine that is served until Ctrl-C, a log.
+//!
 //! # Deleting a collection
 //!
 //! `db.customer_with_orders("ada").delete().all()` deletes what an access pattern finds, in bounded steps that can be resumed,
@@ -160,6 +169,8 @@
 //! }
 //! ```
 
+#[cfg(feature = "app")]
+pub mod app;
 mod apply;
 pub mod events;
 pub mod migrate;
@@ -172,12 +183,12 @@ pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation, TouchRows, Touched};
 pub use trestle_collection as collection;
 pub use trestle_embedded::{
-    Background, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError, OperationReads,
-    Options, StorageReads, StoreSettings, TOUCHED_MAX,
+    Background, BlockSize, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError,
+    OperationReads, Options, StorageReads, StoreSettings, TOUCHED_MAX,
 };
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
-pub use trestle_events::plain_json;
+pub use trestle_events::{from_plain_json, plain_json};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;
 #[cfg(feature = "remote")]

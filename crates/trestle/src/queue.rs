@@ -2,7 +2,7 @@
 //!
 //! A worker calls a function with each message of a queue, several at once. What fails comes again, later each time, and
 //! ends with its reason in a dead-letter queue. A message may wait up to a year before it is seen. [`commit`] sends
-//! messages together with writes: both, or neither.
+//! messages together with writes: both, or neither. [`Workers`] keeps the workers of an application together.
 //!
 //! ```
 //! use std::time::Duration;
@@ -50,10 +50,14 @@
 //! # async fn send_mail(_: &str) -> std::io::Result<()> { Ok(()) }
 //! ```
 
+mod workers;
+
 pub use trestle_queue::{
     Counts, Enlisted, ErrorCode, Job, Message, MessageAttribute, MessageAttributes, NewMessage,
     QueueAttributes, QueueError, Queues, Receive, Settings, Worker, WorkerSettings,
 };
+
+pub use workers::Workers;
 
 use trestle_typed::{Error, Transaction};
 

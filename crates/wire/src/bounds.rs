@@ -26,7 +26,9 @@ pub(crate) fn within_bounds(request: &Request) -> bool {
         Request::ExecuteStatement(statement) => statement_within(statement),
         Request::BatchExecuteStatement(batch) => batch_statements_within(batch),
         Request::ExecuteTransaction(transaction) => transaction_within(transaction),
-        Request::GetRecords(get) => within(&get.shard_iterator, 1, 2048) && is_limit(get.limit),
+        Request::GetRecords(get) => {
+            within(&get.shard_iterator, 1, 2048) && get.limit.is_none_or(|limit| (1..=1000).contains(&limit))
+        }
         _ => false,
     }
 }

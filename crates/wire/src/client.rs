@@ -26,6 +26,8 @@ pub fn target_of(request: &Request) -> String {
 ///
 /// `InternalServerError` if the other side did not send an answer of that operation.
 pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response, Error> {
+    // TagResource and UntagResource are answered with nothing at all.
+    let body = if body.is_empty() { b"{}" } else { body };
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let response = Response::deserialize(operation, &mut deserializer);
     match response.and_then(|response| deserializer.end().map(|()| response)) {

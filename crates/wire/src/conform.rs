@@ -59,9 +59,14 @@ fn fit(value: &mut Value, shape: &Shape, role: ValueRole) -> Result<(), Mismatch
             _ => Err(scalar_for_collection(role)),
         },
         Shape::Map(map) => match value {
-            Value::Object(entries) => entries
-                .values_mut()
-                .try_for_each(|entry| fit_element(entry, &map.of)),
+            Value::Object(entries) => {
+                if map.arn_keys {
+                    name_tables(entries);
+                }
+                entries
+                    .values_mut()
+                    .try_for_each(|entry| fit_element(entry, &map.of))
+            }
             Value::Array(_) => Err(unrecognised(&format!(
                 "java.util.Map<java.lang.String, {}>",
                 java(&map.of)
@@ -100,6 +105,22 @@ fn fit_text(value: &mut Value, text: &Text) -> Result<(), Mismatch> {
             Ok(())
         }
         other => Err(no_conversion(other, "java.lang.", "String")),
+    }
+}
+
+/// Replaces ARNs by names. One whose table is named as well stays, and is refused for its characters: two entries
+/// cannot be one.
+fn name_tables(entries: &mut Object<String, Value>) {
+    let arns: Vec<(String, String)> = entries
+        .keys()
+        .filter_map(|key| Some((key.clone(), table_of_arn(key)?)))
+        .collect();
+    for (arn, name) in arns {
+        if !entries.contains_key(&name)
+            && let Some(entry) = entries.remove(&arn)
+        {
+            entries.insert(name, entry);
+        }
     }
 }
 

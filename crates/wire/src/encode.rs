@@ -13,6 +13,8 @@ pub fn encode(mut response: Response) -> Vec<u8> {
     };
     match items {
         Some(items) => page(&items, &response),
+        // The two operations whose answers have no body at all.
+        None if matches!(response, Response::TagResource(_) | Response::UntagResource(_)) => Vec::new(),
         None => to_json(&response),
     }
 }

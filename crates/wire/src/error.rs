@@ -43,6 +43,7 @@ fn form(kind: ErrorKind) -> Form {
         ErrorKind::InternalServerError => (500, DYNAMODB, Spelling::Lower),
         ErrorKind::RequestEntityTooLarge => (413, SERVICE, Spelling::Lower),
         ErrorKind::ResourceNotFound
+        | ErrorKind::TableNotFound
         | ErrorKind::ResourceInUse
         | ErrorKind::ConditionalCheckFailed
         | ErrorKind::TransactionConflict

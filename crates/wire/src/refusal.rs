@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use trestle_item::{AttributeValue, VALIDATION_MARK};
+use trestle_item::{AttributeValue, VALIDATION_MARK, name_problem};
 
 use crate::shape::{Member, Shape, Structure};
 
@@ -22,6 +22,9 @@ pub(crate) fn refused(tree: &Value, input: &Structure) -> Option<String> {
 fn in_member(value: &Value, member: &Member) -> Option<String> {
     let (name, message) = within(value, &member.shape)?;
     Some(match (member.name, name) {
+        ("ExpressionAttributeValues", Some("")) => {
+            "ExpressionAttributeValues contains invalid key: Syntax error; key: \"\"".to_owned()
+        }
         ("ExpressionAttributeValues", Some(name)) => {
             format!("ExpressionAttributeValues contains invalid value: {message} for key {name}")
         }
@@ -32,9 +35,11 @@ fn in_member(value: &Value, member: &Member) -> Option<String> {
     })
 }
 
-/// The texts about numbers and duplicates stand alone in DynamoDB's answers about a starting key.
+/// The texts about names, numbers and duplicates stand alone in DynamoDB's answers about a starting key.
 fn speaks_for_itself(message: &str) -> bool {
     [
+        "attribute name",
+        "Attribute name",
         "contains duplicates",
         "number set",
         "numeric value",
@@ -54,8 +59,20 @@ fn within<'a>(value: &'a Value, shape: &Shape) -> Option<(Option<&'a str>, Strin
             elements.iter().find_map(|element| within(element, &list.of))
         }
         (Value::Object(entries), Shape::Map(map)) => entries.iter().find_map(|(name, entry)| {
-            within(entry, &map.of).map(|(_, message)| (Some(name.as_str()), message))
+            let message =
+                in_name(name, &map.of).or_else(|| within(entry, &map.of).map(|(_, message)| message));
+            Some((Some(name.as_str()), message?))
         }),
+        _ => None,
+    }
+}
+
+/// What is wrong with the name of an attribute.
+fn in_name(name: &str, of: &Shape) -> Option<String> {
+    match of {
+        Shape::Structure(structure) if structure.name == "AttributeValue" => {
+            name_problem(name).map(str::to_owned)
+        }
         _ => None,
     }
 }

@@ -103,6 +103,8 @@ pub(crate) struct List {
 pub(crate) struct MapOf {
     pub(crate) of: Shape,
     pub(crate) key_rules: &'static [Rule],
+    /// Whether a key names a table and may do so by ARN.
+    pub(crate) arn_keys: bool,
     /// The length each value must have, if the values are lists.
     pub(crate) value_length: Option<Length>,
 }
@@ -170,6 +172,13 @@ pub(crate) const fn text(rules: &'static [Rule]) -> Text {
     }
 }
 
+impl Text {
+    /// The same text, which may also be the ARN of a table.
+    pub(crate) const fn or_arn(self) -> Self {
+        Self { arn: true, ..self }
+    }
+}
+
 /// A list of any length.
 pub(crate) const fn list(of: Shape) -> List {
     List { of, length: ANY }
@@ -180,6 +189,7 @@ pub(crate) const fn map(of: Shape) -> MapOf {
     MapOf {
         of,
         key_rules: &[],
+        arn_keys: false,
         value_length: None,
     }
 }

@@ -1,5 +1,6 @@
 """Models through boto3: an application writes plain items, and what follows from them is there."""
 
+import hashlib
 import json
 import re
 import unittest
@@ -63,6 +64,34 @@ class ModelTest(ClientTest):
         for name in self.db.list_tables(ExclusiveStartTableName=prefix)["TableNames"]:
             if name.startswith(prefix):
                 self.drop(name)
+
+
+class LargeValues(ModelTest):
+    """The example of docs/model-reference.md, as it stands there."""
+
+    REFERENCE = (MODELS / ".." / "docs" / "model-reference.md").read_text()
+
+    def setUp(self):
+        super().setUp()
+        section = self.REFERENCE.split("### Large values")[1]
+        self.example = {"uuid": uuid, "hashlib": hashlib}
+        exec(section.split("```python\n")[1].split("```")[0], self.example)
+        self.name = self.apply(section.split("```toml\n")[1].split("```")[0]) + "registry"
+
+    def test_a_value_of_megabytes_is_written_and_read(self):
+        for version, size in [("1.0.0", 0), ("1.1.0", 5), ("2.0.0", 2_500_000)]:
+            data = bytes(at * 7 % 251 for at in range(size))
+            row = {"name": {"S": "left-pad"}, "version": {"S": version}}
+            self.db.put_item(TableName=self.name, Item={**row, "payload": self.example["write_large"](self.db, data)})
+            found = self.db.get_item(TableName=self.name, Key=row)["Item"]
+            self.assertEqual(data, self.example["read_large"](self.db, found["payload"]))
+
+    def test_a_value_that_is_not_there_is_refused_with_the_way_out(self):
+        reference = self.example["write_large"](self.db, b"x")
+        reference["M"]["id"]["S"] = "not-a-value-at-all"
+        row = {"name": {"S": "p"}, "version": {"S": "1.0.0"}, "payload": reference}
+        with self.assertRaisesRegex(ClientError, "put its parts into _trestle.value_parts first"):
+            self.db.put_item(TableName=self.name, Item=row)
 
 
 class Klayers(ModelTest):

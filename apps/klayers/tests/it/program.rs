@@ -25,7 +25,7 @@ fn errors_name_the_thing_and_the_way_out() {
     write("file", "");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let in_use = format!("--port {port}: Address already in use");
+    let in_use = format!("cannot listen on port {port}: Address already in use");
     for (arguments, reasons) in [
         (vec!["run", "--packages", "no.csv"], vec!["no.csv: No such file"]),
         (

@@ -1,12 +1,11 @@
 //! The command line of both versions. They differ in how the model takes effect: the caller says.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::net::Ipv4Addr;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tokio::net::TcpListener;
+use trestle::app::{self, Loopback};
 use trestle::{Embedded, Options};
 
 use super::*;
@@ -49,17 +48,8 @@ enum Cli {
 }
 
 /// The program.
-#[tokio::main]
-pub async fn run(open: Open) -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    let log = tracing_subscriber::fmt().with_env_filter(filter.unwrap_or_else(|_| "info".into()));
-    let log = log.with_writer(std::io::stderr);
-    log.with_ansi(std::io::stderr().is_terminal()).init();
-    if let Err(error) = carry_out(Cli::parse(), open).await {
-        tracing::error!("{error}");
-        return ExitCode::FAILURE;
-    }
-    ExitCode::SUCCESS
+pub fn run(open: Open) -> ExitCode {
+    app::run("info", carry_out(Cli::parse(), open))
 }
 
 async fn carry_out(cli: Cli, open: Open) -> Fallible<()> {
@@ -72,18 +62,15 @@ async fn carry_out(cli: Cli, open: Open) -> Fallible<()> {
 }
 
 async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Fallible<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener.map_err(|error| format!("--port {port}: {error}; choose another"))?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let listener = Loopback::listen(port).await?;
+    let url = listener.url();
     let (service, timers) = Service::start(database, open(database)?).await?;
     if is_demo {
         begin(&service).await?;
     }
     writeln!(std::io::stdout(), "littlehorse serves {url}")?;
     tokio::select! {
-        biased; // A server that is busy can be interrupted.
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        served = axum::serve(listener, api::router(service)) => served?,
+        served = listener.serve(api::router(service)) => served?,
         ended = worker::work(&url, TENANT), if is_demo => ended?,
     }
     timers.stop().await;

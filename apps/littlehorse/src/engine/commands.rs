@@ -98,7 +98,7 @@ impl Service {
 
     /// Brings an event to the run that waits for one with its key. If it came to a run before, it is that one.
     pub async fn put_correlated(&self, tenant: &str, event: Event) -> Result<Value> {
-        let missing = || Error::Invalid("correlationKey is missing".to_owned());
+        let missing = || Error::invalid("correlationKey is missing");
         let key = event.correlation_key.as_ref().ok_or_else(missing)?;
         let key = ("correlationKey", key);
         let name = &event.event_name;
@@ -119,7 +119,7 @@ impl Service {
                 return Ok(json!({ "wfRunId": run, "guid": event.guid }));
             }
         }
-        Err(Error::NotFound("run that waits for this key"))
+        Err(Error::not_found("such run that waits for this key"))
     }
 }
 
@@ -164,14 +164,19 @@ impl Step<'_> {
     /// The task of an attempt in this state, with what the workflow says of it.
     async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, Task)> {
         let key = of_run!(self => TaskRunKey { task_guid: of.guid.clone() });
-        let task = self.service.db.get(key).await?.ok_or(Error::NotFound("task"))?;
+        let task = self
+            .service
+            .db
+            .get(key)
+            .await?
+            .ok_or_else(|| Error::not_found("such task"))?;
         if (task.attempt, task.status) != (of.attempt, status) {
             let reason = format!("attempt {} of task {} is {}", task.attempt, of.guid, task.status);
             return Err(Error::Conflict(reason));
         }
         match self.spec_at(task.position).map(|node| &node.run) {
             Some(Action::Task(spec)) => Ok((task, spec.clone())),
-            _ => Err(Error::NotFound("task of the workflow")),
+            _ => Err(Error::not_found("such task of the workflow")),
         }
     }
 
@@ -235,7 +240,7 @@ impl Step<'_> {
     async fn user_task(&self, guid: &str) -> Result<UserTaskRun> {
         let key = of_run!(self => UserTaskRunKey { user_task_guid: guid.to_owned() });
         let task = self.service.db.get(key).await?;
-        match task.ok_or(Error::NotFound("user task"))? {
+        match task.ok_or_else(|| Error::not_found("such user task"))? {
             task if task.ended_at.is_none() => Ok(task),
             _ => Err(Error::Conflict("the user task is done already".to_owned())),
         }

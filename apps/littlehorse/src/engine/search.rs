@@ -32,7 +32,7 @@ fn searched_by(entity: &str) -> &'static [&'static str] {
 pub(crate) fn entity(kind: &str) -> Result<String> {
     let name = kind.strip_suffix('s').map(|kind| kind.replace('-', "_"));
     let known = name.filter(|name| !searched_by(name).is_empty());
-    known.ok_or(Error::NotFound("kind of object"))
+    known.ok_or_else(|| Error::not_found("such kind of object"))
 }
 
 impl Service {
@@ -46,7 +46,7 @@ impl Service {
             return Err(Error::Invalid(format!("there is no parameter {name}")));
         }
         let rows = self.db.rows_of::<LittlehorseRow>(access, told);
-        let rows = rows.map_err(|_| Error::NotFound("list"))?.page_size(limit);
+        let rows = rows.map_err(|_| Error::not_found("such list"))?.page_size(limit);
         let page = rows.continued(bookmark).page().await?;
         Ok(json!({ "items": page.rows, "bookmark": page.next }))
     }
@@ -69,7 +69,7 @@ impl Service {
 
     /// One row, told what the access pattern has to know: tenant, run, and what identifies the row within its kind.
     pub(crate) async fn row(&self, access: &str, told: &[&str]) -> Result<Value> {
-        let missing = || Error::NotFound("object");
+        let missing = || Error::not_found("such object");
         let row = self.db.row_of::<LittlehorseRow>(access, told);
         let row = row.map_err(|_| missing())?.await?;
         row.map(|row| json!(row)).ok_or_else(missing)
@@ -113,7 +113,7 @@ pub(crate) fn tag<N: AsRef<str>, V: AsRef<str>>(named: impl IntoIterator<Item = 
     let part = |(name, value): (N, V)| format!("__{}_{}", name.as_ref(), value.as_ref());
     let tag: String = named.into_iter().map(part).collect();
     if tag.len() > TAG_BYTES_MAX {
-        return Err(Error::Invalid("that is too long to search for".to_owned()));
+        return Err(Error::invalid("that is too long to search for"));
     }
     Ok(tag)
 }

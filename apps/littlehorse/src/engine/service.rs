@@ -78,12 +78,15 @@ impl Service {
             name: spec.name,
         });
         let held = self.db.put(&new).if_not_exists().await.held()?;
-        held.map(|()| new).ok_or(Error::Busy)
+        held.map(|()| new).ok_or_else(busy)
     }
 
     pub(crate) async fn newest_spec(&self, tenant: &str, name: &str) -> Result<(WfSpec, Spec)> {
         let versions = self.db.versions_of_spec(VersionsOfSpecWhere { tenant, name });
-        let newest = versions.first().await?.ok_or(Error::NotFound("workflow"))?;
+        let newest = versions
+            .first()
+            .await?
+            .ok_or_else(|| Error::not_found("such workflow"))?;
         let spec = serde_json::from_str(&newest.definition)?;
         Ok((newest, spec))
     }
@@ -91,11 +94,11 @@ impl Service {
     /// The next task of a definition, taken by a worker.
     pub async fn poll(&self, tenant: &str, poll: Poll) -> Result<Option<Value>> {
         if poll.worker_id.is_empty() {
-            return Err(Error::Invalid("workerId is empty".to_owned()));
+            return Err(Error::invalid("workerId is empty"));
         }
         let queue = task_queue(tenant, &poll.task_def_name);
         if !self.queues.exists(&queue).await? {
-            return Err(Error::NotFound("task definition"));
+            return Err(Error::not_found("such task definition"));
         }
         let seconds = poll.wait_seconds.min(POLL_SECONDS_MAX);
         let receive = Receive {

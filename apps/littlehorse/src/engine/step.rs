@@ -38,7 +38,7 @@ impl Due {
     pub(crate) fn meant(&self, run: Option<WfRun>) -> Result<WfRun> {
         let begun = self.start_time.as_deref();
         let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
-        run.filter(is_meant).ok_or(Error::NotFound("run"))
+        run.filter(is_meant).ok_or_else(|| Error::not_found("such run"))
     }
 
     /// The message that lets a command happen to this run so many seconds later.
@@ -85,7 +85,7 @@ impl Service {
                 return Ok(answer);
             }
         }
-        Err(Error::Busy)
+        Err(busy())
     }
 
     /// The same. `None`: the run went on without it, or is gone.
@@ -112,7 +112,7 @@ impl<'s> Step<'s> {
     async fn load(service: &'s Service, due: &Due) -> Result<Self> {
         let run = service.wf_run(due).await?;
         if run.deleting {
-            return Err(Error::NotFound("run"));
+            return Err(Error::not_found("such run"));
         }
         let (db, tenant, wf_run_id) = (&service.db, due.tenant.as_str(), due.run.as_str());
         let spec = WfSpecWhere {
@@ -120,7 +120,10 @@ impl<'s> Step<'s> {
             name: &run.wf_spec_name,
             version: run.wf_spec_version,
         };
-        let spec = db.wf_spec(spec).await?.ok_or(Error::NotFound("workflow"))?;
+        let spec = db
+            .wf_spec(spec)
+            .await?
+            .ok_or_else(|| Error::not_found("such workflow"))?;
         let spec = serde_json::from_str(&spec.definition)?;
         let rows = db.variables(VariablesWhere { tenant, wf_run_id });
         let rows = rows.collect().await?.into_iter();
@@ -161,7 +164,11 @@ impl<'s> Step<'s> {
 
     pub(crate) async fn node(&self, position: i64) -> Result<NodeRun> {
         let key = of_run!(self => NodeRunKey { thread_run_number: THREAD, position });
-        self.service.db.get(key).await?.ok_or(Error::NotFound("node"))
+        self.service
+            .db
+            .get(key)
+            .await?
+            .ok_or_else(|| Error::not_found("such node"))
     }
 
     /// Leaves the one message of the step.
@@ -218,4 +225,9 @@ impl<'s> Step<'s> {
         };
         Ok(done.held()?.map(|()| self.run))
     }
+}
+
+/// Others were faster each time.
+pub(crate) fn busy() -> Error {
+    Error::Busy("there is too much to do; try again".to_owned())
 }

@@ -9,6 +9,8 @@ wire_enum! {
         Validation = "ValidationException",
         /// No such table, index, stream or shard.
         ResourceNotFound = "ResourceNotFoundException",
+        /// No such table, said where backups are asked about.
+        TableNotFound = "TableNotFoundException",
         /// The table exists already, or is being created, changed or deleted.
         ResourceInUse = "ResourceInUseException",
         /// A condition did not hold.

@@ -74,7 +74,18 @@ pub(super) fn fill(
     extras: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Embedded, BenchError> {
-    let db = Embedded::open(data, kept(Durability::Buffered)).doing("cannot open a database")?;
+    fill_with(data, kept(Durability::Buffered), rows, extras, progress)
+}
+
+/// The same in a directory that is opened so.
+pub(super) fn fill_with(
+    data: &Path,
+    options: Options,
+    rows: u64,
+    extras: bool,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Embedded, BenchError> {
+    let db = Embedded::open(data, options).doing("cannot open a database")?;
     let create: CreateTable = serde_json::from_str(&dataset::create_table(TABLE, extras, extras))
         .doing("cannot describe a table")?;
     run_one(&db, create)?;
@@ -116,11 +127,11 @@ fn batch(first: u64, end: u64) -> Result<BatchWriteItem, BenchError> {
     serde_json::from_str(&json).doing("cannot make a batch")
 }
 
-fn run_one<O: Operation>(db: &Embedded, operation: O) -> Result<O::Output, BenchError> {
+pub(super) fn run_one<O: Operation>(db: &Embedded, operation: O) -> Result<O::Output, BenchError> {
     db.run(operation).doing(format!("{} failed", O::NAME))
 }
 
-fn key(row: u64) -> Item {
+pub(super) fn key(row: u64) -> Item {
     let mut key = Item::new();
     for field in [Field::Partition, Field::Sort] {
         let value = format!("{}{:010}", field.prefix(), field.of(row));

@@ -243,6 +243,13 @@ pub(crate) enum Cells<'r> {
         encoding: Encoding,
     },
     Json(Vec<(Literal<'r>, Literal<'r>)>),
+    /// Values of a live cluster, in the order in which they were selected.
+    #[cfg(feature = "live")]
+    Selected {
+        values: Vec<Literal<'r>>,
+        /// When they were asked for, in seconds since 1970.
+        asked_seconds: i64,
+    },
 }
 
 impl<'r> Cells<'r> {
@@ -250,7 +257,18 @@ impl<'r> Cells<'r> {
     pub(crate) fn blobs(&self) -> BlobText {
         match self {
             Cells::Csv { encoding, .. } if *encoding != Encoding::Dsbulk => BlobText::Hexadecimal,
-            _ => BlobText::Base64,
+            Cells::Csv { .. } | Cells::Json(_) => BlobText::Base64,
+            #[cfg(feature = "live")]
+            Cells::Selected { .. } => BlobText::Hexadecimal,
+        }
+    }
+
+    /// From when times to live count, if the record knows it.
+    pub(crate) fn asked_seconds(&self) -> Option<i64> {
+        match self {
+            #[cfg(feature = "live")]
+            Cells::Selected { asked_seconds, .. } => Some(*asked_seconds),
+            Cells::Csv { .. } | Cells::Json(_) => None,
         }
     }
 
@@ -258,7 +276,7 @@ impl<'r> Cells<'r> {
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let pairs = match self {
             Cells::Json(pairs) => &pairs[..],
-            Cells::Csv { .. } => &[],
+            _ => &[],
         };
         pairs.iter().filter_map(|(name, _)| match name {
             Literal::Text(name) => Some(&**name),
@@ -273,11 +291,9 @@ impl<'r> Cells<'r> {
                 .get(at)
                 .map(|(text, _)| text.to_owned())
                 .unwrap_or_default(),
-            Cells::Json(_) => match self.json(name) {
-                Some(Literal::Text(text) | Literal::Word(text)) => text.to_string(),
-                Some(other) => format!("{other:?}"),
-                None => String::new(),
-            },
+            Cells::Json(_) => self.json(name).map(shown).unwrap_or_default(),
+            #[cfg(feature = "live")]
+            Cells::Selected { values, .. } => values.get(at).map(shown).unwrap_or_default(),
         }
     }
 
@@ -296,13 +312,19 @@ impl<'r> Cells<'r> {
         name: &str,
         cql: &CqlType,
     ) -> Result<Cow<'_, Literal<'r>>, String> {
-        let Cells::Csv {
-            fields,
-            null,
-            encoding,
-        } = self
-        else {
-            return Ok(self.json(name).map_or(Cow::Owned(Literal::Null), Cow::Borrowed));
+        let (fields, null, encoding) = match self {
+            Cells::Csv {
+                fields,
+                null,
+                encoding,
+            } => (fields, null, encoding),
+            Cells::Json(_) => {
+                return Ok(self.json(name).map_or(Cow::Owned(Literal::Null), Cow::Borrowed));
+            }
+            #[cfg(feature = "live")]
+            Cells::Selected { values, .. } => {
+                return Ok(values.get(at).map_or(Cow::Owned(Literal::Null), Cow::Borrowed));
+            }
         };
         let Some((text, quoted)) = fields.get(at) else {
             return Err("is no UTF-8".to_owned());
@@ -320,5 +342,13 @@ impl<'r> Cells<'r> {
             _ if from_dsbulk => parse_json(text)?,
             _ => parse_cqlsh(text)?,
         }))
+    }
+}
+
+/// A single value without its quotes.
+fn shown(literal: &Literal<'_>) -> String {
+    match literal {
+        Literal::Text(text) | Literal::Word(text) => text.to_string(),
+        other => other.to_string(),
     }
 }

@@ -7,10 +7,29 @@ use trestle_model::{Entity, Model, Role, Table};
 
 use super::{Choice, ColumnSection, Escapes, FormatName, ImportSection, Mapping, MappingError, TakenName};
 use crate::export::{CsvSettings, Encoding, Header};
+#[cfg(feature = "live")]
+use crate::live::LiveCluster;
 use crate::schema::{ColumnKind, CqlTable, CqlType, Schema};
 use crate::value::{Form, Moment, Taken};
 
-/// What is to be imported, checked as far as that is possible without the files.
+/// Where records come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// Files, which the imports name.
+    Files,
+    /// A live cluster.
+    #[cfg(feature = "live")]
+    Cluster(Arc<LiveCluster>),
+}
+
+impl Source {
+    /// Whether records can change while they are read.
+    pub(crate) fn is_live(&self) -> bool {
+        !matches!(self, Source::Files)
+    }
+}
+
+/// What is to be imported, checked as far as that is possible without the records.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The model.
@@ -19,6 +38,7 @@ pub struct Plan {
     pub imports: Vec<BoundImport>,
     /// What else is worth knowing, such as tables without a mapping.
     pub notes: Vec<String>,
+    pub(crate) source: Source,
 }
 
 /// A Cassandra table that becomes an entity.
@@ -30,7 +50,7 @@ pub struct BoundImport {
     pub entity: String,
     /// The name of its table in the database.
     pub table_name: String,
-    /// The files, in the order in which they are read.
+    /// The files, in the order in which they are read; none if the source is a live cluster.
     pub files: Vec<PathBuf>,
     pub(crate) format: FileFormat,
     pub(crate) columns: Vec<BoundColumn>,
@@ -41,11 +61,12 @@ pub struct BoundImport {
     pub(crate) tag: Option<(String, String)>,
 }
 
-/// The attribute that says when a row expires, and when the export was made.
+/// The attribute that says when a row expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expires {
     pub(crate) attribute: String,
-    pub(crate) exported_seconds: i64,
+    /// When the export was made; a live cluster's rows know when they were asked for.
+    pub(crate) exported_seconds: Option<i64>,
 }
 
 /// A column that becomes an attribute.
@@ -77,6 +98,11 @@ impl BoundImport {
         of_column || expires.into_iter().any(|expires| expires.attribute == attribute)
     }
 
+    /// Whether its records are rows of a live cluster.
+    pub(crate) fn is_live(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// The attribute that holds the write time.
     pub(crate) fn write_time_attribute(&self) -> Option<&str> {
         self.write_time.as_ref()?.as_deref()
@@ -91,6 +117,27 @@ impl Plan {
         schema: &Schema,
         model: Arc<Model>,
         folder: &Path,
+    ) -> Result<Self, MappingError> {
+        Self::bind_to(mapping, schema, model, folder, Source::Files)
+    }
+
+    /// The same for the tables of a live cluster. What the mapping says of files is passed over.
+    #[cfg(feature = "live")]
+    pub fn bind_live(
+        mapping: &Mapping,
+        cluster: Arc<LiveCluster>,
+        model: Arc<Model>,
+    ) -> Result<Self, MappingError> {
+        let schema = cluster.schema().clone();
+        Self::bind_to(mapping, &schema, model, Path::new(""), Source::Cluster(cluster))
+    }
+
+    fn bind_to(
+        mapping: &Mapping,
+        schema: &Schema,
+        model: Arc<Model>,
+        folder: &Path,
+        source: Source,
     ) -> Result<Self, MappingError> {
         let mut problems = Vec::new();
         if mapping.model != model.name() {
@@ -108,6 +155,7 @@ impl Plan {
         for section in &mapping.import {
             let mut binder = Binder {
                 section,
+                is_live: source.is_live(),
                 problems: Vec::new(),
             };
             imports.extend(binder.bind(schema, &model, folder));
@@ -135,11 +183,12 @@ impl Plan {
             model,
             imports,
             notes,
+            source,
         })
     }
 }
 
-/// Tables that are neither imported nor left out on purpose.
+/// Tables that are neither imported nor left out on purpose, of keyspaces that something is imported from.
 fn forgotten(mapping: &Mapping, schema: &Schema, imports: &[BoundImport]) -> Vec<String> {
     let is_known = |table: &&CqlTable| {
         let imported = imports
@@ -151,7 +200,14 @@ fn forgotten(mapping: &Mapping, schema: &Schema, imports: &[BoundImport]) -> Vec
                 .into_iter()
                 .any(|name| *name == table.name || *name == table.full_name())
     };
-    let tables = schema.tables.iter().filter(|table| !is_known(table));
+    let is_concerned = |table: &&CqlTable| {
+        let mut imports = imports.iter();
+        imports.any(|import| import.table.keyspace == table.keyspace)
+    };
+    let tables = schema
+        .tables
+        .iter()
+        .filter(|table| is_concerned(table) && !is_known(table));
     let told = |table: &CqlTable| {
         let name = table.full_name();
         format!(
@@ -163,6 +219,7 @@ fn forgotten(mapping: &Mapping, schema: &Schema, imports: &[BoundImport]) -> Vec
 
 struct Binder<'m> {
     section: &'m ImportSection,
+    is_live: bool,
     problems: Vec<String>,
 }
 
@@ -224,6 +281,14 @@ impl Binder<'_> {
     /// The files. A folder stands for all files in it, by name.
     fn files(&mut self, folder: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
+        if self.is_live {
+            return files;
+        }
+        if self.section.files.is_empty() {
+            let problem =
+                "`files` names no file; write `files = [\"…\"]`, or read a live cluster with --contact-point";
+            self.problems.push(problem.to_owned());
+        }
         for name in &self.section.files {
             let path = folder.join(name);
             let found = match path.is_dir() {
@@ -380,16 +445,16 @@ impl Binder<'_> {
         let exported = exported
             .and_then(|moment| moment.micros())
             .map(|micros| micros / 1_000_000);
-        let Some(exported_seconds) = exported else {
+        if exported.is_none() && !self.is_live {
             self.problems.push(
                 "the export has seconds to live: say when it was made, `exported = \"2019-12-30T19:32:14Z\"`"
                     .to_owned(),
             );
             return None;
-        };
+        }
         Some(Some(Expires {
             attribute,
-            exported_seconds,
+            exported_seconds: exported.filter(|_| !self.is_live),
         }))
     }
 

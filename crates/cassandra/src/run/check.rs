@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::reader::{Making, ReadFrom, bytes_of, start};
+use super::reader::{Making, ReadFrom, all_bytes, start};
 use super::totals::EntityCounts;
 use super::{Observer, RunError};
 use crate::mapping::Plan;
@@ -42,7 +42,7 @@ impl Plan {
             now_ms,
             keeps_times: false,
         };
-        let (all, mut done, mut rows) = (bytes_of(self), 0, 0);
+        let (all, mut done, mut rows) = (all_bytes(self), 0, 0);
         for batch in start(self, ReadFrom::default(), making)? {
             let batch = batch?;
             done += batch.bytes;

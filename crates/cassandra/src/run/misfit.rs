@@ -6,18 +6,51 @@ use trestle_item::Item;
 /// The most characters of a value in a message.
 const SHOWN_MAX: usize = 120;
 
+/// Where a record is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum RecordPlace {
+    /// In a file.
+    Line {
+        /// The file.
+        file: String,
+        /// The line at which the record begins, counted from 1.
+        line: u64,
+    },
+    /// In a table of a live cluster.
+    Table {
+        /// The table.
+        table: String,
+        /// The columns of its key, if they are not told otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        row: Option<String>,
+    },
+}
+
+impl std::fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RecordPlace::Line { file, line } => write!(f, "{file}:{line}"),
+            RecordPlace::Table {
+                table,
+                row: Some(row),
+            } => write!(f, "{table} ({row})"),
+            RecordPlace::Table { table, row: None } => f.write_str(table),
+        }
+    }
+}
+
 /// A record that cannot become a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Misfit {
     /// The entity it should become.
     pub entity: String,
-    /// The file.
-    pub file: String,
-    /// The line at which the record begins, counted from 1.
-    pub line: u64,
+    /// Where it is.
+    #[serde(flatten)]
+    pub place: RecordPlace,
     /// The column; `None` if it is the record as a whole.
     pub column: Option<String>,
-    /// The value in the file, shortened.
+    /// The value, shortened.
     pub value: Option<String>,
     /// What is wrong, as the rest of a sentence about the value or the record.
     pub reason: String,
@@ -27,7 +60,7 @@ pub struct Misfit {
 
 impl std::fmt::Display for Misfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}: ", self.file, self.line)?;
+        write!(f, "{}: ", self.place)?;
         match (&self.column, &self.value) {
             (Some(column), Some(value)) => write!(f, "column {column}, {value:?}, {}", self.reason)?,
             (Some(column), None) => write!(f, "column {column} {}", self.reason)?,
@@ -45,10 +78,9 @@ impl std::fmt::Display for Misfit {
 pub struct Collision {
     /// The entity.
     pub entity: String,
-    /// The file.
-    pub file: String,
-    /// The line at which the record begins, counted from 1.
-    pub line: u64,
+    /// Where its record is.
+    #[serde(flatten)]
+    pub place: RecordPlace,
     /// The key of the row.
     pub key: String,
     /// Why it was not written, and what to do.
@@ -57,11 +89,7 @@ pub struct Collision {
 
 impl std::fmt::Display for Collision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{}:{}: {} {}: {}",
-            self.file, self.line, self.entity, self.key, self.reason
-        )
+        write!(f, "{}: {} {}: {}", self.place, self.entity, self.key, self.reason)
     }
 }
 

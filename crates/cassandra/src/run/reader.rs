@@ -1,19 +1,23 @@
-//! A thread that reads files and makes rows of their records, ahead of what is done with them.
+//! A thread that reads records and makes rows of them, ahead of what is done with them.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use trestle_api::Error;
+
 use super::RunError;
-use super::misfit::Misfit;
+use super::misfit::{Misfit, RecordPlace};
 use super::row::{ImportedRow, Made, RowMaker};
 use crate::export::{FilePosition, Records};
-use crate::mapping::{BoundImport, FileLayout, Plan};
+use crate::mapping::{BoundImport, FileLayout, Plan, Source};
 
 /// The most rows and the most bytes of a file in a batch; with few batches on their way, memory is bounded.
-const BATCH_ROWS: usize = 1_000;
+pub(super) const BATCH_ROWS: usize = 1_000;
 const BATCH_BYTES: u64 = 2 * 1024 * 1024;
 const BATCHES_AHEAD: usize = 3;
+/// What a table of a live cluster counts for.
+pub(super) const LIVE_TABLE_BYTES: u64 = 1 << 32;
 
 /// Where reading begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -24,9 +28,12 @@ pub(super) struct ReadFrom {
     pub(super) file: usize,
     /// The position in the file; `None` for its beginning.
     pub(super) position: Option<FilePosition>,
+    /// In a live cluster, the token at which the table is read on; `None` for the first.
+    #[serde(default)]
+    pub(super) token: Option<i64>,
 }
 
-/// Rows of one file.
+/// Rows of one file, or of one table of a live cluster.
 pub(super) struct Batch {
     pub(super) import: usize,
     pub(super) file: usize,
@@ -35,7 +42,7 @@ pub(super) struct Batch {
     pub(super) without_row: u64,
     pub(super) rows: Vec<ImportedRow>,
     pub(super) misfits: Vec<Misfit>,
-    /// The bytes of the file that were read for it.
+    /// How far it brings the import, of [`all_bytes`].
     pub(super) bytes: u64,
     /// Where the next batch begins.
     pub(super) next: ReadFrom,
@@ -48,6 +55,13 @@ pub(super) struct Making {
     pub(super) keeps_times: bool,
 }
 
+impl Making {
+    pub(super) fn maker<'p>(self, plan: &'p Plan, import: &'p BoundImport) -> Result<RowMaker<'p>, RunError> {
+        let maker = RowMaker::new(&plan.model, import, self.now_ms, self.keeps_times);
+        maker.ok_or_else(|| Error::defect("the model has lost an entity").into())
+    }
+}
+
 /// Starts to read. The thread ends with the files, or when nothing receives any more.
 pub(super) fn start(
     plan: &Arc<Plan>,
@@ -57,7 +71,12 @@ pub(super) fn start(
     let (sender, receiver) = sync_channel(BATCHES_AHEAD);
     let plan = Arc::clone(plan);
     let read = move || {
-        if let Err(error) = read_all(&plan, from, making, &sender) {
+        let read = match &plan.source {
+            Source::Files => read_all(&plan, from, making, &sender),
+            #[cfg(feature = "live")]
+            Source::Cluster(cluster) => super::scan::read_all(&plan, cluster, from, making, &sender),
+        };
+        if let Err(error) = read {
             // Without a receiver there is nothing left to tell.
             let _ = sender.send(Err(error));
         }
@@ -69,8 +88,11 @@ pub(super) fn start(
     Ok(receiver)
 }
 
-/// The bytes of all files.
-pub(super) fn bytes_of(plan: &Plan) -> u64 {
+/// The bytes of all files. Of a live cluster they are not known: each table counts the same, by its share of the tokens.
+pub(super) fn all_bytes(plan: &Plan) -> u64 {
+    if plan.source.is_live() {
+        return plan.imports.len() as u64 * LIVE_TABLE_BYTES;
+    }
     let files = plan.imports.iter().flat_map(|import| &import.files);
     files
         .filter_map(|file| std::fs::metadata(file).ok())
@@ -78,15 +100,11 @@ pub(super) fn bytes_of(plan: &Plan) -> u64 {
         .sum()
 }
 
-type Sender = SyncSender<Result<Batch, RunError>>;
+pub(super) type Sender = SyncSender<Result<Batch, RunError>>;
 
 fn read_all(plan: &Plan, from: ReadFrom, making: Making, sender: &Sender) -> Result<(), RunError> {
     for (at, import) in plan.imports.iter().enumerate().skip(from.import) {
-        let maker = RowMaker::new(&plan.model, import, making.now_ms, making.keeps_times);
-        let maker = maker.ok_or_else(|| RunError::File {
-            file: import.table.full_name(),
-            reason: format!("the model has no entity {}", import.entity),
-        })?;
+        let maker = making.maker(plan, import)?;
         let first_file = if at == from.import { from.file } else { 0 };
         for file in first_file..import.files.len() {
             let begun = at == from.import && file == from.file;
@@ -94,6 +112,7 @@ fn read_all(plan: &Plan, from: ReadFrom, making: Making, sender: &Sender) -> Res
                 import: at,
                 file,
                 position: from.position.filter(|_| begun),
+                token: None,
             };
             if !read_file(import, &maker, start, sender)? {
                 return Ok(());
@@ -126,12 +145,7 @@ fn read_file(
     loop {
         let record = records.next().map_err(|error| failed(error.to_string()))?;
         let Some((line, cells)) = record else { break };
-        batch.records += 1;
-        match maker.make(cells, layout.as_ref(), &file, line) {
-            Made::Row(row) => batch.rows.push(*row),
-            Made::WithoutRow => batch.without_row += 1,
-            Made::Misfit(misfit) => batch.misfits.push(*misfit),
-        }
+        batch.add(maker.make(cells, layout.as_ref(), &file, line));
         let position = records.position();
         if batch.records >= BATCH_ROWS as u64 || position.offset - begun >= BATCH_BYTES {
             let next = ReadFrom {
@@ -172,7 +186,31 @@ fn layout_of(import: &BoundImport, records: &Records, path: &Path) -> Result<Opt
 }
 
 impl Batch {
-    fn empty(start: ReadFrom) -> Self {
+    /// Where the record of a row is.
+    pub(super) fn place(&self, plan: &Plan, row: &ImportedRow) -> RecordPlace {
+        let import = plan.imports.get(self.import);
+        match import.and_then(|import| import.files.get(self.file)) {
+            Some(file) => RecordPlace::Line {
+                file: file.display().to_string(),
+                line: row.line,
+            },
+            None => RecordPlace::Table {
+                table: import.map(|import| import.table.full_name()).unwrap_or_default(),
+                row: None,
+            },
+        }
+    }
+
+    pub(super) fn add(&mut self, made: Made) {
+        self.records += 1;
+        match made {
+            Made::Row(row) => self.rows.push(*row),
+            Made::WithoutRow => self.without_row += 1,
+            Made::Misfit(misfit) => self.misfits.push(*misfit),
+        }
+    }
+
+    pub(super) fn empty(start: ReadFrom) -> Self {
         Batch {
             import: start.import,
             file: start.file,
@@ -185,7 +223,7 @@ impl Batch {
         }
     }
 
-    fn end(&mut self, next: ReadFrom, bytes: u64) {
+    pub(super) fn end(&mut self, next: ReadFrom, bytes: u64) {
         self.next = next;
         self.bytes = bytes;
     }

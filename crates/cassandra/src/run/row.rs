@@ -4,7 +4,7 @@ use trestle_item::{AttributeValue, Item, codec, size};
 use trestle_model::{Entity, Model, Refusal, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::misfit::{Misfit, shortened};
+use super::misfit::{Misfit, RecordPlace, shortened};
 use crate::export::{Cells, RecordFault};
 use crate::mapping::{BoundImport, FileLayout};
 use crate::schema::{ColumnKind, CqlType, Native};
@@ -14,12 +14,15 @@ use crate::value::{Literal, Moment, convert};
 const HASH_BYTES_MAX: usize = 2048;
 const RANGE_BYTES_MAX: usize = 1024;
 
+/// The write time of a live row that is nothing but its key: any other is later.
+const UNKNOWN_TIME: i64 = 0;
+
 /// A row to write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ImportedRow {
     /// With its keys.
     pub(super) item: Item,
-    /// Where its record begins.
+    /// The line at which its record begins, if it comes from a file.
     pub(super) line: u64,
     /// When it was written in Cassandra, in microseconds since 1970.
     pub(super) write_time: Option<i64>,
@@ -70,7 +73,7 @@ impl<'p> RowMaker<'p> {
         })
     }
 
-    /// What a record becomes.
+    /// What a record of a file becomes.
     pub(super) fn make(
         &self,
         cells: Result<Cells<'_>, RecordFault>,
@@ -78,9 +81,13 @@ impl<'p> RowMaker<'p> {
         file: &str,
         line: u64,
     ) -> Made {
+        let place = || RecordPlace::Line {
+            file: file.to_owned(),
+            line,
+        };
         let cells = match cells {
             Ok(cells) => cells,
-            Err(fault) => return Made::Misfit(Box::new(self.misfit_of_record(fault, file, line))),
+            Err(RecordFault { reason, help }) => return self.misfit(place(), None, whole(reason, &help)),
         };
         let made = match layout {
             Some(layout) => self.row(&cells, layout, line),
@@ -92,34 +99,45 @@ impl<'p> RowMaker<'p> {
         match made {
             Ok(Some(row)) => Made::Row(Box::new(row)),
             Ok(None) => Made::WithoutRow,
+            Err(fault) => self.misfit(place(), Some(&cells), fault),
+        }
+    }
+
+    /// What a row of a live cluster becomes.
+    #[cfg(feature = "live")]
+    pub(super) fn make_selected(&self, cells: &Cells<'_>, layout: &FileLayout) -> Made {
+        match self.row(cells, layout, 0) {
+            Ok(Some(row)) => Made::Row(Box::new(row)),
+            Ok(None) => Made::WithoutRow,
             Err(fault) => {
-                let (column, value) = fault.column.map_or((None, None), |(at, name)| {
-                    let value = shortened(&cells.shown(at, &name));
-                    (Some(name), Some(value))
-                });
-                Made::Misfit(Box::new(Misfit {
-                    entity: self.import.entity.clone(),
-                    file: file.to_owned(),
-                    line,
-                    column,
-                    value,
-                    reason: fault.reason,
-                    help: fault.help,
-                }))
+                let is_key =
+                    |kind: ColumnKind| matches!(kind, ColumnKind::Partition(_) | ColumnKind::Clustering(_));
+                let columns = self.import.columns.iter().zip(&layout.columns);
+                let key = columns.filter(|(column, _)| is_key(column.kind));
+                let key =
+                    key.map(|(column, at)| format!("{} = {}", column.name, cells.shown(*at, &column.name)));
+                let place = RecordPlace::Table {
+                    table: self.import.table.full_name(),
+                    row: Some(shortened(&key.collect::<Vec<_>>().join(", "))),
+                };
+                self.misfit(place, Some(cells), fault)
             }
         }
     }
 
-    fn misfit_of_record(&self, fault: RecordFault, file: &str, line: u64) -> Misfit {
-        Misfit {
+    fn misfit(&self, place: RecordPlace, cells: Option<&Cells<'_>>, fault: Fault) -> Made {
+        let (column, value) = fault.column.map_or((None, None), |(at, name)| {
+            let value = cells.map(|cells| shortened(&cells.shown(at, &name)));
+            (Some(name), value)
+        });
+        Made::Misfit(Box::new(Misfit {
             entity: self.import.entity.clone(),
-            file: file.to_owned(),
-            line,
-            column: None,
-            value: None,
+            place,
+            column,
+            value,
             reason: fault.reason,
             help: fault.help,
-        }
+        }))
     }
 
     fn row(&self, cells: &Cells<'_>, layout: &FileLayout, line: u64) -> Result<Option<ImportedRow>, Fault> {
@@ -132,7 +150,8 @@ impl<'p> RowMaker<'p> {
         self.expiry(cells, layout, &mut item)?;
         self.keys(layout, &mut item)?;
         let write_time = self.write_time(cells, layout)?;
-        if let (Some(attribute), Some(micros)) = (self.import.write_time_attribute(), write_time) {
+        let marked = write_time.or(self.import.is_live().then_some(UNKNOWN_TIME));
+        if let (Some(attribute), Some(micros)) = (self.import.write_time_attribute(), marked) {
             item.insert(attribute, write_mark(micros, fingerprint(self.import, &item)));
         }
         self.check_sizes(&item)?;
@@ -232,12 +251,14 @@ impl<'p> RowMaker<'p> {
                 .map_err(fault)?;
             latest = latest.max(micros(&literal).map_err(fault)?);
         }
-        latest.map(Some).ok_or_else(|| {
-            whole(
+        // All write times of a live row were asked for: without one, it is nothing but its key.
+        if latest.is_none() && !self.import.is_live() {
+            return Err(whole(
                 "has no write time in any `writetime(…)` column".to_owned(),
                 "export the write time of a column that every row has, or say `write_time = false`",
-            )
-        })
+            ));
+        }
+        Ok(latest)
     }
 
     /// Cells expire one by one in Cassandra, and rows here: a row expires with its last cell, and never if one does not.
@@ -252,29 +273,26 @@ impl<'p> RowMaker<'p> {
                 reason,
                 help: String::new(),
             };
-            let literal = cells
+            let mut columns = self.import.columns.iter().zip(&layout.columns);
+            // A column that is left out has no part in the row.
+            let Some((column, value_at)) = columns.find(|(column, _)| column.name == *of) else {
+                continue;
+            };
+            let value = cells.literal(*value_at, of, &column.cql_type).map_err(fault)?;
+            let ttl = cells
                 .literal(*at, name, &CqlType::Native(Native::Integer))
                 .map_err(fault)?;
-            match seconds(&literal).map_err(fault)? {
-                Some(seconds) => longest = longest.max(Some(seconds)),
-                // A column without a value has no time to live, either.
-                None if !self.has_value(item, of) => {}
-                None => return Ok(()),
+            match lifetime(&value, &ttl).map_err(fault)? {
+                Lifetime::Seconds(seconds) => longest = longest.max(Some(seconds)),
+                Lifetime::NoValue => {}
+                Lifetime::Unbounded => return Ok(()),
             }
         }
-        if let Some(longest) = longest {
-            item.insert(
-                expires.attribute.as_str(),
-                expires.exported_seconds.saturating_add(longest),
-            );
+        let from = expires.exported_seconds.or(cells.asked_seconds());
+        if let (Some(longest), Some(from)) = (longest, from) {
+            item.insert(expires.attribute.as_str(), from.saturating_add(longest));
         }
         Ok(())
-    }
-
-    fn has_value(&self, item: &Item, column: &str) -> bool {
-        let mut columns = self.import.columns.iter();
-        let bound = columns.find(|bound| bound.name == column);
-        bound.is_some_and(|bound| item.contains_key(&bound.attribute))
     }
 
     fn check_sizes(&self, item: &Item) -> Result<(), Fault> {
@@ -352,18 +370,36 @@ fn micros(literal: &Literal<'_>) -> Result<Option<i64>, String> {
     }
 }
 
-/// A time to live; of a collection, that of the member that lives longest.
-fn seconds(literal: &Literal<'_>) -> Result<Option<i64>, String> {
-    match literal {
-        Literal::Null => Ok(None),
+/// How long a value lives. In order of length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lifetime {
+    /// There is none.
+    NoValue,
+    Seconds(i64),
+    Unbounded,
+}
+
+/// How long a value lives, by its time to live. A collection lives as long as the member that lives longest.
+fn lifetime(value: &Literal<'_>, ttl: &Literal<'_>) -> Result<Lifetime, String> {
+    match ttl {
+        Literal::Null if *value == Literal::Null => Ok(Lifetime::NoValue),
+        Literal::Null => Ok(Lifetime::Unbounded),
         Literal::Text(text) | Literal::Word(text) => match text.parse::<i64>() {
-            Ok(seconds) if seconds >= 0 => Ok(Some(seconds)),
+            Ok(seconds) if seconds >= 0 => Ok(Lifetime::Seconds(seconds)),
             _ => Err("is no number of seconds".to_owned()),
         },
-        Literal::Items(items) => items
-            .iter()
-            .map(seconds)
-            .try_fold(None, |latest, next| Ok(latest.max(next?))),
+        // One for each member, and for each field of a user-defined type, also for those without a value.
+        Literal::Items(ttls) => {
+            let member = |at: usize| match value {
+                Literal::Pairs(pairs) => pairs.get(at).map(|(_, value)| value),
+                Literal::Items(items) => items.get(at),
+                _ => None,
+            };
+            let lifetimes = ttls.iter().enumerate();
+            let mut lifetimes =
+                lifetimes.map(|(at, ttl)| lifetime(member(at).unwrap_or(&Literal::Null), ttl));
+            lifetimes.try_fold(Lifetime::NoValue, |longest, next| Ok(longest.max(next?)))
+        }
         Literal::Pairs(_) => Err("is no number of seconds".to_owned()),
     }
 }
@@ -387,4 +423,27 @@ pub(super) fn read_write_mark(import: &BoundImport, item: &Item) -> Option<(i64,
     let text = item.get(import.write_time_attribute()?)?.as_s()?;
     let (micros, fingerprint) = text.split_once(':')?;
     Some((micros.parse().ok()?, u64::from_str_radix(fingerprint, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::parse_cqlsh;
+
+    #[test]
+    fn a_collection_lives_as_long_as_its_last_member() {
+        for (value, ttl, expected) in [
+            ("null", "null", Lifetime::NoValue),
+            ("'a'", "null", Lifetime::Unbounded),
+            ("'a'", "5", Lifetime::Seconds(5)),
+            ("['a', 'b']", "[5, 7]", Lifetime::Seconds(7)),
+            ("['a', 'b']", "[5, null]", Lifetime::Unbounded),
+            ("{street: 'a', number: null}", "[5, null]", Lifetime::Seconds(5)),
+            ("{street: 'a', number: 1}", "[5, null]", Lifetime::Unbounded),
+        ] {
+            let (value, ttl) = (parse_cqlsh(value).unwrap(), parse_cqlsh(ttl).unwrap());
+            assert_eq!(lifetime(&value, &ttl), Ok(expected), "{value} {ttl}");
+        }
+        assert!(lifetime(&Literal::Null, &Literal::Word("soon".into())).is_err());
+    }
 }

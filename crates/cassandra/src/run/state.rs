@@ -11,6 +11,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::reader::ReadFrom;
 use super::totals::EntityCounts;
 use crate::mapping::Plan;
+#[cfg(feature = "live")]
+use crate::mapping::Source;
 
 /// Looks at a table that is being created; together about a minute.
 const MAKING_LOOKS_MAX: usize = 1_000;
@@ -25,7 +27,7 @@ pub struct ImportState {
 /// How far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reached {
-    /// The files and their sizes: others are another import.
+    /// The files and their sizes, or the live cluster: others are another import.
     pub(super) files: Vec<(String, u64)>,
     pub(super) next: ReadFrom,
     pub(super) done_bytes: u64,
@@ -69,8 +71,9 @@ impl ImportState {
         let text = row.as_ref().and_then(|row| row.get("reached")?.as_s());
         // A row of another version is of no use: the import begins anew, and writes nothing twice.
         let reached: Option<Reached> = text.and_then(|text| serde_json::from_str(text).ok());
-        Ok(reached
-            .filter(|reached| reached.files == files_of(plan) && reached.imports.len() == plan.imports.len()))
+        Ok(reached.filter(|reached| {
+            reached.files == sources_of(plan) && reached.imports.len() == plan.imports.len()
+        }))
     }
 
     /// Stores how far it is. Everything up to there is durable.
@@ -134,8 +137,12 @@ impl ImportState {
     }
 }
 
-/// All files with their sizes.
-pub(super) fn files_of(plan: &Plan) -> Vec<(String, u64)> {
+/// All files with their sizes, or the name of the live cluster.
+pub(super) fn sources_of(plan: &Plan) -> Vec<(String, u64)> {
+    #[cfg(feature = "live")]
+    if let Source::Cluster(cluster) = &plan.source {
+        return vec![(cluster.name().to_owned(), 0)];
+    }
     let files = plan.imports.iter().flat_map(|import| &import.files);
     let sized = |file: &std::path::PathBuf| {
         let bytes = std::fs::metadata(file).map_or(0, |file| file.len());

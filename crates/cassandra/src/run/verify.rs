@@ -7,9 +7,9 @@ use serde::Serialize;
 use trestle_api::{BatchGetItem, Database, DatabaseExt, Error, KeysAndAttributes, pause_after};
 use trestle_item::{Item, codec};
 
-use super::decide::is_same;
+use super::decide::{is_behind_cluster, is_same_row};
 use super::misfit::{Collision, shown_key};
-use super::reader::{Making, ReadFrom, bytes_of, start};
+use super::reader::{Making, ReadFrom, all_bytes, start};
 use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
 use super::{Observer, RunError};
 use crate::mapping::Plan;
@@ -39,7 +39,7 @@ pub struct Verified {
     /// Records that do not fit.
     pub unfit: u64,
     /// The sum of the fingerprints of the rows in the files.
-    pub checksum_in_files: String,
+    pub checksum_in_source: String,
     /// The sum of the fingerprints of the same rows in the database.
     pub checksum_in_database: String,
 }
@@ -76,36 +76,33 @@ impl Plan {
                 (verified, 0, 0)
             })
             .collect();
-        let (all, mut done, mut rows) = (bytes_of(self), 0, 0);
+        let (all, mut done, mut rows) = (all_bytes(self), 0, 0);
         for batch in start(self, ReadFrom::default(), making)? {
             let batch = batch?;
-            let (Some(import), Some((verified, in_files, in_database))) =
+            let (Some(import), Some((verified, in_source, in_database))) =
                 (self.imports.get(batch.import), found.get_mut(batch.import))
             else {
                 return Err(Error::defect("a batch is of no import").into());
             };
-            let maker = RowMaker::new(&self.model, import, now_ms, false);
-            let maker = maker.ok_or_else(|| Error::defect("the model has lost an entity"))?;
+            let maker = making.maker(self, import)?;
             verified.unfit += batch.misfits.len() as u64;
-            let file = import
-                .files
-                .get(batch.file)
-                .map(|file| file.display().to_string());
-            let file = file.unwrap_or_default();
             for rows in batch.rows.chunks(KEYS_MAX) {
                 let stored = read(db, &maker, rows).await?;
                 for row in rows {
                     let key = maker.key_of(&row.item);
                     let stored = stored.get(&codec::encode(&key));
-                    *in_files = in_files.wrapping_add(fingerprint(import, &row.item));
-                    *in_database =
-                        in_database.wrapping_add(stored.map_or(0, |stored| fingerprint(import, stored)));
+                    let in_database_now = stored.map_or(0, |stored| fingerprint(import, stored));
+                    let is_same = stored.is_some_and(|stored| is_same_row(import, stored, row));
+                    *in_source = in_source.wrapping_add(match is_same {
+                        true => in_database_now,
+                        false => fingerprint(import, &row.item),
+                    });
+                    *in_database = in_database.wrapping_add(in_database_now);
                     verified.rows += 1;
                     if let Some(reason) = compare(&maker, row, stored, verified) {
                         observer.collision(&Collision {
                             entity: import.entity.clone(),
-                            file: file.clone(),
-                            line: row.line,
+                            place: batch.place(self, row),
                             key: shown_key(&key),
                             reason: reason.to_owned(),
                         });
@@ -116,8 +113,8 @@ impl Plan {
             rows += batch.records;
             observer.progress("verified", done, all, rows);
         }
-        let finished = found.into_iter().map(|(mut verified, in_files, in_database)| {
-            verified.checksum_in_files = format!("{in_files:016x}");
+        let finished = found.into_iter().map(|(mut verified, in_source, in_database)| {
+            verified.checksum_in_source = format!("{in_source:016x}");
             verified.checksum_in_database = format!("{in_database:016x}");
             verified
         });
@@ -136,12 +133,13 @@ fn compare(
         verified.missing += 1;
         return Some("the row is missing");
     };
-    if is_same(maker.import, stored, &row.item) {
+    if is_same_row(maker.import, stored, row) {
         verified.same += 1;
         return None;
     }
     let stored_time = read_write_mark(maker.import, stored).map(|(micros, _)| micros);
-    if row.write_time.is_some() && stored_time > row.write_time {
+    let is_newer = row.write_time.is_some() && stored_time > row.write_time;
+    if is_newer && !is_behind_cluster(maker.import, stored) {
         verified.newer += 1;
         return None;
     }

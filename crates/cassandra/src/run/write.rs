@@ -12,9 +12,9 @@ use trestle_item::Item;
 
 use super::decide::{Decision, decide};
 use super::misfit::{Collision, shown_key};
-use super::reader::{Batch, Making, ReadFrom, bytes_of, start};
+use super::reader::{Batch, Making, ReadFrom, all_bytes, start};
 use super::row::{ImportedRow, RowMaker};
-use super::state::{ImportState, Reached, files_of};
+use super::state::{ImportState, Reached, sources_of};
 use super::totals::{EntityCounts, ImportTotals};
 use super::{Observer, RunError};
 use crate::mapping::Plan;
@@ -69,7 +69,7 @@ impl Import {
             }
         }
         let reached = former.unwrap_or_else(|| Reached {
-            files: files_of(&self.plan),
+            files: sources_of(&self.plan),
             next: ReadFrom::default(),
             done_bytes: 0,
             imports: self.plan.no_counts(),
@@ -84,20 +84,23 @@ impl Import {
         })
     }
 
+    fn making(&self) -> Making {
+        Making {
+            now_ms: self.settings.now_ms,
+            keeps_times: self.settings.keeps_times,
+        }
+    }
+
     async fn write(
         &self,
         db: &dyn Database,
         mut reached: Reached,
         observer: &mut dyn Observer,
     ) -> Result<Reached, RunError> {
-        let making = Making {
-            now_ms: self.settings.now_ms,
-            keeps_times: self.settings.keeps_times,
-        };
-        let all = bytes_of(&self.plan);
+        let all = all_bytes(&self.plan);
         let mut before: Option<(Batch, Vec<ResponseFuture<'_>>)> = None;
         let mut unstored = 0;
-        for batch in start(&self.plan, reached.next, making)? {
+        for batch in start(&self.plan, reached.next, self.making())? {
             let batch = batch?;
             // The next batch is under way before the answers to this one are waited for.
             let started = self.start_puts(db, &batch);
@@ -145,18 +148,7 @@ impl Import {
         ) else {
             return Err(Error::defect("a batch is of no import").into());
         };
-        let maker = RowMaker::new(
-            &self.plan.model,
-            import,
-            self.settings.now_ms,
-            self.settings.keeps_times,
-        );
-        let maker = maker.ok_or_else(|| Error::defect("the model has lost an entity"))?;
-        let file = import
-            .files
-            .get(batch.file)
-            .map(|file| file.display().to_string());
-        let file = file.unwrap_or_default();
+        let maker = self.making().maker(&self.plan, import)?;
         for (row, answer) in batch.rows.iter().zip(answers) {
             if answer.is_ok() {
                 counts.inserted += 1;
@@ -166,8 +158,7 @@ impl Import {
             if let Some(reason) = count(counts, settled) {
                 observer.collision(&Collision {
                     entity: import.entity.clone(),
-                    file: file.clone(),
-                    line: row.line,
+                    place: batch.place(&self.plan, row),
                     key: shown_key(&maker.key_of(&row.item)),
                     reason,
                 });

@@ -60,7 +60,8 @@ impl Form {
             (Native::Timestamp, AttributeKind::EpochSeconds) => Ok(Form::Seconds),
             (Native::Timestamp, AttributeKind::Integer | AttributeKind::Number) => Ok(Form::Millis),
             (Native::Timeuuid, AttributeKind::Timestamp) => Ok(Form::TimeOfUuid(precision)),
-            (Native::Text, AttributeKind::Timestamp) => Ok(Form::Natural),
+            // The model checks the text.
+            (Native::Text, AttributeKind::Timestamp | AttributeKind::Semver) => Ok(Form::Natural),
             _ if is_natural(*native, kind) => Ok(Form::Natural),
             _ => Err(mismatch(cql, kind)),
         }
@@ -68,7 +69,9 @@ impl Form {
 
     fn as_text(kind: AttributeKind) -> Result<Self, String> {
         match kind {
-            AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Any => Ok(Form::Text),
+            AttributeKind::String | AttributeKind::Timestamp | AttributeKind::Semver | AttributeKind::Any => {
+                Ok(Form::Text)
+            }
             _ => Err(format!(
                 "is imported as text, but the attribute is of type {}",
                 kind.name()
@@ -150,7 +153,10 @@ pub(crate) fn convert(
     }
     let single = || single(literal).ok_or_else(|| format!("is no value of type {cql}"));
     Ok(Some(match form {
-        Form::Text => AttributeValue::from(single()?),
+        Form::Text => match literal {
+            Literal::Text(text) | Literal::Word(text) => AttributeValue::from(&**text),
+            several => AttributeValue::S(several.to_string()),
+        },
         Form::Json => json(&parse_json(single()?)?)?,
         Form::Timestamp(precision) => AttributeValue::S(moment(single()?)?.text(precision)?),
         Form::Seconds => number(moment(single()?)?.seconds(), "seconds")?,

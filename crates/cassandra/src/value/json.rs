@@ -1,167 +1,78 @@
 //! JSON as `dsbulk` writes it. Numbers stay text: a `varint` has more digits than a floating-point number.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::literal::{DEPTH_MAX, Literal};
 
 /// Reads one JSON value. Numbers and truth values are words.
 pub fn parse_json(text: &str) -> Result<Literal<'_>, String> {
-    let mut reader = Reader { text, at: 0 };
-    let literal = reader.value(0)?;
-    reader.space();
-    if reader.at < text.len() {
-        return Err(reader.error("something behind its end"));
-    }
-    Ok(literal)
+    value(read(text)?, 0)
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
+fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))
 }
 
-impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
+/// What is inside a value is still text when it is read, so that no number loses a digit.
+fn value(raw: &RawValue, depth: usize) -> Result<Literal<'_>, String> {
+    if depth > DEPTH_MAX {
+        return Err(format!(
+            "is JSON with more than {DEPTH_MAX} values inside each other"
+        ));
     }
-
-    fn space(&mut self) {
-        let rest = self.rest();
-        let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r']);
-        self.at += rest.len() - trimmed.len();
-    }
-
-    fn error(&self, what: &str) -> String {
-        let character = self
-            .text
-            .get(..self.at)
-            .map_or(0, |before| before.chars().count())
-            + 1;
-        format!("is no JSON: {what} at character {character}")
-    }
-
-    fn take(&mut self, sign: char) -> bool {
-        let is_it = self.rest().starts_with(sign);
-        self.at += usize::from(is_it);
-        is_it
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Literal<'t>, String> {
-        if depth > DEPTH_MAX {
-            return Err(self.error("more than 32 values inside each other"));
+    let text = raw.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'{') => {
+            let Members(members) = read(text)?;
+            let pair = |(Text(name), raw)| Ok((Literal::Text(name), value(raw, depth + 1)?));
+            Literal::Pairs(members.into_iter().map(pair).collect::<Result<_, String>>()?)
         }
-        self.space();
-        match self.rest().bytes().next() {
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b'"') => self.string().map(Literal::Text),
-            Some(_) => self.word(),
-            None => Err(self.error("nothing")),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = read(text)?;
+            let items = items.into_iter().map(|raw| value(raw, depth + 1));
+            Literal::Items(items.collect::<Result<_, _>>()?)
         }
-    }
+        Some(b'"') => {
+            let Text(text) = read(text)?;
+            Literal::Text(text)
+        }
+        _ if text == "null" => Literal::Null,
+        _ => Literal::Word(Cow::Borrowed(text)),
+    })
+}
 
-    fn object(&mut self, depth: usize) -> Result<Literal<'t>, String> {
-        self.at += 1;
-        let mut pairs = Vec::new();
-        self.space();
-        if self.take('}') {
-            return Ok(Literal::Pairs(pairs));
-        }
-        loop {
-            self.space();
-            let key = self.string()?;
-            self.space();
-            if !self.take(':') {
-                return Err(self.error("no `:`"));
+/// Borrowed if it has no escapes.
+#[derive(Deserialize)]
+struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+
+/// The members of an object in their order.
+struct Members<'t>(Vec<(Text<'t>, &'t RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
             }
-            pairs.push((Literal::Text(key), self.value(depth + 1)?));
-            if self.closed('}')? {
-                return Ok(Literal::Pairs(pairs));
-            }
-        }
-    }
 
-    fn array(&mut self, depth: usize) -> Result<Literal<'t>, String> {
-        self.at += 1;
-        let mut items = Vec::new();
-        self.space();
-        if self.take(']') {
-            return Ok(Literal::Items(items));
-        }
-        loop {
-            items.push(self.value(depth + 1)?);
-            if self.closed(']')? {
-                return Ok(Literal::Items(items));
-            }
-        }
-    }
-
-    fn closed(&mut self, end: char) -> Result<bool, String> {
-        self.space();
-        if self.take(end) {
-            return Ok(true);
-        }
-        if self.take(',') {
-            return Ok(false);
-        }
-        Err(self.error(&format!("neither `,` nor `{end}`")))
-    }
-
-    /// Escapes are left to serde.
-    fn string(&mut self) -> Result<Cow<'t, str>, String> {
-        let rest = self.rest();
-        if !rest.starts_with('"') {
-            return Err(self.error("no `\"`"));
-        }
-        let mut is_plain = true;
-        let mut bytes = rest.bytes().enumerate().skip(1);
-        while let Some((at, byte)) = bytes.next() {
-            match byte {
-                b'\\' => {
-                    is_plain = false;
-                    bytes.next();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
                 }
-                b'"' => {
-                    let whole = rest.get(..=at).unwrap_or_default();
-                    if is_plain && !whole.bytes().any(|byte| byte < 0x20) {
-                        self.at += whole.len();
-                        return Ok(Cow::Borrowed(whole.get(1..at).unwrap_or_default()));
-                    }
-                    let read: Result<String, _> = serde_json::from_str(whole);
-                    let read = read.map_err(|_| self.error("a string that is none"))?;
-                    self.at += whole.len();
-                    return Ok(Cow::Owned(read));
-                }
-                _ => {}
+                Ok(Members(members))
             }
         }
-        Err(self.error("a string without an end"))
+        deserializer.deserialize_map(InOrder)
     }
-
-    fn word(&mut self) -> Result<Literal<'t>, String> {
-        let rest = self.rest();
-        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-        let word = rest.get(..end).unwrap_or_default();
-        let is_number = serde_json::from_str::<serde_json::Number>(word).is_ok() || is_large_number(word);
-        let literal = match word {
-            "null" => Literal::Null,
-            "true" | "false" => Literal::Word(Cow::Borrowed(word)),
-            number if is_number => Literal::Word(Cow::Borrowed(number)),
-            _ => return Err(self.error("no value")),
-        };
-        self.at += end;
-        Ok(literal)
-    }
-}
-
-/// A number that no floating-point number holds, such as `1E+400`.
-fn is_large_number(word: &str) -> bool {
-    word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-        && word.ends_with(|c: char| c.is_ascii_digit())
-        && word
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
 }
 
 #[cfg(test)]
@@ -213,7 +124,10 @@ mod tests {
         let digits = "123456789012345678901234567890.5";
         assert_eq!(parse_json(digits).unwrap(), Literal::Word(Cow::Borrowed(digits)));
         assert!(parse_json("1E+400").is_ok());
-        assert!(parse_json(&"[".repeat(100_000)).unwrap_err().contains("32"));
+        let deep = |depth| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(parse_json(&deep(33)).is_ok());
+        assert!(parse_json(&deep(100_000)).unwrap_err().contains("32"));
+        assert!(parse_json(&"[".repeat(100_000)).is_err());
         for wrong in [
             "", "{", "[1 2]", "{1: 2}", "nul", "\"", "\"\\q\"", "1 2", "\"a\nb\"",
         ] {

@@ -1,6 +1,7 @@
 //! Collections, tuples and user-defined types as `cqlsh` writes them: `{'a': 1, 'b': 2}`.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::escapes::unescape;
 
@@ -20,6 +21,35 @@ pub enum Literal<'t> {
     Items(Vec<Literal<'t>>),
     /// A map, or the fields of a user-defined type.
     Pairs(Vec<(Literal<'t>, Literal<'t>)>),
+}
+
+/// As `cqlsh` writes it.
+impl fmt::Display for Literal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::Null => f.write_str("null"),
+            Literal::Text(text) => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "''")),
+            Literal::Word(word) => f.write_str(word),
+            Literal::Items(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", separator(at))?;
+                }
+                f.write_str("]")
+            }
+            Literal::Pairs(pairs) => {
+                f.write_str("{")?;
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    write!(f, "{}{key}: {value}", separator(at))?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+fn separator(at: usize) -> &'static str {
+    if at == 0 { "" } else { ", " }
 }
 
 /// Reads a literal of `cqlsh`.
@@ -233,22 +263,6 @@ mod tests {
         assert!(parse_cqlsh(&"[".repeat(100_000)).unwrap_err().contains("32"));
     }
 
-    fn written(literal: &Literal<'_>) -> String {
-        let several = |items: &[Literal<'_>]| items.iter().map(written).collect::<Vec<_>>().join(", ");
-        match literal {
-            Literal::Null => "null".to_owned(),
-            Literal::Text(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''")),
-            Literal::Word(word) => word.to_string(),
-            Literal::Items(items) => format!("[{}]", several(items)),
-            Literal::Pairs(pairs) => {
-                let pair = |(key, value): &(Literal<'_>, Literal<'_>)| {
-                    format!("{}: {}", written(key), written(value))
-                };
-                format!("{{{}}}", pairs.iter().map(pair).collect::<Vec<_>>().join(", "))
-            }
-        }
-    }
-
     fn literals() -> impl Strategy<Value = Literal<'static>> {
         let scalar = prop_oneof![
             any::<String>().prop_map(|of| text(&of)),
@@ -266,7 +280,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(literal in literals()) {
-            let text = written(&literal);
+            let text = literal.to_string();
             prop_assert_eq!(parse_cqlsh(&text).unwrap(), literal);
         }
 

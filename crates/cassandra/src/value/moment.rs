@@ -31,7 +31,7 @@ impl Moment {
             return Some(Self::from_millis(millis));
         }
         let text = text.split('[').next()?.trim_end();
-        let (date, rest) = (text.get(..10)?, text.get(10..)?);
+        let (date, rest) = text.split_at(text.find(['T', ' ']).unwrap_or(text.len()));
         let days = days_of_date(date)?;
         let rest = rest.strip_prefix(['T', ' ']).unwrap_or(rest);
         let (time, offset) = zone(rest)?;
@@ -62,7 +62,7 @@ impl Moment {
     pub(crate) fn text(self, precision: Precision) -> Result<String, String> {
         let seconds = i64::try_from(self.0.div_euclid(NANOS)).map_err(|_| out_of_years())?;
         let nanos = self.0.rem_euclid(NANOS);
-        let (year, month, day) = date_of_days(seconds.div_euclid(DAY_SECONDS));
+        let (year, month, day) = civil_of_days(seconds.div_euclid(DAY_SECONDS));
         if !YEARS.contains(&year) {
             return Err(out_of_years());
         }
@@ -111,11 +111,12 @@ fn zone(text: &str) -> Option<(&str, i64)> {
     Some((time, if zone.starts_with('-') { -ahead } else { ahead }))
 }
 
-/// Days since 1970 of `2019-12-30`.
+/// Days since 1970 of `2019-12-30`. Python, and with it `cqlsh`, writes early years with fewer digits.
 pub(super) fn days_of_date(text: &str) -> Option<i64> {
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_date = parts.next().is_none() && (year.len(), month.len(), day.len()) == (4, 2, 2);
+    let is_date =
+        parts.next().is_none() && (1..=4).contains(&year.len()) && (month.len(), day.len()) == (2, 2);
     let number = |text: &str| {
         text.bytes()
             .all(|c| c.is_ascii_digit())
@@ -124,7 +125,7 @@ pub(super) fn days_of_date(text: &str) -> Option<i64> {
     let (year, month, day) = (number(year)?, number(month)?, number(day)?);
     let days = days(year, month, day);
     // A day that there is not comes back as another one.
-    (is_date && date_of_days(days) == (year, month, day)).then_some(days)
+    (is_date && civil_of_days(days) == (year, month, day)).then_some(days)
 }
 
 /// Nanoseconds of `19:32:14.5`; seconds may be left out.
@@ -157,8 +158,28 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// The date of a day since 1970.
-fn date_of_days(days: i64) -> (i64, i64, i64) {
+/// `2019-12-30` of a day since 1970, if it is in the years 1 to 9999.
+pub(crate) fn date_of_days(days: i64) -> Option<String> {
+    let (year, month, day) = civil_of_days(days);
+    YEARS
+        .contains(&year)
+        .then(|| format!("{year:04}-{month:02}-{day:02}"))
+}
+
+/// `2019-12-30 19:32:14.500+0000`, if it is in the years 1 to 9999.
+#[cfg(feature = "live")]
+pub(crate) fn timestamp_of_millis(millis: i64) -> Option<String> {
+    let (seconds, millis) = (millis.div_euclid(1_000), millis.rem_euclid(1_000));
+    let date = date_of_days(seconds.div_euclid(DAY_SECONDS))?;
+    let second = seconds.rem_euclid(DAY_SECONDS);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    Some(format!(
+        "{date} {hour:02}:{minute:02}:{second:02}.{millis:03}+0000"
+    ))
+}
+
+/// Year, month and day of a day since 1970.
+fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -194,6 +215,7 @@ mod tests {
             check(written, "2019-12-30T19:32:14.500Z");
         }
         check("1969-12-31 23:59:59.999+0000", "1969-12-31T23:59:59.999Z");
+        check("1-01-01 00:00:00.000+0000", "0001-01-01T00:00:00.000Z");
         check("-1", "1969-12-31T23:59:59.999Z");
         check("2020-02-29", "2020-02-29T00:00:00.000Z");
         for wrong in [
@@ -235,7 +257,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_day_comes_back(day in -800_000_i64..3_000_000) {
-            let (year, month, day_of_month) = date_of_days(day);
+            let (year, month, day_of_month) = civil_of_days(day);
             prop_assert_eq!(days(year, month, day_of_month), day);
         }
 

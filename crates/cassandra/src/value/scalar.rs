@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use trestle_item::{AttributeValue, Number, NumberError};
 use trestle_model::Precision;
 
-use super::moment::{Moment, days_of_date, nanos_of_time};
+use super::moment::{Moment, date_of_days, days_of_date, nanos_of_time};
 use crate::schema::Native;
 
 /// How bytes are written.
@@ -96,11 +96,13 @@ pub(super) fn moment(text: &str) -> Result<Moment, String> {
     })
 }
 
+/// `cqlsh` writes the days since 1970 of a date that Python has not.
 fn date(text: &str) -> Result<String, String> {
-    match days_of_date(text) {
-        Some(_) => Ok(text.to_owned()),
-        None => Err("is no date, such as 2019-12-30".to_owned()),
-    }
+    let days = days_of_date(text).or_else(|| text.parse::<i32>().ok().map(i64::from));
+    let days = days.ok_or("is no date, such as 2019-12-30")?;
+    date_of_days(days).ok_or_else(|| {
+        "is a date beyond the years 1 to 9999; import the column with `as = \"text\"`".to_owned()
+    })
 }
 
 /// With nine digits, so that texts sort by time.
@@ -194,6 +196,7 @@ mod tests {
         check(Native::Inet, "::FFFF", "::ffff");
         check(Native::Inet, "/127.0.0.1", "127.0.0.1");
         check(Native::Date, "2019-12-30", "2019-12-30");
+        check(Native::Date, "18260", "2019-12-30");
         check(Native::Time, "19:32:14.5", "19:32:14.500000000");
         check(Native::Duration, "1mo2d3000ns", "1mo2d3000ns");
         check(Native::Duration, "-P1Y", "-P1Y");
@@ -227,6 +230,7 @@ mod tests {
             ),
             (Native::Inet, "localhost", "address"),
             (Native::Date, "2019-02-30", "date"),
+            (Native::Date, "-719529", "9999"),
             (Native::Time, "25:00:00", "time"),
             (Native::Duration, "1y2", "duration"),
             (Native::Duration, "", "duration"),

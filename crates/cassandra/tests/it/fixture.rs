@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use trestle_api::{Scan, Wait};
 use trestle_cassandra::{
     Collision, Import, ImportSettings, ImportState, ImportTotals, Mapping, MappingError, Misfit, Observer,
-    Plan, RunError, Schema, Verified,
+    Plan, RecordPlace, RunError, Schema, Verified,
 };
 use trestle_embedded::{ApplyOptions, Embedded, Nobody, Options};
 use trestle_item::Item;
@@ -61,7 +61,7 @@ impl Folder {
 
     pub(crate) fn plan(&self) -> Result<Arc<Plan>, MappingError> {
         let mapping = Mapping::read(&self.read("mapping.toml"))?;
-        let schema = Schema::read(&self.read(&mapping.schema)).unwrap();
+        let schema = Schema::read(&self.read(mapping.schema.as_deref().unwrap())).unwrap();
         let loaded = trestle_model::load(&self.model);
         let model = loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.problems));
         Plan::bind(&mapping, &schema, Arc::new(model), self.path()).map(Arc::new)
@@ -110,4 +110,12 @@ pub(crate) fn rows(db: &Embedded, table: &str) -> Vec<Item> {
         ..Scan::default()
     };
     db.run(scan).unwrap().items.unwrap().to_vec()
+}
+
+/// The line of a record of a file.
+pub(crate) fn line_of(place: &RecordPlace) -> u64 {
+    match place {
+        RecordPlace::Line { line, .. } => *line,
+        other => panic!("{other} is no place in a file"),
+    }
 }

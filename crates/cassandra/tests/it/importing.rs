@@ -1,61 +1,19 @@
 //! Importing: what is written, what is kept, and how it goes on.
 
-use crate::fixture::{Folder, rows};
+use crate::fixture::{Folder, line_of, rows};
 use trestle_api::{Database, Error, PutItem, Request, ResponseFuture, UpdateItem, Wait};
 use trestle_cassandra::ImportSettings;
 use trestle_embedded::Embedded;
 use trestle_item::{AttributeValue, Item};
 
-const SCHEMA: &str = "CREATE TABLE ks.orders (customer text, number int, note text, owner text static, PRIMARY KEY (customer, number));";
+const SCHEMA: &str = include_str!("../data/orders/schema.cql");
+const MODEL: &str = include_str!("../data/orders/model.toml");
+const PLAIN: &str = include_str!("../data/orders/mapping.toml");
 
-const MODEL: &str = r#"
-model = "orders"
-
-[table.orders]
-key = ["pk", "sk"]
-entity_attribute = "kind"
-ttl = "expires"
-
-[entity.order]
-table = "orders"
-key = { pk = "{customer}", sk = "order#{number:06}" }
-updated = "changed"
-
-[entity.order.attributes]
-customer = "string"
-number = "integer"
-note = { type = "string", optional = true }
-written = { type = "string", optional = true }
-expires = { type = "epoch-seconds", optional = true }
-
-[entity.customer]
-table = "orders"
-key = { pk = "{customer}", sk = "customer" }
-attributes = { customer = "string", owner = { type = "string", optional = true } }
-"#;
-
-const PLAIN: &str = r#"
-model = "orders"
-schema = "schema.cql"
-
-[[import]]
-table = "ks.orders"
-entity = "order"
-files = ["orders.csv"]
-columns = { customer = "customer", number = "number", note = "note", owner = false }
-"#;
-
-const WITH_TIMES: &str = r#"
-model = "orders"
-schema = "schema.cql"
-
-[[import]]
-table = "ks.orders"
-entity = "order"
-files = ["orders.csv"]
-write_time = "written"
-columns = { customer = "customer", number = "number", note = "note", owner = false }
-"#;
+/// The same with write times.
+fn with_times() -> String {
+    PLAIN.replace("columns =", "write_time = \"written\"\ncolumns =")
+}
 
 fn folder(mapping: &str, file: &str) -> Folder {
     Folder::new(
@@ -106,7 +64,7 @@ fn the_model_makes_the_keys_and_a_second_run_writes_nothing() {
     assert_eq!(rows(&db, "orders"), stored);
     let verified = &folder.verify(&db)[0];
     assert!(verified.holds());
-    assert_eq!(verified.checksum_in_files, verified.checksum_in_database);
+    assert_eq!(verified.checksum_in_source, verified.checksum_in_database);
 }
 
 #[test]
@@ -117,12 +75,12 @@ fn without_write_times_a_row_that_differs_is_reported_and_kept_unless_it_may_be_
     change_note(&db, "ann", 1, "changed here");
     let (totals, heard) = folder.run(&db, ImportSettings::default());
     assert_eq!(totals.unwrap().imports[0].collisions, 1);
-    assert_eq!(heard.collisions[0].line, 2);
+    assert_eq!(line_of(&heard.collisions[0].place), 2);
     assert!(heard.collisions[0].reason.contains("--overwrite"));
     assert_eq!(note(&db, "ann", "order#000001").as_deref(), Some("changed here"));
     let verified = &folder.verify(&db)[0];
     assert_eq!((verified.same, verified.different, verified.missing), (2, 1, 0));
-    assert_ne!(verified.checksum_in_files, verified.checksum_in_database);
+    assert_ne!(verified.checksum_in_source, verified.checksum_in_database);
     let overwrite = ImportSettings {
         overwrite: true,
         ..ImportSettings::default()
@@ -163,7 +121,7 @@ fn timed(time: i64, note: &str) -> String {
 
 #[test]
 fn the_later_write_time_wins() {
-    let folder = folder(WITH_TIMES, &timed(2_000_000, "second"));
+    let folder = folder(&with_times(), &timed(2_000_000, "second"));
     let db = folder.database();
     folder.run(&db, ImportSettings::default()).0.unwrap();
     folder.write("orders.csv", &timed(1_000_000, "first"));
@@ -183,7 +141,7 @@ fn the_later_write_time_wins() {
 
 #[test]
 fn a_row_that_was_changed_here_is_not_replaced_by_a_later_export() {
-    let folder = folder(WITH_TIMES, &timed(1_000_000, "first"));
+    let folder = folder(&with_times(), &timed(1_000_000, "first"));
     let db = folder.database();
     folder.run(&db, ImportSettings::default()).0.unwrap();
     change_note(&db, "ann", 1, "changed here");
@@ -259,7 +217,11 @@ fn rows_that_do_not_fit_can_be_skipped() {
     let totals = totals.unwrap();
     assert_eq!((totals.imports[0].inserted, totals.imports[0].unfit), (1, 2));
     assert_eq!(
-        heard.misfits.iter().map(|misfit| misfit.line).collect::<Vec<_>>(),
+        heard
+            .misfits
+            .iter()
+            .map(|misfit| line_of(&misfit.place))
+            .collect::<Vec<_>>(),
         [3, 4]
     );
 }

@@ -7,7 +7,7 @@ use trestle_cassandra::{Schema, propose};
 /// Checks that the model is sound and the mapping fits it; the exports are empty.
 fn check(schema: &str) -> (String, String) {
     let read = Schema::read(schema).unwrap();
-    let proposed = propose(&read, "warehouse", "schema.cql");
+    let proposed = propose(&read, "warehouse", Some("schema.cql"));
     let loaded = trestle_model::load_new(&proposed.model);
     assert!(
         loaded.model.is_some(),

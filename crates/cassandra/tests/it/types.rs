@@ -1,6 +1,6 @@
 //! Each type of Cassandra, as each tool writes it.
 
-use crate::fixture::{Folder, rows};
+use crate::fixture::{Folder, line_of, rows};
 use trestle_cassandra::ImportSettings;
 use trestle_item::{AttributeValue, Item, Number};
 
@@ -265,11 +265,11 @@ fn what_no_attribute_holds_is_reported_with_its_place_and_the_way_out() {
     assert!(rows(&db, "shop").is_empty());
     for (at, (column, value, told)) in lines.iter().enumerate() {
         let misfit = &heard.misfits[at];
-        assert_eq!(misfit.line, at as u64 + 2);
+        assert_eq!(line_of(&misfit.place), at as u64 + 2);
         assert_eq!(misfit.column.as_deref(), Some(*column));
         assert_eq!(misfit.value.as_deref(), Some(*value));
         assert!(misfit.reason.contains(told), "{misfit}");
-        assert!(misfit.file.ends_with("things"));
+        assert!(misfit.place.to_string().contains("things:"));
     }
     let key = &heard.misfits[10];
     assert_eq!(key.column.as_deref(), Some("id"), "{key}");
@@ -279,4 +279,85 @@ fn what_no_attribute_holds_is_reported_with_its_place_and_the_way_out() {
         "{}",
         heard.misfits[11]
     );
+}
+
+/// What `COPY` wrote of a real cluster: see `rows.cql` beside it.
+#[test]
+fn every_type_comes_from_a_recorded_copy() {
+    let mapping = include_str!("../data/types/mapping.toml").replace("export/", "");
+    let folder = Folder::new(
+        include_str!("../data/types/model.toml"),
+        &[
+            ("schema.cql", include_str!("../data/types/schema.cql")),
+            ("mapping.toml", &mapping),
+            ("things.csv", include_str!("../data/types/export/things.csv")),
+        ],
+    );
+    let db = folder.database();
+    let (totals, heard) = folder.run(&db, ImportSettings::default());
+    let totals = totals.unwrap_or_else(|error| panic!("{error}: {:?}", heard.misfits));
+    assert_eq!(
+        (totals.imports[0].inserted, totals.imports[0].without_row),
+        (3, 1)
+    );
+    assert_eq!(totals.imports[1].inserted, 2);
+    let found = rows(&db, "types");
+    let row = |sk: &str| {
+        let mut found = found.iter();
+        found.find(|row| row.get("sk") == Some(&sk.into())).unwrap()
+    };
+    let first = row("thing#1");
+    let home = Item::from([("street", AttributeValue::from("It's")), ("Number", number("7"))]);
+    let mut owner = Item::from([("name", "Ann"), ("since", "2019-12-30T19:32:14.000Z")]);
+    owner.insert("home", home);
+    for (name, expected) in [
+        ("m", number("-0.00000000000000000001234")),
+        ("n", number("12345678901234567890123456789012345678")),
+        ("span", "1y2mo3d4h5m6s7ms8us9ns".into()),
+        ("tod", "19:32:14.000000001".into()),
+        ("ip", "::ffff".into()),
+        ("b", vec![0_u8, 255].into()),
+        ("owner", owner.into()),
+        (
+            "pair",
+            AttributeValue::L(vec![number("1"), AttributeValue::from("it's")]),
+        ),
+        ("by_name", Item::from([("k", "v\nw"), ("k:", "\\")]).into()),
+        (
+            "embedding",
+            AttributeValue::L(vec![number("0.5"), number("-1"), number("3.25")]),
+        ),
+    ] {
+        assert_eq!(first.get(name), Some(&expected), "{name}");
+    }
+    let far = row("thing#-3");
+    assert_eq!(far.get("at"), Some(&"0001-01-01T00:00:00.000Z".into()));
+    assert_eq!(far.get("day"), Some(&"-719529".into()));
+    assert_eq!(far.get("m"), Some(&number("1E+20")));
+    assert_eq!(row("thing#2").len(), 5);
+}
+
+#[test]
+fn a_collection_can_be_taken_as_text() {
+    let columns = COLUMNS.replace("l = \"l\"", "l = { attribute = \"l\", as = \"text\" }");
+    let mapping = format!(
+        "model = \"shop\"\nschema = \"schema.cql\"\n[[import]]\ntable = \"things\"\nentity = \"thing\"\nfiles = [\"things\"]\n{columns}"
+    );
+    let line = HEADER.trim().split(',').map(|name| match name {
+        "id" => "x".to_owned(),
+        "l" => quoted("[[1, 2], []]"),
+        _ => String::new(),
+    });
+    let file = format!("{HEADER}{}\n", line.collect::<Vec<_>>().join(","));
+    let folder = Folder::new(
+        MODEL,
+        &[
+            ("schema.cql", SCHEMA),
+            ("mapping.toml", &mapping),
+            ("things", &file),
+        ],
+    );
+    let db = folder.database();
+    folder.run(&db, ImportSettings::default()).0.unwrap();
+    assert_eq!(rows(&db, "shop")[0].get("l"), Some(&"[[1, 2], []]".into()));
 }

@@ -208,7 +208,7 @@ fn status_events_and_counters_are_there() {
 #[test]
 fn the_schema_makes_a_model_that_takes_the_same_export() {
     let schema = Schema::read(&text("schema.cql")).unwrap();
-    let proposed = trestle_cassandra::propose(&schema, "warehouse", "schema.cql");
+    let proposed = trestle_cassandra::propose(&schema, "warehouse", Some("schema.cql"));
     let loaded = trestle_model::load_new(&proposed.model);
     let model = Arc::new(loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.problems)));
     // The cache has no export, and files lie in a folder.

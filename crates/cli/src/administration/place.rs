@@ -28,6 +28,16 @@ impl PlaceFlags {
         })
     }
 
+    /// The administration there, for applying a model: with one, a database begins.
+    pub(crate) fn administration_to_apply(&self) -> Result<Box<dyn Administration>, Failure> {
+        match &self.data {
+            Some(directory) => Ok(Box::new(DirectoryAdministration::new(open::for_first_model(
+                directory,
+            )?))),
+            None => self.administration(),
+        }
+    }
+
     /// The database there, for writing rows.
     pub(crate) fn database_to_write(&self) -> Result<Database, Failure> {
         match &self.data {

@@ -1,8 +1,10 @@
 //! `trestle import cassandra`.
 
+use super::live::LiveFlags;
 use super::model::{ImportModel, ModelFlags};
 use super::report::Report;
-use super::{schema, show};
+use super::schema::SchemaOrigin;
+use super::{live, schema, show};
 use crate::administration::PlaceFlags;
 use crate::args::LogFormat;
 use crate::database::Database;
@@ -12,12 +14,16 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use trestle_cassandra::{Import, ImportSettings, ImportState, Mapping, Observer, Plan, RunError, Verified};
+use trestle_cassandra::{
+    Import, ImportSettings, ImportState, Mapping, Observer, Plan, RunError, Schema, Verified,
+};
 use trestle_env::{Clock, SystemClock};
 
-/// There are two commands in one.
+/// There are several commands in one.
 pub(crate) const USAGE: &str = "trestle import cassandra <MAPPING> [OPTIONS]
-       trestle import cassandra --schema <FILE> [--out <DIR>] [--json]";
+       trestle import cassandra <MAPPING> --contact-point <HOST[:PORT]> [OPTIONS]
+       trestle import cassandra --schema <FILE> [--out <DIR>] [--json]
+       trestle import cassandra --contact-point <HOST[:PORT]> --keyspace <NAME> [--out <DIR>] [--json]";
 
 /// Flags of `trestle import cassandra`.
 #[derive(Debug, Args)]
@@ -25,23 +31,23 @@ pub(crate) struct CassandraFlags {
     /// The mapping file
     #[arg(
         value_name = "MAPPING",
-        required_unless_present = "schema",
-        conflicts_with = "schema"
+        required_unless_present_any = ["schema", "contact_points"],
+        conflicts_with_all = ["schema", "out"]
     )]
     mapping: Option<PathBuf>,
     /// Propose a model file and a mapping file from this CQL schema, as `DESCRIBE KEYSPACE` prints it
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
     /// The folder in which they are written, as model.toml and mapping.toml [default: standard output]
-    #[arg(long, short, value_name = "DIR", requires = "schema")]
+    #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Check every row and write none; with --model, no database is asked
     #[arg(long, conflicts_with_all = ["verify", "schema"])]
     dry_run: bool,
-    /// Compare the database with the files and write nothing
+    /// Compare the database with the source and write nothing
     #[arg(long, conflicts_with = "schema")]
     verify: bool,
-    /// Do not compare the database with the files in the end
+    /// Do not compare the database with the source in the end
     #[arg(long, conflicts_with_all = ["verify", "dry_run", "schema"])]
     no_verify: bool,
     /// Leave out rows that do not fit; without it, nothing is written while there is one
@@ -57,22 +63,22 @@ pub(crate) struct CassandraFlags {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    live: LiveFlags,
+    #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
     place: PlaceFlags,
 }
 
-/// The texts of the files that an import is made of.
-struct Texts {
-    mapping: String,
-    schema: String,
-}
-
 pub(super) fn import(flags: &CassandraFlags) -> Result<(), Failure> {
     logging::start("warn", LogFormat::Text)?;
+    let cluster = flags.live.connect()?;
     let Some(file) = &flags.mapping else {
-        let file = flags.schema.as_deref().unwrap_or(Path::new(""));
-        return schema::propose(file, flags.out.as_deref(), flags.json);
+        let origin = match &cluster {
+            Some(cluster) => SchemaOrigin::Cluster(live::schema(cluster)),
+            None => SchemaOrigin::File(flags.schema.as_deref().unwrap_or(Path::new(""))),
+        };
+        return schema::propose(origin, flags.out.as_deref(), flags.json);
     };
     let text = read(file)?;
     let shown = file.display();
@@ -80,15 +86,21 @@ pub(super) fn import(flags: &CassandraFlags) -> Result<(), Failure> {
         Failure::usage(format!("{shown} is no mapping that can be used:\n{error}"))
     };
     let mapping = Mapping::read(&text).map_err(|error| wrong(&error))?;
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let schema_file = folder.join(&mapping.schema);
-    let texts = Texts {
-        mapping: text,
-        schema: read(&schema_file)?,
-    };
-    let schema = schema::parse(&schema_file, &texts.schema)?;
     let found = ImportModel::find(&flags.model, &flags.place, &mapping.model, flags.dry_run)?;
-    let plan = Plan::bind(&mapping, &schema, found.model, folder).map_err(|error| wrong(&error))?;
+    let (plan, schema_text) = match cluster {
+        Some(cluster) => {
+            let plan = live::bind(&mapping, cluster, found.model).map_err(|error| wrong(&error))?;
+            let tables: Vec<_> = plan.imports.iter().map(|import| &import.table).collect();
+            let tables = format!("{tables:?}");
+            (plan, tables)
+        }
+        None => {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            let (schema, text) = schema_of(&mapping, folder).map_err(|error| wrong(&error))??;
+            let plan = Plan::bind(&mapping, &schema, found.model, folder);
+            (plan.map_err(|error| wrong(&error))?, text)
+        }
+    };
     let report = Report::new(flags.json, flags.report.as_deref())?;
     report.notes(&plan.notes);
     found.writer.check(&plan)?;
@@ -107,11 +119,22 @@ pub(super) fn import(flags: &CassandraFlags) -> Result<(), Failure> {
                     keeps_times: found.writer.keeps_times(),
                     now_ms,
                 },
-                state: ImportState::of(&texts.mapping, &texts.schema),
+                state: ImportState::of(&text, &schema_text),
             };
             write(&database, &import, flags.no_verify, report)
         }
     }
+}
+
+/// The schema that a mapping names, and its text.
+fn schema_of(mapping: &Mapping, folder: &Path) -> Result<Result<(Schema, String), Failure>, &'static str> {
+    let Some(name) = &mapping.schema else {
+        return Err(
+            "`schema = \"…\"` is missing, which names the CQL schema; or read a live cluster with --contact-point",
+        );
+    };
+    let file = folder.join(name);
+    Ok(read(&file).and_then(|text| Ok((schema::parse(&file, &text)?, text))))
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
@@ -184,14 +207,16 @@ fn verify(
     show::verified(&verified, begun.elapsed(), report.json)?;
     match verified.iter().all(Verified::holds) {
         true => Ok(verified),
-        false => Err(Failure::failed("the database is not what the files say")),
+        false => Err(Failure::failed(
+            "the database is not what the source says; if rows of a live cluster changed meanwhile, run the same command again",
+        )),
     }
 }
 
 fn failure(error: RunError) -> Failure {
     match error {
         RunError::File { .. } => Failure::usage(error),
-        RunError::Database(error) => {
+        RunError::Database(_) | RunError::Cluster { .. } => {
             Failure::failed(format!("{error}; the same command again goes on where it was"))
         }
         other => Failure::failed(other),

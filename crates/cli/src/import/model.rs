@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::known;
 use crate::open;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trestle_cassandra::Plan;
 use trestle_model::Model;
@@ -77,6 +77,10 @@ impl ImportModel {
                 "--model is for --dry-run and for endpoints: with --data, the models that are stored with the data hold",
             )),
             (None, Some(directory)) => {
+                // A name that is mistyped must not become a database.
+                if !directory.exists() {
+                    return Err(no_directory(directory));
+                }
                 let db = open::to_write(directory)?;
                 let model = db
                     .models()
@@ -111,6 +115,13 @@ impl ImportModel {
             writer,
         })
     }
+}
+
+fn no_directory(directory: &Path) -> Failure {
+    let shown = directory.display();
+    Failure::usage(format!(
+        "there is no directory {shown}; `trestle model apply FILE --data {shown}` makes it and stores the model there"
+    ))
 }
 
 fn missing(name: &str, place: &str) -> Failure {

@@ -1,4 +1,4 @@
-//! `trestle import cassandra --schema`: a model and a mapping proposed from a CQL schema.
+//! `trestle import cassandra` without a mapping: a model and a mapping proposed from a CQL schema, or from that of a live cluster.
 
 use crate::exit::{Code, Failure};
 use crate::model::line;
@@ -11,15 +11,19 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Schema, Failure> {
     Schema::read(text).map_err(|error| Failure::new(Code::BadModel, format!("{}:{error}", file.display())))
 }
 
-pub(super) fn propose(file: &Path, out: Option<&Path>, json: bool) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))?;
-    let schema = parse(file, &text)?;
-    if schema.tables.is_empty() {
-        return Err(Failure::usage(format!("{} has no CREATE TABLE", file.display())));
-    }
-    let name = name_of(&schema, file);
-    let proposed = trestle_cassandra::propose(&schema, &name, &named_from(file, out)?);
+/// Where a schema is.
+pub(super) enum SchemaOrigin<'s> {
+    File(&'s Path),
+    Cluster(&'s Schema),
+}
+
+pub(super) fn propose(origin: SchemaOrigin<'_>, out: Option<&Path>, json: bool) -> Result<(), Failure> {
+    let proposed = match origin {
+        SchemaOrigin::File(file) => of_file(file, out)?,
+        SchemaOrigin::Cluster(schema) => {
+            trestle_cassandra::propose(schema, &name_of(schema, Path::new("cassandra")), None)
+        }
+    };
     if let Some(folder) = out {
         write(folder, &proposed)?;
     }
@@ -37,6 +41,21 @@ pub(super) fn propose(file: &Path, out: Option<&Path>, json: bool) -> Result<(),
     }
     tell(out, &proposed);
     Ok(())
+}
+
+fn of_file(file: &Path, out: Option<&Path>) -> Result<ProposedFiles, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))?;
+    let schema = parse(file, &text)?;
+    if schema.tables.is_empty() {
+        return Err(Failure::usage(format!("{} has no CREATE TABLE", file.display())));
+    }
+    let name = name_of(&schema, file);
+    Ok(trestle_cassandra::propose(
+        &schema,
+        &name,
+        Some(&named_from(file, out)?),
+    ))
 }
 
 const MODEL: &str = "model.toml";

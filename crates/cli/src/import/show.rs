@@ -84,8 +84,8 @@ pub(super) fn verified(verified: &[Verified], took: Duration, json: bool) -> Res
             ("unfit", of.unfit),
         ]);
         line(&format!(
-            "{} verified: {told}; checksum {} in the files, {} in the database",
-            of.entity, of.checksum_in_files, of.checksum_in_database
+            "{} verified: {told}; checksum {} in the source, {} in the database",
+            of.entity, of.checksum_in_source, of.checksum_in_database
         ));
     }
     Ok(())

@@ -162,7 +162,11 @@ pub(super) fn ask<C: Call>(place: &PlaceFlags, call: C) -> Result<C::Answer, Fai
 /// Applies a model; its report, also where it was refused.
 fn ask_report(place: &PlaceFlags, call: ApplyModel) -> Result<Report, Failure> {
     logging::start("warn", LogFormat::Text)?;
-    place.administration()?.ask(call).or_else(reported)
+    let administration = match call.dry_run {
+        true => place.administration()?,
+        false => place.administration_to_apply()?,
+    };
+    administration.ask(call).or_else(reported)
 }
 
 fn report(report: &Report, json: bool) -> Result<(), Failure> {

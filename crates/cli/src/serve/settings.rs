@@ -6,8 +6,10 @@ use crate::exit::Failure;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use trestle_embedded::{Durability as StoreDurability, EngineOptions, StoreSettings};
-use trestle_server::{AccessKey, CorsOrigins, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles};
+use trestle_embedded::{BlockSize, Durability as StoreDurability, EngineOptions, StoreSettings};
+use trestle_server::{
+    AccessKey, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles,
+};
 use trestle_targets::Trust;
 
 const DEFAULT_DATA: &str = "trestle-data";
@@ -37,10 +39,10 @@ impl fmt::Display for Storage {
     }
 }
 
-pub(super) fn storage(config: &Config) -> Storage {
+pub(super) fn storage(config: &Config) -> Result<Storage, Failure> {
     let storage = &config.storage;
     if storage.in_memory == Some(true) {
-        return Storage::Memory;
+        return Ok(Storage::Memory);
     }
     let mut settings = StoreSettings::default();
     if let Some(durability) = storage.durability {
@@ -52,13 +54,18 @@ pub(super) fn storage(config: &Config) -> Storage {
     if let Some(megabytes) = storage.cache_mb {
         settings.cache_bytes = megabytes.saturating_mul(1024 * 1024);
     }
-    Storage::Directory {
+    if let Some(kib) = storage.block_kb {
+        let size = BlockSize::from_kib(kib);
+        let size = size.map_err(|error| Failure::usage(format!("storage.block_kb: {error}")))?;
+        settings.block_size = Some(size);
+    }
+    Ok(Storage::Directory {
         path: storage
             .data
             .clone()
             .unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
         settings,
-    }
+    })
 }
 
 pub(super) fn engine(config: &Config) -> EngineOptions {
@@ -116,6 +123,10 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         insecure: server.insecure.unwrap_or(false),
         cors: server.cors.as_deref().map_or(Ok(defaults.cors), cors)?,
         allowed_hosts: server.allowed_hosts.as_deref().map_or(Ok(Vec::new()), hosts)?,
+        error_texts: server
+            .error_texts
+            .as_deref()
+            .map_or(Ok(defaults.error_texts), error_texts)?,
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
             // Without any patience no request could ever arrive.
@@ -187,6 +198,11 @@ fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsF
             "set both server.tls_cert and server.tls_key, or neither",
         )),
     }
+}
+
+fn error_texts(text: &str) -> Result<ErrorTexts, Failure> {
+    let parsed = text.trim().parse();
+    parsed.map_err(|error| Failure::usage(format!("server.error_texts: {error}")))
 }
 
 fn cors(text: &str) -> Result<CorsOrigins, Failure> {
@@ -290,6 +306,8 @@ mod tests {
 
     #[test]
     fn origins_are_all_none_those_of_this_machine_or_a_list() {
+        assert_eq!(error_texts("2026-05"), Ok(ErrorTexts::May2026));
+        assert!(error_texts("yesterday").is_err());
         assert_eq!(cors("*"), Ok(CorsOrigins::Any));
         assert_eq!(cors("loopback"), Ok(CorsOrigins::Loopback));
         assert_eq!(server(&Config::default()).unwrap().cors, CorsOrigins::Loopback);
@@ -310,6 +328,7 @@ mod tests {
 
     #[test]
     fn the_default_is_a_directory_that_survives_a_power_cut() {
-        assert_eq!(storage(&Config::default()).to_string(), "data in trestle-data");
+        let storage = storage(&Config::default()).unwrap();
+        assert_eq!(storage.to_string(), "data in trestle-data");
     }
 }

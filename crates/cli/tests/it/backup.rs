@@ -235,3 +235,46 @@ fn disagreements_are_printed_for_people_and_for_programs() {
     assert!(lines[0].starts_with(r#"{"disagreement":{"#) && lines[0].contains(r#""kind":"no-owner""#));
     assert!(lines[1].contains(r#""disagreements":1"#), "{}", lines[1]);
 }
+
+#[test]
+fn the_size_of_blocks_is_chosen_when_a_directory_is_made_and_changed_by_a_restore() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let server = start(
+        home,
+        &["serve", "--port", "0", "--data", "data", "--block-kb", "32"],
+    );
+    fill(&server, 5);
+    assert_eq!(server.stop().0, Some(0));
+    assert!(ends_with(&run(home, &["verify", "data"]), 0).contains("blocks of 32 KiB"));
+    let json = ends_with(&run(home, &["verify", "data", "--json"]), 0);
+    assert!(json.contains(r#""block_kib":32"#), "{json}");
+
+    let other = run(
+        home,
+        &["serve", "--port", "0", "--data", "data", "--block-kb", "4"],
+    );
+    let said = ends_with(&other, 1);
+    assert!(
+        said.contains("made with blocks of 32 KiB, and blocks of 4 KiB"),
+        "{said}"
+    );
+    let unknown = run(
+        home,
+        &["serve", "--port", "0", "--data", "new", "--block-kb", "5"],
+    );
+    assert!(ends_with(&unknown, 2).contains("choose 4, 8, 16, 32 or 64"));
+    assert!(!home.join("new").exists());
+
+    ends_with(&run(home, &["backup", "--data", "data", "--to", "my.backup"]), 0);
+    let restore = [
+        "restore",
+        "--from",
+        "my.backup",
+        "--data",
+        "copy",
+        "--block-kb",
+        "4",
+    ];
+    assert!(ends_with(&run(home, &restore), 0).contains("blocks of 4 KiB"));
+}

@@ -7,37 +7,16 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use tempfile::TempDir;
 
-const SCHEMA: &str =
-    "CREATE TABLE shop.orders (customer text, number int, note text, PRIMARY KEY (customer, number));\n";
-
-const MODEL: &str = r#"
-model = "shop"
-
-[table.shop]
-key = ["pk", "sk"]
-
-[entity.order]
-table = "shop"
-key = { pk = "customer#{customer}", sk = "order#{number:08}" }
-attributes = { customer = "string", number = "integer", note = { type = "string", optional = true } }
-"#;
-
-const MAPPING: &str = r#"
-model = "shop"
-schema = "schema.cql"
-
-[[import]]
-table = "orders"
-entity = "order"
-files = ["orders.csv"]
-columns = { customer = "customer", number = "number", note = "note" }
-"#;
+/// The set-up of the tests of the import itself.
+const SCHEMA: &str = include_str!("../../../cassandra/tests/data/orders/schema.cql");
+const MODEL: &str = include_str!("../../../cassandra/tests/data/orders/model.toml");
+const MAPPING: &str = include_str!("../../../cassandra/tests/data/orders/mapping.toml");
 
 fn folder(orders: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("schema.cql", SCHEMA),
-        ("shop.toml", MODEL),
+        ("model.toml", MODEL),
         ("mapping.toml", MAPPING),
         ("orders.csv", orders),
     ] {
@@ -46,13 +25,10 @@ fn folder(orders: &str) -> TempDir {
     directory
 }
 
-/// A data directory with the model.
+/// A data directory with the model, which `model apply` makes.
 fn with_model(directory: &Path) {
-    start(
-        directory,
-        &["serve", "--data", "data", "--port", "0", "--model", "shop.toml"],
-    )
-    .stop();
+    let applied = run(directory, &["model", "apply", "model.toml", "--data", "data"]);
+    assert_eq!(applied.status.code(), Some(0), "{}", errors(&applied));
 }
 
 fn lines(output: &Output) -> Vec<Value> {
@@ -72,12 +48,20 @@ const ORDERS: &str = "customer,number,note\nann,1,a\nann,2,\nbob,1,\"x, y\"\n";
 #[test]
 fn a_directory_takes_an_export_and_a_second_run_writes_nothing() {
     let directory = folder(ORDERS);
+    let nowhere = run(directory.path(), &TO_DATA);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(
+        errors(&nowhere).contains("trestle model apply FILE --data data"),
+        "{}",
+        errors(&nowhere)
+    );
+    assert!(!directory.path().join("data").exists());
     with_model(directory.path());
     let first = run(directory.path(), &TO_DATA);
     let text = String::from_utf8(first.stdout.clone()).unwrap();
     assert_eq!(first.status.code(), Some(0), "{}", errors(&first));
     assert!(
-        text.contains("order from shop.orders: 3 rows, 3 inserted"),
+        text.contains("order from ks.orders: 3 rows, 3 inserted"),
         "{text}"
     );
     assert!(text.contains("3 rows compared, 3 the same"), "{text}");
@@ -86,7 +70,7 @@ fn a_directory_takes_an_export_and_a_second_run_writes_nothing() {
     assert_eq!(told[0]["imported"][0]["unchanged"], 3);
     assert_eq!(told[1]["verified"][0]["same"], 3);
     assert_eq!(
-        told[1]["verified"][0]["checksum_in_files"],
+        told[1]["verified"][0]["checksum_in_source"],
         told[1]["verified"][0]["checksum_in_database"]
     );
     let sound = run(directory.path(), &["verify", "data"]);
@@ -102,7 +86,7 @@ fn a_dry_run_needs_no_database_and_reports_each_row_that_does_not_fit() {
         "mapping.toml",
         "--dry-run",
         "--model",
-        "shop.toml",
+        "model.toml",
     ];
     let output = run(
         directory.path(),
@@ -144,9 +128,9 @@ fn a_dry_run_needs_no_database_and_reports_each_row_that_does_not_fit() {
 #[test]
 fn a_running_server_takes_an_export_and_keeps_rows_that_differ() {
     let directory = folder(ORDERS);
-    let serve = ["serve", "--in-memory", "--port", "0", "--model", "shop.toml"];
+    let serve = ["serve", "--in-memory", "--port", "0", "--model", "model.toml"];
     let server = start(directory.path(), &serve);
-    let put = r#"{"TableName": "shop", "Item": {"customer": {"S": "ann"}, "number": {"N": "2"}, "note": {"S": "own"}}}"#;
+    let put = r#"{"TableName": "orders", "Item": {"kind": {"S": "order"}, "customer": {"S": "ann"}, "number": {"N": "2"}, "note": {"S": "own"}}}"#;
     assert!(server.call("PutItem", put).starts_with("HTTP/1.1 200"));
     let endpoint = format!("http://{}", server.address);
     let import = ["import", "cassandra", "mapping.toml", "--endpoint", &endpoint];
@@ -165,7 +149,7 @@ fn a_running_server_takes_an_export_and_keeps_rows_that_differ() {
     // The server enforces its own model.
     let twice = run(
         directory.path(),
-        &[&import[..], &["--model", "shop.toml"]].concat(),
+        &[&import[..], &["--model", "model.toml"]].concat(),
     );
     assert_eq!(twice.status.code(), Some(2));
 }
@@ -174,7 +158,7 @@ fn a_running_server_takes_an_export_and_keeps_rows_that_differ() {
 fn a_server_without_the_model_takes_rows_whose_keys_were_made_before() {
     let directory = folder(ORDERS);
     let server = start(directory.path(), &["serve", "--in-memory", "--port", "0"]);
-    let create = r#"{"TableName": "shop", "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions":
+    let create = r#"{"TableName": "orders", "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions":
         [{"AttributeName": "pk", "AttributeType": "S"}, {"AttributeName": "sk", "AttributeType": "S"}],
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]}"#;
     assert!(server.call("CreateTable", create).starts_with("HTTP/1.1 200"));
@@ -185,12 +169,12 @@ fn a_server_without_the_model_takes_rows_whose_keys_were_made_before() {
     assert!(errors(&unknown).contains("model apply"), "{}", errors(&unknown));
     let output = run(
         directory.path(),
-        &[&import[..], &["--model", "shop.toml"]].concat(),
+        &[&import[..], &["--model", "model.toml"]].concat(),
     );
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
     let got = server.call(
         "GetItem",
-        r#"{"TableName": "shop", "Key": {"pk": {"S": "customer#bob"}, "sk": {"S": "order#00000001"}}}"#,
+        r#"{"TableName": "orders", "Key": {"pk": {"S": "bob"}, "sk": {"S": "order#000001"}}}"#,
     );
     assert!(got.contains("x, y"), "{got}");
 }
@@ -251,11 +235,8 @@ fn a_schema_proposes_a_model_that_passes_the_check_and_a_mapping_that_imports() 
     assert!(errors(&output).contains("{number:010}"), "{}", errors(&output));
     let checked = run(directory.path(), &["model", "check", "proposed/model.toml"]);
     assert_eq!(checked.status.code(), Some(0), "{}", errors(&checked));
-    std::fs::copy(
-        directory.path().join("orders.csv"),
-        directory.path().join("proposed/orders.csv"),
-    )
-    .unwrap();
+    let export = "customer,number,note,owner\nann,1,a,o\nann,2,,o\n";
+    std::fs::write(directory.path().join("proposed/orders.csv"), export).unwrap();
     let dry = [
         "import",
         "cassandra",
@@ -279,4 +260,37 @@ fn a_schema_proposes_a_model_that_passes_the_check_and_a_mapping_that_imports() 
     );
     assert_eq!(wrong.status.code(), Some(7));
     assert!(errors(&wrong).contains("schema.cql:3:5:"), "{}", errors(&wrong));
+}
+
+#[test]
+#[cfg(not(feature = "cassandra-live"))]
+fn without_the_driver_a_live_cluster_is_refused_with_the_way_to_build_it() {
+    let directory = folder(ORDERS);
+    let live = run(
+        directory.path(),
+        &[&TO_DATA[..], &["--contact-point", "127.0.0.1"]].concat(),
+    );
+    assert_eq!(live.status.code(), Some(2));
+    assert!(
+        errors(&live).contains("--features cassandra-live"),
+        "{}",
+        errors(&live)
+    );
+}
+
+#[test]
+#[cfg(feature = "cassandra-live")]
+fn a_cluster_that_does_not_answer_is_named() {
+    let directory = folder(ORDERS);
+    // The discard port: nothing listens there.
+    let live = run(
+        directory.path(),
+        &[&TO_DATA[..], &["--contact-point", "127.0.0.1:9"]].concat(),
+    );
+    assert_eq!(live.status.code(), Some(1));
+    assert!(
+        errors(&live).contains("cannot connect to 127.0.0.1:9"),
+        "{}",
+        errors(&live)
+    );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trestle_discover::TableFacts;
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Attribute, AttributeKind, Entity, Model, Precision, Table};
+use trestle_model::{Attribute, AttributeKind, Entity, LargeValue, Model, Precision, Table};
 
 use crate::chance::Chance;
 
@@ -82,6 +82,13 @@ fn value(attribute: &Attribute, chance: &mut Chance) -> AttributeValue {
         AttributeKind::Semver => format!("1.{number}.0-rc.{number}").into(),
         AttributeKind::List => AttributeValue::L(vec!["x".into()]),
         AttributeKind::Map | AttributeKind::Any => AttributeValue::M(Item::from([("x", "y")])),
+        AttributeKind::Large => LargeValue {
+            id: format!("value-{number:010}"),
+            size: 1,
+            parts: 1,
+            sha256: "0".repeat(64),
+        }
+        .to_value(),
         AttributeKind::StringSet => AttributeValue::string_set(vec!["x".to_owned()]).unwrap(),
         AttributeKind::NumberSet => AttributeValue::number_set(vec![7_i64.into()]).unwrap(),
         AttributeKind::BinarySet => AttributeValue::binary_set(vec![vec![7]]).unwrap(),

@@ -1,14 +1,20 @@
 //! Large values that no row names: their parts are removed when their time has come. What is left to do is told by the rows of
 //! loose values, so that a crash at any point repeats a part of it and loses nothing.
 
+use std::sync::Arc;
+
 use trestle_api::{Error, Query};
 use trestle_env::Timestamp;
-use trestle_hook::Companion;
+use trestle_hook::{Companion, Rows};
 use trestle_item::Item;
-use trestle_model::{LOOSE_VALUES_TABLE, LooseState, LooseValue, PARTS_ID, PARTS_NUMBER, PARTS_TABLE};
+use trestle_model::{
+    LOOSE_VALUES_TABLE, LooseState, LooseValue, Model, NAMED_VALUES_TABLE, NamedValue, PARTS_ID,
+    PARTS_NUMBER, PARTS_TABLE,
+};
 
 use super::call::call;
 use super::sweep::or_gone;
+use super::value_audit::ValueCure;
 use super::{BindError, Models, loaded};
 
 /// Rows about loose values that are looked at together.
@@ -50,6 +56,9 @@ impl Models {
 
     /// Looks at the next loose values, and removes the first whose time has come.
     pub(super) fn value_turn(&self, round: &mut ValueRound) -> ValueTurn {
+        if !self.are_in_force() {
+            return ValueTurn::Nothing;
+        }
         let now = self.clock.now();
         if now < round.not_before {
             return ValueTurn::Later(round.not_before);
@@ -100,17 +109,13 @@ impl Models {
             return Ok(());
         }
         while self.remove_parts(&loose.id)? {}
-        let gone = vec![Companion {
-            table: LOOSE_VALUES_TABLE.to_owned(),
-            key: loose.key(),
-            item: None,
-        }];
+        let gone = vec![absent(LOOSE_VALUES_TABLE, loose.key())];
         Ok(self.engine.amend(move |_, _| Ok((gone, ()))).wait()?)
     }
 
     /// Notes that the parts of a value go, unless a row names it by now, or another part came.
     fn mark_removed(&self, loose: &LooseValue, now: Timestamp) -> Result<bool, BindError> {
-        let (key, id) = (loose.key(), loose.id.clone());
+        let key = loose.key();
         let marked = self.engine.amend(move |rows, _| {
             let stored = rows.get(LOOSE_VALUES_TABLE, &key)?;
             let stored = stored.as_deref().and_then(LooseValue::from_item);
@@ -118,13 +123,7 @@ impl Models {
                 return Ok((Vec::new(), false));
             };
             loose.state = Some(LooseState::Removing);
-            debug_assert_eq!(loose.id, id);
-            let mark = Companion {
-                table: LOOSE_VALUES_TABLE.to_owned(),
-                key,
-                item: loose.to_item().map(std::sync::Arc::new),
-            };
-            Ok((vec![mark], true))
+            Ok((vec![noted_as(&loose)], true))
         });
         Ok(marked.wait()?)
     }
@@ -144,13 +143,106 @@ impl Models {
         if keys.is_empty() {
             return Ok(false);
         }
-        let gone = keys.into_iter().map(|key| Companion {
-            table: PARTS_TABLE.to_owned(),
-            key,
-            item: None,
-        });
-        let gone: Vec<Companion> = gone.collect();
+        let gone: Vec<Companion> = keys.into_iter().map(|key| absent(PARTS_TABLE, key)).collect();
         self.engine.amend(move |_, _| Ok((gone, ()))).wait()?;
         Ok(true)
+    }
+
+    /// The rows of a table are gone: releases the values that they named.
+    pub(super) fn release_values(&self, model: &Model, table: &str) -> Result<(), Error> {
+        if !model.has_large_values() {
+            return Ok(());
+        }
+        let mut from = None;
+        loop {
+            let page = self.engine.lying(NAMED_VALUES_TABLE, from.as_deref(), PAGE)?;
+            let named = page.rows.iter().filter(|row| model.keeps_about(table, row));
+            let named: Vec<NamedValue> = named.filter_map(NamedValue::from_item).collect();
+            if !named.is_empty() {
+                let released = self.engine.amend(move |_, now| {
+                    let released = named.iter().flat_map(|named| released(named, now));
+                    Ok((released.collect(), ()))
+                });
+                released.wait()?;
+            }
+            from = page.next;
+            if from.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Mends a finding about large values. The rows are looked at again in the commit.
+    pub(super) fn mend_value(&self, cure: ValueCure, table: String) -> Result<bool, Error> {
+        let mended = self.engine.amend(move |rows, now| {
+            let companions = companions(&cure, &table, rows, now)?;
+            let is_mended = !companions.is_empty();
+            Ok((companions, is_mended))
+        });
+        mended.wait()
+    }
+}
+
+/// What a mend writes; nothing where the rows agree by now. `table` is that of the row that names the value.
+fn companions(
+    cure: &ValueCure,
+    table: &str,
+    rows: &dyn Rows,
+    now: Timestamp,
+) -> Result<Vec<Companion>, Error> {
+    let is_named = |id: &str| -> Result<bool, Error> {
+        Ok(rows.get(NAMED_VALUES_TABLE, &NamedValue::key_of(id))?.is_some())
+    };
+    Ok(match cure {
+        ValueCure::Name { named, key } => {
+            let row = rows.get(table, key)?;
+            let names = row.as_ref().and_then(|row| row.get(&named.attribute));
+            match names == Some(&named.reference.to_value()) {
+                true => vec![
+                    Companion {
+                        table: NAMED_VALUES_TABLE.to_owned(),
+                        key: named.key(),
+                        item: Some(Arc::new(named.to_item())),
+                    },
+                    absent(LOOSE_VALUES_TABLE, LooseValue::key_of(&named.reference.id)),
+                ],
+                false => Vec::new(),
+            }
+        }
+        // While it is noted as named, no other row can have come to name it.
+        ValueCure::Release(named) if is_named(&named.reference.id)? => released(named, now).to_vec(),
+        ValueCure::Remove { id } if !is_named(id)? => {
+            let is_loose = rows.get(LOOSE_VALUES_TABLE, &LooseValue::key_of(id))?.is_some();
+            let loose = (!is_loose).then(|| LooseValue::abandoned(id, now));
+            loose.iter().map(noted_as).collect()
+        }
+        ValueCure::Keep { id } if is_named(id)? => vec![absent(LOOSE_VALUES_TABLE, LooseValue::key_of(id))],
+        ValueCure::None | ValueCure::Release(_) | ValueCure::Remove { .. } | ValueCure::Keep { .. } => {
+            Vec::new()
+        }
+    })
+}
+
+/// A value that a row named is loose.
+fn released(named: &NamedValue, now: Timestamp) -> [Companion; 2] {
+    [
+        absent(NAMED_VALUES_TABLE, named.key()),
+        noted_as(&LooseValue::released(&named.reference, now)),
+    ]
+}
+
+fn noted_as(loose: &LooseValue) -> Companion {
+    Companion {
+        table: LOOSE_VALUES_TABLE.to_owned(),
+        key: loose.key(),
+        item: loose.to_item().map(Arc::new),
+    }
+}
+
+fn absent(table: &str, key: Item) -> Companion {
+    Companion {
+        table: table.to_owned(),
+        key,
+        item: None,
     }
 }

@@ -1,5 +1,5 @@
 //! Rows in hidden tables of Trestle's own belong to a model: orphan counts and copy notes. They go with the model, and with the
-//! table of the rows that they are about.
+//! table of the rows that they are about. Large values go with the table; a model that is removed leaves them with its rows.
 
 use std::sync::Arc;
 
@@ -95,7 +95,8 @@ impl Models {
     }
 
     fn forget_table(&self, model: &Model, table: &str) -> Result<(), Error> {
-        self.remove_own_rows(|row| model.keeps_about(table, row))
+        self.remove_own_rows(|row| model.keeps_about(table, row))?;
+        self.release_values(model, table)
     }
 
     /// Removes rows of the hidden tables, a page in a commit.

@@ -1,10 +1,12 @@
 //! `repair`: derived rows are brought back in line while clients go on.
 
 use trestle_binding::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, WrongFact};
+use trestle_model::PARTS_TABLE;
 use trestle_model::audit::AuditOptions;
 
 use super::mending::{Repair, Repaired};
-use super::watcher::Watcher;
+use super::value_audit::{ValueCure, ValueFinding, audit_values};
+use super::watcher::{Watcher, go_on};
 use super::{BindError, Held, Models, no_model};
 
 /// How to repair.
@@ -41,10 +43,48 @@ impl Models {
         };
         let models = held.iter().filter(wanted);
         let models = models.map(|held| self.repair_model(held, options.dry_run, watcher));
+        let mut models: Vec<ModelRepair> = models.collect::<Result<_, _>>()?;
+        self.repair_values(&held, &mut models, options.dry_run, watcher)?;
         Ok(RepairReport {
             dry_run: options.dry_run,
-            models: models.collect::<Result<_, _>>()?,
+            models,
         })
+    }
+
+    /// Large values are looked at for all models together, and mended for those that are repaired.
+    fn repair_values(
+        &self,
+        held: &[Held],
+        repairs: &mut [ModelRepair],
+        dry_run: bool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), BindError> {
+        let models: Vec<_> = held.iter().filter_map(|held| held.model.clone().ok()).collect();
+        let findings = audit_values(&self.engine.view(), &models, &mut |parts| {
+            watcher.rows("checking large values", PARTS_TABLE, parts);
+            go_on(watcher)
+        })?;
+        for ValueFinding { fact, cure } in findings {
+            let Some(repair) = repairs.iter_mut().find(|repair| repair.facts.model == fact.model) else {
+                continue;
+            };
+            *repair.facts.wrong.entry(fact.kind).or_default() += 1;
+            let can_be_mended = !matches!(cure, ValueCure::None);
+            if !dry_run && can_be_mended && self.mend_value(cure, fact.table.clone())? {
+                *repair.mended.entry(fact.kind).or_default() += 1;
+                continue;
+            }
+            repair.left_total += 1;
+            if repair.left.len() < FACTS_NAMED {
+                let reason =
+                    "no repair can tell what the bytes were; write the value again, or remove the row";
+                repair.left.push(WrongFact {
+                    reason: (!can_be_mended).then(|| reason.to_owned()),
+                    ..fact
+                });
+            }
+        }
+        Ok(())
     }
 
     fn repair_model(

@@ -11,6 +11,7 @@ use trestle_env::Timestamp;
 use trestle_model::audit::AuditOptions;
 
 use super::audit::audit;
+use super::value_audit::audit_values;
 
 /// What is verified besides storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Verified {
     pub models: Vec<ModelFacts>,
     /// Derived facts that disagree with their rows.
     pub wrong_facts: u64,
+    /// How large the blocks of the data directory are, if it is one.
+    pub block_kib: Option<u32>,
 }
 
 impl Verified {
@@ -112,5 +115,30 @@ fn models(
         }
         models.push(facts);
     }
+    if models.iter().all(|facts| facts.not_audited.is_none()) {
+        values(view, &held, &mut models, watcher)?;
+    }
     Ok(models)
+}
+
+/// Large values are looked at for all models together: each belongs to a row of one of them.
+fn values(
+    view: &View,
+    held: &[Held],
+    facts: &mut [ModelFacts],
+    watcher: &mut dyn VerifyWatcher,
+) -> Result<(), Error> {
+    let models: Vec<_> = held.iter().filter_map(|held| held.model.clone().ok()).collect();
+    let findings = audit_values(view, &models, &mut |parts| {
+        watcher.progress("parts of large values", parts);
+        Ok(())
+    })?;
+    for finding in findings {
+        let of_model = facts.iter_mut().find(|facts| facts.model == finding.fact.model);
+        if let Some(facts) = of_model {
+            *facts.wrong.entry(finding.fact.kind).or_default() += 1;
+        }
+        watcher.wrong(&finding.fact);
+    }
+    Ok(())
 }

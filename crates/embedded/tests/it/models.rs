@@ -11,6 +11,7 @@ mod fill;
 mod follows;
 mod heads;
 mod identities;
+mod large_values;
 mod migration;
 mod renamed_effects;
 mod rows;

@@ -235,7 +235,7 @@ fn the_version_in_force_is_in_a_backup() {
     db.backup(&mut archive).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let restored = directory.path().join("restored");
-    trestle_embedded::restore_directory(&mut archive.as_slice(), &restored).unwrap();
+    trestle_embedded::restore_directory(&mut archive.as_slice(), &restored, None).unwrap();
     let db = Embedded::open(&restored, Options::default()).unwrap();
     crate::support::put(&db, "catalogue", record("a"));
     assert_eq!(version(&db, "a"), Some(5));

@@ -32,6 +32,7 @@ fn read(
     let mut output = BatchGetItemOutput::default();
     let mut consumed = Vec::new();
     let mut bytes = 0;
+    let mut is_full = false;
     // All keys are checked before any is read: a bad one fails the whole batch.
     let mut placed = Vec::new();
     for ((name, wanted), projection) in request.request_items.iter().zip(projections) {
@@ -54,12 +55,17 @@ fn read(
         let mut unprocessed = Vec::new();
         let items = output.responses.entry(name.clone()).or_default();
         for (key, item_key) in wanted.keys.iter().zip(keys) {
-            if bytes > ANSWER_BYTES_MAX {
+            if is_full {
                 unprocessed.push(key.clone());
                 continue;
             }
             let item = get_item::item(shared, table, &item_key)?;
             let size = item.as_ref().map_or(0, size::of_item);
+            is_full = bytes + size > ANSWER_BYTES_MAX;
+            if is_full {
+                unprocessed.push(key.clone());
+                continue;
+            }
             bytes += size;
             used.add(Consumed::table(read.units(size)));
             if let Some(item) = item {

@@ -52,7 +52,7 @@ fn check(request: &CreateTable) -> Result<Plan, Error> {
             return Err(Error::invalid_parameter(format!("List of {what} is empty")));
         }
     }
-    let definitions = Definitions::new(&request.attribute_definitions);
+    let definitions = Definitions::new(&request.attribute_definitions)?;
     let key = definition::table_key(&request.key_schema, &definitions)?;
     let indexes = index_definitions(request);
     let index_keys = definition::indexes(&key, &indexes, &definitions)?;

@@ -33,6 +33,12 @@ fn delete(transaction: &mut Transaction<'_>, request: &DeleteTable) -> Result<De
     }
     let mut description = describe::table(&table, transaction.catalog(), now);
     description.table_status = TableStatus::Deleting;
+    // As DynamoDB has it: what the table was made of is not told any more.
+    description.attribute_definitions.clear();
+    description.key_schema.clear();
+    description.creation_date_time = None;
+    description.local_secondary_indexes = None;
+    description.global_secondary_indexes = None;
     if let Some(stream) = table
         .stream
         .and_then(|id| transaction.catalog().streams.get(&id))

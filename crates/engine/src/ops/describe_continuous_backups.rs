@@ -14,7 +14,7 @@ pub(crate) fn run(
     let name = table_name(&request.table_name);
     if !shared.catalog.load().tables.contains_key(name) {
         return Err(Error::new(
-            ErrorKind::ResourceNotFound,
+            ErrorKind::TableNotFound,
             format!("Table not found: {name}"),
         ));
     }

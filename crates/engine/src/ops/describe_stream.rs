@@ -22,7 +22,8 @@ pub(crate) fn run(
     let catalog = shared.catalog.load();
     let stream = shared.stream(&catalog, &request.stream_arn, horizon)?;
     let first = match &request.exclusive_start_shard_id {
-        Some(id) => parse_shard_id(stream, id).map_or(0, |shard| shard.saturating_add(1)),
+        // Behind a shard that is not there, there is nothing.
+        Some(id) => parse_shard_id(stream, id).map_or(u16::MAX, |shard| shard.saturating_add(1)),
         None => 0,
     };
     let numbers: Vec<u16> = match &request.shard_filter {

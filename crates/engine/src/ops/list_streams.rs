@@ -2,6 +2,7 @@
 
 use trestle_api::{Error, ListStreams, ListStreamsOutput, Stream, table_name};
 
+use crate::catalog::check_stream_arn;
 use crate::horizon::Horizon;
 use crate::shared::Shared;
 
@@ -13,6 +14,9 @@ pub(crate) fn run(
     request: &ListStreams,
     horizon: Horizon,
 ) -> Result<ListStreamsOutput, Error> {
+    if let Some(start) = &request.exclusive_start_stream_arn {
+        check_stream_arn(start)?;
+    }
     let oldest = shared.oldest_shown(horizon);
     let catalog = shared.catalog.load();
     let wanted = request.table_name.as_deref().map(table_name);

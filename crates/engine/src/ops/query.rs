@@ -8,7 +8,7 @@ use trestle_env::Timestamp;
 use trestle_expr::{
     Condition, KeyCondition, KeySelection, Kind, Parameters, Placeholders, Projection, legacy,
 };
-use trestle_item::Item;
+use trestle_item::{AttributeValue, Item};
 use trestle_store::{Direction, Snapshot};
 
 use crate::catalog::{Catalog, Index, Table};
@@ -21,6 +21,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) table: &'a str,
     pub(crate) index: Option<&'a str>,
     pub(crate) key: Cow<'a, KeyCondition>,
+    /// Whether the key condition was given as `KeyConditions`.
+    pub(crate) legacy: bool,
     pub(crate) filter: Option<Cow<'a, Condition>>,
     pub(crate) projection: Option<Projection>,
     pub(crate) select: Option<Select>,
@@ -55,6 +57,9 @@ impl Asked<'_> {
         let table = catalog.table(self.table, now)?;
         let index = select::index(table, self.index, self.consistent, now)?;
         let key = index.map_or(&table.key, |index| &index.key);
+        if self.legacy {
+            legacy::check_key_conditions(&self.key, &key.hash, &key.range)?;
+        }
         let mut selection = self.key.resolve(&key.hash, &key.range)?;
         if index.is_none() {
             selection = select::in_present_layout(table, selection)?;
@@ -62,7 +67,7 @@ impl Asked<'_> {
         let filter = self.filter.as_deref();
         check_filter(filter, table, index.map(|index| &**index))?;
         let shown = select::shown(table, index, self.select, self.projection.clone())?;
-        Reading {
+        let mut page = Reading {
             table,
             index,
             range: self.range(table, index, &selection)?,
@@ -77,8 +82,13 @@ impl Asked<'_> {
             shown,
             consistent: self.consistent,
             capacity: self.capacity,
+            partitions: 1,
         }
-        .read(snapshot)
+        .read(snapshot)?;
+        if is_one_row(table, index) {
+            page.last_evaluated_key = None;
+        }
+        Ok(page)
     }
 
     /// The part of the table or index that is left to read.
@@ -97,14 +107,41 @@ impl Asked<'_> {
             return Ok(range);
         };
         let start = select::bookmark(table, index, selection, start)?;
-        let position = select::position(table, index, &start)
-            .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
+        let position = select::position(table, index, &start)?;
+        if is_one_row(table, index) {
+            return Err(no_more_rows(&start));
+        }
         if !range.contains(&position) {
             return Err(Error::validation(
                 "The provided starting key is outside query boundaries based on provided conditions",
             ));
         }
         Ok(range.after(position, self.forward))
+    }
+}
+
+/// Whether a partition has one row at most, behind which there is nothing to go on with.
+fn is_one_row(table: &Table, index: Option<&Arc<Index>>) -> bool {
+    index.is_none() && table.key.range.is_empty()
+}
+
+/// A query of one row has no start: DynamoDB never gives one out.
+fn no_more_rows(start: &Item) -> Error {
+    let shown: Vec<String> = start
+        .iter()
+        .map(|(name, value)| format!("{name}=AttributeValue: {{{}}}", shown_in_text(value)))
+        .collect();
+    Error::validation(format!(
+        "The provided exclusive start key is invalid: ExclusiveStartKey: {{{}}}",
+        shown.join(", ")
+    ))
+}
+
+fn shown_in_text(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::S(text) => format!("S:{text}"),
+        AttributeValue::N(number) => format!("N:{number}"),
+        other => format!("{}:…", other.type_name()),
     }
 }
 
@@ -123,7 +160,11 @@ fn parse(request: &Query) -> Result<Asked<'_>, Error> {
             ("AttributesToGet", request.attributes_to_get.is_some()),
             ("QueryFilter", request.query_filter.is_some()),
             ("ConditionalOperator", request.conditional_operator.is_some()),
-            ("KeyConditions", request.key_conditions.is_some()),
+            // Beside other expressions it is welcome.
+            (
+                "KeyConditions",
+                request.key_conditions.is_some() && request.key_condition_expression.is_some(),
+            ),
         ],
         names: request.expression_attribute_names.is_some(),
         values: request.expression_attribute_values.is_some(),
@@ -158,6 +199,7 @@ fn parse(request: &Query) -> Result<Asked<'_>, Error> {
         table: &request.table_name,
         index: request.index_name.as_deref(),
         key: Cow::Owned(key),
+        legacy: request.key_condition_expression.is_none(),
         filter: filter.map(Cow::Owned),
         projection,
         select: request.select,

@@ -1,10 +1,10 @@
 //! `Scan`.
 
-use trestle_api::{Error, Scan, ScanOutput};
+use trestle_api::{BillingMode, Error, Scan, ScanOutput};
 use trestle_expr::{Condition, Kind, Parameters, Placeholders, Projection, legacy};
 use trestle_store::{Direction, Snapshot};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Table};
 use crate::range::Range;
 use crate::select::{self, Reading, Showing};
 use crate::shared::Shared;
@@ -33,8 +33,7 @@ pub(crate) fn read(
     );
     if let Some(start) = &request.exclusive_start_key {
         let start = select::scan_bookmark(table, start)?;
-        let position = select::position(table, index, &start)
-            .ok_or_else(|| Error::validation("The provided starting key is invalid"))?;
+        let position = select::position(table, index, &start)?;
         if !range.contains(&position) {
             return Err(Error::validation(
                 "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with \
@@ -56,6 +55,7 @@ pub(crate) fn read(
         shown,
         consistent: request.consistent_read,
         capacity: request.return_consumed_capacity,
+        partitions: partitions(table, request),
     }
     .read(snapshot)?;
     Ok(ScanOutput {
@@ -65,6 +65,18 @@ pub(crate) fn read(
         last_evaluated_key: answer.last_evaluated_key,
         consumed_capacity: answer.consumed_capacity,
     })
+}
+
+/// A new table on demand has four partitions, and a scan from end to end visits all of them, even if they are empty.
+fn partitions(table: &Table, request: &Scan) -> u32 {
+    let is_whole = request.exclusive_start_key.is_none()
+        && request.total_segments.is_none_or(|total| total == 1)
+        && request.index_name.is_none();
+    if is_whole && table.billing_mode == BillingMode::PayPerRequest {
+        4
+    } else {
+        1
+    }
 }
 
 fn check(request: &Scan) -> Result<(Option<Condition>, Option<Projection>), Error> {

@@ -31,6 +31,7 @@ pub(crate) fn run(engine: &Engine, request: TransactWriteItems) -> Completion {
         let mut collections: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for outcome in &done.outcomes {
             let image = image::item(outcome.new.as_ref().or(outcome.old.as_ref()));
+            let image = image.or(outcome.removed.as_ref());
             if let Some(collection) = collection::metrics(&outcome.table, image, metrics) {
                 collections
                     .entry(outcome.table.name.clone())

@@ -25,7 +25,7 @@ pub(crate) fn run(engine: &Engine, mut request: UpdateItem) -> Completion {
             .report(&outcome.table, request.return_consumed_capacity),
         item_collection_metrics: collection::metrics(
             &outcome.table,
-            image::item(outcome.new.as_ref()),
+            image::item(outcome.new.as_ref()).or(outcome.removed.as_ref()),
             request.return_item_collection_metrics,
         ),
     })

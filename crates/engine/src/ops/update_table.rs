@@ -200,10 +200,7 @@ fn update_stream(
             "Table already has an enabled stream: TableName: {}",
             table.name
         ))),
-        (false, _, None) => Err(Error::validation(format!(
-            "Table already has a disabled stream: TableName: {}",
-            table.name
-        ))),
+        (false, _, None) => Err(Error::validation("Table has no stream to disable")),
         (true, None, None) => Err(Error::invalid_parameter(
             "Table is being updated with a stream enabled, StreamViewType should be specified",
         )),
@@ -332,28 +329,17 @@ fn create_index(
         )));
     }
     definition::check_global_count(table.global().count() + 1)?;
-    let mut merged = table.attribute_definitions.clone();
-    for given in request.attribute_definitions.iter().flatten() {
-        match merged
-            .iter()
-            .find(|known| known.attribute_name == given.attribute_name)
-        {
-            Some(known) if known.attribute_type != given.attribute_type => {
-                return Err(Error::invalid_parameter(
-                    "Cannot change the type of an attribute that is part of a key",
-                ));
-            }
-            Some(_) => {}
-            None => merged.push(given.clone()),
-        }
-    }
     let definition = IndexDefinition {
         name: &wanted.index_name,
         scope: Scope::Global,
         key_schema: &wanted.key_schema,
         projection: &wanted.projection,
     };
-    let key = definition::index_key(&table.key, &definition, &Definitions::new(&merged))?;
+    // What the table knows of its attributes does not count: the request defines the keys of the index anew.
+    let given = request.attribute_definitions.as_deref().unwrap_or_default();
+    let key = definition::index_key(&table.key, &definition, &Definitions::new(given)?)?;
+    let existing = table.indexes.iter().map(|index| &index.key);
+    definition::check_redefinition(&key, std::iter::once(&table.key).chain(existing))?;
     definition::check_index_throughput(
         table.billing_mode,
         &wanted.index_name,
@@ -372,7 +358,18 @@ fn create_index(
         backfill_from: Some(Vec::new()),
         stats: Arc::default(),
     }));
-    table.attribute_definitions = merged;
+    let known = |name: &str| {
+        table
+            .attribute_definitions
+            .iter()
+            .any(|known| known.attribute_name == name)
+    };
+    let added: Vec<_> = given
+        .iter()
+        .filter(|definition| !known(&definition.attribute_name))
+        .cloned()
+        .collect();
+    table.attribute_definitions.extend(added);
     forget_unused_definitions(table);
     Ok(())
 }

@@ -224,6 +224,7 @@ impl StatementScan<'_> {
                 None => select::scan_bookmark(self.table, &last)?,
             };
             let position = select::position(self.table, self.index, &last)
+                .ok()
                 .filter(|position| range.contains(position))
                 .ok_or_else(|| Error::validation("Invalid NextToken"))?;
             range = range.after(position, forward);

@@ -43,6 +43,7 @@ impl Rows for Transaction<'_> {
             table: &query.table,
             index: query.index.as_deref(),
             key: Cow::Borrowed(&query.key_condition),
+            legacy: false,
             filter: query.filter.as_ref().map(Cow::Borrowed),
             projection: None,
             select: None,

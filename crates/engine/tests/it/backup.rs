@@ -73,7 +73,7 @@ fn a_restored_database_has_everything_and_goes_on() {
 
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("new");
-    let totals = restore(bytes.as_slice(), &directory).unwrap();
+    let totals = restore(bytes.as_slice(), &directory, None).unwrap();
     assert_eq!(totals.rows[Space::Items.index()], 300);
     assert_sound(&directory);
     assert_eq!(names_in(home.path()), ["new"], "nothing is left beside it");
@@ -105,7 +105,7 @@ fn an_empty_database_can_be_backed_up_and_restored() {
     let bytes = backup(&Fixture::new().engine);
     let home = tempfile::tempdir().unwrap();
     // An empty directory may be there already.
-    restore(bytes.as_slice(), home.path()).unwrap();
+    restore(bytes.as_slice(), home.path(), None).unwrap();
     assert_sound(home.path());
     let tables = reopen(home.path()).run(ListTables::default()).unwrap();
     assert!(tables.table_names.is_empty());
@@ -125,7 +125,7 @@ fn a_stopped_database_is_backed_up_from_its_directory() {
     let mut bytes = Vec::new();
     backup_directory(&directory, StoreSettings::default(), &mut bytes).unwrap();
     let copy = home.path().join("copy");
-    restore(bytes.as_slice(), &copy).unwrap();
+    restore(bytes.as_slice(), &copy, None).unwrap();
     assert!(get(&reopen(&copy), "T", account("a")).is_some());
 
     let missing = home.path().join("nothing");
@@ -157,7 +157,7 @@ fn transactions_are_never_half_in_a_backup() {
     let mut sums = Vec::new();
     for round in 0..5 {
         let directory = home.path().join(round.to_string());
-        restore(backup(&fixture.engine).as_slice(), &directory).unwrap();
+        restore(backup(&fixture.engine).as_slice(), &directory, None).unwrap();
         assert_sound(&directory);
         let items = scan_all(&reopen(&directory), scan("bank", None)).0;
         sums.push(items.iter().map(|item| number(item, "balance")).sum::<i64>());
@@ -190,12 +190,12 @@ fn a_directory_that_is_not_empty_is_left_alone() {
     let bytes = backup(&bank(Fixture::new(), 3).engine);
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("precious"), b"x").unwrap();
-    let refused = restore(bytes.as_slice(), home.path()).unwrap_err();
+    let refused = restore(bytes.as_slice(), home.path(), None).unwrap_err();
     assert!(matches!(refused, RestoreError::NotEmpty(_)), "{refused}");
     assert_eq!(names_in(home.path()), ["precious"]);
     let file = home.path().join("precious");
     assert!(matches!(
-        restore(bytes.as_slice(), &file),
+        restore(bytes.as_slice(), &file, None),
         Err(RestoreError::Io { .. })
     ));
     assert_eq!(fs::read(file).unwrap(), b"x");
@@ -215,7 +215,7 @@ fn a_damaged_backup_restores_nothing() {
         (&b"PK\x03\x04 something else entirely"[..], "no backup of Trestle"),
         (b"", "ends too early"),
     ] {
-        let refused = restore(bad, &directory).unwrap_err().to_string();
+        let refused = restore(bad, &directory, None).unwrap_err().to_string();
         assert!(refused.contains(says), "{refused}");
         assert_eq!(names_in(home.path()), Vec::<String>::new());
     }

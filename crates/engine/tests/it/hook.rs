@@ -591,7 +591,7 @@ fn documents_are_stored_replaced_removed_and_survive_a_reopening_and_a_backup() 
     fixture.engine.backup(&mut backup).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let restored = directory.path().join("restored");
-    trestle_engine::restore(backup.as_slice(), &restored).unwrap();
+    trestle_engine::restore(backup.as_slice(), &restored, None).unwrap();
     let engine = Engine::open(
         &restored,
         trestle_engine::StoreSettings::default(),

@@ -140,9 +140,9 @@ impl Oracle {
 
     /// TransactWriteItems on distinct items.
     pub(crate) fn transact(&mut self, writes: &[Write]) -> Result<(), Refusal> {
-        let outcomes = self.all_or_nothing(writes, |table, write| {
-            table.check_put(write).and_then(|()| table.outcome(write))
-        })?;
+        // Puts are looked at first; behind one that does not fit its table, no condition is checked.
+        self.all_or_nothing(writes, Table::check_put)?;
+        let outcomes = self.all_or_nothing(writes, Table::outcome)?;
         for (write, (old, new)) in writes.iter().zip(outcomes) {
             self.table_mut(&write.table).store(&write.key, old, new, false);
         }
@@ -161,12 +161,18 @@ impl Oracle {
         if results.iter().all(Result::is_ok) {
             return Ok(results.into_iter().map(Result::unwrap).collect());
         }
-        let code = |result: &Result<T, Refusal>| match result {
+        // Only the first item that cannot be is named.
+        let mut is_named = false;
+        let mut code = |result: &Result<T, Refusal>| match result {
             Ok(_) => CancellationCode::None,
-            Err(refusal) => CancellationCode::of(refusal.kind).unwrap(),
+            Err(refusal) if refusal.kind == ErrorKind::Validation && is_named => CancellationCode::None,
+            Err(refusal) => {
+                is_named |= refusal.kind == ErrorKind::Validation;
+                CancellationCode::of(refusal.kind).unwrap()
+            }
         };
         Err(Refusal {
-            codes: results.iter().map(code).collect(),
+            codes: results.iter().map(&mut code).collect(),
             ..Refusal::new(ErrorKind::TransactionCanceled)
         })
     }
@@ -258,6 +264,7 @@ impl Table {
             Action::Put(item) => Some(item.clone()),
             Action::Delete => None,
             Action::Check => old.clone(),
+            Action::Update(changes) if old.is_none() && update::only_removes(changes) => None,
             Action::Update(changes) => {
                 let before = old.clone().unwrap_or_else(|| write.key.clone());
                 let after = update::apply(changes, &before)?;

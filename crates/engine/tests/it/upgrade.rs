@@ -237,7 +237,7 @@ fn a_directory_of_the_first_format_opens_verifies_and_goes_on() {
 fn a_backup_of_the_first_format_restores() {
     let home = tempfile::tempdir().unwrap();
     let file = fs::File::open(fixtures().join("format-1.backup")).unwrap();
-    restore(std::io::BufReader::new(file), home.path()).unwrap();
+    restore(std::io::BufReader::new(file), home.path(), None).unwrap();
     let mut found = Vec::new();
     verify_directory(home.path(), StoreSettings::default(), &mut found).unwrap();
     assert_eq!(found, []);

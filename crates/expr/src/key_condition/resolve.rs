@@ -2,7 +2,7 @@
 
 use trestle_item::AttributeValue;
 
-use super::{KeyAttribute, KeyOp, KeySelection, KeyTerm};
+use super::{KeyAttribute, KeyOp, KeySelection, KeyTerm, NOT_SUPPORTED};
 use crate::ExprError;
 
 pub(super) fn resolve(
@@ -12,6 +12,9 @@ pub(super) fn resolve(
 ) -> Result<KeySelection, ExprError> {
     let attributes = hash.len() + range.len();
     if terms.len() > attributes {
+        if terms.len() <= 2 {
+            return Err(ExprError::new(NOT_SUPPORTED));
+        }
         return Err(ExprError(format!(
             "The number of query conditions ({}) exceeds the number of key attributes defined in the schema \
              ({attributes})",
@@ -47,7 +50,7 @@ fn hash_values(terms: &[KeyTerm], hash: &[KeyAttribute]) -> Result<Vec<Attribute
                 check_not_empty(attribute, value)?;
                 values.push(value.clone());
             }
-            Some(_) if hash.len() == 1 => return Err(ExprError::new("Query key condition not supported")),
+            Some(_) if hash.len() == 1 => return Err(ExprError::new(NOT_SUPPORTED)),
             None if hash.len() == 1 => return Err(missed(attribute)),
             _ => without_equality.push(attribute.name.as_str()),
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::comparison::Comparison;
-use super::{ComparisonOperator, ConditionalOperator, ExpectedAttributeValue, LegacyCondition};
+use super::{ComparisonOperator, ConditionalOperator, ExpectedAttributeValue, LegacyCondition, check_names};
+use crate::key_condition::NOT_SUPPORTED;
 use crate::path::Path;
-use crate::{Condition, ExprError, KeyCondition, KeyTerm};
+use crate::{Condition, ExprError, KeyAttribute, KeyCondition, KeyTerm};
 
 /// What `Expected` means; nothing if it names no attribute.
 pub fn expected(
@@ -25,16 +26,15 @@ pub fn filter(
     })
 }
 
-/// What `KeyConditions` means.
+/// What `KeyConditions` means. How many there may be depends on the key: see [`check_key_conditions`].
 pub fn key_conditions(conditions: &BTreeMap<String, LegacyCondition>) -> Result<KeyCondition, ExprError> {
+    check_names(conditions.keys())?;
     let comparisons = conditions
         .iter()
         .map(|(attribute, condition)| Ok((attribute, condition.comparison()?)))
         .collect::<Result<Vec<_>, ExprError>>()?;
-    match comparisons.len() {
-        0 => return Err(ExprError::new("Conditions must be at least length 1")),
-        1 | 2 => {}
-        _ => return Err(ExprError::new("Conditions can be of length 1 or 2 only")),
+    if comparisons.is_empty() {
+        return Err(ExprError::new("Conditions must be at least length 1"));
     }
     let terms = comparisons.into_iter().map(|(attribute, comparison)| {
         let op = comparison.key_op().ok_or_else(|| {
@@ -50,12 +50,29 @@ pub fn key_conditions(conditions: &BTreeMap<String, LegacyCondition>) -> Result<
     })
 }
 
+/// Refuses more `KeyConditions` than a key with these attributes takes.
+pub fn check_key_conditions(
+    given: &KeyCondition,
+    hash: &[KeyAttribute],
+    range: &[KeyAttribute],
+) -> Result<(), ExprError> {
+    let is_plain = hash.len() == 1 && range.len() <= 1;
+    match given.terms.len() {
+        // One too many for a key of one attribute is told as in an expression.
+        0..=2 => Ok(()),
+        _ if is_plain => Err(ExprError::new("Conditions can be of length 1 or 2 only")),
+        count if count > hash.len() + range.len() => Err(ExprError::new(NOT_SUPPORTED)),
+        _ => Ok(()),
+    }
+}
+
 /// Joins the conditions on all attributes. An operator needs at least two conditions to join.
 fn join<T>(
     conditions: Option<&BTreeMap<String, T>>,
     operator: Option<ConditionalOperator>,
     mut meaning: impl FnMut(&str, &T) -> Result<Condition, ExprError>,
 ) -> Result<Option<Condition>, ExprError> {
+    check_names(conditions.into_iter().flat_map(BTreeMap::keys))?;
     let conditions = conditions.into_iter().flatten();
     let mut joined = conditions
         .map(|(attribute, given)| meaning(attribute, given))

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::check_names;
 use crate::{ExprError, Projection};
 
 /// What `AttributesToGet` means. Unlike in an expression, a dot in a name is only a dot.
 pub fn attributes_to_get(names: &[String]) -> Result<Projection, ExprError> {
+    check_names(names.iter())?;
     let mut seen = BTreeSet::new();
     match names.iter().find(|name| !seen.insert(name.as_str())) {
         None => Ok(Projection::of_attributes(names)),

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use trestle_item::AttributeValue;
 
-use super::{AttributeAction, AttributeValueUpdate};
+use super::{AttributeAction, AttributeValueUpdate, check_names};
 use crate::path::Path;
 use crate::update::Dialect;
 use crate::{Action, AttributeType, ExprError, SetOperand, SetValue, Update};
 
 /// What `AttributeUpdates` means.
 pub fn attribute_updates(updates: &BTreeMap<String, AttributeValueUpdate>) -> Result<Update, ExprError> {
+    check_names(updates.keys())?;
     let actions = updates
         .iter()
         .map(|(attribute, update)| action(attribute, update));

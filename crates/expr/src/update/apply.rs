@@ -93,9 +93,14 @@ fn add(
 }
 
 fn computed(result: Result<Number, NumberError>) -> Result<AttributeValue, ExprError> {
-    result
-        .map(AttributeValue::N)
-        .map_err(|error| ExprError(error.to_string()))
+    result.map(AttributeValue::N).map_err(|error| {
+        // DynamoDB calls a sum with too many digits an overflow as well.
+        let error = match error {
+            NumberError::TooPrecise => NumberError::Overflow,
+            other => other,
+        };
+        ExprError(error.to_string())
+    })
 }
 
 fn wrong_type(dialect: Dialect) -> ExprError {

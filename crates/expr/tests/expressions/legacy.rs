@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use trestle_expr::legacy::{
     AttributeAction, AttributeValueUpdate, ComparisonOperator, ConditionalOperator, ExpectedAttributeValue,
-    LegacyCondition, attribute_updates, attributes_to_get, expected, filter, key_conditions,
+    LegacyCondition, attribute_updates, attributes_to_get, check_key_conditions, expected, filter,
+    key_conditions,
 };
-use trestle_expr::{ExprError, KeyOp, Update};
-use trestle_item::{AttributeValue, Map};
+use trestle_expr::{ExprError, KeyAttribute, KeyOp, Update};
+use trestle_item::{AttributeValue, Map, ScalarType};
 
 use crate::cases::{item, list, n, numbers, s, strings};
 
@@ -287,9 +288,31 @@ fn key_conditions_are_what_keys_can_answer() {
         refuse(&one("pk", condition(Op::Ne, &[s("x")]))),
         "Attempted conditional constraint is not an indexable operation"
     );
-    conditions.insert("x".to_owned(), condition(Op::Null, &[]));
-    assert_eq!(refuse(&conditions), "Conditions can be of length 1 or 2 only");
     assert_eq!(refuse(&BTreeMap::new()), "Conditions must be at least length 1");
+}
+
+#[test]
+fn key_conditions_are_as_many_as_the_key_has_attributes() {
+    let attribute = |name: &str| KeyAttribute {
+        name: name.to_owned(),
+        kind: ScalarType::S,
+    };
+    let three = ["a", "b", "c"].map(|name| (name.to_owned(), condition(Op::Eq, &[s("x")])));
+    let three = key_conditions(&three.into_iter().collect()).unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(attribute);
+    let check = |hash: &[KeyAttribute], range: &[KeyAttribute]| {
+        check_key_conditions(&three, hash, range).map_err(|error| error.to_string())
+    };
+    let (hash, range) = ([a.clone(), b.clone()], [c.clone()]);
+    assert_eq!(check(&hash, &range), Ok(()));
+    assert_eq!(
+        check(&hash, &[]),
+        Err("Query key condition not supported".to_owned())
+    );
+    assert_eq!(
+        check(&[a], &[b]),
+        Err("Conditions can be of length 1 or 2 only".to_owned())
+    );
 }
 
 fn updates(action: Option<AttributeAction>, value: Option<AttributeValue>) -> Result<Update, ExprError> {

@@ -7,14 +7,12 @@ use serde::de::{
 };
 
 use super::{NESTING_MAX, VALIDATION_MARK, from_base64};
-use crate::{AttributeValue, Map, Number};
+use crate::{AttributeValue, Map, Number, name_problem};
 
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const TWO_TYPES: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
 const NULL_FALSE: &str =
     "One or more parameter values were invalid: Null attribute value types must have the value of true";
-/// Only inside a value: at the top, the parameter decides what a name may be.
-const EMPTY_NAME: &str = "Empty attribute name";
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: \
      Attributes in the item have nested levels beyond supported limit";
 
@@ -255,8 +253,8 @@ impl<'de> Visitor<'de> for MapSeed {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Map, A::Error> {
         let mut collected = Vec::new();
         while let Some(name) = entries.next_key::<String>()? {
-            if name.is_empty() && self.depth > 0 {
-                return Err(refuse(EMPTY_NAME));
+            if let Some(problem) = name_problem(&name) {
+                return Err(refuse(problem));
             }
             collected.push((name, entries.next_value_seed(ValueSeed { depth: self.depth })?));
         }

@@ -74,6 +74,22 @@ impl Entity {
 }
 
 impl Model {
+    /// The large values that a row of a table names, each with the entity and the attribute. Rows that the database writes, such as
+    /// heads, name none.
+    #[must_use]
+    pub fn values_named_in(&self, table_name: &str, row: &Item) -> Vec<NamedValue> {
+        let entity = self.recognise(table_name, row).ok().flatten();
+        let Some(entity) = entity.filter(|entity| entity.role == Role::Declared) else {
+            return Vec::new();
+        };
+        let large = entity.large_attributes();
+        let named = large.filter_map(|attribute| {
+            let reference = named_in(Some(row), attribute)?;
+            Some(NamedValue::new(self, entity, attribute, reference))
+        });
+        named.collect()
+    }
+
     /// Whether rows of the model name large values.
     #[must_use]
     pub fn has_large_values(&self) -> bool {
@@ -134,13 +150,8 @@ fn name<'l>(
     reference: LargeValue,
 ) -> Result<&'l mut NamedValue, Stopped> {
     let named = NamedValue {
-        model: ledger.model.name.clone(),
-        entity: entity.name.clone(),
-        attribute: attribute.to_owned(),
-        reference,
-        stored: None,
-        names: 0,
         cause: ledger.cause(),
+        ..NamedValue::new(ledger.model, entity, attribute, reference)
     };
     let (named, _) = ledger.values.named.row(named, ledger.rows)?;
     Ok(named)
@@ -170,13 +181,14 @@ pub(super) fn finish(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
                 loose.check(named)?;
                 loose.state = None;
             }
-            (Some(_), ..=0) => {
+            // Also where it was not noted, which no client can bring about: then nothing else would ever remove its parts.
+            (Some(_), ..=0) | (None, ..=-1) => {
                 let (loose, _) = values
                     .loose
                     .row(LooseValue::absent(&named.reference.id), ledger.rows)?;
                 *loose = LooseValue::released(&named.reference, ledger.now);
             }
-            (Some(_), 1) | (None, ..=0) => {}
+            (Some(_), 1) | (None, 0) => {}
         }
     }
     ledger.values = values;
@@ -203,7 +215,25 @@ pub struct NamedValue {
 }
 
 impl NamedValue {
-    /// The key in [`NAMED_VALUES_TABLE`].
+    fn new(model: &Model, entity: &Entity, attribute: &str, reference: LargeValue) -> Self {
+        NamedValue {
+            model: model.name.clone(),
+            entity: entity.name.clone(),
+            attribute: attribute.to_owned(),
+            reference,
+            stored: None,
+            names: 0,
+            cause: 0,
+        }
+    }
+
+    /// The key of a value in [`NAMED_VALUES_TABLE`].
+    #[must_use]
+    pub fn key_of(id: &str) -> Item {
+        NAMED.key(id.to_owned())
+    }
+
+    /// Its key in [`NAMED_VALUES_TABLE`].
     #[must_use]
     pub fn key(&self) -> Item {
         NAMED.key(self.key_text())
@@ -340,6 +370,16 @@ impl LooseValue {
         }
     }
 
+    /// A value of which nothing is known but that it has parts. No row can come to name it.
+    #[must_use]
+    pub fn abandoned(id: &str, now: Timestamp) -> Self {
+        LooseValue {
+            at: now,
+            state: Some(LooseState::Removing),
+            ..LooseValue::absent(id)
+        }
+    }
+
     /// When its parts are to be removed.
     #[must_use]
     pub fn due(&self) -> Timestamp {
@@ -356,7 +396,13 @@ impl LooseValue {
         READING_TIME.min(UPLOAD_TIME)
     }
 
-    /// The key in [`LOOSE_VALUES_TABLE`].
+    /// The key of a value in [`LOOSE_VALUES_TABLE`].
+    #[must_use]
+    pub fn key_of(id: &str) -> Item {
+        LOOSE.key(id.to_owned())
+    }
+
+    /// Its key in [`LOOSE_VALUES_TABLE`].
     #[must_use]
     pub fn key(&self) -> Item {
         LOOSE.key(self.id.clone())

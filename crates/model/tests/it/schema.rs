@@ -152,7 +152,7 @@ fn the_examples_of_the_reference_load() {
         "one for each effect and form"
     );
     assert_eq!(
-        names.get(12..),
+        names.get(13..),
         Some(&["layers-by-python"][..]),
         "one for a new layout"
     );

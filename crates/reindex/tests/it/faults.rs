@@ -164,3 +164,53 @@ async fn a_version_attribute_that_is_no_number_is_named_and_not_overwritten() {
     assert_eq!(reindexer.drop_dead_letters("one").await.unwrap(), 1);
     assert_eq!(reindexer.status("one").await.unwrap().dead_letters, 0);
 }
+
+/// A database from which nothing comes back any more once a dead letter is stored: its process was killed at that moment.
+struct CutOff {
+    faulty: Faulty,
+    is_cut: std::sync::atomic::AtomicBool,
+}
+
+impl Database for CutOff {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        use std::sync::atomic::Ordering::SeqCst;
+        if self.is_cut.load(SeqCst) {
+            return Box::pin(std::future::pending());
+        }
+        if let Request::PutItem(put) = &request
+            && let Some(AttributeValue::S(pk)) = put.item.get("pk")
+            && pk.starts_with("dead#")
+        {
+            self.is_cut.store(true, SeqCst);
+        }
+        self.faulty.execute(request)
+    }
+}
+
+#[tokio::test]
+async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_succeeds() {
+    let world = World::new();
+    world.fill(20);
+    let faulty = Faulty::new(&world);
+    let forever = (u32::MAX, ErrorKind::Validation);
+    faulty.bad.lock().insert("w00004".to_owned(), forever);
+    let is_cut = false.into();
+    let cut_off = Arc::new(CutOff { faulty, is_cut });
+    let killed = world.reindexer_at(cut_off).of_opening("killed");
+    killed.start(to_version("one", 7)).await.unwrap();
+    let work = tokio::time::timeout(std::time::Duration::from_secs(1), killed.work("one"));
+    assert!(work.await.is_err(), "it was cut off");
+
+    // The row is good now.
+    let next = world
+        .reindexer_at(Arc::new(world.engine.clone()))
+        .of_opening("next");
+    assert_eq!(next.status("one").await.unwrap().dead_letters, 1);
+    next.work("one").await.unwrap();
+    assert_eq!(world.at_version(7), 20);
+    let status = next.status("one").await.unwrap();
+    assert_eq!(
+        (status.dead_letters, status.gaps, status.counts.failed),
+        (0, 0, 0)
+    );
+}

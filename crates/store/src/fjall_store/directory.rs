@@ -2,7 +2,7 @@
 
 use super::guard::WAY_OUT;
 use super::keyspaces;
-use crate::{ErrorKind, Result, StoreError, private};
+use crate::{BlockSize, ErrorKind, Result, StoreError, private};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ impl Directory {
 
     /// Fills the directory. Each step leaves a state that the next opening recognises: the engine's folder appears
     /// under its name only when it is complete, and after the version file.
-    pub(super) fn create(&self) -> Result<()> {
+    pub(super) fn create(&self, block_size: BlockSize) -> Result<()> {
         let new_engine = self.root.join(NEW_ENGINE_FOLDER);
         match fs::remove_dir_all(&new_engine) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -137,7 +137,7 @@ impl Directory {
             }
             _ => {}
         }
-        keyspaces::create(&new_engine)?;
+        keyspaces::create(&new_engine, block_size)?;
         private::close_folder(&new_engine)
             .map_err(|error| StoreError::io("cannot set the mode of", &new_engine, error))?;
         sync_folders(&new_engine).map_err(|error| StoreError::io("cannot sync", &new_engine, error))?;

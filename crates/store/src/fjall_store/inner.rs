@@ -26,8 +26,8 @@ use super::synced_note::SyncedNote;
 use super::trouble::Trouble;
 use crate::reads::ReadRegister;
 use crate::{
-    Batch, DirectoryAccess, Durability, ErrorKind, OnDamage, ReadCounts, ReadPurpose, Result, Settings,
-    StoreError,
+    Batch, BlockSize, DirectoryAccess, Durability, ErrorKind, OnDamage, ReadCounts, ReadPurpose, Result,
+    Settings, StoreError,
 };
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -102,6 +102,11 @@ impl Inner {
 
     pub(super) fn last_commit(&self) -> u64 {
         self.commits.lock().last
+    }
+
+    /// `None` while the engine is closed.
+    pub(super) fn block_size(&self) -> Option<BlockSize> {
+        self.opened.load_full().map(|opened| opened.block_size)
     }
 
     pub(super) fn size_bytes(&self) -> u64 {

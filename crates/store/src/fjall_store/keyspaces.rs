@@ -6,7 +6,7 @@ use super::guard::WAY_OUT;
 use super::journal_check::JournalledCommits;
 use super::sorted_runs::SortedRuns;
 use crate::per_space::PerSpace;
-use crate::{Batch, ErrorKind, Result, Space, StoreError};
+use crate::{Batch, BlockSize, ErrorKind, Result, Space, StoreError};
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions};
@@ -52,13 +52,19 @@ pub(super) struct Keyspaces {
 }
 
 /// Makes a new database in `path` with every keyspace, and closes it.
-pub(super) fn create(path: &Path) -> Result<()> {
-    open(path, CACHE_BYTES_WHILE_CREATING).map(drop)
+pub(super) fn create(path: &Path, block_size: BlockSize) -> Result<()> {
+    caught(path, || open_engine(path, CACHE_BYTES_WHILE_CREATING, block_size)).map(drop)
 }
 
-/// Opens the database in `path`. The engine panics on some damaged directories; that becomes an error here.
+/// Opens the database in `path`, which has every keyspace.
 pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<(Database, Keyspaces)> {
-    let attempt = catch_unwind(AssertUnwindSafe(|| open_engine(path, cache_bytes)));
+    // Sizes of blocks come from what the engine has written down.
+    caught(path, || open_engine(path, cache_bytes, BlockSize::default()))
+}
+
+/// The engine panics on some damaged directories; that becomes an error here.
+fn caught<T>(path: &Path, open: impl FnOnce() -> fjall::Result<T>) -> Result<T> {
+    let attempt = catch_unwind(AssertUnwindSafe(open));
     let opened = attempt.map_err(|_| {
         let message = format!("the files in {} do not fit together. {WAY_OUT}", path.display());
         StoreError::new(ErrorKind::Damaged, message)
@@ -66,7 +72,7 @@ pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<(Database, Keyspaces
     opened.map_err(|error| engine_error::while_opening(path, error))
 }
 
-fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspaces)> {
+fn open_engine(path: &Path, cache_bytes: u64, new_blocks: BlockSize) -> fjall::Result<(Database, Keyspaces)> {
     let db = Database::builder(path)
         .cache_size(cache_bytes)
         .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -74,7 +80,7 @@ fn open_engine(path: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspa
         .worker_threads(background_threads())
         .open()?;
     let system = db.keyspace(SYSTEM, || options(SYSTEM_BUFFER_BYTES))?;
-    let open_space = |space: Space| db.keyspace(space.name(), || options_of(space));
+    let open_space = |space: Space| db.keyspace(space.name(), || options_of(space, new_blocks));
     let spaces = PerSpace::try_new(open_space)?;
     Ok((db, Keyspaces { system, spaces }))
 }
@@ -95,16 +101,16 @@ fn options(write_buffer_bytes: u64) -> KeyspaceCreateOptions {
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
 }
 
-fn options_of(space: Space) -> KeyspaceCreateOptions {
+fn options_of(space: Space, block_size: BlockSize) -> KeyspaceCreateOptions {
     let options = options(write_buffer_bytes(space));
     match space {
-        Space::Items | Space::Index => for_reading(options),
+        Space::Items | Space::Index => for_reading(options, block_size),
         Space::Changes | Space::Meta | Space::Expiry => options,
     }
 }
 
 /// For rows that are overwritten, and read by range and by key.
-fn for_reading(options: KeyspaceCreateOptions) -> KeyspaceCreateOptions {
+fn for_reading(options: KeyspaceCreateOptions, block_size: BlockSize) -> KeyspaceCreateOptions {
     // A range reads a row from every table that has a version of it, so few may wait to be merged. Larger tables keep
     // the first level as large as it would be otherwise, and with it what is rewritten for each merge.
     let merging = Leveled::default()
@@ -117,7 +123,7 @@ fn for_reading(options: KeyspaceCreateOptions) -> KeyspaceCreateOptions {
             CompressionType::None,
             CompressionType::Lz4,
         ]))
-        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+        .data_block_size_policy(BlockSizePolicy::all(block_size.bytes()))
         // Whole keys, which are not copied to be read; compression makes up for what they repeat.
         .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
         // In parts, so that a read loads what it needs of a large table's index and filter.
@@ -137,6 +143,14 @@ fn write_buffer_bytes(space: Space) -> u64 {
 impl Keyspaces {
     pub(super) fn of(&self, space: Space) -> &Keyspace {
         self.spaces.of(space)
+    }
+
+    /// How large blocks are, as the engine has it written down.
+    pub(super) fn block_size(&self) -> Result<BlockSize> {
+        let of_levels = &self.of(Space::Items).config.data_block_size_policy;
+        let bytes = of_levels.last();
+        let size = bytes.map(|bytes| BlockSize::from_bytes(*bytes));
+        size.ok_or_else(|| apart("the size of blocks is not written down"))
     }
 
     /// Hands the batch and its commit row to the engine's batch.

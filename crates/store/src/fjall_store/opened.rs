@@ -9,7 +9,7 @@ use super::lock::DirectoryLock;
 use super::synced_note::SyncedNote;
 use super::{guard, journal_check, second_names};
 use crate::reads::ReadRegister;
-use crate::{Batch, Durability, OnDamage, Result, Settings};
+use crate::{Batch, BlockSize, Durability, ErrorKind, OnDamage, Result, Settings, StoreError};
 use fjall::AbstractTree;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +37,7 @@ pub(super) struct Opened {
     pub(super) db: fjall::Database,
     pub(super) diagnosis: Diagnosis,
     pub(super) blocks: BlockCount,
+    pub(super) block_size: BlockSize,
     /// About as much is in the journal that is being written, before compression.
     journalled_bytes: AtomicU64,
     _lock: Arc<DirectoryLock>,
@@ -66,9 +67,12 @@ impl Opened {
         let opened = keyspaces::open(&directory.engine(), settings.cache_bytes);
         let (db, keyspaces) = opened.map_err(|error| guard::name_file(directory, error))?;
         let last = keyspaces.last_commit(journalled, synced)?;
+        let block_size = keyspaces.block_size()?;
+        check_block_size(directory, block_size, settings)?;
         let opened = Opened {
             keyspaces,
             db,
+            block_size,
             blocks: BlockCount::new(Arc::clone(reads)),
             journalled_bytes: AtomicU64::new(0),
             diagnosis: Diagnosis::of(lock.original().unwrap_or(directory).clone()),
@@ -166,5 +170,52 @@ impl Opened {
             }
             std::thread::sleep(WAIT_FOR_ROOM);
         }
+    }
+}
+
+/// Blocks of other sizes can be read, but the engine would go on to write them.
+fn check_block_size(directory: &Directory, has: BlockSize, settings: &Settings) -> Result<()> {
+    match settings.block_size {
+        Some(wanted) if wanted != has => {
+            let message = format!(
+                "{} was made with blocks of {has}, and blocks of {wanted} are asked for. A directory keeps the size that it was \
+                 made with: ask for {has} or for none, or make a backup and restore it into a new directory with blocks of {wanted}",
+                directory.root().display()
+            );
+            Err(StoreError::new(ErrorKind::Invalid, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FjallStore, Store};
+
+    #[test]
+    fn a_directory_keeps_the_size_of_blocks_that_it_was_made_with() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let [small, large] = [8, 32].map(|kib| BlockSize::from_kib(kib).unwrap());
+        let size = |block_size| {
+            let settings = Settings {
+                block_size,
+                ..Settings::default()
+            };
+            FjallStore::open(dir.path(), settings).map(|store| store.stats().block_size)
+        };
+        // Made with it; nothing is asked for; the same is asked for.
+        for asked in [Some(large), None, Some(large)] {
+            assert_eq!(size(asked).unwrap(), Some(large));
+        }
+        let refused = size(Some(small)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        let said = refused.to_string();
+        assert!(
+            said.contains("was made with blocks of 32 KiB, and blocks of 8 KiB are asked for"),
+            "{said}"
+        );
+        assert!(said.contains("make a backup and restore it"), "{said}");
+        assert_eq!(size(None).unwrap(), Some(large), "a refusal changes nothing");
     }
 }

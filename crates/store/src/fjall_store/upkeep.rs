@@ -222,4 +222,54 @@ mod tests {
         look(&mut Upkeep::default(), &store, 3 * LOOKS_AT_REST);
         assert_eq!(runs(&store), 2);
     }
+
+    /// The longest that a commit of one row took while the store did this, and how many commits there were.
+    fn longest_commit(store: &FjallStore, pace: Duration, work: impl FnOnce() + Send) -> (Duration, u32) {
+        std::thread::scope(|scope| {
+            let working = scope.spawn(work);
+            let (mut longest, mut commits) = (Duration::ZERO, 0);
+            while !working.is_finished() {
+                let begun = Instant::now();
+                put(store, 10_000_000 + commits..10_000_001 + commits);
+                longest = longest.max(begun.elapsed());
+                commits += 1;
+                std::thread::sleep(pace);
+            }
+            (longest, commits)
+        })
+    }
+
+    /// ```sh
+    /// cargo test --release -p trestle-store --lib commits_beside_a_merge -- --ignored --nocapture
+    /// ```
+    #[test]
+    #[ignore = "a measurement: it takes half a minute and says how long commits wait"]
+    fn commits_beside_a_merge() {
+        for pace in [Duration::ZERO, Duration::from_micros(500)] {
+            let dir = TempDir::new().unwrap();
+            let store = open(&dir, DirectoryAccess::ReadWrite);
+            // 240 MiB in two runs: as much as is merged because of rest.
+            for part in 0..24_u32 {
+                let mut batch = Batch::new();
+                for row in part * 100_000..(part + 1) * 100_000 {
+                    let key = row.wrapping_mul(2_654_435_769).to_be_bytes();
+                    let random = u64::from(row).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                    batch.put(Space::Items, key.as_slice(), random.repeat(12));
+                }
+                store.commit(batch).unwrap();
+            }
+            write_table(&store);
+            let opened = store.inner.opened_if_well().unwrap();
+            std::thread::sleep(Duration::from_secs(5));
+            let items = opened.keyspaces.of(Space::Items);
+            let bytes = items.disk_space() >> 20;
+            let alone = longest_commit(&store, pace, || std::thread::sleep(Duration::from_secs(3)));
+            let begun = Instant::now();
+            let beside = longest_commit(&store, pace, || opened.merge(std::iter::once(items)));
+            let took = begun.elapsed();
+            println!(
+                "pace {pace:?}: {bytes} MiB merged in {took:?}; longest commit {beside:?}, without a merge {alone:?}"
+            );
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::support::{all_rows, buffered, fsync, puts, value};
 use std::fs;
 use tempfile::TempDir;
-use trestle_store::{ErrorKind, FjallStore, Space, Store};
+use trestle_store::{BlockSize, ErrorKind, FjallStore, Settings, Space, Store};
 
 #[test]
 fn what_was_committed_is_there_after_opening_again() {
@@ -154,4 +154,42 @@ fn opening_what_cannot_be_a_directory_is_an_error() {
         FjallStore::open(&file, fsync()).unwrap_err().kind(),
         ErrorKind::Io
     );
+}
+
+fn with_blocks(kib: u32) -> Settings {
+    Settings {
+        block_size: Some(BlockSize::from_kib(kib).unwrap()),
+        ..buffered()
+    }
+}
+
+#[test]
+fn a_new_directory_has_blocks_of_the_default_size() {
+    let dir = TempDir::new().unwrap();
+    let store = FjallStore::open(dir.path(), buffered()).unwrap();
+    assert_eq!(store.stats().block_size, Some(BlockSize::default()));
+}
+
+#[test]
+fn fewer_blocks_are_read_if_they_are_larger() {
+    let blocks = |kib| {
+        let dir = TempDir::new().unwrap();
+        let row = |n: u32| (n.to_be_bytes(), vec![n as u8; 1_000]);
+        {
+            let store = FjallStore::open(dir.path(), with_blocks(kib)).unwrap();
+            // More than a buffer holds: the rest is written to tables.
+            for part in 0..40 {
+                store
+                    .commit(puts(Space::Items, (part * 1_000..(part + 1) * 1_000).map(row)))
+                    .unwrap();
+            }
+        }
+        let store = FjallStore::open(dir.path(), with_blocks(kib)).unwrap();
+        assert_eq!(all_rows(&store, Space::Items).len(), 40_000);
+        store
+            .reads(trestle_store::ReadPurpose::default())
+            .blocks_from_disk
+    };
+    let (small, large) = (blocks(4), blocks(64));
+    assert!(small > 8 * large, "{small} blocks of 4 KiB, {large} of 64 KiB");
 }

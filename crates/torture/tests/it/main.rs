@@ -16,6 +16,7 @@ mod damage;
 mod derived;
 mod failing_disk;
 mod floods;
+mod large_values;
 mod linearizable;
 mod migrations;
 mod models;

@@ -1,13 +1,14 @@
 //! Values larger than an item, through a typed client.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::models::registry::*;
 use crate::remote::beside_a_server;
 use crate::support::{Counted, embedded, plain};
 use trestle::api::Scan;
-use trestle::typed::{self, Error, LargeValue, Version as Semver};
+use trestle::typed::{self, Error, Held, LargeValue, Version as Semver};
 use trestle::{Clock, Database, Embedded, MemoryStore, Options, VirtualClock, Wait};
 
 const PARTS: &str = "_trestle.value_parts";
@@ -303,6 +304,70 @@ fn a_transaction_hands_a_value_from_one_row_to_another() {
             .contains("which another row names")
     );
     assert_eq!((count(&embedded, NAMED), count(&embedded, LOOSE)), (1, 0));
+}
+
+#[test]
+fn readers_of_a_value_that_is_replaced_get_all_of_one_value() {
+    let db = Registry::apply_to(&embedded()).unwrap();
+    let content = |seed: u64| bytes(seed, 400_000 + 100_000 * usize::try_from(seed % 5).unwrap());
+    let write = |seed: u64| {
+        let payload = db.write_large(&content(seed)).wait().unwrap();
+        db.put(&version(1, payload)).wait().unwrap();
+    };
+    write(0);
+    let done = AtomicBool::new(false);
+    let reads = std::thread::scope(|scope| {
+        let reader = || {
+            let mut reads = 0;
+            while !done.load(Ordering::SeqCst) || reads == 0 {
+                let found = db.version("left-pad", Semver::new(1, 1, 0)).wait().unwrap();
+                // What does not have the digest of the row is an error.
+                db.read_large(&found.unwrap().payload).wait().unwrap();
+                reads += 1;
+            }
+            reads
+        };
+        let readers: Vec<_> = (0..3).map(|_| scope.spawn(reader)).collect();
+        (1..12).for_each(write);
+        done.store(true, Ordering::SeqCst);
+        readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .sum::<u32>()
+    });
+    assert!(reads >= 3, "{reads}");
+    let found = db
+        .version("left-pad", Semver::new(1, 1, 0))
+        .wait()
+        .unwrap()
+        .unwrap();
+    assert_eq!(db.read_large(&found.payload).wait().unwrap(), content(11));
+}
+
+#[test]
+fn of_two_clients_that_replace_a_value_on_condition_one_wins() {
+    let db = Registry::apply_to(&embedded()).unwrap();
+    let first = version(1, db.write_large(&bytes(0, 1000)).wait().unwrap());
+    db.put(&first).wait().unwrap();
+    let replace = |seed: u64| {
+        let payload = db.write_large(&bytes(seed, 500_000)).wait().unwrap();
+        let update = db.update_version(&first).set_payload(payload);
+        let update = update.only_if(Version::PAYLOAD.equals(first.payload.clone()));
+        update.wait().held().unwrap()
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let clients = [1, 2, 3, 4].map(|seed| scope.spawn(move || replace(seed)));
+        clients.map(|client| client.join().unwrap())
+    });
+    let won: Vec<_> = outcomes.into_iter().flatten().collect();
+    assert_eq!(won.len(), 1);
+    let found = db
+        .version("left-pad", Semver::new(1, 1, 0))
+        .wait()
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.payload, won[0].payload);
+    db.read_large(&found.payload).wait().unwrap();
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub(crate) static BATCH_GET_ITEM: Structure = structure(
 static GETS_BY_TABLE: MapOf = MapOf {
     of: Shape::Structure(&KEYS_AND_ATTRIBUTES),
     key_rules: TABLE_KEYS,
+    arn_keys: true,
     value_length: None,
 };
 
@@ -51,6 +52,7 @@ pub(crate) static BATCH_WRITE_ITEM: Structure = structure(
 static WRITES_BY_TABLE: MapOf = MapOf {
     of: Shape::List(&WRITES),
     key_rules: TABLE_KEYS,
+    arn_keys: true,
     value_length: Some(Length { min: 1, max: 25 }),
 };
 

@@ -17,8 +17,13 @@ pub(super) static TABLE_NAME: Text = Text {
     arn: true,
 };
 
+const NAME_RULES: &[Rule] = &[Rule::NamePattern, Rule::LengthMin(3), Rule::LengthMax(255)];
+
 /// A table's or an index's name.
-pub(super) static NAME: Text = text(&[Rule::NamePattern, Rule::LengthMin(3), Rule::LengthMax(255)]);
+pub(super) static NAME: Text = text(NAME_RULES);
+
+/// The name or ARN of a table that is made, or whose streams are listed.
+pub(super) static NAME_OR_ARN: Text = text(NAME_RULES).or_arn();
 
 /// The name of a key attribute, or of one projected into an index.
 pub(super) static KEY_NAME: Text = text(&[Rule::LengthMin(1), Rule::LengthMax(255)]);

@@ -1,9 +1,10 @@
 //! DynamoDB Streams.
 
-use super::common::NAME;
+use super::common::NAME_OR_ARN;
 use crate::shape::{Member, Range, Rule, Shape, Structure, Text, member, required, structure, text};
 
-static STREAM_ARN: Text = text(&[Rule::LengthMin(37), Rule::LengthMax(1024)]);
+/// The engine judges the ARN, however short it is.
+static STREAM_ARN: Text = text(&[Rule::LengthMax(1024)]);
 static SHARD_ID: Text = text(&[Rule::LengthMin(28), Rule::LengthMax(65)]);
 static SHARD_ITERATOR: Text = text(&[Rule::LengthMin(1), Rule::LengthMax(2048)]);
 static SEQUENCE_NUMBER: Text = text(&[Rule::LengthMin(21), Rule::LengthMax(40)]);
@@ -17,13 +18,17 @@ static ITERATOR_TYPE: Text = text(&[Rule::OneOf(&[
 static SHARD_FILTER_TYPE: Text = text(&[Rule::OneOf(&["CHILD_SHARDS"])]);
 
 const STREAM: Member = required("StreamArn", Shape::Text(&STREAM_ARN));
-const LIMIT: Member = member("Limit", Shape::Integer(Range::at_least(1)));
+
+/// How many streams or records an answer may be asked to have.
+const fn limit(max: i64) -> Member {
+    member("Limit", Shape::Integer(Range::between(1, max)))
+}
 
 pub(crate) static LIST_STREAMS: Structure = structure(
     "ListStreamsInput",
     &[
-        member("TableName", Shape::Text(&NAME)),
-        LIMIT,
+        member("TableName", Shape::Text(&NAME_OR_ARN)),
+        limit(100),
         member("ExclusiveStartStreamArn", Shape::Text(&STREAM_ARN)),
     ],
 );
@@ -32,7 +37,7 @@ pub(crate) static DESCRIBE_STREAM: Structure = structure(
     "DescribeStreamInput",
     &[
         STREAM,
-        LIMIT,
+        member("Limit", Shape::Integer(Range::at_least(1))),
         member("ExclusiveStartShardId", Shape::Text(&SHARD_ID)),
         member("ShardFilter", Shape::Structure(&SHARD_FILTER)),
     ],
@@ -41,8 +46,8 @@ pub(crate) static DESCRIBE_STREAM: Structure = structure(
 static SHARD_FILTER: Structure = structure(
     "ShardFilter",
     &[
-        member("Type", Shape::Text(&SHARD_FILTER_TYPE)),
-        member("ShardId", Shape::Text(&SHARD_ID)),
+        required("Type", Shape::Text(&SHARD_FILTER_TYPE)),
+        required("ShardId", Shape::Text(&SHARD_ID)),
     ],
 );
 
@@ -59,5 +64,8 @@ pub(crate) static GET_SHARD_ITERATOR: Structure = structure(
 
 pub(crate) static GET_RECORDS: Structure = structure(
     "GetRecordsInput",
-    &[required("ShardIterator", Shape::Text(&SHARD_ITERATOR)), LIMIT],
+    &[
+        required("ShardIterator", Shape::Text(&SHARD_ITERATOR)),
+        limit(1000),
+    ],
 );

@@ -1,6 +1,6 @@
 //! Tables, their settings and their tags.
 
-use super::common::{KEY_NAME, NAME, TABLE, TABLE_NAME};
+use super::common::{KEY_NAME, NAME, NAME_OR_ARN, TABLE, TABLE_NAME};
 use crate::shape::{
     FREE, List, Member, Presence, Range, Rule, Shape, Structure, Text, Voice, free_text, list, member,
     required, structure, text,
@@ -31,7 +31,7 @@ pub(crate) static LIST_TABLES: Structure = structure(
 pub(crate) static CREATE_TABLE: Structure = structure(
     "CreateTableInput",
     &[
-        required("TableName", Shape::Text(&NAME))
+        required("TableName", Shape::Text(&NAME_OR_ARN))
             .said(Voice::Alone)
             .when_missing(DEMANDED),
         BILLING,

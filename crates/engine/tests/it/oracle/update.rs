@@ -28,6 +28,12 @@ pub(crate) enum How {
     DeleteMembers(Vec<String>),
 }
 
+/// Whether there are changes and each takes something away: that makes no item where none is.
+pub(crate) fn only_removes(changes: &[Change]) -> bool {
+    let removes = |change: &Change| matches!(change.how, How::Remove | How::DeleteMembers(_));
+    !changes.is_empty() && changes.iter().all(removes)
+}
+
 /// The item after all changes, each of which sees the item as it was.
 pub(crate) fn apply(changes: &[Change], before: &Item) -> Result<Item, Refusal> {
     let mut after = before.clone();

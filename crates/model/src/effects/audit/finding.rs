@@ -80,6 +80,12 @@ pub enum FindingKind {
     StrayEntry,
     /// An entry differs from its row.
     WrongEntry,
+    /// A row names a large value, and the database does not know that it does.
+    MissingValue,
+    /// The database has a large value that no row names.
+    StrayValue,
+    /// The bytes of a large value are missing, or are not those that were written. No repair can tell what they were.
+    DamagedValue,
 }
 
 impl FindingKind {
@@ -107,6 +113,9 @@ impl FindingKind {
             Self::MissingEntry => "missing-entry",
             Self::StrayEntry => "stray-entry",
             Self::WrongEntry => "wrong-entry",
+            Self::MissingValue => "missing-value",
+            Self::StrayValue => "stray-value",
+            Self::DamagedValue => "damaged-value",
         }
     }
 }
@@ -115,7 +124,7 @@ impl FindingKind {
     /// Whether no repair can tell what the row should be, so that a correction of the row is the only help.
     #[must_use]
     pub fn needs_correction(self) -> bool {
-        matches!(self, Self::Unfit | Self::SharedValue)
+        matches!(self, Self::Unfit | Self::SharedValue | Self::DamagedValue)
     }
 }
 

@@ -1,0 +1,82 @@
+//! Work that is done later: what waits in the queue, and who does it.
+//!
+//! A message comes at least once. Each job therefore looks at what is there first, and what comes again changes nothing.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use trestle::queue::{self, NewMessage};
+use trestle::typed::{Held as _, Transaction, Version};
+
+use crate::model::WarehouseModel;
+use crate::{Error, Result, Service, Spec};
+
+/// The queue of jobs.
+pub const JOBS: &str = "warehouse-jobs";
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "kebab-case")]
+pub enum Job {
+    /// Build a version in a locale.
+    Build {
+        /// What.
+        #[serde(flatten)]
+        spec: Spec,
+        /// In which locale.
+        locale: String,
+    },
+    /// Publish what depends on a new version once more.
+    Trigger {
+        /// The package.
+        name: String,
+        /// The version.
+        version: Version,
+        /// The packages because of which it was published, so that a circle of dependencies ends.
+        because: Vec<String>,
+    },
+    /// Use a version.
+    Promote {
+        /// What.
+        #[serde(flatten)]
+        spec: Spec,
+        /// Whether the tag of the environment is to say so.
+        tag: bool,
+    },
+}
+
+impl Service {
+    /// Makes a transaction and sends jobs: both, or neither. `None` if a condition did not hold, and nothing was done.
+    pub(crate) async fn commit(
+        &self,
+        writes: Transaction<'_, WarehouseModel>,
+        jobs: &[Job],
+    ) -> Result<Option<()>> {
+        let messages = jobs
+            .iter()
+            .map(NewMessage::job)
+            .collect::<std::result::Result<Vec<_>, _>>()?;
+        let messages = self.queues.enlist(JOBS, messages).await?;
+        Ok(queue::commit(writes, messages).await.held()?)
+    }
+
+    /// Does a job. What can never succeed is told in the log, and done with.
+    pub(crate) async fn work(self: Arc<Self>, job: queue::Job<Job>) -> Result<()> {
+        let done = match &job.body {
+            Job::Build { spec, locale } => self.build(spec, locale).await,
+            Job::Trigger {
+                name,
+                version,
+                because,
+            } => self.trigger(name, version, because).await,
+            Job::Promote { spec, tag } => self.promote(spec, None, *tag).await.map(drop),
+        };
+        match done {
+            Err(error @ (Error::NotFound(_) | Error::Invalid(_))) => {
+                tracing::warn!(job = ?job.body, "given up: {error}");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Warehouse: a registry of npm packages that builds them for each environment and locale.
+//!
+//! A package that is published is stored, and jobs to build it wait in a queue, in one commit. Workers build each locale,
+//! store the files, and write a row when the files can be fetched. When all locales are there, one write of the
+//! [`model::Release`] of package and environment makes them the builds in use.
+//!
+//! Start reading at [`Service`], then `publish.rs`, `build.rs` and `heads.rs`.
+
+pub mod api;
+mod assets;
+mod build;
+mod bundler;
+mod catch_up;
+pub mod demo;
+mod heads;
+mod jobs;
+mod lines;
+pub mod model;
+mod packument;
+mod publication;
+mod publish;
+mod service;
+mod spec;
+mod status;
+mod webhooks;
+
+pub use assets::Assets;
+pub use bundler::{Bundler, Esbuild, Files, Output, Source};
+pub use catch_up::CaughtUp;
+pub use heads::Moved;
+pub use jobs::{JOBS, Job};
+pub use publication::Publication;
+pub use publish::Outcome;
+pub use service::{Running, Service, Setup};
+pub use spec::{DEFAULT_LOCALE, ENVS, Env, Spec, locales_to_try};
+pub use status::Progress;
+pub use trestle::app::{Error, Result};
+pub use webhooks::{Hooks, WEBHOOKS};

@@ -1,0 +1,130 @@
+//! What the API says besides the points: lists, descriptions, and what is wrong with a request.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Pkg, World};
+
+#[tokio::test]
+async fn point_15_packages_come_in_pages_and_are_found_by_name_and_keyword() {
+    let world = World::new().await;
+    for number in 0..7 {
+        let package = Pkg::new(&format!("p{number}"), "1.0.0").with("build", json!(false));
+        world
+            .publish(&package.with("keywords", json!(["all", format!("c#{}", number % 2)])))
+            .await;
+    }
+    world
+        .publish(&Pkg::new("@scope/q", "1.0.0").with("build", json!(false)))
+        .await;
+    let (mut names, mut after, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let page = world.read(&format!("/packages?limit=3{after}")).await;
+        let items = page["items"].as_array().unwrap();
+        assert!(items.len() <= 3);
+        names.extend(items.iter().map(|item| item["name"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["@scope/q", "p0", "p1", "p2", "p3", "p4", "p5", "p6"]);
+    assert!(pages >= 3, "{pages}");
+    assert_eq!(
+        world.read("/packages?prefix=@scope/").await["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let search = json!({ "keyword": "c#1" });
+    let (_, found) = world.call(Method::POST, "/packages/search", Some(&search)).await;
+    let found: Vec<&Value> = found["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| &item["name"])
+        .collect();
+    assert_eq!(found, ["p1", "p3", "p5"]);
+    assert_eq!(world.get("/packages?after=nonsense").await.0, 400);
+    assert_eq!(world.get("/packages/none").await.0, 404);
+}
+
+#[tokio::test]
+async fn an_environment_has_a_latest_of_its_own_and_a_packument_has_a_tag() {
+    let world = World::new().await;
+    for version in ["1.0.0", "2.0.0"] {
+        world.publish_and_build(&Pkg::new("p", version)).await;
+    }
+    assert_eq!(world.tag("p", "test", "1.0.0").await, 201);
+    let ask = || world.client.get(format!("{}/p", world.url));
+    let answer = ask().header("registry-environment", "test").send().await.unwrap();
+    let tag = answer.headers()["etag"].to_str().unwrap().to_owned();
+    let packument: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+    assert_eq!(packument["dist-tags"]["latest"], "1.0.0");
+    let again = ask()
+        .header("registry-environment", "test")
+        .header("if-none-match", &tag);
+    assert_eq!(again.send().await.unwrap().status(), 304);
+    let plain = ask().header("if-none-match", &tag).send().await.unwrap();
+    assert_eq!(plain.status(), 200, "the latest of all is another");
+}
+
+#[tokio::test]
+async fn errors_are_json_and_name_what_is_wrong() {
+    let world = World::new().await;
+    world
+        .publish(&Pkg::new("p", "1.0.0").with("build", json!(false)))
+        .await;
+    let asked = [
+        (Method::GET, "/builds/p/nowhere", 400, "nowhere"),
+        (Method::GET, "/builds/p/dev", 404, "no build of p in dev"),
+        (Method::GET, "/builds/p/dev/1", 400, "version"),
+        (Method::GET, "/status/q/dev", 404, "status of q in dev"),
+        (Method::GET, "/progress/q/dev", 404, "status of q in dev"),
+        (Method::GET, "/-/package/q/dist-tags", 404, "'q' in the registry"),
+        (Method::GET, "/p/-/p-2.0.0.tgz", 404, "p-2.0.0.tgz"),
+        (Method::GET, "/cdn/none.js", 404, "none.js"),
+        (Method::PATCH, "/promote/p/test/1.0.0", 409, "no `build`"),
+        (Method::DELETE, "/p", 405, "openapi.json"),
+        (Method::GET, "/a/b/c/d", 404, "openapi.json"),
+        (
+            Method::DELETE,
+            "/-/package/p/dist-tags/test",
+            404,
+            "tag test of p",
+        ),
+    ];
+    for (method, path, expected, reason) in asked {
+        let (status, said) = world.call(method, path, None).await;
+        assert_eq!(status, expected, "{path}: {said}");
+        let error = said["error"].as_str().unwrap_or_default();
+        assert!(error.contains(reason), "{path}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_paths_are_no_packages_and_the_description_has_every_path() {
+    let world = World::new().await;
+    let described = world.read("/openapi.json").await;
+    let described: BTreeSet<&str> = described["paths"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let mut paths: Vec<&str> = warehouse::api::routes().iter().map(|(path, _)| *path).collect();
+    paths.extend(["/", "/openapi.json"]);
+    let named = paths.iter().map(|path| path.replace("{*path}", "{path}"));
+    let missing: Vec<String> = named.filter(|path| !described.contains(path.as_str())).collect();
+    assert_eq!(missing, Vec::<String>::new());
+    assert_eq!(described.len(), paths.len());
+    let first = paths.iter().filter_map(|path| path.split('/').nth(1));
+    for name in first.filter(|name| !name.is_empty() && !name.starts_with(['{', '-'])) {
+        let (status, said) = world.put(&Pkg::new(name, "1.0.0")).await;
+        assert!(status == 400 || status == 405, "{name}: {status} {said}");
+    }
+}

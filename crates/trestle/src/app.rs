@@ -1,0 +1,73 @@
+//! What an application with an HTTP API needs besides its rows; with the feature `app`, on axum 0.8.
+//!
+//! | | |
+//! |---|---|
+//! | [`run`] | a program's `main`: runtime, log on standard error, exit status |
+//! | [`Loopback`] | a port of this machine, served until Ctrl-C or SIGTERM |
+//! | [`site`] | routes with a page at `/`, a description at `/openapi.json`, and errors in JSON |
+//! | [`shown`], [`created`] | answers in JSON |
+//! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use axum::extract::{Json, Path, State};
+//! use axum::response::Response;
+//! use axum::{Router, routing::get};
+//! use serde::Deserialize;
+//! use trestle::app::{self, Error, Loopback};
+//! use trestle::{Embedded, Options};
+//!
+//! mod shop {
+//!     trestle::model!("examples/shop.toml");
+//! }
+//! use shop::{CustomerKey, NewCustomer, Shop};
+//!
+//! #[derive(Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Named {
+//!     name: String,
+//!     email: String,
+//! }
+//!
+//! async fn read(State(db): State<Shop<Embedded>>, Path(id): Path<String>) -> app::Result<Response> {
+//!     let found = db.get(CustomerKey::new(&id)).await?;
+//!     app::shown(found.ok_or_else(|| Error::not_found(format!("customer {id}")))?)
+//! }
+//!
+//! async fn add(
+//!     State(db): State<Shop<Embedded>>,
+//!     Path(id): Path<String>,
+//!     Json(Named { name, email }): Json<Named>,
+//! ) -> app::Result<Response> {
+//!     let customer = NewCustomer { customer: id, name, email };
+//!     db.put(&customer).if_not_exists().await?;
+//!     app::created(customer)
+//! }
+//!
+//! const PAGE: &str = "<!doctype html><title>Shop</title>";
+//! const OPENAPI: &str = r#"{"openapi": "3.1.0"}"#;
+//!
+//! async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//!     let db = Shop::apply_to(&Embedded::open("data", Options::default())?)?;
+//!     let routes = Router::new().route("/customers/{id}", get(read).put(add));
+//!     let door = Loopback::listen(8080).await?;
+//!     println!("shop serves {}", door.url());
+//!     door.serve(app::site(routes, PAGE, OPENAPI).with_state(db)).await?;
+//!     Ok(())
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     app::run("info", serve())
+//! }
+//! ```
+
+mod error;
+mod loopback;
+mod run;
+mod site;
+
+pub use error::{Error, Result};
+pub use loopback::{GRACE, Loopback};
+pub use run::run;
+pub use site::{created, shown, site};

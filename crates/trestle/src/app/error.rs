@@ -1,0 +1,131 @@
+//! Why a request failed, as a client can tell it apart.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use trestle_queue::{ErrorCode, QueueError};
+use trestle_reindex::ReindexError;
+use trestle_typed as typed;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a call of an application answers with.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call of an application failed. Errors of the typed client, of queues and of reindexes become one with `?`.
+///
+/// As an answer it is `{"error": "…"}` with the status of its class. The text of [`Error::Failed`] goes to the log only:
+/// it may name what is none of the client's business.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// 400: the request makes no sense, or is too large.
+    #[error("{0}")]
+    Invalid(String),
+    /// 404: it is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// 409: what is there does not allow it.
+    #[error("{0}")]
+    Conflict(String),
+    /// 503: the same request may succeed later.
+    #[error("{0}")]
+    Busy(String),
+    /// 500: something else is wrong, and the client cannot help it.
+    #[error("{0}")]
+    Failed(Cause),
+}
+
+impl Error {
+    /// The request makes no sense, for this reason.
+    pub fn invalid(reason: impl ToString) -> Self {
+        Error::Invalid(reason.to_string())
+    }
+
+    /// "there is no …".
+    pub fn not_found(what: impl std::fmt::Display) -> Self {
+        Error::NotFound(format!("there is no {what}"))
+    }
+
+    /// Something else is wrong.
+    pub fn failed(cause: impl Into<Cause>) -> Self {
+        Error::Failed(cause.into())
+    }
+
+    /// The HTTP status of its class.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::NotFound(_) => StatusCode::NOT_FOUND,
+            Error::Conflict(_) => StatusCode::CONFLICT,
+            Error::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let said = match self {
+            Error::Failed(error) => {
+                tracing::error!(%error, "a request failed");
+                "the request failed; the log of the server says why".to_owned()
+            }
+            told => told.to_string(),
+        };
+        (status, Json(json!({ "error": said }))).into_response()
+    }
+}
+
+impl From<typed::Error> for Error {
+    fn from(error: typed::Error) -> Self {
+        use typed::Error::{Bookmark, Invalid, NotFound, Refused};
+        match error {
+            Refused(_) | Invalid(_) | Bookmark { .. } => Error::invalid(error),
+            NotFound(_) => Error::NotFound(error.to_string()),
+            error if error.is_condition() || error.is_taken() => Error::Conflict(error.to_string()),
+            error if error.is_transient() => Error::Busy(error.to_string()),
+            error => Error::failed(error),
+        }
+    }
+}
+
+impl From<crate::Error> for Error {
+    fn from(error: crate::Error) -> Self {
+        typed::Error::from(error).into()
+    }
+}
+
+impl From<QueueError> for Error {
+    fn from(error: QueueError) -> Self {
+        match error.code() {
+            ErrorCode::QueueDoesNotExist => Error::NotFound(error.to_string()),
+            _ => Error::failed(error),
+        }
+    }
+}
+
+impl From<ReindexError> for Error {
+    fn from(error: ReindexError) -> Self {
+        match error {
+            ReindexError::Unknown(_) => Error::NotFound(error.to_string()),
+            ReindexError::Refused(_) | ReindexError::NothingListens(_) => Error::Conflict(error.to_string()),
+            ReindexError::Database(error) => error.into(),
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Error::failed(error)
+    }
+}
+
+/// Something of the application's own that is not the JSON it should be. What clients send is read by axum's `Json`.
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Error::failed(error)
+    }
+}

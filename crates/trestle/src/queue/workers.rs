@@ -1,0 +1,123 @@
+//! The workers of an application: their queues are made, counted and stopped together.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::de::DeserializeOwned;
+use trestle_queue::{Counts, Job, QueueError, Queues, Worker, WorkerSettings};
+
+/// Workers that begin and end together, each with a queue and its dead letters.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use trestle::queue::{Job, QueueError, WorkerSettings, Workers};
+/// use trestle::{Embedded, Options};
+///
+/// struct Shop;
+///
+/// impl Shop {
+///     async fn welcome(self: Arc<Self>, job: Job<String>) -> Result<(), QueueError> {
+///         println!("Welcome, {}", job.body);
+///         Ok(())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), QueueError> {
+/// # let database = Embedded::in_memory(Options::default()).unwrap();
+/// let queues = database.queues();
+/// let (shop, workers) = (Arc::new(Shop), Workers::new(queues));
+/// workers.add("welcome", 5, WorkerSettings::default(), &shop, Shop::welcome).await?;
+/// queues.send_jobs("welcome", ["Ada"]).await?;
+/// while !workers.are_idle().await? {
+///     tokio::task::yield_now().await;
+/// }
+/// workers.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Workers {
+    queues: Queues,
+    // In the order in which they were added. A worker that was stopped leaves its queue's name.
+    started: Mutex<Vec<(String, Option<Worker>)>>,
+}
+
+impl Workers {
+    /// None yet.
+    #[must_use]
+    pub fn new(queues: &Queues) -> Self {
+        Self {
+            queues: queues.clone(),
+            started: Mutex::default(),
+        }
+    }
+
+    /// Makes a queue with dead letters, unless it is there, and calls a function with `state` and each of its messages. What
+    /// fails `receives_max` times is a dead letter.
+    pub async fn add<S, J, F, E>(
+        &self,
+        queue: &str,
+        receives_max: u32,
+        settings: WorkerSettings,
+        state: &Arc<S>,
+        handler: impl Fn(Arc<S>, Job<J>) -> F + Send + Sync + 'static,
+    ) -> Result<(), QueueError>
+    where
+        S: Send + Sync + 'static,
+        J: DeserializeOwned + Send + 'static,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        self.queues.create_with_dead_letters(queue, receives_max).await?;
+        let state = Arc::clone(state);
+        let handler = move |job| handler(Arc::clone(&state), job);
+        let worker = self.queues.work(queue, settings, handler);
+        self.with(|started| started.push((queue.to_owned(), Some(worker))));
+        Ok(())
+    }
+
+    /// What waits in each queue and in its dead-letter queue, whose name ends in `-dead`.
+    pub async fn counts(&self) -> Result<BTreeMap<String, Counts>, QueueError> {
+        let mut counts = BTreeMap::new();
+        for queue in self.names() {
+            for queue in [format!("{queue}-dead"), queue] {
+                let its = self.queues.counts(&queue).await?;
+                counts.insert(queue, its);
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Whether no message waits or is under way, dead letters aside. The queues are looked at in the order in which they were
+    /// added: a message that leads to one in a later queue is seen in one of the two.
+    pub async fn are_idle(&self) -> Result<bool, QueueError> {
+        for queue in self.names() {
+            if self.queues.counts(&queue).await?.total() > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Stops them. What is under way is finished; the rest waits for the next start.
+    pub async fn stop(&self) {
+        let take = |started: &mut Vec<(String, Option<Worker>)>| {
+            let workers = started.iter_mut().filter_map(|(_, worker)| worker.take());
+            workers.collect::<Vec<_>>()
+        };
+        for worker in self.with(take) {
+            worker.stop().await;
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.with(|started| started.iter().map(|(queue, _)| queue.clone()).collect())
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Vec<(String, Option<Worker>)>) -> T) -> T {
+        look(&mut self.started.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
