@@ -65,7 +65,6 @@ impl Service {
             visibility: VISIBILITY,
             first_retry: Duration::from_millis(200),
             longest_retry: Duration::from_secs(30),
-            ..WorkerSettings::default()
         };
         let (builds, posts) = (settings(service.setup.builds_at_once), settings(POSTS_AT_ONCE));
         workers

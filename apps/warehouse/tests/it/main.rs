@@ -1,6 +1,13 @@
 //! Warehouse as its clients see it: over HTTP, with the real npm where npm is meant. Tests of the system's acceptance points are
 //! named after their numbers.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper of a test may stop it"
+)]
+
 mod building;
 mod heads;
 mod http;
