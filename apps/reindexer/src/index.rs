@@ -97,7 +97,7 @@ impl SearchIndex {
     /// How many records of a source are in the index, shown or not.
     pub fn count(&self, source: Source) -> Result<usize> {
         let of_source = term(SOURCE, &source.to_string());
-        Ok(self.reader.searcher().search(&of_source, &Count)?)
+        self.reader.searcher().search(&of_source, &Count)
     }
 
     /// The works that are shown and match a query, the best first. Without words, all of them.
@@ -204,5 +204,5 @@ fn commit(writer: &mut IndexWriter, reader: &IndexReader, batch: &[Add]) -> Resu
         }
     }
     writer.commit()?;
-    Ok(reader.reload()?)
+    reader.reload()
 }

@@ -73,9 +73,9 @@ pub(crate) fn is_over(original: &Original, now: Timestamp) -> bool {
     original.sent.plus(INTERVAL) <= now
 }
 
-/// What a message is.
+/// Whether a message is new.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Novelty {
     New,
     Duplicate(Original),
     /// The same as an earlier one of the same call, by its place.
@@ -100,19 +100,19 @@ impl Claims {
         lot: &Arc<Lot>,
         keys: &[String],
         now: Timestamp,
-    ) -> Result<(Self, Vec<Verdict>), watch::Receiver<()>> {
+    ) -> Result<(Self, Vec<Novelty>), watch::Receiver<()>> {
         let mut duplicates = lot.duplicates.lock();
-        let mut verdicts: Vec<Verdict> = Vec::with_capacity(keys.len());
+        let mut novelties: Vec<Novelty> = Vec::with_capacity(keys.len());
         let mut claimed: HashMap<&str, usize> = HashMap::new();
         for (place, key) in keys.iter().enumerate() {
-            verdicts.push(match duplicates.seen.get(key) {
+            novelties.push(match duplicates.seen.get(key) {
                 Some(Seen::Pending(ended)) => return Err(ended.clone()),
-                Some(Seen::Sent(original)) if !is_over(original, now) => Verdict::Duplicate(original.clone()),
+                Some(Seen::Sent(original)) if !is_over(original, now) => Novelty::Duplicate(original.clone()),
                 _ => match claimed.get(key.as_str()) {
-                    Some(first) => Verdict::SameAs(*first),
+                    Some(first) => Novelty::SameAs(*first),
                     None => {
                         claimed.insert(key, place);
-                        Verdict::New
+                        Novelty::New
                     }
                 },
             });
@@ -130,7 +130,7 @@ impl Claims {
             _pending: pending,
             forgotten,
         };
-        Ok((claims, verdicts))
+        Ok((claims, novelties))
     }
 
     /// Remembers what was sent.

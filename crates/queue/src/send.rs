@@ -8,7 +8,7 @@ use trestle_item::Item;
 use crate::attributes::Fifo;
 use crate::definition::State;
 use crate::digest;
-use crate::duplicates::{Claims, Original, Verdict};
+use crate::duplicates::{Claims, Novelty, Original};
 use crate::error::QueueError;
 use crate::finish::finish;
 use crate::index::{Entry, MessageNumber};
@@ -171,14 +171,14 @@ impl Queues {
             .map(|message| keyed(state, message))
             .collect();
         let keys = keys(&checked);
-        let (claims, verdicts) = loop {
+        let (claims, novelties) = loop {
             match Claims::new(&state.lot, &keys, self.now()) {
                 Ok(claimed) => break claimed,
                 // It ends when the call that sends the same message does.
                 Err(mut ended) => while ended.changed().await.is_ok() {},
             }
         };
-        let order = Order::new(state, checked, verdicts, &claims, self.now());
+        let order = Order::new(state, checked, novelties, &claims, self.now());
         let (storage, lot) = (self.inner().storage.clone(), Arc::clone(&state.lot));
         finish(async move {
             if let Err(error) = storage.transact(order.writes).await {
@@ -213,10 +213,10 @@ impl Queues {
                 .into_iter()
                 .map(|message| keyed(&state, message))
                 .collect();
-            let (claims, verdicts) = Claims::new(&state.lot, &keys(&checked), now).map_err(|_| {
+            let (claims, novelties) = Claims::new(&state.lot, &keys(&checked), now).map_err(|_| {
                 QueueError::internal("the same message is being sent by another call; try again")
             })?;
-            let order = Order::new(&state, checked, verdicts, &claims, now);
+            let order = Order::new(&state, checked, novelties, &claims, now);
             enlisted.writes = order.writes;
             enlisted.entries = order.entries;
             enlisted.originals = order.originals;
@@ -257,7 +257,7 @@ impl Order {
     fn new(
         state: &State,
         messages: Vec<Keyed>,
-        verdicts: Vec<Verdict>,
+        novelties: Vec<Novelty>,
         claims: &Claims,
         now: Timestamp,
     ) -> Self {
@@ -273,21 +273,21 @@ impl Order {
             answers: Vec::with_capacity(messages.len()),
             now,
         };
-        let mut verdicts = verdicts.into_iter();
-        // Verdicts are about the messages that were not refused.
+        let mut novelties = novelties.into_iter();
+        // Novelties are about the messages that were not refused.
         let mut accepted: Answers = Vec::new();
         for message in messages {
             let answer = match message {
                 Err(error) => Err(error),
                 Ok((key, message)) => {
-                    let answer = match verdicts.next() {
-                        Some(Verdict::New) => order.add(state, key, message),
-                        Some(Verdict::Duplicate(original)) => Ok(SentMessage::from(original)),
-                        Some(Verdict::SameAs(place)) => accepted
+                    let answer = match novelties.next() {
+                        Some(Novelty::New) => order.add(state, key, message),
+                        Some(Novelty::Duplicate(original)) => Ok(SentMessage::from(original)),
+                        Some(Novelty::SameAs(place)) => accepted
                             .get(place)
                             .cloned()
                             .unwrap_or_else(|| Err(QueueError::defect("a duplicate has no original"))),
-                        None => Err(QueueError::defect("a message has no verdict")),
+                        None => Err(QueueError::defect("a message has no novelty")),
                     };
                     accepted.push(answer.clone());
                     answer

@@ -19,7 +19,7 @@ use trestle_embedded::{
     DirectoryAccess, Disagreement, StorageWatcher, VerifyOptions, VerifyWatcher, verify_directory,
 };
 
-use crate::program::{Program, read};
+use crate::program::Program;
 use crate::support::Pkg;
 
 const LOCALES: [&str; 3] = ["de-DE", "en-US", "fr-FR"];
@@ -136,12 +136,28 @@ fn free_port() -> String {
     listener.local_addr().unwrap().port().to_string()
 }
 
+/// The program, as its clients reach it.
+struct Registry {
+    url: String,
+    client: Client,
+}
+
+impl Registry {
+    async fn read(&self, path: &str) -> Value {
+        let answer = self
+            .client
+            .get(format!("{}{path}", self.url))
+            .send()
+            .await
+            .unwrap();
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap_or_default()
+    }
+}
+
 /// Publishes until the server says that it did, or that it had done so before.
-async fn publish(client: &Client, url: &str, package: &Pkg) {
-    let (path, begun) = (
-        format!("{url}/{}", package.name.replace('/', "%2f")),
-        Instant::now(),
-    );
+async fn publish(Registry { url, client }: &Registry, package: &Pkg) {
+    let path = format!("{url}/{}", package.name.replace('/', "%2f"));
+    let begun = Instant::now();
     let payload = package.payload();
     loop {
         // A server that is gone is there again soon.
@@ -184,10 +200,9 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     let arguments = ["serve", "--data", data, "--port", &port, "--webhook", &hook];
     let mut program = Program::start(&arguments);
     let url = program.serves().1;
-    let client = Client::builder()
-        .timeout(Duration::from_secs(30))
-        .build()
-        .unwrap();
+    let client = Client::builder().timeout(Duration::from_secs(30));
+    let client = client.build().unwrap();
+    let registry = Registry { url, client };
 
     // Bases first, so that what depends on them finds them.
     let (bases, members): (Vec<usize>, Vec<usize>) = (0..packages).partition(|number| number % FAMILY == 0);
@@ -203,7 +218,7 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     let publishing = async {
         for (wave, version) in &waves {
             let work = stream::iter(wave).for_each_concurrent(clients, async |number| {
-                publish(&client, &url, &plan.package(*number, version)).await;
+                publish(&registry, &plan.package(*number, version)).await;
                 done.fetch_add(1, Ordering::Relaxed);
             });
             work.await;
@@ -223,14 +238,16 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     tokio::join!(publishing, killing);
     let published = begun.elapsed();
 
-    let started = Instant::now();
-    let mut versions = 0;
     for number in 0..packages {
-        versions += check_builds(&plan, number, &url).await;
+        wait_for_use(&plan, number, &registry).await;
     }
     let built = begun.elapsed();
+    let mut versions = 0;
+    for number in 0..packages {
+        versions += check_builds(&plan, number, &registry).await;
+    }
     for number in plan.bases() {
-        check_dependencies(&plan, number, &url).await;
+        check_dependencies(&plan, number, &registry).await;
     }
     // Webhooks come after builds.
     let waited = Instant::now();
@@ -262,26 +279,32 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     assert_eq!(verified.unwrap().disagreements(), 0, "{:#?}", found.0);
     println!(
         "{packages} packages, {versions} versions in {} locales, {clients} clients, {kills} kills: published in {published:.1?}, \
-         built in {built:.1?}, checked in {:.1?}",
+         built in {built:.1?}, all with the check {:.1?}",
         LOCALES.len(),
-        started.elapsed(),
+        begun.elapsed(),
     );
 }
 
-/// Waits for the last version of a package; then all its versions are complete, and the last is in use. Answers with how many
-/// versions there are.
-async fn check_builds(plan: &Plan, number: usize, url: &str) -> usize {
+/// Waits until the last version of a package is in use.
+async fn wait_for_use(plan: &Plan, number: usize, registry: &Registry) {
     let (name, version) = (Plan::name(number), plan.version(number));
-    let path = name.replace('/', "%2f");
+    let path = format!("/builds/{}/dev", name.replace('/', "%2f"));
     let begun = Instant::now();
-    while read(url, &format!("/builds/{path}/dev")).await["version"] != version {
+    while registry.read(&path).await["version"] != version {
         assert!(
             begun.elapsed() < plan.patience(),
             "{name}@{version} is not in use"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let packument = read(url, &format!("/{path}")).await;
+}
+
+/// All versions of a package are complete, and the last is in use. Answers with how many versions there are.
+async fn check_builds(plan: &Plan, number: usize, registry: &Registry) -> usize {
+    let (name, version) = (Plan::name(number), plan.version(number));
+    let path = name.replace('/', "%2f");
+    let begun = Instant::now();
+    let packument = registry.read(&format!("/{path}")).await;
     let versions: Vec<&String> = packument["versions"].as_object().unwrap().keys().collect();
     let expected = if version == "1.0.0" {
         vec!["1.0.0"]
@@ -291,24 +314,28 @@ async fn check_builds(plan: &Plan, number: usize, url: &str) -> usize {
     assert_eq!(versions, expected, "{name}");
     for version in &versions {
         // A version that a newer one overtook may be skipped after that.
-        while read(url, &format!("/status/{path}/dev/{version}")).await["complete"] != true {
+        while registry.read(&format!("/status/{path}/dev/{version}")).await["complete"] != true {
             assert!(
                 begun.elapsed() < plan.patience(),
                 "{name}@{version} is not complete"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let status = read(url, &format!("/status/{path}/dev/{version}")).await;
+        let status = registry.read(&format!("/status/{path}/dev/{version}")).await;
         assert_eq!(status["error"], false, "{status}");
-        let progress = read(url, &format!("/progress/{path}/dev/{version}")).await;
+        let progress = registry.read(&format!("/progress/{path}/dev/{version}")).await;
         assert_eq!(
             progress,
             json!({ "progress": 100, "count": 3, "total": 3 }),
             "{name}@{version}"
         );
-        check_events(&read(url, &format!("/status-events/{path}/dev/{version}")).await);
+        check_events(
+            &registry
+                .read(&format!("/status-events/{path}/dev/{version}"))
+                .await,
+        );
     }
-    let heads = read(url, &format!("/builds/-/head?name={path}")).await;
+    let heads = registry.read(&format!("/builds/-/head?name={path}")).await;
     let heads = heads.as_array().unwrap();
     let told = |head: &Value| {
         (
@@ -321,7 +348,7 @@ async fn check_builds(plan: &Plan, number: usize, url: &str) -> usize {
     assert_eq!(heads.iter().map(told).collect::<Vec<_>>(), expected, "{name}");
     for head in heads {
         let file = head["files"][0].as_str().unwrap();
-        let answer = reqwest::get(file).await.unwrap();
+        let answer = registry.client.get(file).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{file}");
     }
     versions.len()
@@ -337,10 +364,10 @@ fn check_events(events: &Value) {
 }
 
 /// The graph of a base, and its release lines.
-async fn check_dependencies(plan: &Plan, base: usize, url: &str) {
+async fn check_dependencies(plan: &Plan, base: usize, registry: &Registry) {
     let path = Plan::name(base).replace('/', "%2f");
     assert_eq!(
-        read(url, &format!("/graph/{path}")).await,
+        registry.read(&format!("/graph/{path}")).await,
         json!(plan.graph(base))
     );
     let mut lines = vec![("1.0.0", Value::Null)];
@@ -348,7 +375,7 @@ async fn check_dependencies(plan: &Plan, base: usize, url: &str) {
         lines.push(("1.1.0", json!("1.0.0")));
     }
     for (version, previous) in lines {
-        let line = read(url, &format!("/release-line/{path}/{version}")).await;
+        let line = registry.read(&format!("/release-line/{path}/{version}")).await;
         assert_eq!(line["previousVersion"], previous, "{line}");
         let in_line = |dependent: usize| match version {
             // What is published once more because of one parent takes its place in the newest line of the other.

@@ -48,7 +48,7 @@ impl Drop for Program {
     }
 }
 
-pub(crate) async fn read(url: &str, path: &str) -> Value {
+async fn read(url: &str, path: &str) -> Value {
     let text = reqwest::get(format!("{url}{path}"))
         .await
         .unwrap()
