@@ -75,13 +75,13 @@ fn only_conditions_a_key_can_answer_are_allowed() {
         ("contains(pk, :s)", "contains"),
     ] {
         check_errors(
-            "Invalid operator used in KeyConditionExpression: ",
+            "Invalid KeyConditionExpression: Invalid operator used in KeyConditionExpression: ",
             parse,
             &[(text, operator)],
         );
     }
     check_errors(
-        "",
+        "Invalid KeyConditionExpression: ",
         parse,
         &[
             (

@@ -153,7 +153,7 @@ fn sums_must_fit_a_number() {
     );
     assert_eq!(
         refuse("ADD big :n", &mut wide),
-        "Attempting to store more than 38 significant digits in a Number"
+        "Number overflow. Attempting to store a number with magnitude larger than supported range"
     );
     update("ADD nines :n").unwrap().apply(&mut wide).unwrap();
     assert_eq!(wide.get("nines"), Some(&n("1e38")));
