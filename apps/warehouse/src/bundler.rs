@@ -55,9 +55,10 @@ impl Source<'_> {
 pub struct Esbuild(PathBuf);
 
 impl Esbuild {
-    /// The program at this path.
+    /// The program at this path. It runs in the folder of a package, where a path that is not absolute would mean another file.
     pub fn at(program: impl Into<PathBuf>) -> Self {
-        Self(program.into())
+        let program = program.into();
+        Self(std::path::absolute(&program).unwrap_or(program))
     }
 
     /// Where npm installs programs below this folder, or on the `PATH`.
@@ -68,7 +69,7 @@ impl Esbuild {
         let mut programs = [PathBuf::from("node_modules/.bin/esbuild")]
             .into_iter()
             .chain(folders);
-        programs.find(|program| program.is_file()).map(Self)
+        programs.find(|program| program.is_file()).map(Self::at)
     }
 }
 

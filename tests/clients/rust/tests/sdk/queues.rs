@@ -307,27 +307,36 @@ async fn dead_letters_move_there_and_back() {
 }
 
 #[tokio::test]
-async fn permissions_are_refused() {
+async fn permissions_are_kept_in_the_policy() {
     let client = client();
     let url = queue(&client, &[]).await;
     let add = client
         .add_permission()
         .queue_url(&url)
-        .label("l")
-        .aws_account_ids("1")
-        .actions("*");
+        .label("readers")
+        .aws_account_ids("111122223333")
+        .actions("ReceiveMessage");
+    add.send().await.unwrap();
+    let policy = policy_of(&client, &url).await.unwrap();
     assert!(
-        add.send()
+        policy.contains("readers") && policy.contains("ReceiveMessage"),
+        "{policy}"
+    );
+    let remove = client.remove_permission().queue_url(&url).label("readers");
+    remove.send().await.unwrap();
+    assert!(
+        policy_of(&client, &url)
             .await
-            .unwrap_err()
-            .into_service_error()
-            .is_unsupported_operation()
+            .is_none_or(|policy| !policy.contains("readers"))
     );
-    let remove = client.remove_permission().queue_url(&url).label("l").send().await;
-    assert!(
-        remove
-            .unwrap_err()
-            .into_service_error()
-            .is_unsupported_operation()
-    );
+}
+
+async fn policy_of(client: &Client, url: &str) -> Option<String> {
+    let asked = client.get_queue_attributes().queue_url(url);
+    let found = asked
+        .attribute_names(QueueAttributeName::Policy)
+        .send()
+        .await
+        .unwrap();
+    found.attributes()?.get(&QueueAttributeName::Policy).cloned()
 }
