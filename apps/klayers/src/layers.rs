@@ -2,15 +2,13 @@
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
-use object_store::aws::AmazonS3Builder;
-use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode};
+use trestle::app::Objects;
 
 use crate::model::Layer;
 
@@ -76,24 +74,15 @@ const CONTENT: &str = "zip";
 const TAKEN: &str = "taken";
 
 impl Bucket {
-    /// Layers as files in this directory.
-    pub fn directory(root: &FilePath) -> io::Result<Self> {
-        let named = |error| io::Error::other(format!("cannot make {}: {error}", root.display()));
-        fs::create_dir_all(root).map_err(named)?;
-        let files = LocalFileSystem::new_with_prefix(root)?.with_fsync(true);
-        Ok(Self(Arc::new(files)))
+    /// Layers in this place.
+    #[must_use]
+    pub fn new(objects: Objects) -> Self {
+        Self(objects.store)
     }
 
-    /// Layers in a bucket of S3, or of whatever speaks its protocol at this endpoint. The environment says as whom:
-    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and so on.
-    pub fn s3(bucket: &str, prefix: &str, endpoint: Option<&str>) -> io::Result<Self> {
-        // That there is one already is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut bucket = AmazonS3Builder::from_env().with_bucket_name(bucket);
-        if let Some(endpoint) = endpoint {
-            bucket = bucket.with_endpoint(endpoint).with_allow_http(true);
-        }
-        Ok(Self(Arc::new(PrefixStore::new(bucket.build()?, prefix))))
+    /// Layers as files in this directory.
+    pub fn directory(root: &FilePath) -> io::Result<Self> {
+        Objects::directory(root).map(Self::new)
     }
 
     /// Takes the next number.

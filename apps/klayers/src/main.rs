@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use klayers::model::Klayers;
 use klayers::{App, Bucket, Files, http, watch};
-use trestle::app::{self, Loopback};
+use trestle::app::{self, Loopback, Objects};
 use trestle::{Embedded, Options, migrate};
 
 /// Python packages as layers in every region, always with exactly one latest.
@@ -88,16 +88,9 @@ async fn command(cli: Cli, app: &App) -> Result<(), Box<dyn Error>> {
 
 impl Cli {
     fn layers(&self) -> io::Result<Bucket> {
-        let Some(place) = &self.layers else {
-            return Bucket::directory(&self.data.join("layers"));
-        };
-        match place.split_once("://") {
-            None => Bucket::directory(Path::new(place)),
-            Some(("s3", bucket)) if !bucket.is_empty() => {
-                let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
-                Bucket::s3(bucket, prefix, self.s3_endpoint.as_deref())
-            }
-            _ => Err(io::Error::other("--layers is a directory, or s3://BUCKET/PREFIX")),
+        match &self.layers {
+            Some(place) => Objects::open(place, self.s3_endpoint.as_deref()).map(Bucket::new),
+            None => Bucket::directory(&self.data.join("layers")),
         }
     }
 }

@@ -24,7 +24,7 @@ mod transform;
 pub use catalogue::{Catalogue, Running, Setup};
 pub use index::{Found, SearchIndex};
 pub use jobs::{JOBS, NewReindex, Started, destinations_of};
-pub use objects::{Bucket, Objects};
+pub use objects::Objects;
 pub use pipeline::Pipeline;
 pub use records::RecordFacts;
 pub use segments::{Parameters, ReindexJob};

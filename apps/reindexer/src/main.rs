@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser};
-use reindexer::{Bucket, Catalogue, NewReindex, Running, Setup, Shards, api, demo};
+use reindexer::{Catalogue, NewReindex, Running, Setup, Shards, api, demo};
 use trestle::app::{self, Loopback};
 use trestle::{Embedded, Options};
 
@@ -145,8 +145,8 @@ impl Door {
         let data = self.data.clone().unwrap_or(unless_given);
         let database = Embedded::open(data.join("table"), Options::default())?;
         let objects = match &self.objects {
-            Some(place) => Bucket::open(place, self.s3_endpoint.as_deref())?,
-            None => Bucket::directory(&data.join("objects"))?,
+            Some(place) => app::Objects::open(place, self.s3_endpoint.as_deref())?,
+            None => app::Objects::directory(&data.join("objects"))?,
         };
         let mut setup = Setup::new(&database, Arc::new(objects));
         setup.indexes = Some(data.join("indexes"));

@@ -1,17 +1,14 @@
 //! Where tarballs and built files are: in a directory or in a bucket. Each file has a URL, and is there when a GET of it
 //! gives its bytes.
 
-use std::path::Path as FilePath;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
-use object_store::aws::AmazonS3Builder;
-use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectStore, ObjectStoreExt as _};
 use reqwest::{Client, Url};
+use trestle::app::Objects;
 
 /// How long to wait before each look at a URL.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(200), Duration::from_secs(1)];
@@ -30,17 +27,9 @@ impl Assets {
     /// Files in a directory or in `s3://BUCKET/PREFIX`, which are found at URLs that begin with `url`. What S3 is called with
     /// comes from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and so on.
     pub fn open(place: &str, s3_endpoint: Option<&str>, url: impl Into<String>) -> io::Result<Self> {
-        // That there is one already is as good.
+        // An error says that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let objects = match place.split_once("://") {
-            None => directory(FilePath::new(place))?,
-            Some(("s3", bucket)) if !bucket.is_empty() => bucket_of(bucket, s3_endpoint)?,
-            _ => {
-                return Err(io::Error::other(format!(
-                    "{place} is neither a directory nor s3://BUCKET/PREFIX"
-                )));
-            }
-        };
+        let objects = Objects::open(place, s3_endpoint)?.store;
         let client = Client::builder()
             .timeout(TIMEOUT)
             .build()
@@ -107,21 +96,6 @@ pub(crate) fn url_of(base: &str, path: &str) -> String {
         segments.pop_if_empty().extend(path.split('/'));
     }
     url.into()
-}
-
-fn directory(root: &FilePath) -> io::Result<Arc<dyn ObjectStore>> {
-    let named = |error| io::Error::other(format!("cannot make {}: {error}", root.display()));
-    fs::create_dir_all(root).map_err(named)?;
-    Ok(Arc::new(LocalFileSystem::new_with_prefix(root)?.with_fsync(true)))
-}
-
-fn bucket_of(place: &str, endpoint: Option<&str>) -> io::Result<Arc<dyn ObjectStore>> {
-    let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-    if let Some(endpoint) = endpoint {
-        builder = builder.with_endpoint(endpoint).with_allow_http(true);
-    }
-    Ok(Arc::new(PrefixStore::new(builder.build()?, prefix)))
 }
 
 /// Names of files come from packages and from URLs.

@@ -6,6 +6,7 @@
 //! | [`Loopback`] | a port of this machine, served until Ctrl-C or SIGTERM |
 //! | [`site`] | routes with a page at `/`, a description at `/openapi.json`, and errors in JSON |
 //! | [`shown`], [`created`] | answers in JSON |
+//! | `Objects` | files in a directory or in a bucket of S3; with the feature `objects` |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
 //!
 //! ```no_run
@@ -64,10 +65,14 @@
 
 mod error;
 mod loopback;
+#[cfg(feature = "objects")]
+mod objects;
 mod run;
 mod site;
 
 pub use error::{Error, Result};
 pub use loopback::{GRACE, Loopback};
+#[cfg(feature = "objects")]
+pub use objects::Objects;
 pub use run::run;
 pub use site::{created, shown, site};

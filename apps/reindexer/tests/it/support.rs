@@ -9,11 +9,12 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use reindexer::demo::{Samples, id, settle};
 use reindexer::model::Record;
-use reindexer::{Bucket, Catalogue, Location, NewReindex, Objects, Parameters, Running, Setup, Source};
+use reindexer::{Catalogue, Location, NewReindex, Objects, Parameters, Running, Setup, Source};
 use tempfile::TempDir;
 use trestle::api::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, ShardIteratorType, StreamRecord,
 };
+use trestle::app;
 use trestle::queue::Message;
 use trestle::reindex::{RowCounts, Touch, TouchFuture, TouchResult};
 use trestle::{
@@ -56,7 +57,7 @@ impl World {
             interruptions: Mutex::default(),
         });
         let objects = Arc::new(Shelf {
-            bucket: Bucket::directory(folder.path()).unwrap(),
+            bucket: app::Objects::directory(folder.path()).unwrap(),
             lost: Mutex::default(),
         });
         let mut setup = Setup {
@@ -290,7 +291,7 @@ impl Touch for Touches {
 
 /// The object store, with payloads that cannot be read.
 pub(crate) struct Shelf {
-    bucket: Bucket,
+    bucket: app::Objects,
     lost: Mutex<BTreeSet<String>>,
 }
 
