@@ -89,7 +89,11 @@ async fn command(cli: Cli, app: &App) -> Result<(), Box<dyn Error>> {
 impl Cli {
     fn layers(&self) -> io::Result<Bucket> {
         match &self.layers {
-            Some(place) => Objects::open(place, self.s3_endpoint.as_deref()).map(Bucket::new),
+            Some(place) => {
+                let named = |error| io::Error::other(format!("--layers: {error}"));
+                let objects = Objects::open(place, self.s3_endpoint.as_deref()).map_err(named)?;
+                Ok(Bucket::new(objects))
+            }
             None => Bucket::directory(&self.data.join("layers")),
         }
     }

@@ -145,7 +145,8 @@ impl Door {
         let data = self.data.clone().unwrap_or(unless_given);
         let database = Embedded::open(data.join("table"), Options::default())?;
         let objects = match &self.objects {
-            Some(place) => app::Objects::open(place, self.s3_endpoint.as_deref())?,
+            Some(place) => app::Objects::open(place, self.s3_endpoint.as_deref())
+                .map_err(|error| format!("--objects: {error}"))?,
             None => app::Objects::directory(&data.join("objects"))?,
         };
         let mut setup = Setup::new(&database, Arc::new(objects));
