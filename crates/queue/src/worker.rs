@@ -48,6 +48,12 @@ impl Default for WorkerSettings {
 }
 
 impl WorkerSettings {
+    /// The same with another number of jobs at once.
+    #[must_use]
+    pub fn at_once(self, concurrency: usize) -> Self {
+        Self { concurrency, ..self }
+    }
+
     fn retry_after(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         self.first_retry
