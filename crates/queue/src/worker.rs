@@ -79,8 +79,8 @@ pub struct Job<J> {
 #[derive(Debug)]
 #[must_use = "a worker stops when it is dropped"]
 pub struct Worker {
-    stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
+    pub(crate) stop: watch::Sender<bool>,
+    pub(crate) task: JoinHandle<()>,
 }
 
 impl Worker {
