@@ -93,6 +93,10 @@ async fn every_path_is_described_and_every_description_answers() {
             );
             let status = request.json(&json!({})).send().await.unwrap().status().as_u16();
             assert_eq!(status == 405, item[method].is_null(), "{method} {path}: {status}");
+            // Whatever asks the database may find it busy.
+            let is_fixed = ["/", "/openapi.json", "/jobs"].contains(&path.as_str());
+            let busy = &item[method]["responses"]["503"];
+            assert_eq!(busy.is_null(), is_fixed || status == 405, "{method} {path}");
         }
     }
 }
