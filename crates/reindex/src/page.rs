@@ -1,14 +1,17 @@
 //! A page of rows: the next ones of a work item.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trestle_api::{
     BatchGetItem, ConsumedCapacity, Database, DatabaseExt, Error, KeysAndAttributes, Query,
     ReturnConsumedCapacity, Scan, Select,
 };
+use trestle_events::Typer;
 use trestle_item::{AttributeValue, Item, Items};
 
 use crate::Reindex;
+use crate::gaps::wants;
 use crate::job::{KeyPart, ReindexMode};
 use crate::retry::RetryPause;
 use crate::sort_range::SortRange;
@@ -52,6 +55,7 @@ pub(crate) struct RowsRead {
 pub(crate) async fn read(
     database: &dyn Database,
     job: &Reindex,
+    typer: Option<&Arc<dyn Typer>>,
     item: &WorkItem,
     backoff: &RetryPause,
 ) -> Result<RowsRead, Error> {
@@ -82,7 +86,7 @@ pub(crate) async fn read(
                 exclusive_start_key: after,
                 ..keys_only!(Query, job, query)
             };
-            let found = up_to(*first, item, queried(database, query).await?);
+            let found = first_of(*first, job, typer, item, queried(database, query).await?);
             as_needed(database, job, found, backoff).await
         }
         WorkUnit::Scan { scan, first } => {
@@ -90,17 +94,24 @@ pub(crate) async fn read(
                 exclusive_start_key: after,
                 ..keys_only!(Scan, job, scan)
             };
-            let found = up_to(*first, item, scanned(database, scan).await?);
+            let found = first_of(*first, job, typer, item, scanned(database, scan).await?);
             as_needed(database, job, found, backoff).await
         }
         WorkUnit::Keys { keys } => by_keys(database, job, keys.clone(), backoff).await,
     }
 }
 
-/// Leaves out what lies behind the first so many rows, which are counted as they are found.
-fn up_to(first: Option<u64>, item: &WorkItem, mut found: RowsRead) -> RowsRead {
+/// Leaves out what lies behind the first so many rows, which are counted as they are found. Rows of other entities are none.
+fn first_of(
+    first: Option<u64>,
+    job: &Reindex,
+    typer: Option<&Arc<dyn Typer>>,
+    item: &WorkItem,
+    mut found: RowsRead,
+) -> RowsRead {
     if let Some(first) = first {
         let left = usize::try_from(first.saturating_sub(item.counts.read)).unwrap_or(usize::MAX);
+        found.rows.retain(|row| wants(job, typer, row));
         found.rows.truncate(left);
         found.looked_at = found.rows.len() as u64;
         found.next = found.next.filter(|_| found.rows.len() < left);

@@ -24,6 +24,10 @@ const MODEL: &str = r#"
     query = "works"
     returns = ["image"]
     where = { work = "{work}" }
+    [access.images]
+    query = "works"
+    scan = true
+    returns = ["image"]
     [access.named]
     query = "works"
     scan = true
@@ -162,17 +166,21 @@ async fn the_condition_of_a_scan_holds() {
 
 #[tokio::test]
 async fn the_first_rows_that_an_access_pattern_finds_are_counted_as_they_are_found() {
-    for (name, parameter, value, first, expected) in [
-        ("named", "id", "i2", 2, 2),
-        ("named", "id", "i2", 3, 3),
-        ("named", "id", "i2", 100, 3),
-        ("images_of_work", "work", "b3", 1, 1),
+    let named = Item::from([("id", AttributeValue::from("i2"))]);
+    let of_work = Item::from([("work", AttributeValue::from("b3"))]);
+    for (name, parameters, first, expected) in [
+        ("named", named.clone(), 2, 2),
+        ("named", named.clone(), 3, 3),
+        ("named", named, 100, 3),
+        ("images_of_work", of_work, 1, 1),
+        // Rows of works lie among them.
+        ("images", Item::new(), 4, 4),
     ] {
         let world = catalogue();
         let reindexer = with_model(&world);
         let scope = ReindexScope::Access {
             name: name.to_owned(),
-            parameters: Item::from([(parameter, AttributeValue::from(value))]),
+            parameters,
             first: Some(first),
         };
         reindexed(&reindexer, scope).await;
@@ -229,7 +237,7 @@ async fn unknown_names_are_refused_with_those_there_are() {
                 parameters: Item::new(),
                 first: None,
             },
-            "there is images_of_work, named",
+            "there is images_of_work, images, named",
         ),
         (ReindexScope::First(0), "no row was asked for"),
     ] {
