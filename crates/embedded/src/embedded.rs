@@ -13,9 +13,9 @@ use trestle_events::WeakRouter;
 use trestle_queue::{Queues, Settings as QueueSettings};
 
 use crate::internal::Internal;
-use crate::models::Models;
 use crate::opened::Opened;
 use crate::{Options, in_force, model_tables, own_tables};
+use trestle_models::Models;
 
 /// An open database in this process, and everything that belongs to it. Cloning it is cheap and gives another handle to the
 /// same database.

@@ -3,7 +3,7 @@
 
 use trestle_api::{Error, Request};
 
-use crate::models::Models;
+use trestle_models::Models;
 
 /// Refuses a request that would write while a stored model does not load.
 pub(crate) fn refuse_writes(models: &Models, request: &Request) -> Result<(), Error> {

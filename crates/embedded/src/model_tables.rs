@@ -4,8 +4,8 @@ use trestle_api::{Error, Request, TableDescription, UpdateTable, table_name};
 use trestle_engine::Completion;
 use trestle_model::Model;
 
-use crate::models::describe;
 use crate::opened::Opened;
+use trestle_models::describe;
 
 /// Refuses to delete a table or an index that an effect of a stored model needs. What is not there is the engine's to refuse.
 pub(crate) fn refuse_changes(opened: &Opened, request: &Request) -> Result<(), Error> {
@@ -27,7 +27,7 @@ pub(crate) fn start(opened: &Opened, request: Request) -> Completion {
                 model => Completion::Ready(models.delete_table(model.as_deref(), request)),
             }
         }
-        Request::CreateTable(request) => models.create_table(request),
+        Request::CreateTable(request) => models.creating_table(|| opened.engine.start(request.into())),
         request => opened.engine.start(request),
     }
 }

@@ -4,7 +4,7 @@
 use trestle_api::{Access, Error, OWN_TABLES, Request, is_own_table, own_table_refusal};
 use trestle_model::PARTS_TABLE;
 
-use crate::models::Models;
+use trestle_models::Models;
 
 /// Refuses a request that would write one of Trestle's own tables.
 pub(crate) fn refuse_writes(models: &Models, request: &Request) -> Result<(), Error> {

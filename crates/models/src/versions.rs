@@ -6,7 +6,7 @@ use trestle_model::Model;
 
 use trestle_binding::stored::Stored;
 
-use super::{BindError, Held, Models};
+use crate::{BindError, Held, Models};
 
 /// Where the text of a model stands among the versions that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use trestle_binding::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, WrongF
 use trestle_model::PARTS_TABLE;
 use trestle_model::audit::AuditOptions;
 
-use super::mending::{Repair, Repaired};
-use super::value_audit::{ValueCure, ValueFinding, audit_values};
-use super::watcher::{Watcher, go_on};
-use super::{BindError, Held, Models, no_model};
+use crate::mending::{Repair, Repaired};
+use crate::value_audit::{ValueCure, ValueFinding, audit_values};
+use crate::watcher::{Watcher, go_on};
+use crate::{BindError, Held, Models, no_model};
 
 /// How to repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Models {
         watcher: &mut dyn Watcher,
     ) -> Result<(), BindError> {
         let models: Vec<_> = held.iter().filter_map(|held| held.model.clone().ok()).collect();
-        let findings = audit_values(&self.engine.view(), &models, &mut |parts| {
+        let findings = audit_values(&*self.host.view(), &models, &mut |parts| {
             watcher.rows("checking large values", PARTS_TABLE, parts);
             go_on(watcher)
         })?;
@@ -105,7 +105,7 @@ impl Models {
             }
         };
         let repair = Repair {
-            engine: &self.engine,
+            host: &*self.host,
             model,
             options: AuditOptions::default(),
             leftovers: held.leftovers(),

@@ -7,9 +7,9 @@ use trestle_api::{
 use trestle_item::ScalarType;
 use trestle_model::{Model, PARTS_ID, PARTS_NUMBER, PARTS_TABLE};
 
-use super::call::call;
-use super::describe::describe;
-use super::step;
+use crate::call::call;
+use crate::describe::describe;
+use crate::step;
 
 /// Creates the tables that the models need and that are not there. Writes of their rows need them, so they are there
 /// before a model takes effect.

@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use trestle_binding::clearing::{Clearing, Document};
 use trestle_binding::rows::key_of;
-use trestle_hook::Companion;
+use trestle_hook::{Companion, amend};
 use trestle_item::Item;
 use trestle_model::Model;
 use trestle_model::audit::Finding;
 
-use super::mending::{mend, mended};
-use super::sweep::{or_gone, with_walked};
-use super::watcher::{Until, go_on};
-use super::work::planned_table;
-use super::{BindError, Held, Models, not_held};
+use crate::mending::{mend, mended};
+use crate::sweep::or_gone;
+use crate::watcher::{Until, go_on};
+use crate::work::planned_table;
+use crate::{BindError, Held, Models, not_held};
 
 /// Rows that are looked at in one go.
 const PAGE: usize = 500;
@@ -62,10 +62,10 @@ impl Models {
             Some(table) => {
                 let name = table.table.clone();
                 let next = self.clear_rows(&held, &clearing, &name, table.position.as_deref())?;
-                table.page(PAGE as u64, 0, next.map(with_walked));
+                table.page(PAGE as u64, 0, next.map(|next| self.with_walked(next)));
             }
             None => {
-                self.engine.store_documents(vec![(Document::name(model), None)])?;
+                self.host.store_documents(vec![(Document::name(model), None)])?;
                 self.hold_clearing(model, None)?;
                 return Ok(false);
             }
@@ -76,7 +76,7 @@ impl Models {
             .map(|table| table.looked_at / PAGE as u64)
             .sum();
         if pages.is_multiple_of(PAGES_BETWEEN) {
-            self.engine.store_documents(vec![document.to_document()?])?;
+            self.host.store_documents(vec![document.to_document()?])?;
         }
         self.hold_clearing(model, Some(Clearing { document, ..clearing }))?;
         Ok(true)
@@ -97,7 +97,7 @@ impl Models {
             // The model has let go of the table with all its rows.
             return Ok(None);
         }
-        let page = or_gone(self.engine.lying(table, from, PAGE))?;
+        let page = or_gone(self.host.lying(table, from, PAGE))?;
         let left = page
             .rows
             .iter()
@@ -119,7 +119,7 @@ impl Models {
     fn take_over(&self, present: &Arc<Model>, findings: Vec<Arc<Finding>>) -> Result<(), BindError> {
         let started: Vec<_> = findings
             .iter()
-            .map(|finding| mend(&self.engine, present, finding))
+            .map(|finding| mend(&*self.host, present, finding))
             .collect();
         for (finding, amendment) in findings.iter().zip(started) {
             if let Err(refused) = mended(amendment)? {
@@ -147,14 +147,14 @@ impl Models {
         }
         let (leftovers, present) = (clearing.leftovers.clone(), Arc::clone(present));
         let table = table.to_owned();
-        let amendment = self.engine.amend(move |rows, _| {
+        let amendment = amend(&*self.host, move |rows, _| {
             let mut removed = Vec::new();
-            for key in keys {
-                let row = rows.get(&table, &key)?;
+            for key in &keys {
+                let row = rows.get(&table, key)?;
                 if row.is_some_and(|row| leftovers.has(&present, &table, &row)) {
                     removed.push(Companion {
                         table: table.clone(),
-                        key,
+                        key: key.clone(),
                         item: None,
                     });
                 }

@@ -5,8 +5,8 @@ use trestle_binding::TableRows;
 use trestle_binding::rows::Inspection;
 use trestle_item::Item;
 
-use super::call::call;
-use super::watcher::{Watcher, go_on};
+use crate::call::call;
+use crate::watcher::{Watcher, go_on};
 
 /// Looks at every row of a table.
 pub(super) fn inspect(

@@ -11,10 +11,10 @@ use trestle_binding::Step;
 use trestle_binding::schema;
 use trestle_model::{Model, Table};
 
-use super::call::call;
-use super::describe::describe;
-use super::watcher::{Nobody, Watcher, go_on};
-use super::work::planned_table;
+use crate::call::call;
+use crate::describe::describe;
+use crate::watcher::{Nobody, Watcher, go_on};
+use crate::work::planned_table;
 
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);

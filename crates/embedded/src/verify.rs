@@ -8,10 +8,7 @@ use trestle_binding::held::{Held, read, together};
 use trestle_binding::{ModelFacts, WrongFact};
 use trestle_engine::{Summary, View, Watcher};
 use trestle_env::Timestamp;
-use trestle_model::audit::AuditOptions;
-
-use super::audit::audit;
-use super::value_audit::audit_values;
+use trestle_models::{ProofWatcher, prove};
 
 /// What is verified besides storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,61 +81,19 @@ fn models(
     if let Ok(hook) = &hook {
         view.install(Arc::new(hook.clone()));
     }
-    let mut models = Vec::new();
-    for held in &held {
-        let mut facts = ModelFacts::new(&held.stored.name, held.stored.version);
-        match (&hook, held.model()) {
-            (_, Err(error)) => facts.not_audited = Some(error.to_string()),
-            (Err(why), Ok(_)) => facts.not_audited = Some(why.clone()),
-            (Ok(_), Ok(model)) => {
-                let audited = audit(
-                    view,
-                    model,
-                    now,
-                    AuditOptions::default(),
-                    held.leftovers(),
-                    &mut |rows| {
-                        watcher.progress("rows of models", rows);
-                        Ok(())
-                    },
-                )?;
-                facts.rows = audited.rows;
-                facts.to_do.rows_to_move = audited.to_move;
-                facts.to_do.rows_to_clear = audited.to_clear;
-                facts.found(&audited.findings, held.stored.filled_in);
-                if held.stored.filled_in {
-                    for finding in &audited.findings.kept {
-                        watcher.wrong(&WrongFact::from(finding));
-                    }
-                }
-            }
-        }
-        models.push(facts);
-    }
-    if models.iter().all(|facts| facts.not_audited.is_none()) {
-        values(view, &held, &mut models, watcher)?;
-    }
-    Ok(models)
+    let unsound = hook.err();
+    prove(view, &held, unsound.as_deref(), now, &mut Derived(watcher))
 }
 
-/// Large values are looked at for all models together: each belongs to a row of one of them.
-fn values(
-    view: &View,
-    held: &[Held],
-    facts: &mut [ModelFacts],
-    watcher: &mut dyn VerifyWatcher,
-) -> Result<(), Error> {
-    let models: Vec<_> = held.iter().filter_map(|held| held.model.clone().ok()).collect();
-    let findings = audit_values(view, &models, &mut |parts| {
-        watcher.progress("parts of large values", parts);
-        Ok(())
-    })?;
-    for finding in findings {
-        let of_model = facts.iter_mut().find(|facts| facts.model == finding.fact.model);
-        if let Some(facts) = of_model {
-            *facts.wrong.entry(finding.fact.kind).or_default() += 1;
-        }
-        watcher.wrong(&finding.fact);
+/// Passes on what a proof of derived rows says.
+struct Derived<'w>(&'w mut dyn VerifyWatcher);
+
+impl ProofWatcher for Derived<'_> {
+    fn progress(&mut self, what: &'static str, done: u64) {
+        self.0.progress(what, done);
     }
-    Ok(())
+
+    fn wrong(&mut self, fact: &WrongFact) {
+        self.0.wrong(fact);
+    }
 }

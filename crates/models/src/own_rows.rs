@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use trestle_api::{CreateTable, DeleteTable, Error, Response, TableStatus, table_name};
-use trestle_engine::Completion;
-use trestle_hook::Companion;
+use trestle_api::{DeleteTable, Error, Response, TableStatus, table_name};
+use trestle_hook::{Companion, amend};
 use trestle_item::Item;
 use trestle_model::{Model, OwnTable};
 
-use super::describe::describe;
-use super::{Held, Models, loaded};
+use crate::call::call;
+use crate::describe::describe;
+use crate::{Held, Models, loaded};
 
 /// Rows that are looked at in one go, and removed in one commit.
 const PAGE: usize = 500;
@@ -24,7 +24,7 @@ pub(super) fn removal(model: &str) -> (String, Option<Vec<u8>>) {
 
 impl Models {
     /// The stored model that has a table.
-    pub(crate) fn model_with(&self, table: &str) -> Option<Arc<Model>> {
+    pub fn model_with(&self, table: &str) -> Option<Arc<Model>> {
         let held = self.held.lock();
         let mut models = held.iter().filter_map(|held| held.model.as_ref().ok());
         models.find(|model| model.table(table).is_some()).cloned()
@@ -34,34 +34,30 @@ impl Models {
     ///
     /// It waits, so that a client that creates the table again finds nothing of before. After a crash in between, the next
     /// open removes the rest.
-    pub(crate) fn delete_table(
-        &self,
-        model: Option<&Model>,
-        request: DeleteTable,
-    ) -> Result<Response, Error> {
+    pub fn delete_table(&self, model: Option<&Model>, request: DeleteTable) -> Result<Response, Error> {
         let name = table_name(&request.table_name).to_owned();
         // Where both are taken, this is the order. While a model is being applied, a table with a version in force waits.
         let changing_versions = self.has_version_in_force(&name).then(|| self.applying.lock());
         let _one_at_a_time = self.changing_table.lock();
-        let answer = self.engine.start(request.into()).wait()?;
+        let answer = call(&*self.host, request)?;
         if let Some(model) = model {
             self.forget_table(model, &name)?;
         }
         if changing_versions.is_some() {
             self.forget_version_in_force(&name)?;
         }
-        Ok(answer)
+        Ok(answer.into())
     }
 
-    /// Creates a table of a model, once nothing is left of one that is being deleted.
-    pub(crate) fn create_table(&self, request: CreateTable) -> Completion {
+    /// Starts the creation of a table, once nothing is left of one that is being deleted.
+    pub fn creating_table<T>(&self, start: impl FnOnce() -> T) -> T {
         let _one_at_a_time = self.changing_table.lock();
-        self.engine.start(request.into())
+        start()
     }
 
     /// Ends what a crash has cut short: the removal of models and the deletion of their tables.
     pub(super) fn forget_what_is_gone(&self, held: &[Held]) -> Result<(), Error> {
-        for (document, _) in self.engine.documents()? {
+        for (document, _) in self.host.documents()? {
             if let Some(model) = document.strip_prefix(REMOVAL) {
                 self.forget_model(model)?;
             }
@@ -79,7 +75,7 @@ impl Models {
     pub(super) fn forget_model(&self, model: &str) -> Result<(), Error> {
         self.remove_own_rows(|row| OwnTable::model_in(row) == Some(model))?;
         let (document, _) = removal(model);
-        self.engine.store_documents(vec![(document, None)])
+        self.host.store_documents(vec![(document, None)])
     }
 
     /// Where rows of another table are related to those of the missing one, no client has deleted it, and what is counted for
@@ -88,7 +84,7 @@ impl Models {
         if model.own_tables().is_empty() || model.depends_across(table).is_some() {
             return Ok(());
         }
-        match describe(&self.engine, table)? {
+        match describe(&*self.host, table)? {
             Some(there) if there.table_status != TableStatus::Deleting => Ok(()),
             _ => self.forget_table(model, table),
         }
@@ -102,12 +98,12 @@ impl Models {
     /// Removes rows of the hidden tables, a page in a commit.
     fn remove_own_rows(&self, goes: impl Fn(&Item) -> bool) -> Result<(), Error> {
         for own in OwnTable::ALL {
-            if describe(&self.engine, own.name)?.is_none() {
+            if describe(&*self.host, own.name)?.is_none() {
                 continue;
             }
             let mut from = None;
             loop {
-                let page = self.engine.lying(own.name, from.as_deref(), PAGE)?;
+                let page = self.host.lying(own.name, from.as_deref(), PAGE)?;
                 self.remove_rows(own, page.rows.iter().filter(|row| goes(row)))?;
                 from = page.next;
                 if from.is_none() {
@@ -134,6 +130,6 @@ impl Models {
         if gone.is_empty() {
             return Ok(());
         }
-        self.engine.amend(move |_, _| Ok((gone, ()))).wait()
+        amend(&*self.host, move |_, _| Ok((gone.clone(), ()))).wait()
     }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use trestle_api::{Error, Query};
 use trestle_env::Timestamp;
-use trestle_hook::{Companion, Rows};
+use trestle_hook::{Companion, Rows, amend};
 use trestle_item::Item;
 use trestle_model::{
     LOOSE_VALUES_TABLE, LooseState, LooseValue, Model, NAMED_VALUES_TABLE, NamedValue, PARTS_ID,
     PARTS_NUMBER, PARTS_TABLE,
 };
 
-use super::call::call;
-use super::sweep::or_gone;
-use super::value_audit::ValueCure;
-use super::{BindError, Models, loaded};
+use crate::call::call;
+use crate::sweep::or_gone;
+use crate::value_audit::ValueCure;
+use crate::{BindError, Models, loaded};
 
 /// Rows about loose values that are looked at together.
 const PAGE: usize = 64;
@@ -50,7 +50,7 @@ pub(super) enum ValueTurn {
 
 impl Models {
     /// Whether rows of a model that is in force name large values.
-    pub(crate) fn have_large_values(&self) -> bool {
+    pub fn have_large_values(&self) -> bool {
         self.are_in_force() && loaded(&self.held.lock()).any(|model| model.has_large_values())
     }
 
@@ -75,7 +75,7 @@ impl Models {
 
     fn next_values(&self, round: &mut ValueRound, now: Timestamp) -> Result<ValueTurn, BindError> {
         let begun = *round.begun.get_or_insert(now);
-        let page = or_gone(self.engine.lying(LOOSE_VALUES_TABLE, round.next.as_deref(), PAGE))?;
+        let page = or_gone(self.host.lying(LOOSE_VALUES_TABLE, round.next.as_deref(), PAGE))?;
         let mut earliest = round.earliest;
         for row in &page.rows {
             let loose = LooseValue::from_item(row).ok_or_else(|| {
@@ -110,13 +110,13 @@ impl Models {
         }
         while self.remove_parts(&loose.id)? {}
         let gone = vec![absent(LOOSE_VALUES_TABLE, loose.key())];
-        Ok(self.engine.amend(move |_, _| Ok((gone, ()))).wait()?)
+        Ok(amend(&*self.host, move |_, _| Ok((gone.clone(), ()))).wait()?)
     }
 
     /// Notes that the parts of a value go, unless a row names it by now, or another part came.
     fn mark_removed(&self, loose: &LooseValue, now: Timestamp) -> Result<bool, BindError> {
         let key = loose.key();
-        let marked = self.engine.amend(move |rows, _| {
+        let marked = amend(&*self.host, move |rows, _| {
             let stored = rows.get(LOOSE_VALUES_TABLE, &key)?;
             let stored = stored.as_deref().and_then(LooseValue::from_item);
             let Some(mut loose) = stored.filter(|loose| loose.due() <= now) else {
@@ -138,13 +138,13 @@ impl Models {
             limit: Some(PARTS),
             ..Query::default()
         };
-        let found = or_gone(call(&self.engine, query))?;
+        let found = or_gone(call(&*self.host, query))?;
         let keys: Vec<Item> = found.items.into_iter().flatten().collect();
         if keys.is_empty() {
             return Ok(false);
         }
         let gone: Vec<Companion> = keys.into_iter().map(|key| absent(PARTS_TABLE, key)).collect();
-        self.engine.amend(move |_, _| Ok((gone, ()))).wait()?;
+        amend(&*self.host, move |_, _| Ok((gone.clone(), ()))).wait()?;
         Ok(true)
     }
 
@@ -155,11 +155,11 @@ impl Models {
         }
         let mut from = None;
         loop {
-            let page = self.engine.lying(NAMED_VALUES_TABLE, from.as_deref(), PAGE)?;
+            let page = self.host.lying(NAMED_VALUES_TABLE, from.as_deref(), PAGE)?;
             let named = page.rows.iter().filter(|row| model.keeps_about(table, row));
             let named: Vec<NamedValue> = named.filter_map(NamedValue::from_item).collect();
             if !named.is_empty() {
-                let released = self.engine.amend(move |_, now| {
+                let released = amend(&*self.host, move |_, now| {
                     let released = named.iter().flat_map(|named| released(named, now));
                     Ok((released.collect(), ()))
                 });
@@ -174,7 +174,7 @@ impl Models {
 
     /// Mends a finding about large values. The rows are looked at again in the commit.
     pub(super) fn mend_value(&self, cure: ValueCure, table: String) -> Result<bool, Error> {
-        let mended = self.engine.amend(move |rows, now| {
+        let mended = amend(&*self.host, move |rows, now| {
             let companions = companions(&cure, &table, rows, now)?;
             let is_mended = !companions.is_empty();
             Ok((companions, is_mended))

@@ -9,14 +9,14 @@ use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Report, Step};
 use trestle_model::audit::AuditOptions;
 
-use super::audit::{audit, heads_set_back};
-use super::fill;
-use super::hidden_tables;
-use super::inspect::inspect;
-use super::step;
-use super::watcher::{Until, Watcher, go_on};
-use super::work::{Work, planned_table};
-use super::{BindError, Held, Models, loaded, together};
+use crate::audit::{audit, heads_set_back};
+use crate::fill;
+use crate::hidden_tables;
+use crate::inspect::inspect;
+use crate::step;
+use crate::watcher::{Until, Watcher, go_on};
+use crate::work::{Work, planned_table};
+use crate::{BindError, Held, Models, loaded, together};
 
 /// How to apply a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Models {
 
     /// Compares tables, then rows.
     fn look(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let existing = work.compare_tables(&self.engine)?;
+        let existing = work.compare_tables(&*self.host)?;
         if !work.needs_inspection() {
             return Ok(());
         }
@@ -95,11 +95,11 @@ impl Models {
             if work.is_blocked(&name) {
                 continue;
             }
-            step::wait_watched(&self.engine, &name, watcher)?;
+            step::wait_watched(&*self.host, &name, watcher)?;
             let inspection = Inspection::new(&work.model, table, now_ms)
                 .knowing(work.layout_change.as_ref())
                 .leaving(work.leftovers());
-            let rows = inspect(inspection, &name, &self.engine, watcher)?;
+            let rows = inspect(inspection, &name, &*self.host, watcher)?;
             work.found(rows, "--fill fills them in");
         }
         if !work.waiting.is_empty() && !work.has_misfits() {
@@ -110,13 +110,13 @@ impl Models {
 
     /// Rows that fit by themselves may not fit together: two may share a value that is to be unique.
     fn look_against_one_another(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let (view, now) = (self.engine.view(), self.clock.now());
+        let (view, now) = (self.host.view(), self.clock.now());
         let options = AuditOptions {
             fill: true,
             ..AuditOptions::default()
         };
         let name = work.model.name();
-        let audited = audit(&view, &work.model, now, options, work.leftovers(), &mut |rows| {
+        let audited = audit(&*view, &work.model, now, options, work.leftovers(), &mut |rows| {
             watcher.rows("checking rows against one another", name, rows);
             go_on(watcher)
         })?;
@@ -163,7 +163,7 @@ impl Models {
                     self.fill_in(work, watcher)?;
                     is_filled_in = true;
                 }
-                step => step::take(&self.engine, &work.model, &step)?,
+                step => step::take(&*self.host, &work.model, &step)?,
             }
         }
         work.report.outcome = Outcome::Applied;
@@ -176,7 +176,7 @@ impl Models {
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
         if work.options.fill && work.makes_heads() {
             // A head that stands for an older row before the model takes effect was set there by a client.
-            let heads = heads_set_back(&self.engine.view(), &work.model, self.clock.now())?;
+            let heads = heads_set_back(&*self.host.view(), &work.model, self.clock.now())?;
             work.set_back = heads.into_iter().collect();
         }
         let stored = Stored {
@@ -207,7 +207,7 @@ impl Models {
         held.push(new.clone());
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = self.hook_of(&held)?;
-        hidden_tables::ensure(&self.engine, loaded(&held))?;
+        hidden_tables::ensure(&*self.host, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         work.before = Some(new);
         *self.held.lock() = held;
@@ -224,7 +224,7 @@ impl Models {
             heads_made,
             set_back: std::mem::take(&mut work.set_back),
         };
-        let misfits = fill::fill(&self.engine, &work.model, options, work.leftovers(), watcher)?;
+        let misfits = fill::fill(&*self.host, &work.model, options, work.leftovers(), watcher)?;
         work.report_misfits(misfits);
         Ok(())
     }

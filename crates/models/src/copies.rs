@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind, GetItem, Query, Request};
 use trestle_binding::{counted, stopped};
-use trestle_engine::Amendment;
 use trestle_env::Timestamp;
 use trestle_hook::Companion;
+use trestle_hook::{Amending, amend};
 use trestle_item::Item;
 use trestle_model::{Bound, COPIES_TABLE, CopyNote, CopyPage, Model, NotedCopies, Refusal, Stopped};
 
-use super::call::call;
-use super::sweep::or_gone;
-use super::{BindError, Held, Models};
+use crate::call::call;
+use crate::sweep::or_gone;
+use crate::{BindError, Held, Models};
 
 /// Notes that are worked on together, so that small ones share commits.
 const NOTES: usize = 16;
@@ -64,7 +64,7 @@ impl Models {
     /// Works on the next notes: a page of copies of each.
     pub(super) fn copy_turn(&self, round: &mut CopyRound) -> CopyTurn {
         let is_first = round.next.is_none();
-        let notes = match or_gone(self.engine.lying(COPIES_TABLE, round.next.as_deref(), NOTES)) {
+        let notes = match or_gone(self.host.lying(COPIES_TABLE, round.next.as_deref(), NOTES)) {
             Ok(notes) => notes,
             Err(error) => {
                 round.say(&error, self.clock.now());
@@ -99,7 +99,7 @@ impl Models {
     }
 
     /// Starts to write the next page of a note; removes the note if no model has such copies any more.
-    fn begin_turn(&self, held: &[Held], row: &Item) -> Result<(Option<Turn>, Amendment<()>), BindError> {
+    fn begin_turn(&self, held: &[Held], row: &Item) -> Result<(Option<Turn>, Amending<()>), BindError> {
         let note = CopyNote::from_item(row)
             .ok_or_else(|| Error::internal(format!("a row of {COPIES_TABLE} is no copy note: {row:?}")))?;
         let Some(held) = held.iter().find(|held| held.stored.name == note.model) else {
@@ -118,20 +118,20 @@ impl Models {
         Ok((Some(turn), started))
     }
 
-    fn end_turn(&self, turn: Option<&Turn>, started: Amendment<()>) -> Result<(), BindError> {
+    fn end_turn(&self, turn: Option<&Turn>, started: Amending<()>) -> Result<(), BindError> {
         match (started.wait(), turn) {
             (Err(error), Some(turn)) if is_refusal(&error) => self.one_by_one(turn),
             (written, _) => Ok(written?),
         }
     }
 
-    fn drop_note(&self, note: &CopyNote) -> Amendment<()> {
+    fn drop_note(&self, note: &CopyNote) -> Amending<()> {
         let gone = Companion {
             table: COPIES_TABLE.to_owned(),
             key: note.key(),
             item: None,
         };
-        self.engine.amend(move |_, _| Ok((vec![gone], ())))
+        amend(&*self.host, move |_, _| Ok((vec![gone.clone()], ())))
     }
 
     /// The next page of rows that may have copies. None are left where the original is gone: its copies stay.
@@ -163,7 +163,7 @@ impl Models {
                     exclusive_start_key: after.cloned(),
                     ..query
                 };
-                let found = or_gone(call(&self.engine, query))?;
+                let found = or_gone(call(&*self.host, query))?;
                 let rows: Vec<Item> = found.items.into_iter().flatten().collect();
                 page.keys = noted.keys(rows.iter()).map_err(refused)?;
                 page.next = found.last_evaluated_key;
@@ -180,14 +180,16 @@ impl Models {
             consistent_read: Some(true),
             ..GetItem::default()
         };
-        Ok(or_gone(call(&self.engine, get))?.item)
+        Ok(or_gone(call(&*self.host, get))?.item)
     }
 
     /// Writes a page of copies together with its note.
-    fn write_page(&self, turn: &Turn, page: CopyPage) -> Amendment<()> {
+    fn write_page(&self, turn: &Turn, page: CopyPage) -> Amending<()> {
         let (model, note) = (Arc::clone(&turn.model), turn.note.clone());
-        self.engine.amend(move |rows, now| {
-            let companions = model.catch_up_page(&note, page, rows, now).map_err(stopped)?;
+        amend(&*self.host, move |rows, now| {
+            let companions = model
+                .catch_up_page(&note, page.clone(), rows, now)
+                .map_err(stopped)?;
             Ok((companions, ()))
         })
     }
@@ -196,12 +198,14 @@ impl Models {
     fn one_by_one(&self, turn: &Turn) -> Result<(), BindError> {
         let each = turn.page.keys.iter().map(|key| {
             let (model, note, key) = (Arc::clone(&turn.model), turn.note.clone(), key.clone());
-            self.engine.amend(move |rows, now| {
-                let companions = model.catch_up(&note, vec![key], rows, now).map_err(stopped)?;
+            amend(&*self.host, move |rows, now| {
+                let companions = model
+                    .catch_up(&note, vec![key.clone()], rows, now)
+                    .map_err(stopped)?;
                 Ok((companions, ()))
             })
         });
-        let started: Vec<Amendment<()>> = each.collect();
+        let started: Vec<Amending<()>> = each.collect();
         let (mut left, mut reason) = (0, None);
         for one in started {
             match one.wait() {

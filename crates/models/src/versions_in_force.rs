@@ -6,8 +6,8 @@ use trestle_api::{Error, TableStatus, table_name};
 use trestle_binding::held::{Held, together};
 use trestle_binding::{BindError, ModelHook};
 
-use super::Models;
-use super::describe::describe;
+use crate::Models;
+use crate::describe::describe;
 
 impl Models {
     /// A hook of these models, with the versions in force.
@@ -16,12 +16,12 @@ impl Models {
     }
 
     /// The version that rows of an entity get which are inserted.
-    pub(crate) fn version_in_force(&self, table: &str, entity: &str) -> Option<u64> {
+    pub fn version_in_force(&self, table: &str, entity: &str) -> Option<u64> {
         self.versions_in_force.lock().of(table_name(table), entity)
     }
 
     /// Stores that a reindex has begun, and lets it take effect in the same commit.
-    pub(crate) fn set_version_in_force(
+    pub fn set_version_in_force(
         &self,
         table: &str,
         entity: Option<&str>,
@@ -30,7 +30,7 @@ impl Models {
         let _one_at_a_time = self.applying.lock();
         // So that the table is not deleted in between, and keeps its version.
         let _table_stays = self.changing_table.lock();
-        if describe(&self.engine, table)?.is_none() {
+        if describe(&*self.host, table)?.is_none() {
             return Err(Error::resource_not_found().into());
         }
         let held = self.held.lock().clone();
@@ -46,7 +46,7 @@ impl Models {
     }
 
     /// Whether rows of a table get a version when they are inserted.
-    pub(crate) fn has_version_in_force(&self, table: &str) -> bool {
+    pub fn has_version_in_force(&self, table: &str) -> bool {
         self.versions_in_force.lock().tables().any(|known| known == table)
     }
 
@@ -61,9 +61,9 @@ impl Models {
         match together(&held) {
             Ok(hook) if self.are_in_force() => {
                 let hook = hook.with_versions(&versions);
-                self.engine.install(documents, Some(Arc::new(hook)))?;
+                self.host.install(documents, Some(Arc::new(hook)))?;
             }
-            _ => self.engine.store_documents(documents)?,
+            _ => self.host.store_documents(documents)?,
         }
         *self.versions_in_force.lock() = versions;
         Ok(())
@@ -75,7 +75,7 @@ impl Models {
         let mut versions = self.versions_in_force.lock();
         let mut gone = Vec::new();
         for table in versions.tables() {
-            let there = describe(&self.engine, table)?;
+            let there = describe(&*self.host, table)?;
             if there.is_none_or(|there| there.table_status == TableStatus::Deleting) {
                 gone.push(table.to_owned());
             }

@@ -6,7 +6,7 @@ use trestle_api::{Database, DescribeTable, DescribeTimeToLive, Error, ErrorKind,
 use trestle_binding::plan::TableThere;
 use trestle_model::Model;
 
-use super::call::call;
+use crate::call::call;
 
 /// The tables of a model that are there, by name.
 pub(super) fn tables(database: &dyn Database, model: &Model) -> Result<BTreeMap<String, TableThere>, Error> {
@@ -28,7 +28,7 @@ pub(super) fn tables(database: &dyn Database, model: &Model) -> Result<BTreeMap<
 }
 
 /// The table, if it is there.
-pub(crate) fn describe(database: &dyn Database, name: &str) -> Result<Option<TableDescription>, Error> {
+pub fn describe(database: &dyn Database, name: &str) -> Result<Option<TableDescription>, Error> {
     let asked = DescribeTable {
         table_name: name.to_owned(),
     };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::hidden_tables;
-use super::{BindError, Models, not_held};
+use crate::hidden_tables;
+use crate::{BindError, Models, not_held};
 use trestle_binding::held::{Held, Migration, loaded};
 use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
 
@@ -155,7 +155,7 @@ impl Models {
         held.push(changed);
         held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
         let hook = self.hook_of(&held)?;
-        hidden_tables::ensure(&self.engine, loaded(&held))?;
+        hidden_tables::ensure(&*self.host, loaded(&held))?;
         self.install(documents, Some(Arc::new(hook)))?;
         *self.held.lock() = held;
         // There may be rows to move.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::held::Migration;
 use trestle_binding::migration::{Document, Meter, MigrationState, SweptPage};
-use trestle_engine::{MovedPage, walked};
 use trestle_env::Timestamp;
+use trestle_hook::MovedPage;
 
-use super::{BindError, Models, not_held};
+use crate::{BindError, Models, not_held};
 
 /// The place is stored after so many pages, or so much time, whichever is first. What was done twice after a crash does
 /// no harm.
@@ -70,7 +70,7 @@ impl Models {
             if pages >= PAGES_BETWEEN || now.since(stored_at) >= TIME_BETWEEN {
                 self.store_progress(&mut migration)?;
             }
-            migration.writes_seen = self.engine.writes_handed_in();
+            migration.writes_seen = self.host.writes_handed_in();
             let rest = migration.pace.rest();
             self.keep(migration)?;
             return Ok(Swept::Page(rest));
@@ -104,12 +104,12 @@ impl Models {
         } else {
             (self.move_page(&name, from, rows)?, 0)
         };
-        let next = page.next.map(with_walked);
+        let next = page.next.map(|next| self.with_walked(next));
         table.page(page.looked_at, page.moved, next);
         let stuck = page.stuck.iter().map(|stuck| (&stuck.key, stuck.reason.as_str()));
         document.stuck.add(&name, stuck)?;
         document.found += found;
-        let handed_in = self.engine.writes_handed_in();
+        let handed_in = self.host.writes_handed_in();
         let swept = SweptPage {
             looked_at: page.looked_at,
             moved: page.moved,
@@ -125,8 +125,8 @@ impl Models {
     }
 
     fn move_page(&self, table: &str, from: Option<&[u8]>, rows: usize) -> Result<MovedPage, BindError> {
-        self.engine.look_ahead(table);
-        or_gone(self.engine.move_rows(table, from, rows))
+        self.host.look_ahead(table);
+        or_gone(self.host.move_rows(table, from, rows))
     }
 
     /// A page of a pass that only looks, and how many former rows it has.
@@ -136,13 +136,19 @@ impl Models {
         from: Option<&[u8]>,
         rows: usize,
     ) -> Result<(MovedPage, u64), BindError> {
-        let page = or_gone(self.engine.rows_to_move(table, from, rows))?;
+        let page = or_gone(self.host.rows_to_move(table, from, rows))?;
         let moved = MovedPage {
             looked_at: page.looked_at,
             next: page.next,
             ..MovedPage::default()
         };
         Ok((moved, page.keys.len() as u64))
+    }
+
+    /// A position in a table, and how much of the table lies before it.
+    pub(super) fn with_walked(&self, position: Vec<u8>) -> (Vec<u8>, f64) {
+        let before = self.host.walked(&position);
+        (position, before)
     }
 
     /// What follows a pass over all tables.
@@ -172,7 +178,7 @@ impl Models {
         migration.document.double_reads = migration.status(now).double_reads;
         migration.stored = (now, 0);
         let document = migration.document.to_document()?;
-        Ok(self.engine.store_documents(vec![document])?)
+        Ok(self.host.store_documents(vec![document])?)
     }
 
     /// Remembers how far a migration is without storing it.
@@ -210,12 +216,6 @@ impl Pass {
             (true, _, _) => Pass::FoundMore,
         }
     }
-}
-
-/// A position in a table, and how much of the table lies before it.
-pub(super) fn with_walked(position: Vec<u8>) -> (Vec<u8>, f64) {
-    let before = walked(&position);
-    (position, before)
 }
 
 /// A table that was deleted has no rows to move.

@@ -12,11 +12,11 @@ use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Step};
 use trestle_model::{Hindrance, LayoutChange, Model};
 
-use super::step;
-use super::survey::Survey;
-use super::watcher::Watcher;
-use super::work::{Work, planned_table};
-use super::{ApplyOptions, BindError, Held, Models};
+use crate::step;
+use crate::survey::Survey;
+use crate::watcher::Watcher;
+use crate::work::{Work, planned_table};
+use crate::{ApplyOptions, BindError, Held, Models};
 
 /// For rows that do not move and lack something.
 const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`, of a version that has all that is new \
@@ -180,7 +180,7 @@ impl Models {
         let mut work = self.prepare(text, options)?;
         work.refuse_unnameable_indexes()?;
         let Some(before) = &work.before else {
-            return Err(super::no_model(&work.others, work.model.name()));
+            return Err(crate::no_model(&work.others, work.model.name()));
         };
         before.refuse_while_rows_move()?;
         let former = Arc::clone(before.model()?);
@@ -226,7 +226,7 @@ impl Models {
             None => FILL_FIRST,
         };
         let work = &mut way.work;
-        let existing = work.compare_tables(&self.engine)?;
+        let existing = work.compare_tables(&*self.host)?;
         if let Ok(layout_change) = &way.layout_change {
             let model = Arc::clone(&work.model);
             let now_ms = self.clock.now().as_millis();
@@ -235,9 +235,9 @@ impl Models {
                 if work.is_blocked(table.table_name()) {
                     continue;
                 }
-                step::wait(&self.engine, table.table_name())?;
+                step::wait(&*self.host, table.table_name())?;
                 let come = way.come.as_ref().map(|moving| moving.layout_change());
-                let survey = Survey::new(&self.engine, layout_change, &model, table, now_ms);
+                let survey = Survey::new(&*self.host, layout_change, &model, table, now_ms);
                 let survey = survey.of_way_back(come).leaving(work.leftovers());
                 let found = survey.run(watcher)?;
                 for (entity, rows) in found.moves {
@@ -313,7 +313,7 @@ impl Models {
             watcher.step(step);
             match step {
                 Step::StoreModel { version: next } => version = Some(*next),
-                step => step::take(&self.engine, &way.work.model, step)?,
+                step => step::take(&*self.host, &way.work.model, step)?,
             }
         }
         let version = version.ok_or_else(|| Error::defect("a migration does not store its version"))?;
@@ -455,13 +455,13 @@ fn way_back(layout_change: &LayoutChange, dropped: &[String]) -> (bool, String) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::Nobody;
+    use crate::Nobody;
     use trestle_engine::{Engine, Options};
 
     #[test]
     fn a_way_back_to_a_version_that_is_not_stored_says_so() {
         let engine = Engine::in_memory(Options::default()).unwrap();
-        let models = Models::read(engine.clone(), Arc::clone(engine.clock())).unwrap();
+        let models = Models::read(Arc::new(engine.clone()), Arc::clone(engine.clock())).unwrap();
         let text = "model = \"notes\"\n[table.notes]\nkey = [\"pk\"]\n[entity.note]\ntable = \"notes\"\nkey = { pk = \"n#{id}\" }\nattributes = { id = \"string\" }\n";
         models.apply(text, ApplyOptions::default(), &mut Nobody).unwrap();
         let moved = text.replace("n#", "note/");

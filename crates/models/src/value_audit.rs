@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_binding::WrongFact;
-use trestle_engine::{Met, View};
+use trestle_hook::{Met, View};
 use trestle_item::{AttributeValue, Item};
 use trestle_model::audit::FindingKind;
 use trestle_model::{
@@ -22,14 +22,15 @@ type Progress<'p> = dyn FnMut(u64) -> Result<(), Error> + 'p;
 
 /// Something about large values that disagrees.
 #[derive(Clone, Debug)]
-pub(super) struct ValueFinding {
-    pub(super) fact: WrongFact,
-    pub(super) cure: ValueCure,
+pub(crate) struct ValueFinding {
+    /// What it is.
+    pub(crate) fact: WrongFact,
+    pub(crate) cure: ValueCure,
 }
 
 /// What mends it.
 #[derive(Clone, Debug)]
-pub(super) enum ValueCure {
+pub(crate) enum ValueCure {
     /// Nothing does.
     None,
     /// The value is noted as named by the row with this key.
@@ -43,8 +44,8 @@ pub(super) enum ValueCure {
 }
 
 /// Looks at all rows that name large values, at all values and at all parts. `models` are all that are stored.
-pub(super) fn audit_values(
-    view: &View,
+pub(crate) fn audit_values(
+    view: &dyn View,
     models: &[Arc<Model>],
     progress: &mut Progress<'_>,
 ) -> Result<Vec<ValueFinding>, Error> {
@@ -70,7 +71,7 @@ pub(super) fn audit_values(
 }
 
 struct ValueAudit<'v> {
-    view: &'v View,
+    view: &'v dyn View,
     models: &'v [Arc<Model>],
     /// What belongs to no model is reported with this one.
     first: &'v Model,
@@ -274,7 +275,7 @@ impl PartsOfValue {
     }
 
     /// Reads the parts that a reference speaks of.
-    fn read(view: &View, reference: &LargeValue) -> Result<Self, Error> {
+    fn read(view: &dyn View, reference: &LargeValue) -> Result<Self, Error> {
         let mut parts = Self::of(&reference.id);
         for number in 1..=reference.parts {
             let mut key = Item::from([(PARTS_ID, reference.id.as_str())]);
@@ -312,7 +313,7 @@ impl PartsOfValue {
 
 /// Hands every value that a row names to `each`, with the row.
 fn each_named(
-    view: &View,
+    view: &dyn View,
     models: &[Arc<Model>],
     each: &mut dyn FnMut(&Table, &Item, NamedValue) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -330,23 +331,27 @@ fn each_named(
 }
 
 /// Hands the rows of a table to `each`, as they are or will be. Rows that cannot be read are found by others.
-fn each_row(view: &View, table: &str, each: &mut dyn FnMut(Item) -> Result<(), Error>) -> Result<(), Error> {
+fn each_row(
+    view: &dyn View,
+    table: &str,
+    each: &mut dyn FnMut(Item) -> Result<(), Error>,
+) -> Result<(), Error> {
     if !view.has_table(table) {
         return Ok(());
     }
-    view.walk(table, (0, 1), |met| match met {
+    view.walk(table, (0, 1), &mut |met| match met {
         Met::Row(row) | Met::ToMove(row) => each(row),
         Met::Stuck(..) | Met::Unreadable => Ok(()),
     })
 }
 
 /// What is noted of a value that a row names.
-fn noted(view: &View, id: &str) -> Result<Option<NamedValue>, Error> {
+fn noted(view: &dyn View, id: &str) -> Result<Option<NamedValue>, Error> {
     let row = stored(view, NAMED_VALUES_TABLE, &NamedValue::key_of(id))?;
     Ok(row.as_ref().and_then(NamedValue::from_item))
 }
 
-fn stored(view: &View, table: &str, key: &Item) -> Result<Option<Item>, Error> {
+fn stored(view: &dyn View, table: &str, key: &Item) -> Result<Option<Item>, Error> {
     match view.has_table(table) {
         true => view.get(table, key),
         false => Ok(None),

@@ -11,24 +11,24 @@ use trestle_api::Error;
 use trestle_binding::Misfit;
 use trestle_binding::clearing::Leftovers;
 use trestle_binding::rows::add;
-use trestle_engine::Engine;
+use trestle_hook::Host;
 use trestle_item::codec;
 use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding};
 
-use super::mending::Repair;
-use super::watcher::Watcher;
+use crate::mending::Repair;
+use crate::watcher::Watcher;
 
 /// Fills in the rows of a model. Those that could not be are returned, by table.
 pub(crate) fn fill(
-    engine: &Engine,
+    host: &dyn Host,
     model: &Arc<Model>,
     options: AuditOptions,
     leftovers: Vec<Leftovers>,
     watcher: &mut dyn Watcher,
 ) -> Result<BTreeMap<String, Vec<Misfit>>, Error> {
     let repair = Repair {
-        engine,
+        host,
         model,
         options: AuditOptions {
             fill: true,

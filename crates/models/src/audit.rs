@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use trestle_api::Error;
 use trestle_binding::clearing::Leftovers;
-use trestle_engine::{Met, View};
 use trestle_env::Timestamp;
+use trestle_hook::{Met, View};
 use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
@@ -30,17 +30,19 @@ type Progress<'p> = dyn FnMut(u64) -> Result<(), Error> + 'p;
 /// How one model's rows came out.
 #[derive(Debug, Default)]
 pub(crate) struct Audited {
+    /// Rows looked at.
     pub(crate) rows: u64,
     /// Rows that a migration has yet to move.
     pub(crate) to_move: u64,
     /// Rows of effects that were dropped.
     pub(crate) to_clear: u64,
+    /// What disagrees.
     pub(crate) findings: Findings,
 }
 
 /// Audits all rows of a model. `progress` hears how many were looked at, and stops the audit by failing.
 pub(crate) fn audit(
-    view: &View,
+    view: &dyn View,
     model: &Model,
     now: Timestamp,
     options: AuditOptions,
@@ -64,7 +66,7 @@ pub(crate) fn audit(
 }
 
 /// The heads that stand for an older row than they could, by their keys.
-pub(crate) fn heads_set_back(view: &View, model: &Model, now: Timestamp) -> Result<Vec<Vec<u8>>, Error> {
+pub(crate) fn heads_set_back(view: &dyn View, model: &Model, now: Timestamp) -> Result<Vec<Vec<u8>>, Error> {
     let options = AuditOptions {
         fill: true,
         ..AuditOptions::default()
@@ -106,7 +108,7 @@ impl Pass for Inquiry<'_> {
 
 /// The rows of a model's tables, in parts.
 struct AuditWalk<'v> {
-    view: &'v View,
+    view: &'v dyn View,
     model: &'v Model,
     leftovers: Vec<Leftovers>,
     parts: Vec<(String, (u32, u32))>,
@@ -139,7 +141,7 @@ impl PassState {
 }
 
 impl<'v> AuditWalk<'v> {
-    fn of(view: &'v View, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
+    fn of(view: &'v dyn View, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
         let tables = model.tables().iter().map(trestle_model::Table::table_name);
         // Of what a model counts, a part may be counted apart.
         let tables = tables.chain([COUNTS_TABLE]);
@@ -220,7 +222,7 @@ impl<'v> AuditWalk<'v> {
     fn work<P: Pass>(&self, pass: &mut P, state: &PassState) -> Result<(), Error> {
         let source = ViewRows(self.view);
         while let Some((table, part)) = self.parts.get(state.next.fetch_add(1, Ordering::Relaxed)) {
-            self.view.walk(table, *part, |met| {
+            self.view.walk(table, *part, &mut |met| {
                 state.count_row()?;
                 match met {
                     Met::Row(row) if self.is_left_behind(table, &row) => {
@@ -246,7 +248,7 @@ impl<'v> AuditWalk<'v> {
 }
 
 /// The rows of a view, as the model asks for them.
-struct ViewRows<'v>(&'v View);
+struct ViewRows<'v>(&'v dyn View);
 
 impl Rows for ViewRows<'_> {
     fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {

@@ -7,12 +7,13 @@ use trestle_api::{Error, GetItem};
 use trestle_binding::TableRows;
 use trestle_binding::clearing::Leftovers;
 use trestle_binding::rows::{Inspection, key_of, reason};
-use trestle_engine::Engine;
 use trestle_expr::KeySelection;
+use trestle_hook::Host;
 use trestle_item::Item;
 use trestle_model::{AccessPattern, KeySchema, LayoutChange, Model, Operation, Table};
 
-use super::watcher::Watcher;
+use crate::call::call;
+use crate::watcher::Watcher;
 
 /// Two rows for one place.
 const TAKEN: &str = "the place it belongs in is taken by another row: remove one of the two";
@@ -22,7 +23,7 @@ const PAGE: usize = 500;
 
 /// Looks at the rows of one table.
 pub(crate) struct Survey<'m> {
-    engine: &'m Engine,
+    host: &'m dyn Host,
     layout_change: &'m LayoutChange,
     /// The way that rows have come, if this is the way back.
     come: Option<&'m LayoutChange>,
@@ -44,14 +45,14 @@ pub(crate) struct Surveyed {
 
 impl<'m> Survey<'m> {
     pub(crate) fn new(
-        engine: &'m Engine,
+        host: &'m dyn Host,
         layout_change: &'m LayoutChange,
         model: &'m Model,
         table: &'m Table,
         now_ms: u64,
     ) -> Self {
         Survey {
-            engine,
+            host,
             layout_change,
             come: None,
             model,
@@ -80,7 +81,7 @@ impl<'m> Survey<'m> {
         let name = self.table.table_name();
         let mut from = None;
         loop {
-            let page = self.engine.lying(name, from.as_deref(), PAGE)?;
+            let page = self.host.lying(name, from.as_deref(), PAGE)?;
             for row in &page.rows {
                 self.look_at(row)?;
                 watcher.rows("checking rows", name, self.inspection.looked_at());
@@ -112,7 +113,7 @@ impl<'m> Survey<'m> {
                 return self.inspection.misfit(reason(&refusal), &refusal, row);
             }
         };
-        if let Err(error) = self.engine.could_hold(name, &renewed) {
+        if let Err(error) = self.host.could_hold(name, &renewed) {
             return self.inspection.misfit(error.message().to_owned(), &"", row);
         }
         self.inspection.moves();
@@ -150,7 +151,7 @@ impl<'m> Survey<'m> {
             consistent_read: Some(true),
             ..GetItem::default()
         };
-        Ok(self.engine.run(get)?.item)
+        Ok(call(self.host, get)?.item)
     }
 
     /// The access patterns that look everywhere for rows like this one while they move.

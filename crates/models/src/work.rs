@@ -7,12 +7,12 @@ use trestle_api::Error;
 use trestle_binding::clearing::{Clearing, Leftovers};
 use trestle_binding::plan::plan;
 use trestle_binding::{Misfit, Obstacle, Outcome, Report, Step, TableRows, counted};
-use trestle_engine::Engine;
+use trestle_hook::Host;
 use trestle_model::{
     Copy, Effect, EffectName, Entity, Head, LayoutChange, Model, Table, UnnameableIndex, unnameable_indexes,
 };
 
-use super::{ApplyOptions, BindError, Held, describe};
+use crate::{ApplyOptions, BindError, Held, describe};
 
 /// A model on its way into the database.
 pub(super) struct Work {
@@ -107,8 +107,8 @@ impl Work {
     }
 
     /// Compares the tables that are there with those of the model; the names of those that are there.
-    pub(super) fn compare_tables(&mut self, engine: &Engine) -> Result<Vec<String>, BindError> {
-        let there = describe::tables(engine, &self.model)?;
+    pub(super) fn compare_tables(&mut self, host: &dyn Host) -> Result<Vec<String>, BindError> {
+        let there = describe::tables(host, &self.model)?;
         let plan = plan(&self.model, &there, self.options.delete_indexes);
         self.report.steps = plan.steps;
         self.report.obstacles = plan.obstacles;

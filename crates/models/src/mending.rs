@@ -6,12 +6,12 @@ use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::clearing::Leftovers;
 use trestle_binding::stopped;
-use trestle_engine::{Amendment, Engine};
+use trestle_hook::{Amending, Host, amend};
 use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
-use super::audit::{Audited, audit};
-use super::watcher::{Watcher, go_on};
+use crate::audit::{Audited, audit};
+use crate::watcher::{Watcher, go_on};
 
 /// How many mends are under way together, so that they share commits.
 const TOGETHER: usize = 128;
@@ -36,7 +36,7 @@ enum Mended {
 
 /// A repair of one model's rows.
 pub(crate) struct Repair<'r> {
-    pub(crate) engine: &'r Engine,
+    pub(crate) host: &'r dyn Host,
     pub(crate) model: &'r Arc<Model>,
     pub(crate) options: AuditOptions,
     /// Rows that are being removed.
@@ -87,10 +87,10 @@ impl Repair<'_> {
 
     /// One audit of the rows as they are now.
     pub(crate) fn look(&self, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
-        let (view, now) = (self.engine.view(), self.engine.clock().now());
+        let (view, now) = (self.host.view(), self.host.clock().now());
         let name = self.model.name();
         let (options, leftovers) = (self.options.clone(), self.leftovers.clone());
-        audit(&view, self.model, now, options, leftovers, &mut |rows| {
+        audit(&*view, self.model, now, options, leftovers, &mut |rows| {
             watcher.rows("checking rows", name, rows);
             go_on(watcher)
         })
@@ -113,7 +113,7 @@ impl Repair<'_> {
                     let finding = Arc::new(finding);
                     let amendment = finding
                         .can_be_mended()
-                        .then(|| mend(self.engine, self.model, &finding));
+                        .then(|| mend(self.host, self.model, &finding));
                     (finding, amendment)
                 })
                 .collect();
@@ -146,9 +146,9 @@ impl Repair<'_> {
 }
 
 /// Starts one mend; it tells how many rows it writes.
-pub(super) fn mend(engine: &Engine, model: &Arc<Model>, finding: &Arc<Finding>) -> Amendment<usize> {
+pub(super) fn mend(host: &dyn Host, model: &Arc<Model>, finding: &Arc<Finding>) -> Amending<usize> {
     let (model, finding) = (Arc::clone(model), Arc::clone(finding));
-    engine.amend(move |rows, now| {
+    amend(host, move |rows, now| {
         let companions = model.mend(&finding, rows, now).map_err(stopped)?;
         let count = companions.len();
         Ok((companions, count))
@@ -156,7 +156,7 @@ pub(super) fn mend(engine: &Engine, model: &Arc<Model>, finding: &Arc<Finding>) 
 }
 
 /// Waits for a mend. The outer error is that nothing can be written; the inner one, that this row cannot.
-pub(super) fn mended(amendment: Amendment<usize>) -> Result<Result<usize, Error>, Error> {
+pub(super) fn mended(amendment: Amending<usize>) -> Result<Result<usize, Error>, Error> {
     match amendment.wait() {
         Err(error) if error.kind() != ErrorKind::Validation && error.taken_value().is_none() => Err(error),
         written => Ok(written),

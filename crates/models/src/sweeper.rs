@@ -8,10 +8,10 @@ use std::time::Duration;
 use trestle_binding::MigrationStatus;
 use trestle_env::{Clock, Sleeper, Timestamp};
 
-use super::copies::{CopyRound, CopyTurn};
-use super::large_values::{ValueRound, ValueTurn};
-use super::sweep::Swept;
-use super::{BindError, Models};
+use crate::copies::{CopyRound, CopyTurn};
+use crate::large_values::{ValueRound, ValueTurn};
+use crate::sweep::Swept;
+use crate::{BindError, Models};
 
 /// Before what failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const WATCH: Duration = Duration::from_secs(1);
 /// A thread that sweeps all migrations of a database, one page after the other, each at its rate, removes rows of dropped
 /// effects, brings copies in step that follow in the background, and removes large values that no row names. It ends when it is dropped, after the page it is at.
 #[derive(Debug)]
-pub(crate) struct Sweeper {
+pub struct Sweeper {
     clock: Arc<dyn Clock>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -29,7 +29,7 @@ pub(crate) struct Sweeper {
 
 impl Sweeper {
     /// Starts the thread. `on_change` is told of every change of a migration's state, and of what went wrong.
-    pub(crate) fn start(
+    pub fn start(
         models: Arc<Models>,
         on_change: impl Fn(&MigrationStatus) + Send + 'static,
     ) -> std::io::Result<Self> {
@@ -189,7 +189,7 @@ impl Models {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{ApplyOptions, Nobody, StartOptions};
+    use crate::{ApplyOptions, Nobody, StartOptions};
     use std::sync::atomic::AtomicU64;
     use std::sync::mpsc::channel;
     use std::time::Instant;
@@ -257,7 +257,7 @@ mod tests {
         let clock = Arc::new(CountingClock::default());
         let store = Arc::new(MemoryStore::new());
         let engine = Engine::load(store, clock.clone(), Options::default()).unwrap();
-        let models = Arc::new(Models::read(engine.clone(), clock.clone()).unwrap());
+        let models = Arc::new(Models::read(Arc::new(engine.clone()), clock.clone()).unwrap());
         let model = format!("{NOTES}{COPIES}")
             .replace("key = [\"pk\"]", "key = [\"pk\"]\nentity_attribute = \"kind\"");
         models
@@ -308,7 +308,7 @@ mod tests {
     fn every_state_is_told() {
         let engine = Engine::in_memory(Options::default()).unwrap();
         let clock = Arc::clone(engine.clock());
-        let models = Arc::new(Models::read(engine.clone(), clock).unwrap());
+        let models = Arc::new(Models::read(Arc::new(engine.clone()), clock).unwrap());
         models.apply(NOTES, ApplyOptions::default(), &mut Nobody).unwrap();
         let put = PutItem {
             table_name: "notes".to_owned(),

@@ -13,6 +13,7 @@ mod inspect;
 mod large_values;
 mod mending;
 mod own_rows;
+mod proof;
 mod repair;
 mod steer;
 mod step;
@@ -20,7 +21,6 @@ mod survey;
 mod sweep;
 mod sweeper;
 mod value_audit;
-mod verify;
 mod versions;
 mod versions_in_force;
 mod watcher;
@@ -36,24 +36,24 @@ use trestle_binding::clearing;
 use trestle_binding::held::{self, Held, loaded, together};
 use trestle_binding::stored::{self, Stored};
 use trestle_binding::{BindError, VersionsInForce, migration};
-use trestle_engine::Engine;
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_hook::Hook;
+use trestle_hook::Host;
 use trestle_model::Model;
 
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
-pub(crate) use describe::describe;
+pub use describe::describe;
+pub use proof::{ProofWatcher, prove};
 pub use repair::RepairOptions;
-pub(crate) use sweeper::Sweeper;
-pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};
+pub use sweeper::Sweeper;
 pub use versions::Standing;
 pub use watcher::{Nobody, Watcher};
 
 /// The models of one database. Shared by reference; one model is applied at a time.
 #[derive(Debug)]
 pub struct Models {
-    engine: Engine,
+    host: Arc<dyn Host>,
     clock: Arc<dyn Clock>,
     held: Mutex<Vec<Held>>,
     /// Held while a model is applied or removed, so that the list can be read meanwhile.
@@ -69,7 +69,7 @@ pub struct Models {
 
 impl Models {
     /// Lets the engine enforce all stored models from now on.
-    pub(crate) fn enforce(&self) -> Result<(), BindError> {
+    pub fn enforce(&self) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
         together(&held)?;
@@ -78,18 +78,18 @@ impl Models {
             documents.push(self.versions_in_force.lock().to_document()?);
         }
         let hook = self.hook_of(&held)?;
-        hidden_tables::ensure(&self.engine, loaded(&held))?;
+        hidden_tables::ensure(&*self.host, loaded(&held))?;
         self.forget_what_is_gone(&held)?;
         self.install(documents, Some(Arc::new(hook)))
     }
 
     /// Whether the engine enforces all stored models.
-    pub(crate) fn are_in_force(&self) -> bool {
+    pub fn are_in_force(&self) -> bool {
         self.in_force.load(Ordering::Acquire)
     }
 
     /// Why the stored models cannot be enforced, if they cannot.
-    pub(crate) fn why_not_in_force(&self) -> Option<BindError> {
+    pub fn why_not_in_force(&self) -> Option<BindError> {
         together(&self.held.lock()).err()
     }
 
@@ -100,20 +100,20 @@ impl Models {
         hook: Option<Arc<dyn Hook>>,
     ) -> Result<(), BindError> {
         let is_enforced = hook.is_some();
-        self.engine.install(documents, hook)?;
+        self.host.install(documents, hook)?;
         self.in_force.store(is_enforced, Ordering::Release);
         Ok(())
     }
 
     /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
     /// things right. [`Models::enforce`] does, and so does applying a model.
-    pub(crate) fn read(engine: Engine, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
-        let documents = engine.documents()?;
+    pub fn read(host: Arc<dyn Host>, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
+        let documents = host.documents()?;
         let versions_in_force = VersionsInForce::read(&documents)?;
         let held = held::read(documents)?;
         Ok(Models {
             versions_in_force: Mutex::new(versions_in_force),
-            engine,
+            host,
             clock,
             held: Mutex::new(held),
             applying: Mutex::new(()),
@@ -183,7 +183,7 @@ impl Models {
 impl Models {
     /// Every stored version of every model, in the order of names and versions.
     fn stored_versions(&self) -> Result<Vec<Stored>, Error> {
-        stored::read(self.engine.documents()?)
+        stored::read(self.host.documents()?)
     }
 }
 
