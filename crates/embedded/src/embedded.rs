@@ -14,7 +14,7 @@ use trestle_queue::{Queues, Settings as QueueSettings};
 
 use crate::internal::Internal;
 use crate::opened::Opened;
-use crate::{Options, in_force, model_tables, own_tables};
+use crate::{Options, model_tables};
 use trestle_models::Models;
 
 /// An open database in this process, and everything that belongs to it. Cloning it is cheap and gives another handle to the
@@ -58,9 +58,8 @@ impl Embedded {
     /// Starts a request. Reads are answered at once, writes when they are durable.
     pub fn start(&self, request: Request) -> Completion {
         let opened = self.opened();
-        let allowed = own_tables::refuse_writes(&opened.models, &request)
-            .and_then(|()| in_force::refuse_writes(&opened.models, &request))
-            .and_then(|()| model_tables::refuse_changes(opened, &request));
+        let allowed = opened.models.admit(&request);
+        let allowed = allowed.and_then(|()| model_tables::refuse_changes(opened, &request));
         match allowed {
             Ok(()) => {
                 if request.access() != Access::Read {

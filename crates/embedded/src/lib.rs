@@ -23,14 +23,12 @@
 mod directory;
 mod embedded;
 mod held_space;
-mod in_force;
 mod internal;
 mod migration_log;
 mod model_tables;
 mod open;
 mod opened;
 mod options;
-mod own_tables;
 mod reindex;
 mod reindex_version;
 mod route_holds;

@@ -46,6 +46,11 @@ pub trait Host: Database + fmt::Debug {
     /// Whether a table could hold a row like this, by the rules for what clients put there; otherwise why not.
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error>;
 
+    /// Whether rows can move to other keys here.
+    fn moves_rows(&self) -> bool {
+        true
+    }
+
     /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on. A row that was written or
     /// removed meanwhile is left alone. Repeating it does no harm.
     fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<MovedPage, Error>;

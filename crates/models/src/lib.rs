@@ -1,5 +1,6 @@
 //! The models of one database: those that are stored with it, enforced by its commits.
 
+mod admit;
 mod apply;
 mod audit;
 mod begin;
@@ -41,6 +42,7 @@ use trestle_hook::Hook;
 use trestle_hook::Host;
 use trestle_model::Model;
 
+pub use admit::Objection;
 pub use apply::ApplyOptions;
 pub use begin::{PlanOptions, StartOptions};
 pub use describe::describe;

@@ -1,0 +1,137 @@
+//! Several gateways before one endpoint, writers at each: everything that is derived stays exact.
+
+use std::sync::Arc;
+use std::thread;
+
+use trestle_api::{Database, DatabaseExt, Error, ErrorKind, TransactWriteItems, Wait};
+use trestle_env::SystemClock;
+use trestle_gateway::Gateway;
+
+use crate::requests::{item, request};
+use crate::support::{assert_exact, endpoint, gateway, rows};
+
+#[test]
+fn what_is_derived_is_exact_after_writers_at_three_gateways() {
+    let remote = endpoint(Arc::new(SystemClock::new()));
+    let first = gateway(
+        Arc::clone(&remote) as Arc<dyn Database>,
+        Arc::new(SystemClock::new()),
+    );
+    let others = (0..2).map(|_| Gateway::open(Arc::clone(&remote) as Arc<dyn Database>).unwrap());
+    let gateways: Vec<Gateway> = std::iter::once(first).chain(others).collect();
+    let acknowledged: usize = thread::scope(|scope| {
+        let writers: Vec<_> = (0..12_u64)
+            .map(|seed| {
+                let gateway = &gateways[seed as usize % gateways.len()];
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    let answers = (0..60).map(|_| gateway.execute(request(&mut random)).wait());
+                    answers.filter(|answer| !is_fault(answer)).count()
+                })
+            })
+            .collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+    });
+    assert_eq!(
+        acknowledged,
+        12 * 60,
+        "each request has an answer of the database"
+    );
+    for gateway in &gateways {
+        assert_exact(gateway, "afterwards");
+    }
+}
+
+/// An answer that no client should see.
+fn is_fault(answer: &Result<trestle_api::Response, Error>) -> bool {
+    match answer {
+        Ok(_) => false,
+        Err(error) => {
+            let is_fault = error.kind() == ErrorKind::InternalServerError;
+            assert!(!is_fault, "{error}");
+            is_fault
+        }
+    }
+}
+
+#[test]
+fn a_count_that_all_writers_raise_is_not_lost() {
+    let remote = endpoint(Arc::new(SystemClock::new()));
+    let first = gateway(
+        Arc::clone(&remote) as Arc<dyn Database>,
+        Arc::new(SystemClock::new()),
+    );
+    let second = Gateway::open(Arc::clone(&remote) as Arc<dyn Database>).unwrap();
+    put(&first, &serde_json::json!({"kind": "shop", "shop": "s"}));
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let gateway = if writer % 2 == 0 { &first } else { &second };
+            scope.spawn(move || {
+                for number in 0..10 {
+                    let id = format!("{writer}-{number}");
+                    put(
+                        gateway,
+                        &serde_json::json!({"kind": "order", "id": id, "shop": "s", "price": 2}),
+                    );
+                }
+            });
+        }
+    });
+    let shop = rows(&*remote, "rows")
+        .into_iter()
+        .find(|row| row.get("count").is_some())
+        .unwrap();
+    assert_eq!(shop.get("count"), Some(&80_u64.into()));
+    assert_eq!(shop.get("turnover"), Some(&160_u64.into()));
+}
+
+fn put(gateway: &Gateway, row: &serde_json::Value) {
+    let put = trestle_api::PutItem {
+        table_name: "rows".to_owned(),
+        item: item(row),
+        ..trestle_api::PutItem::default()
+    };
+    gateway.put_item(put).wait().unwrap();
+}
+
+#[test]
+fn a_transaction_that_names_itself_is_made_once() {
+    let remote = endpoint(Arc::new(SystemClock::new()));
+    let gateway = gateway(
+        Arc::clone(&remote) as Arc<dyn Database>,
+        Arc::new(SystemClock::new()),
+    );
+    put(
+        &gateway,
+        &serde_json::json!({"kind": "order", "id": "1", "shop": "s", "price": 2}),
+    );
+    let add = |by: i64| TransactWriteItems {
+        transact_items: vec![trestle_api::TransactWriteItem {
+            update: Some(Box::new(trestle_api::Update {
+                table_name: "rows".to_owned(),
+                key: item(&serde_json::json!({"pk": "order", "sk": "1"})),
+                update_expression: "ADD price :by".to_owned(),
+                expression_attribute_values: Some(
+                    [(":by".to_owned(), trestle_item::AttributeValue::from(by))]
+                        .into_iter()
+                        .collect(),
+                ),
+                ..trestle_api::Update::default()
+            })),
+            ..trestle_api::TransactWriteItem::default()
+        }],
+        client_request_token: Some("once".to_owned()),
+        ..TransactWriteItems::default()
+    };
+    for _ in 0..3 {
+        gateway.transact_write_items(add(5)).wait().unwrap();
+    }
+    let other = gateway.transact_write_items(add(6)).wait().unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::IdempotentParameterMismatch);
+    let order = rows(&*remote, "rows")
+        .into_iter()
+        .find(|row| row.get("price").is_some())
+        .unwrap();
+    assert_eq!(order.get("price"), Some(&7_u64.into()));
+    assert_exact(&gateway, "afterwards");
+}
