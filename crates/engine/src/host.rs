@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_env::Clock;
-use trestle_hook::{
-    AmendWork, Documents, Hook, Host, Lying, Met, MovedPage, Remaining, Started, View as HostView,
-};
+use trestle_hook::{AmendWork, Documents, Hook, Host, HostView, Lying, Met, MovedPage, Remaining, Started};
 use trestle_item::Item;
 
 use crate::{Engine, View, walked};

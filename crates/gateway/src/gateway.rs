@@ -6,7 +6,7 @@ use trestle_api::{
     BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem, DeleteItemOutput,
     DescribeTable, Error, ErrorKind, GetItem, PutItem, PutItemOutput, Request, Response, ResponseFuture,
     ReturnConsumedCapacity, ReturnValue, TransactGetItems, TransactWriteItems, TransactWriteItemsOutput,
-    UpdateItem, UpdateItemOutput, WriteRequest, table_name,
+    UpdateItem, UpdateItemOutput, table_name,
 };
 use trestle_env::{Clock, SystemClock};
 use trestle_hook::Hook;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetItem, Request, ResponseFuture, Scan, Wait};
 use trestle_env::Clock;
-use trestle_hook::{AmendWork, Documents, Hook, Host, Lying, Met, MovedPage, Remaining, Started, View};
+use trestle_hook::{AmendWork, Documents, Hook, Host, HostView, Lying, Met, MovedPage, Remaining, Started};
 use trestle_item::{Item, codec, size};
 
 use crate::documents::{self, Shelf};
@@ -50,7 +50,7 @@ impl Host for EndpointHost {
         documents::store(&*self.0.database, documents, None).wait()
     }
 
-    fn view(&self) -> Box<dyn View> {
+    fn view(&self) -> Box<dyn HostView> {
         Box::new(EndpointView(Arc::clone(&self.0)))
     }
 
@@ -120,7 +120,7 @@ impl Endpoint {
 /// The rows of the endpoint, each as it is when it is read.
 struct EndpointView(Arc<Endpoint>);
 
-impl View for EndpointView {
+impl HostView for EndpointView {
     fn has_table(&self, table: &str) -> bool {
         self.0.shapes.of(&*self.0.database, table).wait().is_ok()
     }

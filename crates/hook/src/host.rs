@@ -32,7 +32,7 @@ pub trait Host: Database + fmt::Debug {
     fn store_documents(&self, documents: Documents) -> Result<(), Error>;
 
     /// The rows as they are now.
-    fn view(&self) -> Box<dyn View>;
+    fn view(&self) -> Box<dyn HostView>;
 
     /// Starts work on the rows of the moment: what it returns is written, and nothing else follows. See [`amend`].
     fn start_amendment(&self, work: AmendWork) -> Started;
@@ -66,7 +66,7 @@ pub trait Host: Database + fmt::Debug {
 }
 
 /// Rows of one moment, as far as the host has such: tables walked in parts and rows found by their keys.
-pub trait View: Send + Sync {
+pub trait HostView: Send + Sync {
     /// Whether there is such a table.
     fn has_table(&self, table: &str) -> bool;
 

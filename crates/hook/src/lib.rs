@@ -17,7 +17,7 @@ pub use change::{By, Change};
 pub use former::{Belongs, Former, FormerRange, Renewal, Sources};
 pub use hook::Hook;
 pub use host::{
-    AmendWork, Amending, Documents, Host, Lying, Met, MovedPage, Remaining, Started, Stuck, View, amend,
+    AmendWork, Amending, Documents, Host, HostView, Lying, Met, MovedPage, Remaining, Started, Stuck, amend,
 };
 pub use rows::{RowQuery, Rows};
 pub use verdict::{Becomes, Companion, Edits, Refused, Verdict};

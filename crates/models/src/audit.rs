@@ -9,7 +9,7 @@ use std::time::Duration;
 use trestle_api::Error;
 use trestle_binding::clearing::Leftovers;
 use trestle_env::Timestamp;
-use trestle_hook::{Met, View};
+use trestle_hook::{HostView, Met};
 use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
@@ -42,7 +42,7 @@ pub(crate) struct Audited {
 
 /// Audits all rows of a model. `progress` hears how many were looked at, and stops the audit by failing.
 pub(crate) fn audit(
-    view: &dyn View,
+    view: &dyn HostView,
     model: &Model,
     now: Timestamp,
     options: AuditOptions,
@@ -66,7 +66,11 @@ pub(crate) fn audit(
 }
 
 /// The heads that stand for an older row than they could, by their keys.
-pub(crate) fn heads_set_back(view: &dyn View, model: &Model, now: Timestamp) -> Result<Vec<Vec<u8>>, Error> {
+pub(crate) fn heads_set_back(
+    view: &dyn HostView,
+    model: &Model,
+    now: Timestamp,
+) -> Result<Vec<Vec<u8>>, Error> {
     let options = AuditOptions {
         fill: true,
         ..AuditOptions::default()
@@ -108,7 +112,7 @@ impl Pass for Inquiry<'_> {
 
 /// The rows of a model's tables, in parts.
 struct AuditWalk<'v> {
-    view: &'v dyn View,
+    view: &'v dyn HostView,
     model: &'v Model,
     leftovers: Vec<Leftovers>,
     parts: Vec<(String, (u32, u32))>,
@@ -141,7 +145,7 @@ impl PassState {
 }
 
 impl<'v> AuditWalk<'v> {
-    fn of(view: &'v dyn View, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
+    fn of(view: &'v dyn HostView, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
         let tables = model.tables().iter().map(trestle_model::Table::table_name);
         // Of what a model counts, a part may be counted apart.
         let tables = tables.chain([COUNTS_TABLE]);
@@ -248,7 +252,7 @@ impl<'v> AuditWalk<'v> {
 }
 
 /// The rows of a view, as the model asks for them.
-struct ViewRows<'v>(&'v dyn View);
+struct ViewRows<'v>(&'v dyn HostView);
 
 impl Rows for ViewRows<'_> {
     fn get(&self, table_name: &str, key: &Item) -> Result<Option<Arc<Item>>, Error> {

@@ -6,7 +6,7 @@ use trestle_api::Error;
 use trestle_binding::held::Held;
 use trestle_binding::{ModelFacts, WrongFact};
 use trestle_env::Timestamp;
-use trestle_hook::View;
+use trestle_hook::HostView;
 use trestle_model::Model;
 use trestle_model::audit::AuditOptions;
 
@@ -24,7 +24,7 @@ pub trait ProofWatcher {
 
 /// Audits the rows of these models. `unsound` says why they cannot be enforced together, if they cannot.
 pub fn prove(
-    view: &dyn View,
+    view: &dyn HostView,
     held: &[Held],
     unsound: Option<&str>,
     now: Timestamp,
@@ -47,7 +47,7 @@ pub fn prove(
 }
 
 fn prove_one(
-    view: &dyn View,
+    view: &dyn HostView,
     held: &Held,
     model: &Arc<Model>,
     now: Timestamp,
@@ -73,7 +73,7 @@ fn prove_one(
 
 /// Large values are looked at for all models together: each belongs to a row of one of them.
 fn values(
-    view: &dyn View,
+    view: &dyn HostView,
     held: &[Held],
     facts: &mut [ModelFacts],
     watcher: &mut dyn ProofWatcher,

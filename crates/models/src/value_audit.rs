@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_binding::WrongFact;
-use trestle_hook::{Met, View};
+use trestle_hook::{HostView, Met};
 use trestle_item::{AttributeValue, Item};
 use trestle_model::audit::FindingKind;
 use trestle_model::{
@@ -45,7 +45,7 @@ pub(crate) enum ValueCure {
 
 /// Looks at all rows that name large values, at all values and at all parts. `models` are all that are stored.
 pub(crate) fn audit_values(
-    view: &dyn View,
+    view: &dyn HostView,
     models: &[Arc<Model>],
     progress: &mut Progress<'_>,
 ) -> Result<Vec<ValueFinding>, Error> {
@@ -71,7 +71,7 @@ pub(crate) fn audit_values(
 }
 
 struct ValueAudit<'v> {
-    view: &'v dyn View,
+    view: &'v dyn HostView,
     models: &'v [Arc<Model>],
     /// What belongs to no model is reported with this one.
     first: &'v Model,
@@ -275,7 +275,7 @@ impl PartsOfValue {
     }
 
     /// Reads the parts that a reference speaks of.
-    fn read(view: &dyn View, reference: &LargeValue) -> Result<Self, Error> {
+    fn read(view: &dyn HostView, reference: &LargeValue) -> Result<Self, Error> {
         let mut parts = Self::of(&reference.id);
         for number in 1..=reference.parts {
             let mut key = Item::from([(PARTS_ID, reference.id.as_str())]);
@@ -313,7 +313,7 @@ impl PartsOfValue {
 
 /// Hands every value that a row names to `each`, with the row.
 fn each_named(
-    view: &dyn View,
+    view: &dyn HostView,
     models: &[Arc<Model>],
     each: &mut dyn FnMut(&Table, &Item, NamedValue) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -332,7 +332,7 @@ fn each_named(
 
 /// Hands the rows of a table to `each`, as they are or will be. Rows that cannot be read are found by others.
 fn each_row(
-    view: &dyn View,
+    view: &dyn HostView,
     table: &str,
     each: &mut dyn FnMut(Item) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -346,12 +346,12 @@ fn each_row(
 }
 
 /// What is noted of a value that a row names.
-fn noted(view: &dyn View, id: &str) -> Result<Option<NamedValue>, Error> {
+fn noted(view: &dyn HostView, id: &str) -> Result<Option<NamedValue>, Error> {
     let row = stored(view, NAMED_VALUES_TABLE, &NamedValue::key_of(id))?;
     Ok(row.as_ref().and_then(NamedValue::from_item))
 }
 
-fn stored(view: &dyn View, table: &str, key: &Item) -> Result<Option<Item>, Error> {
+fn stored(view: &dyn HostView, table: &str, key: &Item) -> Result<Option<Item>, Error> {
     match view.has_table(table) {
         true => view.get(table, key),
         false => Ok(None),
