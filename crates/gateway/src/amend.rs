@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tokio::sync::RwLockReadGuard;
 use trestle_api::{Error, pause_after};
 use trestle_hook::AmendWork;
 
@@ -11,13 +12,30 @@ use crate::known_rows::KnownRows;
 use crate::part::Part;
 use crate::write::ATTEMPTS_MAX;
 
+/// Looks for a turn, in about three seconds.
+const TURN_LOOKS: usize = 50;
 /// Rows in one transaction of the endpoint.
 const ROWS_MAX: usize = 100;
 
 impl Endpoint {
+    /// Waits while another gateway changes what is in force, but not for long: what is in force cannot be read again while models
+    /// are applied here, and that may be what this work is part of.
+    async fn turn(&self) -> Result<RwLockReadGuard<'_, ()>, Error> {
+        for attempt in 0..TURN_LOOKS {
+            if let Ok(turn) = self.writing.try_read() {
+                return Ok(turn);
+            }
+            pause_after(attempt).await;
+        }
+        Err(Error::resource_in_use(
+            "another gateway changes the models at this endpoint: look at what is in force, then try again",
+        ))
+    }
+
     /// Runs work on the rows of the moment and writes what it returns.
     pub(crate) async fn amend(&self, mut work: AmendWork) -> Result<(), Error> {
-        let in_force = self.in_force.read().await;
+        let _writing = self.turn().await?;
+        let hook = self.hook();
         for attempt in 0..ATTEMPTS_MAX {
             if attempt > 0 {
                 pause_after(fastrand::usize(0..=attempt)).await;
@@ -30,7 +48,7 @@ impl Endpoint {
             }
             let mut parts = Vec::new();
             self.follow(
-                in_force.as_deref(),
+                hook.as_deref(),
                 companions,
                 &mut known,
                 &BTreeSet::new(),

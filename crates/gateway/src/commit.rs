@@ -42,6 +42,7 @@ impl Endpoint {
         if !commit.parts.iter().any(Part::writes) && commit.others.is_empty() && commit.items.is_none() {
             return Ok(Sent::Done(Vec::new()));
         }
+        self.member.check()?;
         match (commit.parts.len(), commit.items) {
             (1, None) => match commit.parts.pop() {
                 Some(part) => self.send_one(part, commit.capacity).await,

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use parking_lot::Mutex;
 use tokio::sync::RwLock;
 use trestle_api::{Database, Error};
 use trestle_env::Clock;
 use trestle_hook::Hook;
 
+use crate::fleet::Member;
 use crate::known_rows::KnownRows;
 use crate::table_shape::TableShapes;
 
@@ -18,9 +20,12 @@ const ROUNDS_MAX: usize = 32;
 pub(crate) struct Endpoint {
     pub(crate) database: Arc<dyn Database>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// What is in force. A write holds it for reading from its first look at a row to its answer, so that none is made under a
-    /// version that is over.
-    pub(crate) in_force: RwLock<Option<Arc<dyn Hook>>>,
+    /// What is in force.
+    hook: Mutex<Option<Arc<dyn Hook>>>,
+    /// A write of a modelled row holds it for reading from its first look at a row to its answer; what is in force changes while
+    /// it is held for writing.
+    pub(crate) writing: Arc<RwLock<()>>,
+    pub(crate) member: Member,
     pub(crate) shapes: TableShapes,
     /// How often what is in force has changed at the endpoint, as far as it was read here.
     pub(crate) generation: AtomicU64,
@@ -33,11 +38,22 @@ impl Endpoint {
         Endpoint {
             database,
             clock,
-            in_force: RwLock::new(None),
+            hook: Mutex::new(None),
+            writing: Arc::default(),
+            member: Member::default(),
             shapes: TableShapes::default(),
             generation: AtomicU64::new(0),
             writes: AtomicU64::new(0),
         }
+    }
+
+    /// What is in force.
+    pub(crate) fn hook(&self) -> Option<Arc<dyn Hook>> {
+        self.hook.lock().clone()
+    }
+
+    pub(crate) fn set_hook(&self, hook: Option<Arc<dyn Hook>>) {
+        *self.hook.lock() = hook;
     }
 
     /// Runs a pure computation on rows of the endpoint: as often as it takes until it lacks none.

@@ -1,20 +1,23 @@
 //! A remote endpoint as a database that knows its models.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use trestle_api::{
-    BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem, DeleteItemOutput,
-    DescribeTable, Error, ErrorKind, GetItem, PutItem, PutItemOutput, Request, Response, ResponseFuture,
-    ReturnConsumedCapacity, ReturnValue, TransactGetItems, TransactWriteItems, TransactWriteItemsOutput,
-    UpdateItem, UpdateItemOutput, table_name,
+    Access, BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem,
+    DeleteItemOutput, DescribeTable, Error, ErrorKind, GetItem, PutItem, PutItemOutput, Request, Response,
+    ResponseFuture, ReturnConsumedCapacity, ReturnValue, TransactGetItems, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, Wait, table_name,
 };
+use trestle_binding::BindError;
 use trestle_env::{Clock, SystemClock};
-use trestle_hook::Hook;
+use trestle_hook::{Hook, Host};
 use trestle_models::{Models, Sweeper};
 use trestle_writes::{Action, BATCH_WRITES_MAX, Write, shown_of_removal, shown_of_update};
 
 use crate::GatewayError;
 use crate::endpoint::Endpoint;
+use crate::fleet::Keeper;
 use crate::host::EndpointHost;
 use crate::token::Token;
 use crate::write::{Asked, Written};
@@ -30,7 +33,8 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Inner {
-    /// Ends before the rest.
+    /// Both end before the rest.
+    _keeper: Keeper,
     _sweeper: Sweeper,
     models: Arc<Models>,
     endpoint: Arc<Endpoint>,
@@ -47,11 +51,19 @@ impl Gateway {
     pub fn with_clock(database: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Result<Self, GatewayError> {
         let endpoint = Arc::new(Endpoint::new(database, Arc::clone(&clock)));
         let host = Arc::new(EndpointHost(Arc::clone(&endpoint)));
-        let models = Arc::new(Models::read(host, clock)?);
+        let mut models = Models::read(Arc::clone(&host) as Arc<dyn Host>, Arc::clone(&clock))?;
+        if endpoint.generation.load(Ordering::Acquire) > 0 {
+            // What was read before others knew of this gateway may be over.
+            endpoint.join().wait().map_err(BindError::from)?;
+            models = Models::read(host, clock)?;
+        }
+        let models = Arc::new(models);
         models.enforce()?;
+        let keeper = Keeper::start(Arc::clone(&endpoint), Arc::clone(&models))?;
         let sweeper = Sweeper::start(Arc::clone(&models), |_| {})?;
         Ok(Gateway {
             inner: Arc::new(Inner {
+                _keeper: keeper,
                 _sweeper: sweeper,
                 models,
                 endpoint,
@@ -77,31 +89,36 @@ impl Gateway {
                 self.endpoint().shapes.forget(table);
             }
         }
-        let in_force = self.endpoint().in_force.read().await;
-        let Some(hook) = &*in_force else {
-            return self.endpoint().database.execute(request).await;
+        let Some(hook) = self.endpoint().hook() else {
+            return self.pass(request).await;
         };
-        let covers = |table: &str| hook.covers(table_name(table));
+        if request.access() == Access::Write && request.named_tables().iter().any(|table| hook.covers(table))
+        {
+            return self.write(request).await;
+        }
         match request {
-            Request::PutItem(put) if covers(&put.table_name) => self.put(hook, put).await.map(Into::into),
-            Request::UpdateItem(update) if covers(&update.table_name) => {
-                self.update(hook, update).await.map(Into::into)
-            }
-            Request::DeleteItem(delete) if covers(&delete.table_name) => {
-                self.delete(hook, delete).await.map(Into::into)
-            }
-            Request::TransactWriteItems(request) if named(&request).any(covers) => {
-                self.transact(hook, request).await.map(Into::into)
-            }
-            Request::BatchWriteItem(batch) if batch.request_items.keys().any(|table| covers(table)) => {
-                self.batch(hook, batch).await.map(Into::into)
-            }
-            Request::GetItem(get) if covers(&get.table_name) => {
+            Request::GetItem(get) if hook.covers(table_name(&get.table_name)) => {
                 let key = hook.key(table_name(&get.table_name), &get.key)?;
                 self.pass(GetItem { key, ..get }.into()).await
             }
-            Request::BatchGetItem(request) => self.pass(with_keys(&**hook, request)?.into()).await,
-            Request::TransactGetItems(request) => self.pass(with_got_keys(&**hook, request)?.into()).await,
+            Request::BatchGetItem(request) => self.pass(with_keys(&*hook, request)?.into()).await,
+            Request::TransactGetItems(request) => self.pass(with_got_keys(&*hook, request)?.into()).await,
+            request => self.pass(request).await,
+        }
+    }
+
+    /// A write that names a modelled table, under what is in force until it is answered.
+    async fn write(&self, request: Request) -> Result<Response, Error> {
+        let _writing = self.endpoint().writing.read().await;
+        let Some(hook) = &self.endpoint().hook() else {
+            return self.pass(request).await;
+        };
+        match request {
+            Request::PutItem(put) => self.put(hook, put).await.map(Into::into),
+            Request::UpdateItem(update) => self.update(hook, update).await.map(Into::into),
+            Request::DeleteItem(delete) => self.delete(hook, delete).await.map(Into::into),
+            Request::TransactWriteItems(request) => self.transact(hook, request).await.map(Into::into),
+            Request::BatchWriteItem(batch) => self.batch(hook, batch).await.map(Into::into),
             request => self.pass(request).await,
         }
     }
@@ -281,17 +298,6 @@ fn is_passing(error: &Error) -> bool {
         error.kind(),
         ErrorKind::TransactionConflict | ErrorKind::ProvisionedThroughputExceeded | ErrorKind::Throttling
     )
-}
-
-/// The tables that a transaction writes or checks.
-fn named(request: &TransactWriteItems) -> impl Iterator<Item = &str> {
-    request.transact_items.iter().filter_map(|item| {
-        let check = item.condition_check.as_ref().map(|part| &part.table_name);
-        let put = item.put.as_ref().map(|part| &part.table_name);
-        let delete = item.delete.as_ref().map(|part| &part.table_name);
-        let update = item.update.as_ref().map(|part| &part.table_name);
-        check.or(put).or(delete).or(update).map(String::as_str)
-    })
 }
 
 /// The keys of rows that were named by what identifies them.

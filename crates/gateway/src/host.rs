@@ -35,19 +35,30 @@ impl Host for EndpointHost {
 
     fn install(&self, documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error> {
         let endpoint = &self.0;
-        // Writes under the version before are over when this is held.
-        let mut in_force = endpoint.in_force.write().wait();
-        if !documents.is_empty() {
-            let generation = endpoint.generation.load(Ordering::Acquire);
-            documents::store(&*endpoint.database, documents, Some(generation)).wait()?;
-            endpoint.generation.store(generation + 1, Ordering::Release);
+        if documents.is_empty() {
+            endpoint.set_hook(hook);
+            return Ok(());
         }
-        *in_force = hook;
-        Ok(())
+        let (database, id) = (&*endpoint.database, &endpoint.member.id);
+        let generation = endpoint.generation.load(Ordering::Acquire);
+        endpoint.join().wait()?;
+        documents::announce(database, id, generation).wait()?;
+        let changed = endpoint.await_others(generation + 1).and_then(|()| {
+            // Writes of this gateway under the version before are over when this is held.
+            let _no_write = endpoint.writing.write().wait();
+            documents::change(database, documents, id, generation).wait()?;
+            endpoint.generation.store(generation + 1, Ordering::Release);
+            endpoint.set_hook(hook);
+            Ok(())
+        });
+        changed.inspect_err(|_| {
+            // If this fails, too, the others take it back when this gateway has ended.
+            let _ = documents::take_back(database, id).wait();
+        })
     }
 
     fn store_documents(&self, documents: Documents) -> Result<(), Error> {
-        documents::store(&*self.0.database, documents, None).wait()
+        documents::store(&*self.0.database, documents).wait()
     }
 
     fn view(&self) -> Box<dyn HostView> {

@@ -6,13 +6,15 @@
 //! (`fetch.rs`) until it lacks none; then one request is sent (`commit.rs`) in which every row that was read is checked to be as
 //! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`).
 //!
-//! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`).
+//! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
+//! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them.
 
 mod amend;
 mod commit;
 mod documents;
 mod endpoint;
 mod fetch;
+mod fleet;
 mod gateway;
 mod host;
 mod known_rows;

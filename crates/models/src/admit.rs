@@ -46,6 +46,11 @@ impl Models {
             Access::Statements(texts) => texts.into_iter().try_for_each(statement)?,
             Access::Read | Access::Write => {}
         }
+        self.admit_unenforced(request)
+    }
+
+    /// Refuses a request that would write while a stored model does not load. Reads go on.
+    pub fn admit_unenforced(&self, request: &Request) -> Result<(), Error> {
         match request.access().writes(trestle_partiql::is_write) {
             true => self.refuse_while_not_in_force(),
             false => Ok(()),

@@ -72,6 +72,7 @@ impl Models {
         watcher: &mut dyn Watcher,
     ) -> Result<MigrationPlan, BindError> {
         let _one_at_a_time = self.applying.lock();
+        self.refuse_where_rows_stay()?;
         let mut way = self.way_out(text, options.delete_indexes, options.dry_run)?;
         self.survey(&mut way, watcher)?;
         if !way.plan.is_refused() && !options.dry_run {
@@ -90,6 +91,7 @@ impl Models {
         watcher: &mut dyn Watcher,
     ) -> Result<MigrationPlan, BindError> {
         let _one_at_a_time = self.applying.lock();
+        self.refuse_where_rows_stay()?;
         let mut way = self.way_out(text, options.delete_indexes, false)?;
         self.guarded(&mut way, |way| {
             self.survey(way, watcher)?;
@@ -99,6 +101,18 @@ impl Models {
             }
         })?;
         Ok(way.plan)
+    }
+
+    /// Not every host can move rows.
+    fn refuse_where_rows_stay(&self) -> Result<(), BindError> {
+        match self.host.moves_rows() {
+            true => Ok(()),
+            false => Err(Error::validation(
+                "rows at a remote endpoint cannot move to other keys through a gateway: `trestle copy FROM TO --model FILE` copies \
+                 them into a table with the new keys",
+            )
+            .into()),
+        }
     }
 
     /// The model that a kept plan leads to.

@@ -124,6 +124,21 @@ impl Models {
         })
     }
 
+    /// Reads the stored models again, which another process has changed, and enforces them.
+    pub fn reload(&self) -> Result<(), BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let documents = self.host.documents()?;
+        *self.versions_in_force.lock() = VersionsInForce::read(&documents)?;
+        let held = held::read(documents)?;
+        let hook = self.hook_of(&held);
+        *self.held.lock() = held;
+        match hook {
+            Ok(hook) => self.install(Vec::new(), Some(Arc::new(hook))),
+            // Nothing is enforced, and so nothing written, until it is corrected.
+            Err(error) => self.install(Vec::new(), None).and(Err(error)),
+        }
+    }
+
     /// The clock that everything here follows.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {

@@ -1,14 +1,17 @@
 //! Several gateways before one endpoint, writers at each: everything that is derived stays exact.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use trestle_api::{Database, DatabaseExt, Error, ErrorKind, TransactWriteItems, Wait};
+use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 
 use crate::requests::{item, request};
-use crate::support::{assert_exact, endpoint, gateway, rows};
+use crate::support::{EVERYTHING, assert_exact, endpoint, gateway, rows};
 
 #[test]
 fn what_is_derived_is_exact_after_writers_at_three_gateways() {
@@ -134,4 +137,60 @@ fn a_transaction_that_names_itself_is_made_once() {
         .unwrap();
     assert_eq!(order.get("price"), Some(&7_u64.into()));
     assert_exact(&gateway, "afterwards");
+}
+
+#[test]
+fn a_new_version_is_in_force_at_every_gateway_when_it_is_applied() {
+    let remote = endpoint(Arc::new(SystemClock::new()));
+    let open = || Gateway::open(Arc::clone(&remote) as Arc<dyn Database>).unwrap();
+    let (second, third) = (open(), open());
+    // The second and the third knew no model when they were opened.
+    let first = gateway(
+        Arc::clone(&remote) as Arc<dyn Database>,
+        Arc::new(SystemClock::new()),
+    );
+    let gateways = [&first, &second, &third];
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for (writer, gateway) in gateways.into_iter().cycle().take(6).enumerate() {
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(writer as u64);
+                while gateway.models().list().is_empty() {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                let mut number = 0;
+                while !stop.load(Ordering::Acquire) {
+                    number += 1;
+                    let answer = gateway.execute(request(&mut random)).wait();
+                    assert!(!is_fault(&answer));
+                    put(
+                        gateway,
+                        &serde_json::json!({"kind": "order", "id": format!("{writer}-{number}"), "shop": "s", "price": 2}),
+                    );
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(600));
+        // A sum that the first version does not have: rows from before are filled in, new ones are counted at once.
+        let text = format!(
+            "{EVERYTHING}\n[entity.order.counter.spent]\nentity = \"shop\"\nattribute = \"spent\"\nby = \"price\"\n"
+        );
+        let text = text.replace(
+            "turnover = { type = \"number\", default = 0 }",
+            "turnover = { type = \"number\", default = 0 }, spent = { type = \"number\", default = 0 }",
+        );
+        let options = ApplyOptions {
+            fill: true,
+            ..ApplyOptions::default()
+        };
+        let applied = second.models().apply(&text, options, &mut Nobody).unwrap();
+        assert!(!applied.is_refused(), "{applied}");
+        thread::sleep(Duration::from_millis(600));
+        stop.store(true, Ordering::Release);
+    });
+    for gateway in gateways {
+        assert_eq!(gateway.models().list()[0].version, 2);
+        assert_exact(gateway, "afterwards");
+    }
 }
