@@ -92,6 +92,7 @@ impl Gateway {
         let Some(hook) = self.endpoint().hook() else {
             return self.pass(request).await;
         };
+        refuse_statements(&*hook, &request)?;
         if request.access() == Access::Write && request.named_tables().iter().any(|table| hook.covers(table))
         {
             return self.write(request).await;
@@ -298,6 +299,26 @@ fn is_passing(error: &Error) -> bool {
         error.kind(),
         ErrorKind::TransactionConflict | ErrorKind::ProvisionedThroughputExceeded | ErrorKind::Throttling
     )
+}
+
+/// A statement that writes a modelled table would pass the model by.
+fn refuse_statements(hook: &dyn Hook, request: &Request) -> Result<(), Error> {
+    let Access::Statements(texts) = request.access() else {
+        return Ok(());
+    };
+    for text in texts {
+        if let Ok(statement) = trestle_partiql::parse(text)
+            && !statement.is_read()
+            && hook.covers(table_name(statement.table()))
+        {
+            return Err(Error::validation(format!(
+                "Table {} has a model, and a gateway does not write it by PartiQL: use PutItem, UpdateItem, DeleteItem or \
+                 TransactWriteItems",
+                statement.table()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The keys of rows that were named by what identifies them.
