@@ -20,7 +20,7 @@ use crate::endpoint::Endpoint;
 use crate::fleet::Keeper;
 use crate::host::EndpointHost;
 use crate::token::Token;
-use crate::write::{Asked, Written};
+use crate::write::{Asked, RowImages, Written};
 
 /// A remote endpoint, its stored models in force. Cloning it gives another handle to the same.
 ///
@@ -286,8 +286,6 @@ fn one(write: Write, capacity: Option<ReturnConsumedCapacity>, wanted: Option<Re
         token: None,
     }
 }
-
-type RowImages = (Option<Arc<trestle_item::Item>>, Option<Arc<trestle_item::Item>>);
 
 fn first(written: &mut Written) -> RowImages {
     written.rows.pop().unwrap_or_default()

@@ -42,11 +42,14 @@ pub(crate) struct Asked {
     pub(crate) token: Option<Token>,
 }
 
+/// A row before and after a write.
+pub(crate) type RowImages = (Option<Arc<Item>>, Option<Arc<Item>>);
+
 /// What became of it.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// The rows before and after, in the order of the writes.
-    pub(crate) rows: Vec<(Option<Arc<Item>>, Option<Arc<Item>>)>,
+    pub(crate) rows: Vec<RowImages>,
     /// The cost.
     pub(crate) capacity: Vec<ConsumedCapacity>,
 }
@@ -90,7 +93,8 @@ impl Endpoint {
         })
     }
 
-    /// Carries out several writes, each on its own. What can be refused is, before anything is written.
+    /// Carries out several writes, each on its own. Where one is refused as the rows are, the others may make it right: then they are
+    /// made together, or refused together.
     pub(crate) async fn write_each(
         &self,
         hook: &Arc<dyn Hook>,
@@ -108,7 +112,16 @@ impl Endpoint {
             }
         }
         let computed = all.iter().map(|asked| self.compute(&**hook, asked, now));
-        let computed: Vec<_> = try_join_all(computed).await?;
+        let computed: Vec<_> = match try_join_all(computed).await {
+            Ok(computed) => computed,
+            Err(refused) if all.len() == 1 => return Err(refused),
+            Err(_) => {
+                let count = all.len();
+                let mut written = vec![self.write(hook, together(all)).await?];
+                written.resize_with(count, Written::default);
+                return Ok(written.into_iter().map(Ok).collect());
+            }
+        };
         let sent = all
             .into_iter()
             .zip(computed)
@@ -123,13 +136,12 @@ impl Endpoint {
     }
 
     /// One look at the rows, and what is to be written.
-    #[allow(clippy::type_complexity)]
     async fn compute(
         &self,
         hook: &dyn Hook,
         asked: &Asked,
         now: Timestamp,
-    ) -> Result<(Commit, Vec<(Option<Arc<Item>>, Option<Arc<Item>>)>), Error> {
+    ) -> Result<(Commit, Vec<RowImages>), Error> {
         let placed = self.place(hook, asked, now).await?;
         let mut known = KnownRows::default();
         let keys = placed
@@ -282,13 +294,22 @@ impl Endpoint {
     }
 }
 
+/// Several writes of one item each as one of several items.
+fn together(all: Vec<Asked>) -> Asked {
+    let capacity = all.first().and_then(|asked| asked.capacity);
+    let writes = all.into_iter().flat_map(|asked| asked.writes);
+    Asked {
+        writes: writes.enumerate().map(|(at, (_, write))| (at, write)).collect(),
+        others: Vec::new(),
+        items: None,
+        capacity,
+        shows_item: false,
+        token: None,
+    }
+}
+
 /// What the writes make of their rows: condition, then new item. In a transaction, all conditions are looked at.
-#[allow(clippy::type_complexity)]
-fn results(
-    placed: &[Placed],
-    known: &KnownRows,
-    items: Option<usize>,
-) -> Result<Vec<(Option<Arc<Item>>, Option<Arc<Item>>)>, Error> {
+fn results(placed: &[Placed], known: &KnownRows, items: Option<usize>) -> Result<Vec<RowImages>, Error> {
     let mut rows = Vec::with_capacity(placed.len());
     let mut reasons = vec![CancellationReason::none(); items.unwrap_or_default()];
     let mut is_canceled = false;
@@ -317,11 +338,7 @@ fn results(
 }
 
 /// What the hook is asked about, with its place among the writes.
-fn changes<'r>(
-    placed: &'r [Placed],
-    rows: &'r [(Option<Arc<Item>>, Option<Arc<Item>>)],
-    now: Timestamp,
-) -> Vec<(usize, Change<'r>)> {
+fn changes<'r>(placed: &'r [Placed], rows: &'r [RowImages], now: Timestamp) -> Vec<(usize, Change<'r>)> {
     let all = placed.iter().zip(rows).enumerate();
     let asked = all.filter(|(_, (placed, (old, new)))| {
         !matches!(placed.write.action, Action::Check(_)) && (old.is_some() || new.is_some())

@@ -22,27 +22,25 @@ fn what_is_derived_is_exact_after_writers_at_three_gateways() {
     );
     let others = (0..2).map(|_| Gateway::open(Arc::clone(&remote) as Arc<dyn Database>).unwrap());
     let gateways: Vec<Gateway> = std::iter::once(first).chain(others).collect();
-    let acknowledged: usize = thread::scope(|scope| {
-        let writers: Vec<_> = (0..12_u64)
-            .map(|seed| {
-                let gateway = &gateways[seed as usize % gateways.len()];
-                scope.spawn(move || {
-                    let mut random = fastrand::Rng::with_seed(seed);
-                    let answers = (0..60).map(|_| gateway.execute(request(&mut random)).wait());
-                    answers.filter(|answer| !is_fault(answer)).count()
-                })
-            })
-            .collect();
-        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
-    });
-    assert_eq!(
-        acknowledged,
-        12 * 60,
-        "each request has an answer of the database"
-    );
+    write_at_all(&gateways, 12, 60);
     for gateway in &gateways {
         assert_exact(gateway, "afterwards");
     }
+}
+
+/// Writers at all gateways in turn, each with so many random requests.
+pub(crate) fn write_at_all(gateways: &[Gateway], writers: u64, requests: usize) {
+    thread::scope(|scope| {
+        for (seed, gateway) in (0..writers).zip(gateways.iter().cycle()) {
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed);
+                for _ in 0..requests {
+                    let answer = gateway.execute(request(&mut random)).wait();
+                    assert!(!is_fault(&answer));
+                }
+            });
+        }
+    });
 }
 
 /// An answer that no client should see.
