@@ -58,6 +58,6 @@ pub(crate) fn rows(database: &dyn Database, table: &str) -> Vec<Item> {
     let page = database.scan(asked).wait().unwrap();
     assert!(page.last_evaluated_key.is_none(), "one page");
     let mut rows = page.items.map(|rows| rows.to_vec()).unwrap_or_default();
-    rows.sort_by_key(|row| trestle_item::codec::encode(row));
+    rows.sort_by_key(trestle_item::codec::encode);
     rows
 }
