@@ -6,7 +6,7 @@
 //! | [`Loopback`] | a port of this machine, served until Ctrl-C or SIGTERM |
 //! | [`site`] | routes with a page at `/`, a description at `/openapi.json`, and errors in JSON |
 //! | [`shown`], [`created`] | answers in JSON |
-//! | `Objects` | files in a directory or in a bucket of S3; with the feature `objects` |
+//! | `Objects`, `ObjectLocation` | files in a directory or in a bucket of S3, and how a row names one; with the feature `objects` |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
 //!
 //! ```no_run
@@ -66,12 +66,16 @@
 mod error;
 mod loopback;
 #[cfg(feature = "objects")]
+mod object_location;
+#[cfg(feature = "objects")]
 mod objects;
 mod run;
 mod site;
 
 pub use error::{Error, Result};
 pub use loopback::{GRACE, Loopback};
+#[cfg(feature = "objects")]
+pub use object_location::ObjectLocation;
 #[cfg(feature = "objects")]
 pub use objects::Objects;
 pub use run::run;

@@ -4,6 +4,7 @@
 
 mod app;
 mod batches;
+mod changes;
 mod collections;
 mod compile_fail;
 mod conditions;
@@ -20,6 +21,7 @@ mod manhunt;
 mod migrate;
 mod models;
 mod named_routes;
+mod objects;
 mod paging;
 mod queues;
 mod reindexer;
