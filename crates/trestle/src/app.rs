@@ -5,8 +5,11 @@
 //! | [`run`] | a program's `main`: runtime, log on standard error, exit status |
 //! | [`Loopback`] | a port of this machine, served until Ctrl-C or SIGTERM |
 //! | [`site`] | routes with a page at `/`, a description at `/openapi.json`, and errors in JSON |
+//! | [`routed`] | a router of a list of routes, whose paths may have an end that can be left out |
 //! | [`shown`], [`created`] | answers in JSON |
-//! | `Objects` | files in a directory or in a bucket of S3; with the feature `objects` |
+//! | [`ListPart`] | a list, a page at a time |
+//! | [`OrNotFound`] | what is there, or a 404 |
+//! | `Objects` | files in a directory or in a bucket of S3, also given out over HTTP; with the feature `objects` |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
 //!
 //! ```no_run
@@ -16,7 +19,7 @@
 //! use axum::response::Response;
 //! use axum::{Router, routing::get};
 //! use serde::Deserialize;
-//! use trestle::app::{self, Error, Loopback};
+//! use trestle::app::{self, Loopback, OrNotFound as _};
 //! use trestle::{Embedded, Options};
 //!
 //! mod shop {
@@ -33,7 +36,7 @@
 //!
 //! async fn read(State(db): State<Shop<Embedded>>, Path(id): Path<String>) -> app::Result<Response> {
 //!     let found = db.get(CustomerKey::new(&id)).await?;
-//!     app::shown(found.ok_or_else(|| Error::not_found(format!("customer {id}")))?)
+//!     app::shown(found.or_not_found(format_args!("customer {id}"))?)
 //! }
 //!
 //! async fn add(
@@ -64,15 +67,23 @@
 //! ```
 
 mod error;
+#[cfg(feature = "objects")]
+mod files;
+mod found;
+mod listed;
 mod loopback;
 #[cfg(feature = "objects")]
 mod objects;
+mod routed;
 mod run;
 mod site;
 
 pub use error::{Error, Result};
+pub use found::OrNotFound;
+pub use listed::ListPart;
 pub use loopback::{GRACE, Loopback};
 #[cfg(feature = "objects")]
 pub use objects::Objects;
+pub use routed::{Routes, paths_of, routed};
 pub use run::run;
 pub use site::{created, shown, site};
