@@ -104,7 +104,7 @@ impl Door {
             None => Arc::new(Files),
         };
         Ok(Setup {
-            assets: Assets::open(assets, self.s3_endpoint.as_deref(), cdn_url)
+            assets: Assets::open(assets, self.s3_endpoint.as_deref(), &cdn_url)
                 .map_err(|error| format!("--assets: {error}"))?,
             bundler,
             hooks: Hooks::new(self.webhook.iter().map(String::as_str))?,

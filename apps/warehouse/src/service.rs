@@ -21,7 +21,7 @@ const POSTS_AT_ONCE: usize = 16;
 
 /// What the application is made of.
 pub struct Setup {
-    /// Where tarballs and built files are.
+    /// Where built files are.
     pub assets: Assets,
     /// What builds packages.
     pub bundler: Arc<dyn Bundler>,
@@ -67,12 +67,10 @@ impl Service {
             longest_retry: Duration::from_secs(30),
         };
         let (builds, posts) = (settings(service.setup.builds_at_once), settings(POSTS_AT_ONCE));
-        workers
-            .add(JOBS, RECEIVES_MAX, builds, &service, Service::work)
-            .await?;
-        workers
-            .add(WEBHOOKS, RECEIVES_MAX, posts, &service, Service::tell)
-            .await?;
+        let added = workers.add(JOBS, RECEIVES_MAX, builds, &service, Service::work);
+        added.await?;
+        let added = workers.add(WEBHOOKS, RECEIVES_MAX, posts, &service, Service::tell);
+        added.await?;
         let router = Events::of(database).routes_of(&service.db).start().await?;
         Ok(Running {
             service,

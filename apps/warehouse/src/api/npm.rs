@@ -12,7 +12,7 @@ use trestle::app::shown;
 
 use super::{Answer, App, Package};
 use crate::publication::{hex, parse_version};
-use crate::{ENVS, Error, Outcome, Publication, Result, Spec};
+use crate::{Env, Error, Outcome, Publication, Result, Spec, packument};
 
 /// The header that says for which environment `latest` is meant.
 const ENVIRONMENT: &str = "registry-environment";
@@ -33,13 +33,11 @@ pub(super) async fn publish(State(app): App, Path(name): Package, body: Bytes) -
 
 pub(super) async fn packument(State(app): App, Path(name): Package, headers: HeaderMap) -> Answer {
     let asked = headers.get(ENVIRONMENT).and_then(|value| value.to_str().ok());
-    let env = ENVS.into_iter().find(|env| Some(env.as_str()) == asked);
+    let env = asked.and_then(|env| env.parse().ok());
     let text = app.packument(&name, env).await?.to_string();
     let tag = format!("\"{}\"", hex(&Sha256::digest(&text)));
-    if headers
-        .get(IF_NONE_MATCH)
-        .is_some_and(|known| known == tag.as_str())
-    {
+    let known = headers.get(IF_NONE_MATCH);
+    if known.is_some_and(|known| known == tag.as_str()) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
     }
     let kind = (CONTENT_TYPE, "application/json".to_owned());
@@ -54,11 +52,7 @@ pub(super) async fn tarball(State(app): App, Path((name, file)): Path<(String, S
 pub(super) async fn tags(State(app): App, Path(name): Package) -> Answer {
     let not_here = |_| Error::not_found(format!("package '{name}' in the registry"));
     let package = app.package(&name).await.map_err(not_here)?;
-    let tags = package.dist_tags.unwrap_or_default();
-    let texts = tags
-        .iter()
-        .filter_map(|(tag, version)| Some((tag, version.as_s()?)));
-    shown(texts.collect::<std::collections::BTreeMap<_, _>>())
+    shown(packument::tags(&package))
 }
 
 /// `latest` is a tag and no more. The others are environments: they use the version then.
@@ -68,28 +62,28 @@ pub(super) async fn tag(
     Json(version): Json<Value>,
 ) -> Answer {
     let version = parse_version(version.as_str().unwrap_or_default())?;
-    check(&tag)?;
-    match ENVS.into_iter().find(|env| env.as_str() == tag) {
-        Some(env) => drop(
-            app.promote(&Spec::new(name, env, version.clone()), None, true)
-                .await?,
-        ),
+    match env_of(&tag)? {
+        Some(env) => {
+            let spec = Spec::new(name, env, version.clone());
+            app.promote(&spec, None, true).await?;
+        }
         None => app.tag(&name, &tag, &version).await?,
     }
-    Ok((StatusCode::CREATED, Json(json!({ tag: version.to_string() }))).into_response())
+    Ok((StatusCode::CREATED, Json(json!({ tag: version }))).into_response())
 }
 
 pub(super) async fn untag(State(app): App, Path((name, tag)): Path<(String, String)>) -> Result<StatusCode> {
-    check(&tag)?;
+    env_of(&tag)?;
     app.untag(&name, &tag).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn check(tag: &str) -> Result<()> {
-    match ["latest", "prod", "test", "dev"].contains(&tag) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
-            "{tag} is none of the tags latest, prod, test and dev"
-        ))),
+/// The environment that a tag means, or none for `latest`.
+fn env_of(tag: &str) -> Result<Option<Env>> {
+    let none = format!("{tag} is none of the tags latest, prod, test and dev");
+    match tag.parse() {
+        Ok(env) => Ok(Some(env)),
+        Err(_) if tag == "latest" => Ok(None),
+        Err(_) => Err(Error::Invalid(none)),
     }
 }

@@ -63,7 +63,7 @@ impl World {
         let cdn_url = wishes.cdn_url.unwrap_or_else(|| format!("{url}/cdn"));
         let place = folder.path().join("assets");
         let setup = Setup {
-            assets: Assets::open(place.to_str().unwrap(), None, cdn_url).unwrap(),
+            assets: Assets::open(place.to_str().unwrap(), None, &cdn_url).unwrap(),
             bundler: wishes.bundler,
             hooks: Hooks::new(wishes.hooks.iter().map(String::as_str)).unwrap(),
             base_url: url.clone(),
