@@ -9,10 +9,9 @@ use std::sync::Arc;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{Html, IntoResponse as _, Response};
-use axum::routing::{get, patch, post, put};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::json;
 use trestle::app::{self, ListPart, Routes, created, routed, shown};
 
 use crate::{Env, Result, Service};
@@ -34,40 +33,20 @@ pub(crate) fn is_taken(name: &str) -> bool {
 
 /// Every path and what answers there.
 pub fn routes() -> Routes<Arc<Service>> {
-    let tag = put(npm::tag).post(npm::tag).delete(npm::untag);
-    vec![
+    let mut routes: Routes<_> = vec![
         ("/healthcheck", get(async || "ok")),
         ("/healthcheck.html", get(async || Html("ok"))),
         ("/cdn/{*path}", get(asset)),
-        ("/-/ping", get(async || Json(json!({})))),
-        ("/-/whoami", get(npm::whoami)),
-        ("/{pkg}", get(npm::packument).put(npm::publish)),
-        ("/{pkg}/-/{file}", get(npm::tarball)),
-        ("/-/package/{pkg}/dist-tags", get(npm::tags)),
-        ("/-/package/{pkg}/dist-tags/{tag}", tag),
-        ("/assets/files/{pkg}/{env}[/{version}]", get(builds::files)),
-        ("/builds", get(builds::list)),
-        ("/builds/-/head", get(builds::heads)),
-        ("/builds/-/meta/{pkg}/{version}", get(builds::meta)),
-        ("/builds/{pkg}/{env}", get(builds::build).put(builds::add)),
-        (
-            "/builds/{pkg}/{env}/{version}",
-            get(builds::build).patch(builds::promote),
-        ),
-        ("/builds/{pkg}/{env}/-/history", get(builds::history)),
-        ("/promote/{pkg}/{env}/{version}", patch(builds::promote)),
-        ("/rollback/{pkg}/{env}", post(builds::roll_back)),
-        ("/release-line/{pkg}[/{version}]", get(builds::line)),
         ("/packages", get(packages)),
         ("/packages/search", post(search)),
         ("/packages/{pkg}", get(package)),
         ("/graph/{pkg}", get(graph)),
         ("/overview/{pkg}", get(overview::overview)),
-        ("/status/{pkg}/{env}[/{version}]", get(builds::status)),
-        ("/status-events/{pkg}/{env}[/{version}]", get(builds::events)),
-        ("/progress/{pkg}/{env}[/{version}]", get(builds::progress)),
         ("/catchup", post(catch_up)),
-    ]
+    ];
+    routes.extend(npm::routes());
+    routes.extend(builds::routes());
+    routes
 }
 
 /// The API on a service.
@@ -127,5 +106,5 @@ async fn catch_up(State(app): App, Json(asked): Json<CatchUp>) -> Answer {
 async fn asset(State(app): App, Path(path): Path<String>) -> Answer {
     // The path has a fingerprint of the content.
     let forever = [(CACHE_CONTROL, "public, max-age=31536000, immutable")];
-    Ok((forever, app.setup.assets.served(&path).await?).into_response())
+    Ok((forever, app.setup.assets.objects.served(&path).await?).into_response())
 }

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use axum::response::Response;
 use reqwest::{Client, Url};
 use trestle::app::Objects;
 
@@ -17,9 +16,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Stored files and their URLs.
 #[derive(Clone, Debug)]
 pub struct Assets {
-    objects: Objects,
+    pub(crate) objects: Objects,
     client: Client,
-    url: String,
+    /// What URLs of files begin with.
+    pub(crate) url: String,
 }
 
 impl Assets {
@@ -31,17 +31,6 @@ impl Assets {
             client: client(TIMEOUT).map_err(io::Error::other)?,
             url: format!("{}/", url.trim_end_matches('/')),
         })
-    }
-
-    /// Answers a request for a file, for installations without a CDN of their own.
-    pub async fn served(&self, path: &str) -> Result<Response> {
-        self.objects.served(path).await
-    }
-
-    /// What URLs of files begin with.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        &self.url
     }
 
     /// Stores a file, and looks whether a GET of its URL gives its bytes: three times, with pauses.

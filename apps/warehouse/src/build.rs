@@ -4,15 +4,15 @@
 //! stores again under the same names.
 
 use std::io::{self, Read as _, Write as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
-use trestle::app::OrNotFound as _;
+use tempfile::TempDir;
+use trestle::app::{OrNotFound as _, fingerprint};
 use trestle::typed::Held as _;
 
 use crate::assets::url_of;
@@ -20,7 +20,6 @@ use crate::bundler::files_below;
 use crate::model::{
     Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType as EventType, StatusPromote,
 };
-use crate::publication::hex;
 use crate::publish::manifest;
 use crate::{Error, File, Publication, Result, Service, Source, Spec};
 
@@ -29,20 +28,11 @@ const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 /// Files of a build that are stored and verified at once.
 const FILES_AT_ONCE: usize = 8;
 
-/// A file as it is stored: plain, or compressed.
-struct Asset {
-    fingerprint: String,
-    path: String,
-    name: String,
-    content: Vec<u8>,
-}
-
 impl Service {
     /// The builds of a version in all locales.
     pub(crate) async fn builds(&self, spec: &Spec) -> Result<Vec<Build>> {
-        let builds = self
-            .db
-            .builds_of_version(&spec.name, spec.env, spec.version.clone());
+        let Spec { name, env, version } = spec.clone();
+        let builds = self.db.builds_of_version(&name, env, version);
         Ok(builds.collect().await?)
     }
 
@@ -66,7 +56,7 @@ impl Service {
                 true => "built already",
                 false => "skipped: a newer version is in use",
             };
-            if !begun.counted.contains(locale) {
+            if !begun.status.counted.contains(locale) {
                 let event = self.event(spec, Some(locale), EventType::Complete, why);
                 self.db.put(&event).await?;
             }
@@ -88,13 +78,13 @@ impl Service {
         }
         let files = match publication.files.as_slice() {
             [file] if file.name.ends_with(".tgz") => {
-                let folder = unpack(&file.content)?;
+                let (_temporary, folder) = unpack(&file.content).map_err(damaged)?;
                 let no_dist = |error| Error::invalid(format!("the tarball has no folder dist: {error}"));
-                files_below(&folder.path().join("dist")).map_err(no_dist)?
+                files_below(&folder.join("dist")).map_err(no_dist)?
             }
             files => files.to_vec(),
         };
-        self.record_version(publication).await?;
+        self.store(publication, &publication.row(), false).await?;
         if !self.add_build(spec, locale, files).await? {
             return Err(Error::Conflict(there));
         }
@@ -110,110 +100,91 @@ impl Service {
         let published = self.published(&spec.name, &spec.version).await?;
         let tarball = self.tarball_of(&published).await?;
         let missing = || Error::invalid(format!("{spec} has no tarball"));
-        let folder = unpack(&tarball.ok_or_else(missing)?)?;
+        let (_temporary, folder) = unpack(&tarball.ok_or_else(missing)?).map_err(damaged)?;
         let source = Source {
-            folder: folder.path(),
+            folder: &folder,
             manifest: &manifest(&published)?,
             env: spec.env,
             locale,
         };
         let files = self.setup.bundler.bundle(source).await;
-        self.add_build(spec, locale, files.map_err(Error::Invalid)?)
-            .await?;
-        Ok(())
+        let files = files.map_err(Error::Invalid)?;
+        self.add_build(spec, locale, files).await.map(drop)
     }
 
-    /// Stores and verifies files, then writes the rows that name them. Says whether it was this call that wrote them.
+    /// Stores and verifies files and their compressed twins, then writes the rows that name them. Says whether it was this call
+    /// that wrote them.
     async fn add_build(&self, spec: &Spec, locale: &str, files: Vec<File>) -> Result<bool> {
+        let Spec { name, env, version } = spec;
         if files.is_empty() {
             return Err(Error::invalid(format!("{spec} made no files")));
         }
-        let assets = files.iter().map(plain_and_compressed);
-        let assets: Vec<_> = assets.collect::<io::Result<_>>()?;
-        let assets: Vec<Asset> = assets.into_iter().flatten().collect();
-        let store = |asset: &Asset| self.setup.assets.store(asset.path.clone(), asset.content.clone());
-        let stored: Vec<_> = assets.iter().map(store).collect();
-        let mut stored = stream::iter(stored).buffer_unordered(FILES_AT_ONCE);
-        while stored.try_next().await?.is_some() {}
-        let rows: Vec<_> = assets
-            .iter()
-            .map(|asset| self.file(spec, locale, asset))
-            .collect();
-        self.db.put_many(&rows).await?;
-        let plain = || assets.iter().filter(|asset| !asset.fingerprint.ends_with(".gz"));
-        let mut head = self.head(&spec.name, spec.env).await?.build_head.into_iter();
-        let new = NewBuild {
-            name: spec.name.clone(),
-            env: spec.env,
-            version: spec.version.clone(),
+        let mut build = Build::from(NewBuild {
+            name: name.clone(),
+            env: *env,
+            version: version.clone(),
             locale: locale.to_owned(),
             build_id: spec.build_id(locale),
-        };
-        let build = Build {
-            previous_build_id: head.find(|head| head.locale == locale).map(|head| head.build_id),
-            cdn_url: Some(self.setup.assets.url().to_owned()),
-            fingerprints: plain().map(|asset| asset.fingerprint.clone()).collect(),
-            artifacts: plain().map(|asset| asset.path.clone()).collect(),
-            ..new.into()
-        };
+        });
+        let (assets, mut stores, mut rows) = (&self.setup.assets, Vec::new(), Vec::new());
+        for file in files {
+            let fingerprint = fingerprint(&file.content);
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            gzip.write_all(&file.content)?;
+            for (suffix, content) in [("", file.content), (".gz", gzip.finish()?)] {
+                let filename = format!("{}{suffix}", file.name);
+                let path = format!("{fingerprint}/{filename}");
+                let extension = Path::new(&filename).extension();
+                let extension = extension.map(|extension| format!(".{}", extension.to_string_lossy()));
+                let new = NewBuildFile {
+                    fingerprint: format!("{fingerprint}{suffix}"),
+                    build_id: build.build_id.clone(),
+                    url: url_of(&assets.url, &path),
+                    env: *env,
+                    locale: locale.to_owned(),
+                    name: name.clone(),
+                    version: version.clone(),
+                };
+                rows.push(BuildFile {
+                    extension,
+                    filename: Some(filename),
+                    ..new.into()
+                });
+                stores.push(assets.store(path, content));
+            }
+            build.artifacts.insert(format!("{fingerprint}/{}", file.name));
+            build.fingerprints.insert(fingerprint);
+        }
+        let mut stored = stream::iter(stores).buffer_unordered(FILES_AT_ONCE);
+        while stored.try_next().await?.is_some() {}
+        self.db.put_many(&rows).await?;
+        let mut heads = self.head(name, *env).await?.build_head.into_iter();
+        let previous = heads.find(|head| head.locale == locale);
+        build.previous_build_id = previous.map(|head| head.build_id);
+        build.cdn_url = Some(assets.url.clone());
         let event = self.event(spec, Some(locale), EventType::Complete, "built");
         let writes = self.db.transaction().with(self.db.put(&build).if_not_exists());
         let written = writes.with(self.db.put(&event)).commit().await.held()?;
         Ok(written.is_some())
     }
-
-    fn file(&self, spec: &Spec, locale: &str, asset: &Asset) -> BuildFile {
-        let extension = Path::new(&asset.name).extension();
-        let new = NewBuildFile {
-            fingerprint: asset.fingerprint.clone(),
-            build_id: spec.build_id(locale),
-            url: url_of(self.setup.assets.url(), &asset.path),
-            env: spec.env,
-            locale: locale.to_owned(),
-            name: spec.name.clone(),
-            version: spec.version.clone(),
-        };
-        BuildFile {
-            extension: extension.map(|extension| format!(".{}", extension.to_string_lossy())),
-            filename: Some(asset.name.clone()),
-            ..new.into()
-        }
-    }
 }
 
-/// A file and its compressed twin.
-fn plain_and_compressed(file: &File) -> io::Result<[Asset; 2]> {
-    let fingerprint = hex(&Sha256::digest(&file.content));
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(&file.content)?;
-    let asset = |suffix: &str, content| Asset {
-        fingerprint: format!("{fingerprint}{suffix}"),
-        path: format!("{fingerprint}/{}{suffix}", file.name),
-        name: format!("{}{suffix}", file.name),
-        content,
-    };
-    Ok([asset("", file.content.clone()), asset(".gz", gzip.finish()?)])
-}
-
-/// Unpacks the files of a package, without the folder that they are in. Links and devices are left out, and so is what would
-/// lie elsewhere.
-fn unpack(tarball: &[u8]) -> Result<tempfile::TempDir> {
-    let damaged = |error: io::Error| Error::invalid(format!("the tarball cannot be unpacked: {error}"));
+/// Unpacks the files of a package. Links and devices are left out, and so is what would lie elsewhere. Answers with the folder
+/// that they are in, whatever it is called, within a temporary one.
+fn unpack(tarball: &[u8]) -> io::Result<(TempDir, PathBuf)> {
     let to = tempfile::tempdir()?;
     let limited = GzDecoder::new(tarball).take(UNPACKED_BYTES_MAX);
-    for entry in Archive::new(limited).entries().map_err(damaged)? {
-        let mut entry = entry.map_err(damaged)?;
-        let path = entry.path().map_err(damaged)?.into_owned();
-        let inner: PathBuf = path.components().skip(1).collect();
-        let is_inside = inner
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if entry.header().entry_type() != EntryType::Regular || !is_inside {
-            continue;
+    for entry in Archive::new(limited).entries()? {
+        let mut entry = entry?;
+        if entry.header().entry_type() == EntryType::Regular {
+            entry.unpack_in(to.path())?;
         }
-        let target = to.path().join(inner);
-        std::fs::create_dir_all(target.parent().unwrap_or(to.path())).map_err(damaged)?;
-        io::copy(&mut entry, &mut std::fs::File::create(&target).map_err(damaged)?).map_err(damaged)?;
     }
-    Ok(to)
+    let folder = std::fs::read_dir(to.path())?.next().transpose()?;
+    let folder = folder.map_or(to.path().to_owned(), |folder| folder.path());
+    Ok((to, folder))
+}
+
+fn damaged(error: io::Error) -> Error {
+    Error::invalid(format!("the tarball cannot be unpacked: {error}"))
 }

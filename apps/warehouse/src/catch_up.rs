@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::model::StatusPromote;
 use crate::status::jobs;
-use crate::{Env, JOBS, Result, Service, Spec};
+use crate::{Env, Result, Service, Spec};
 
 /// What was found to lag behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -43,15 +43,16 @@ impl Service {
         let builds = self.builds(spec).await?;
         let mut lacking = self.locales_of(&spec.name, &spec.version).await?;
         lacking.retain(|locale| builds.iter().all(|build| build.locale != *locale));
-        if self.begun_of(spec).await?.is_some() {
-            self.queues.send_jobs(JOBS, jobs(spec, &lacking)).await?;
-        } else if !lacking.is_empty() {
-            let mut writes = self.db.transaction();
-            let begun = self.begin(&mut writes, spec, &lacking, StatusPromote::Newer);
-            let jobs = begun.await?;
-            // If another one has begun it meanwhile, its jobs are on their way.
-            self.commit(writes, &jobs).await?;
-        }
+        let mut writes = self.db.transaction();
+        let jobs = match self.begun_of(spec).await? {
+            None if !lacking.is_empty() => {
+                self.begin(&mut writes, spec, &lacking, StatusPromote::Newer)
+                    .await?
+            }
+            _ => jobs(spec, &lacking),
+        };
+        // If another one has begun it meanwhile, its jobs are on their way.
+        self.commit(writes, &jobs).await?;
         Ok(lacking.iter().map(|locale| spec.build_id(locale)).collect())
     }
 }

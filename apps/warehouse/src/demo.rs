@@ -9,7 +9,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
-use trestle::typed::Version;
 
 use crate::{Env, Error, File, JOBS, Publication, Result, Service, Spec};
 
@@ -20,20 +19,11 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A step of the demonstration.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(rename_all = "lowercase")]
 enum Step {
-    Publish {
-        publish: String,
-    },
-    Promote {
-        promote: String,
-        version: Version,
-        env: Env,
-    },
-    Rollback {
-        rollback: String,
-        env: Env,
-    },
+    Publish(String),
+    Promote(Spec),
+    Rollback(String, Env),
 }
 
 /// Carries out every step, and says what became of it.
@@ -43,23 +33,18 @@ pub async fn run(service: &Service, out: &mut impl Write) -> Result<()> {
     let steps: Vec<Step> = serde_json::from_slice(&fs::read(sample.path().join("steps.json"))?)?;
     for step in steps {
         let told = match step {
-            Step::Publish { publish } => {
-                let publication = packed(&sample.path().join(publish))?;
+            Step::Publish(folder) => {
+                let publication = packed(&sample.path().join(folder))?;
                 service.publish(&publication).await?;
                 format!("published {}@{}", publication.name, publication.version)
             }
-            Step::Promote {
-                promote,
-                version,
-                env,
-            } => {
-                let spec = Spec::new(promote, env, version);
+            Step::Promote(spec) => {
                 service.promote(&spec, None, true).await?;
                 format!("promoted {spec}, and its dependents")
             }
-            Step::Rollback { rollback, env } => {
-                let version = service.rollback(&rollback, env, None).await?;
-                format!("rolled {rollback} back to {version} in {env}, and its dependents")
+            Step::Rollback(name, env) => {
+                let version = service.rollback(&name, env, None).await?;
+                format!("rolled {name} back to {version} in {env}, and its dependents")
             }
         };
         settle(service).await?;

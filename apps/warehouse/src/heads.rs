@@ -11,21 +11,11 @@ use crate::model::{
 use crate::status::jobs;
 use crate::{Env, Error, Job, Result, Service, Spec};
 
-/// What became of a promotion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
-    /// The version is in use now.
-    Moved,
-    /// It was in use already.
-    Unchanged,
-    /// It is being built, and will be in use then.
-    Building,
-}
-
 impl Service {
     /// Lets an environment use a version, and then the dependents in its release line. If it is not built, it is built first.
-    /// With `from`, only if that is the version in use. With `tag`, the tag of the environment names it as well.
-    pub async fn promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<Moved> {
+    /// With `from`, only if that is the version in use. With `tag`, the tag of the environment names it as well. Says whether it
+    /// is in use now.
+    pub async fn promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<bool> {
         let Spec { name, env, version } = spec;
         let release = self.db.release(name, *env).await?;
         let current = release.as_ref().map(|release| &release.version);
@@ -41,18 +31,18 @@ impl Service {
         // A version without a status was imported, or built elsewhere: its builds are all there are.
         let status = self.begun_of(spec).await?.map(|begun| begun.status);
         let wanted = status.as_ref().map(|status| status.locales.clone());
-        let (moved, jobs) = if current == Some(version) {
+        let (is_used, jobs) = if current == Some(version) {
             let still = Release::VERSION.equals(version.clone());
             writes = writes.check(ReleaseKey::new(name, *env), still);
-            (Moved::Unchanged, Vec::new())
+            (true, Vec::new())
         } else if self.has_all(spec, &wanted.unwrap_or_default()).await? {
             self.point(&mut writes, spec, release.as_ref());
-            (Moved::Moved, self.dependents_to_promote(spec, tag).await?)
+            (true, self.dependents_to_promote(spec, tag).await?)
         } else {
-            (Moved::Building, self.ask(&mut writes, spec, status).await?)
+            (false, self.ask(&mut writes, spec, status).await?)
         };
         let done = self.commit(writes, &jobs).await?;
-        done.map(|()| moved).ok_or_else(|| {
+        done.map(|()| is_used).ok_or_else(|| {
             let first = format!("another promotion of {name} in {env} came first");
             Error::Conflict(format!("{first}; look at the head and try again"))
         })

@@ -103,26 +103,24 @@ impl Service {
         let Some((line, older)) = lines.split_first() else {
             return Ok(true);
         };
-        if self.place(line, dependent).await?.is_some() {
-            return Ok(true);
-        }
-        let Some(before) = self.version_before(dependent, older).await? else {
-            return Ok(true);
+        let before = match self.place(line, dependent).await? {
+            None => self.before(dependent, older).await?,
+            Some(_) => None,
         };
-        let Some(row) = self.db.version(dependent, before.clone()).await? else {
+        let Some(row) = before else {
             return Ok(true);
         };
         let mut manifest = manifest(&row)?;
         if !wants(&manifest, line) {
             return Ok(true);
         }
-        let next = self.free_version(dependent, &before).await?;
+        let next = self.free_version(dependent, &row.version).await?;
         manifest.insert("version".to_owned(), next.to_string().into());
         let place = self.db.put(&place_in(line, dependent, &next));
         let again = VersionRow {
             version: next,
             tarball: None,
-            tarball_of: row.tarball_of.or(Some(before)),
+            tarball_of: row.tarball_of.or(Some(row.version)),
             value: Value::Object(manifest).to_string(),
             created_at: None,
             ..row
@@ -131,16 +129,17 @@ impl Service {
         Ok(self.release(writes, &again, because).await?.is_some())
     }
 
-    /// The version of a dependent that a new version of a package takes with it: the one in the highest line below, or what
-    /// was published last.
-    async fn version_before(&self, dependent: &str, older: &[ReleaseLine]) -> Result<Option<Version>> {
+    /// What a new version of a package takes with it of a dependent: the version in the highest line below, or what was published
+    /// last.
+    async fn before(&self, dependent: &str, older: &[ReleaseLine]) -> Result<Option<VersionRow>> {
+        let mut version = self.package(dependent).await?.version;
         for line in older {
             if let Some(place) = self.place(line, dependent).await? {
-                return Ok(Some(place.dependent_version));
+                version = place.dependent_version;
+                break;
             }
         }
-        let package = self.db.package(dependent).await?;
-        Ok(package.map(|package| package.version))
+        Ok(self.db.version(dependent, version).await?)
     }
 
     async fn place(&self, line: &ReleaseLine, dependent: &str) -> Result<Option<ReleaseLineDep>> {

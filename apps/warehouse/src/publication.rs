@@ -6,10 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256, Sha512};
+use sha2::{Digest as _, Sha512};
+use trestle::app::fingerprint;
 use trestle::typed::Version;
 
-use crate::model::{NewVersion, Version as VersionRow};
+use crate::model::{NewVersion, StatusPromote, Version as VersionRow};
 use crate::{Error, File, Result};
 
 /// As npm has it.
@@ -105,16 +106,14 @@ impl Publication {
     /// The same for the same content, whichever npm packed it and when.
     #[must_use]
     pub fn digest(&self) -> String {
-        let mut digest = Sha256::new();
-        let told = |key: &&String| !is_private(key) && *key != "gitHead";
-        for key in self.manifest.keys().filter(told) {
-            digest.update(format!("{key}={}\n", self.manifest[key]));
+        let mut told = self.manifest.clone();
+        told.retain(|key, _| !is_private(key) && key != "gitHead");
+        let mut content = Value::Object(told).to_string().into_bytes();
+        for file in &self.files {
+            content.extend(format!("\n{}:{}\n", file.name, file.content.len()).bytes());
+            content.extend(&file.content);
         }
-        for File { name, content } in &self.files {
-            digest.update(format!("{name}:{}\n", content.len()));
-            digest.update(content);
-        }
-        hex(&digest.finalize())
+        fingerprint(&content)
     }
 
     /// The row of the version, without its tarball.
@@ -150,9 +149,11 @@ pub(crate) fn is_built(manifest: &Manifest) -> bool {
 }
 
 /// Whether a build of this publication in dev is used at once.
-pub(crate) fn is_promoted(manifest: &Manifest) -> bool {
-    let told = manifest.get("wrhs").map(|wrhs| &wrhs["autoPromoteOnPublish"]);
-    told != Some(&Value::Bool(false))
+pub(crate) fn promotion(manifest: &Manifest) -> StatusPromote {
+    match manifest.get("wrhs").map(|wrhs| &wrhs["autoPromoteOnPublish"]) {
+        Some(Value::Bool(false)) => StatusPromote::No,
+        _ => StatusPromote::Newer,
+    }
 }
 
 /// What of a manifest says nothing of the package.
@@ -163,10 +164,6 @@ pub(crate) fn is_private(key: &str) -> bool {
 pub(crate) fn parse_version(text: &str) -> Result<Version> {
     let wrong = |error| Error::invalid(format!("{text:?} is no semantic version: {error}"));
     Version::parse(text).map_err(wrong)
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// npm's rules for names, and those of our paths.

@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use trestle::app::OrNotFound as _;
-use trestle::typed::{Held as _, Version};
+use trestle::typed::Version;
 use trestle::{AttributeValue, from_plain_json};
 
 use crate::jobs::Writes;
-use crate::model::{
-    DependentOf, Package, PackageKey, ReleaseLine, ReleaseLineHead, StatusPromote, Version as VersionRow,
-};
-use crate::publication::{is_built, is_private, is_promoted};
+use crate::model::{DependentOf, Package, PackageKey, ReleaseLine, ReleaseLineHead, Version as VersionRow};
+use crate::publication::{is_built, is_private, promotion};
 use crate::{DEFAULT_LOCALE, Env, Error, Job, Manifest, Publication, Result, Service, Spec};
 
 /// How often a publication begins again because another one changed the same package.
@@ -19,54 +17,50 @@ const TRIES_MAX: usize = 20;
 /// A publication is one transaction of at most 100 rows: its own, and one for each of these.
 const LOCALES_AND_PARENTS_MAX: usize = 80;
 
-/// What became of a publication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is a version now.
-    Created,
-    /// It was there with the same content, and nothing was written.
-    Unchanged,
-}
-
 impl Service {
-    /// Stores a version, and has it built in dev. The same version with other content is refused.
-    pub async fn publish(&self, publication: &Publication) -> Result<Outcome> {
-        let Publication { name, version, .. } = publication;
+    /// Stores a version, and has it built in dev. Says whether it is new: the same content again writes nothing, and other
+    /// content is refused.
+    pub async fn publish(&self, publication: &Publication) -> Result<bool> {
+        let (name, version) = (&publication.name, &publication.version);
         let mut row = publication.row();
         row.digest = Some(publication.digest());
-        for _ in 0..TRIES_MAX {
-            if let Some(there) = self.db.version(name, version.clone()).await? {
-                let other = format!("{name}@{version} is published with other content");
-                return match there.digest == row.digest {
-                    true => Ok(Outcome::Unchanged),
-                    false => Err(Error::Conflict(format!("{other}; publish another version"))),
-                };
-            }
-            if row.tarball.is_none() {
-                row.tarball = Some(self.db.write_large(publication.tarball()?).await?);
-            }
-            let writes = self.describe(publication).await?;
-            if self.release(writes, &row, &[]).await?.is_some() {
-                return Ok(Outcome::Created);
-            }
+        if self.db.version(name, version.clone()).await?.is_none() {
+            row.tarball = Some(self.db.write_large(publication.tarball()?).await?);
         }
-        Err(busy(name))
+        let there = self.store(publication, &row, true).await?;
+        let is_other = there.as_ref().is_some_and(|there| there.digest != row.digest);
+        let other = format!("{name}@{version} is published with other content; publish another version");
+        match is_other {
+            true => Err(Error::Conflict(other)),
+            false => Ok(there.is_none()),
+        }
     }
 
-    /// Stores a version that was built elsewhere, unless it is there.
-    pub(crate) async fn record_version(&self, publication: &Publication) -> Result<()> {
-        let row = publication.row();
+    /// Stores a version, released or as it is, unless it is there. Answers with what was there.
+    pub(crate) async fn store(
+        &self,
+        publication: &Publication,
+        row: &VersionRow,
+        is_released: bool,
+    ) -> Result<Option<VersionRow>> {
         for _ in 0..TRIES_MAX {
-            if self.db.version(&row.name, row.version.clone()).await?.is_some() {
-                return Ok(());
+            if let Some(there) = self.db.version(&row.name, row.version.clone()).await? {
+                return Ok(Some(there));
             }
             let writes = self.describe(publication).await?;
-            let writes = writes.with(self.db.put(&row).if_not_exists());
-            if writes.commit().await.held()?.is_some() {
-                return Ok(());
+            let stored = match is_released {
+                true => self.release(writes, row, &[]).await?,
+                false => {
+                    let writes = writes.with(self.db.put(row).if_not_exists());
+                    self.commit(writes, &[]).await?
+                }
+            };
+            if stored.is_some() {
+                return Ok(None);
             }
         }
-        Err(busy(&row.name))
+        let busy = format!("{} is being published by others; try again", row.name);
+        Err(Error::Conflict(busy))
     }
 
     /// Writes a version with its status, its release line and its place in those of its parents, and sends its jobs. `None`
@@ -101,11 +95,7 @@ impl Service {
         head.previous_version.clone_from(&line.previous_version);
         writes.add(self.db.put(&line).if_not_exists());
         writes.add(self.db.put(&head));
-        let promote = match is_promoted(&manifest) {
-            true => StatusPromote::Newer,
-            false => StatusPromote::No,
-        };
-        let spec = Spec::new(name, Env::Dev, version.clone());
+        let (spec, promote) = (Spec::new(name, Env::Dev, version.clone()), promotion(&manifest));
         let mut jobs = self.begin(&mut writes, &spec, &locales, promote).await?;
         jobs.push(Job::Trigger {
             name: name.clone(),
@@ -147,17 +137,13 @@ impl Service {
         let there = self.db.dependent_of(pkg).await?;
         let mut row = there.clone().unwrap_or_else(|| DependentOf::new(pkg));
         let known = row.dependent_of.len();
-        row.dependent_of
-            .extend(parents.iter().map(|parent| parent.name.clone()));
+        let parents = parents.iter().map(|parent| parent.name.clone());
+        row.dependent_of.extend(parents);
         if row.dependent_of.len() > known {
             writes.add(self.db.put(&row).if_unchanged(there.as_ref()));
         }
         Ok(())
     }
-}
-
-fn busy(name: &str) -> Error {
-    Error::Conflict(format!("{name} is being published by others; try again"))
 }
 
 /// The row of a package with the tags that it has and those that it is given; what the model does not name goes into `extended`.

@@ -12,9 +12,6 @@ use crate::model::{
 };
 use crate::{Env, Error, Job, Result, Service, Spec};
 
-/// How often a build that is done is looked at again because another write came first.
-const TRIES_MAX: usize = 20;
-
 /// How many locales of a version are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Progress {
@@ -33,9 +30,6 @@ pub struct Begun {
     pub status: Status,
     pub progress: Progress,
     pub events: Vec<StatusEvent>,
-    /// The locales that are counted.
-    #[serde(skip)]
-    pub counted: BTreeSet<String>,
 }
 
 impl Service {
@@ -49,14 +43,10 @@ impl Service {
             return Ok(None);
         };
         let found = self.db.status(name, env, version).gather().await?;
-        let (count, counted) = found
-            .status_counter
-            .map_or_else(Default::default, |counter| (counter.count, counter.locales));
         Ok(found.status.map(|status| Begun {
-            progress: progress(&status, count),
+            progress: progress(&status),
             events: found.status_event,
             status,
-            counted,
         }))
     }
 
@@ -129,47 +119,43 @@ impl Service {
         Ok(())
     }
 
-    /// If all locales are done: says so, once, and lets the version be used if it is to be. Both in one commit.
+    /// If all locales are done: says so, once, and lets the version be used if it is to be. Both in one commit. The job of which
+    /// it is the end comes again if another write was first.
     pub(crate) async fn finish(&self, spec: &Spec) -> Result<()> {
-        for _ in 0..TRIES_MAX {
-            let begun = self.begun_of(spec).await?;
-            let done = begun.filter(|begun| begun.progress.count >= begun.progress.total);
-            let Some(Begun { status, .. }) = done else {
-                return Ok(());
-            };
-            let is_asked = status.promote == StatusPromote::Asked;
-            let is_ready = self.has_all(spec, &status.locales).await?;
-            // What was skipped and is asked for now is complete, and built all the same.
-            if status.complete && !(is_asked && is_ready) {
-                return Ok(());
-            }
-            let left = match is_asked && !is_ready {
-                true => StatusPromote::Asked,
-                false => StatusPromote::No,
-            };
-            let unchanged = Status::COMPLETE.equals(status.complete);
-            let unchanged = unchanged.and(Status::PROMOTE.equals(status.promote));
-            let complete = self.db.update_status(&status).set_complete(true);
-            let complete = complete.set_error(false).set_promote(left);
-            let mut writes = self.db.transaction().with(complete.only_if(unchanged));
-            let mut jobs = Vec::new();
-            if status.promote != StatusPromote::No && is_ready {
-                let release = self.db.release(&spec.name, spec.env).await?;
-                let (used, new) = (release.as_ref().map(|release| &release.version), &spec.version);
-                if used < Some(new) || is_asked && used != Some(new) {
-                    self.point(&mut writes, spec, release.as_ref());
-                    // In dev dependents were published once more, and have builds of their own.
-                    if is_asked {
-                        jobs = self.dependents_to_promote(spec, false).await?;
-                    }
+        let begun = self.begun_of(spec).await?;
+        let done = begun.filter(|begun| begun.progress.count >= begun.progress.total);
+        let Some(Begun { status, .. }) = done else {
+            return Ok(());
+        };
+        let is_asked = status.promote == StatusPromote::Asked;
+        let is_ready = self.has_all(spec, &status.locales).await?;
+        // What was skipped and is asked for now is complete, and built all the same.
+        if status.complete && !(is_asked && is_ready) {
+            return Ok(());
+        }
+        let left = match is_asked && !is_ready {
+            true => StatusPromote::Asked,
+            false => StatusPromote::No,
+        };
+        let unchanged = Status::COMPLETE.equals(status.complete);
+        let unchanged = unchanged.and(Status::PROMOTE.equals(status.promote));
+        let complete = self.db.update_status(&status).set_complete(true);
+        let complete = complete.set_error(false).set_promote(left);
+        let mut writes = self.db.transaction().with(complete.only_if(unchanged));
+        let mut jobs = Vec::new();
+        if status.promote != StatusPromote::No && is_ready {
+            let release = self.db.release(&spec.name, spec.env).await?;
+            let (used, new) = (release.as_ref().map(|release| &release.version), &spec.version);
+            if used < Some(new) || is_asked && used != Some(new) {
+                self.point(&mut writes, spec, release.as_ref());
+                // In dev dependents were published once more, and have builds of their own.
+                if is_asked {
+                    jobs = self.dependents_to_promote(spec, false).await?;
                 }
             }
-            if self.commit(writes, &jobs).await?.is_some() {
-                return Ok(());
-            }
         }
-        let others = format!("the status of {spec} is being changed by others");
-        Err(Error::Conflict(others))
+        let others = || Error::Busy(format!("the status of {spec} is being changed by others"));
+        self.commit(writes, &jobs).await?.ok_or_else(others)
     }
 
     /// Whether there are builds, and one in each of these locales. Where some were skipped there is not.
@@ -189,10 +175,10 @@ pub(crate) fn jobs<'l>(spec: &Spec, locales: impl IntoIterator<Item = &'l String
     locales.into_iter().map(job).collect()
 }
 
-fn progress(status: &Status, count: i64) -> Progress {
+fn progress(status: &Status) -> Progress {
     let total = status.total.unwrap_or_default();
     // Imported ones have no count.
-    let count = if status.complete { total } else { count };
+    let count = if status.complete { total } else { status.count };
     let progress = if total == 0 { 100 } else { count * 100 / total };
     Progress {
         progress,

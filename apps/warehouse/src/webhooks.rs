@@ -1,6 +1,7 @@
 //! Webhooks: routes of the model bring `build_started` and `build_completed` to a queue, once each, and from there they are
 //! posted to every receiver.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,17 +22,12 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Hooks(Vec<(String, String)>, Client);
 
-/// Something to tell; with a URL, to that receiver.
+/// What a route tells, and the package's repository; with a URL, for that receiver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Notice {
-    event: String,
-    pkg: String,
-    env: String,
-    version: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repository: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
+    #[serde(flatten)]
+    told: BTreeMap<String, String>,
 }
 
 impl Hooks {
@@ -50,21 +46,25 @@ impl Service {
     /// Posts a notice to its receiver. One without a receiver becomes one for each, so that a receiver that fails is told
     /// again alone.
     pub(crate) async fn tell(self: Arc<Self>, job: queue::Job<Notice>) -> Result<()> {
-        let (mut notice, Hooks(receivers, client)) = (job.body, &self.setup.hooks);
-        let Some(url) = notice.to.take() else {
-            let package = self.db.package(&notice.pkg).await?;
+        let (Notice { to, mut told }, Hooks(receivers, client)) = (job.body, &self.setup.hooks);
+        let text = |key: &str| told.get(key).cloned().unwrap_or_default();
+        let Some(url) = to else {
+            let pkg = text("pkg");
+            let package = self.db.package(&pkg).await?;
             let repository = package.and_then(|package| package.repository);
-            notice.repository = repository.and_then(|map| Some(map.get("url")?.as_s()?.to_owned()));
-            let meant = |(package, _): &&(String, String)| package == "*" || *package == notice.pkg;
-            let notices = receivers.iter().filter(meant).map(|(_, url)| Notice {
+            let url = repository.and_then(|map| Some(map.get("url")?.as_s()?.to_owned()));
+            told.extend(url.map(|url| ("repository".to_owned(), url)));
+            let meant = receivers
+                .iter()
+                .filter(|(package, _)| package == "*" || *package == pkg);
+            let notices = meant.map(|(_, url)| Notice {
                 to: Some(url.clone()),
-                ..notice.clone()
+                told: told.clone(),
             });
             return Ok(self.queues.send_jobs(WEBHOOKS, notices).await?);
         };
-        let key = [&notice.event, &notice.pkg, &notice.env, &notice.version];
-        let key = key.map(String::as_str).join(" ");
-        let post = client.post(&url).header("idempotency-key", key).json(&notice);
+        let key = ["event", "pkg", "env", "version"].map(text).join(" ");
+        let post = client.post(&url).header("idempotency-key", key).json(&told);
         let answer = post.send().await.and_then(|answer| answer.error_for_status());
         let failed = |error: reqwest::Error| Error::failed(format!("{url}: {}", error.without_url()));
         answer.map(drop).map_err(failed)

@@ -7,6 +7,7 @@
 //! | [`site`] | routes with a page at `/`, a description at `/openapi.json`, and errors in JSON |
 //! | [`routed`] | a router of a list of routes, whose paths may have an end that can be left out |
 //! | [`shown`], [`created`] | answers in JSON |
+//! | [`shown_unless_known`] | an answer in JSON with an `ETag`, sent only to clients that do not have it |
 //! | [`ListPart`] | a list, a page at a time |
 //! | [`OrNotFound`] | what is there, or a 404 |
 //! | `Objects` | files in a directory or in a bucket of S3, also given out over HTTP; with the feature `objects` |
@@ -70,6 +71,7 @@ mod error;
 #[cfg(feature = "objects")]
 mod files;
 mod found;
+mod known;
 mod listed;
 mod loopback;
 #[cfg(feature = "objects")]
@@ -80,6 +82,7 @@ mod site;
 
 pub use error::{Error, Result};
 pub use found::OrNotFound;
+pub use known::{fingerprint, shown_unless_known};
 pub use listed::ListPart;
 pub use loopback::{GRACE, Loopback};
 #[cfg(feature = "objects")]

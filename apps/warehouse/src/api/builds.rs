@@ -1,25 +1,48 @@
 //! Builds, heads, release lines and how far builds are.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use axum::routing::{get, patch, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use trestle::app::{ListPart, OrNotFound as _, shown};
+use trestle::app::{ListPart, OrNotFound as _, Routes, shown};
 use trestle::typed::Version;
 
 use super::{Answer, App};
 use crate::assets::url_of;
 use crate::model::{BuildHead, ReleaseHistory};
 use crate::publication::parse_version;
-use crate::{Begun, DEFAULT_LOCALE, Env, Error, Moved, Publication, Result, Service, Spec, locales_to_try};
+use crate::{Begun, DEFAULT_LOCALE, Env, Error, Publication, Result, Service, Spec, locales_to_try};
+
+type Done = Result<StatusCode>;
 
 /// The longest filter of files.
 const FILTER_CHARS_MAX: usize = 50;
 
+pub(super) fn routes() -> Routes<Arc<Service>> {
+    vec![
+        ("/assets/files/{pkg}/{env}[/{version}]", get(files)),
+        ("/builds", get(list)),
+        ("/builds/-/head", get(heads)),
+        ("/builds/-/meta/{pkg}/{version}", get(meta)),
+        ("/builds/{pkg}/{env}", get(build).put(add)),
+        ("/builds/{pkg}/{env}/{version}", get(build).patch(promote)),
+        ("/builds/{pkg}/{env}/-/history", get(history)),
+        ("/promote/{pkg}/{env}/{version}", patch(promote)),
+        ("/rollback/{pkg}/{env}", post(roll_back)),
+        ("/release-line/{pkg}[/{version}]", get(line)),
+        ("/status/{pkg}/{env}[/{version}]", get(status)),
+        ("/status-events/{pkg}/{env}[/{version}]", get(events)),
+        ("/progress/{pkg}/{env}[/{version}]", get(progress)),
+    ]
+}
+
 /// What a path names. Without a version, it is the one in use or the one that was begun last.
 #[derive(Deserialize)]
-pub(super) struct Named {
+struct Named {
     pkg: String,
     env: Env,
     version: Option<Version>,
@@ -54,7 +77,7 @@ impl Named {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+struct Wanted {
     locale: Option<String>,
     #[serde(default)]
     filter: String,
@@ -62,7 +85,7 @@ pub(super) struct Wanted {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct HeadsOf {
+struct HeadsOf {
     name: String,
     env: Option<Env>,
     locale: Option<String>,
@@ -70,13 +93,13 @@ pub(super) struct HeadsOf {
 
 /// Clients also send `build` and `promote`, which change nothing here.
 #[derive(Deserialize)]
-pub(super) struct Promotion {
+struct Promotion {
     from: Option<Version>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RollBack {
+struct RollBack {
     to: Option<Version>,
 }
 
@@ -104,7 +127,7 @@ fn shown_head(head: &BuildHead, moves: &[ReleaseHistory]) -> Value {
     shown
 }
 
-pub(super) async fn files(State(app): App, Path(named): Path<Named>, Query(wanted): Query<Wanted>) -> Answer {
+async fn files(State(app): App, Path(named): Path<Named>, Query(wanted): Query<Wanted>) -> Answer {
     if wanted.filter.chars().count() > FILTER_CHARS_MAX {
         let most = format!("a filter has at most {FILTER_CHARS_MAX} characters");
         return Err(Error::invalid(most));
@@ -115,11 +138,11 @@ pub(super) async fn files(State(app): App, Path(named): Path<Named>, Query(wante
     shown(json!({ "files": files.collect::<Vec<_>>() }))
 }
 
-pub(super) async fn build(State(app): App, Path(named): Path<Named>, Query(wanted): Query<Wanted>) -> Answer {
+async fn build(State(app): App, Path(named): Path<Named>, Query(wanted): Query<Wanted>) -> Answer {
     shown(named.found(&app, wanted.locale.as_deref()).await?)
 }
 
-pub(super) async fn heads(State(app): App, Query(asked): Query<HeadsOf>) -> Answer {
+async fn heads(State(app): App, Query(asked): Query<HeadsOf>) -> Answer {
     let mut found = Vec::new();
     for env in Env::ALL
         .iter()
@@ -133,11 +156,11 @@ pub(super) async fn heads(State(app): App, Query(asked): Query<HeadsOf>) -> Answ
     shown(found)
 }
 
-pub(super) async fn list(State(app): App, Query(part): Query<ListPart>) -> Answer {
+async fn list(State(app): App, Query(part): Query<ListPart>) -> Answer {
     part.of(app.db.builds()).await
 }
 
-pub(super) async fn meta(State(app): App, Path((name, version)): Path<(String, Version)>) -> Answer {
+async fn meta(State(app): App, Path((name, version)): Path<(String, Version)>) -> Answer {
     let mut envs = Map::new();
     for env in Env::ALL {
         let spec = Spec::new(&name, *env, version.clone());
@@ -156,64 +179,51 @@ pub(super) async fn meta(State(app): App, Path((name, version)): Path<(String, V
     }
 }
 
-pub(super) async fn add(
-    State(app): App,
-    Path(Named { pkg, env, .. }): Path<Named>,
-    Query(wanted): Query<Wanted>,
-    body: Bytes,
-) -> Result<StatusCode> {
-    let publication = Publication::read(&pkg, &body)?;
-    let spec = Spec::new(pkg, env, publication.version.clone());
+async fn add(State(app): App, Path(at): Path<Named>, Query(wanted): Query<Wanted>, body: Bytes) -> Done {
+    let publication = Publication::read(&at.pkg, &body)?;
+    let spec = Spec::new(at.pkg, at.env, publication.version.clone());
     let locale = wanted.locale.as_deref().unwrap_or(DEFAULT_LOCALE);
     app.add_built(&spec, locale, &publication).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn promote(
-    State(app): App,
-    Path(spec): Path<Spec>,
-    Query(promotion): Query<Promotion>,
-) -> Result<StatusCode> {
-    match app.promote(&spec, promotion.from.as_ref(), true).await? {
-        Moved::Building => Ok(StatusCode::ACCEPTED),
-        Moved::Moved | Moved::Unchanged => Ok(StatusCode::NO_CONTENT),
+async fn promote(State(app): App, Path(spec): Path<Spec>, Query(asked): Query<Promotion>) -> Done {
+    match app.promote(&spec, asked.from.as_ref(), true).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Ok(StatusCode::ACCEPTED),
     }
 }
 
-pub(super) async fn roll_back(
-    State(app): App,
-    Path(Named { pkg, env, .. }): Path<Named>,
-    Query(asked): Query<RollBack>,
-) -> Answer {
-    let version = app.rollback(&pkg, env, asked.to).await?;
-    shown(Spec::new(pkg, env, version))
+async fn roll_back(State(app): App, Path(at): Path<Named>, Query(asked): Query<RollBack>) -> Answer {
+    let version = app.rollback(&at.pkg, at.env, asked.to).await?;
+    shown(Spec::new(at.pkg, at.env, version))
 }
 
-pub(super) async fn history(State(app): App, Path(Named { pkg, env, .. }): Path<Named>) -> Answer {
-    shown(app.moves(&pkg, env).await?)
+async fn history(State(app): App, Path(at): Path<Named>) -> Answer {
+    shown(app.moves(&at.pkg, at.env).await?)
 }
 
 /// The line of a version, or `latest`: the one that was begun last.
 #[derive(Deserialize)]
-pub(super) struct LineOf {
+struct LineOf {
     pkg: String,
     version: Option<String>,
 }
 
-pub(super) async fn line(State(app): App, Path(LineOf { pkg, version }): Path<LineOf>) -> Answer {
+async fn line(State(app): App, Path(LineOf { pkg, version }): Path<LineOf>) -> Answer {
     let version = version.filter(|version| version != "latest");
     let version = version.map(|version| parse_version(&version)).transpose()?;
     shown(app.line(&pkg, version).await?)
 }
 
-pub(super) async fn status(State(app): App, Path(named): Path<Named>) -> Answer {
+async fn status(State(app): App, Path(named): Path<Named>) -> Answer {
     shown(named.begun(&app).await?.status)
 }
 
-pub(super) async fn events(State(app): App, Path(named): Path<Named>) -> Answer {
+async fn events(State(app): App, Path(named): Path<Named>) -> Answer {
     shown(named.begun(&app).await?.events)
 }
 
-pub(super) async fn progress(State(app): App, Path(named): Path<Named>) -> Answer {
+async fn progress(State(app): App, Path(named): Path<Named>) -> Answer {
     shown(named.begun(&app).await?.progress)
 }

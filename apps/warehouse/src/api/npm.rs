@@ -1,62 +1,72 @@
 //! What the client of npm asks for.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse as _;
+use axum::routing::{get, put};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use trestle::app::shown;
+use trestle::app::{Routes, shown, shown_unless_known};
 
 use super::{Answer, App, Package};
-use crate::publication::{hex, parse_version};
-use crate::{Env, Error, Outcome, Publication, Result, Spec, packument};
+use crate::packument::tags as tags_of;
+use crate::publication::parse_version;
+use crate::{Env, Error, Publication, Result, Service, Spec};
 
 /// The header that says for which environment `latest` is meant.
 const ENVIRONMENT: &str = "registry-environment";
 
+pub(super) fn routes() -> Routes<Arc<Service>> {
+    vec![
+        ("/-/ping", get(async || Json(json!({})))),
+        ("/-/whoami", get(whoami)),
+        ("/{pkg}", get(packument).put(publish)),
+        ("/{pkg}/-/{file}", get(tarball)),
+        ("/-/package/{pkg}/dist-tags", get(tags)),
+        (
+            "/-/package/{pkg}/dist-tags/{tag}",
+            put(tag).post(tag).delete(untag),
+        ),
+    ]
+}
+
 /// There are no accounts: whoever reaches this server may publish.
-pub(super) async fn whoami() -> Answer {
+async fn whoami() -> Answer {
     shown(json!({ "username": "warehouse" }))
 }
 
-pub(super) async fn publish(State(app): App, Path(name): Package, body: Bytes) -> Answer {
+async fn publish(State(app): App, Path(name): Package, body: Bytes) -> Answer {
     let publication = Publication::read(&name, &body)?;
     let status = match app.publish(&publication).await? {
-        Outcome::Created => StatusCode::CREATED,
-        Outcome::Unchanged => StatusCode::OK,
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
     };
     Ok((status, Json(json!({ "ok": true, "id": name }))).into_response())
 }
 
-pub(super) async fn packument(State(app): App, Path(name): Package, headers: HeaderMap) -> Answer {
+async fn packument(State(app): App, Path(name): Package, headers: HeaderMap) -> Answer {
     let asked = headers.get(ENVIRONMENT).and_then(|value| value.to_str().ok());
     let env = asked.and_then(|env| env.parse().ok());
-    let text = app.packument(&name, env).await?.to_string();
-    let tag = format!("\"{}\"", hex(&Sha256::digest(&text)));
-    let known = headers.get(IF_NONE_MATCH);
-    if known.is_some_and(|known| known == tag.as_str()) {
-        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
-    }
-    let kind = (CONTENT_TYPE, "application/json".to_owned());
-    Ok(([kind, (ETAG, tag)], text).into_response())
+    shown_unless_known(&headers, app.packument(&name, env).await?)
 }
 
-pub(super) async fn tarball(State(app): App, Path((name, file)): Path<(String, String)>) -> Answer {
+async fn tarball(State(app): App, Path((name, file)): Path<(String, String)>) -> Answer {
     let content = app.tarball(&name, &file).await?;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], content).into_response())
 }
 
-pub(super) async fn tags(State(app): App, Path(name): Package) -> Answer {
+async fn tags(State(app): App, Path(name): Package) -> Answer {
     let not_here = |_| Error::not_found(format!("package '{name}' in the registry"));
     let package = app.package(&name).await.map_err(not_here)?;
-    shown(packument::tags(&package))
+    shown(tags_of(&package))
 }
 
 /// `latest` is a tag and no more. The others are environments: they use the version then.
-pub(super) async fn tag(
+async fn tag(
     State(app): App,
     Path((name, tag)): Path<(String, String)>,
     Json(version): Json<Value>,
@@ -72,7 +82,7 @@ pub(super) async fn tag(
     Ok((StatusCode::CREATED, Json(json!({ tag: version }))).into_response())
 }
 
-pub(super) async fn untag(State(app): App, Path((name, tag)): Path<(String, String)>) -> Result<StatusCode> {
+async fn untag(State(app): App, Path((name, tag)): Path<(String, String)>) -> Result<StatusCode> {
     env_of(&tag)?;
     app.untag(&name, &tag).await?;
     Ok(StatusCode::NO_CONTENT)

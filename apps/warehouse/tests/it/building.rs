@@ -139,8 +139,8 @@ async fn point_3_jobs_that_come_again_count_once() {
     let events = world.read("/status-events/p/dev").await;
     assert_eq!(events.as_array().unwrap().len(), 4, "{events}");
     let status = world.service().db.status("p", Env::Dev, spec.version.clone());
-    let counter = status.gather().await.unwrap().status_counter;
-    assert_eq!(counter.unwrap().count, 3);
+    let status = status.gather().await.unwrap().status;
+    assert_eq!(status.unwrap().count, 3);
     assert_eq!(receiver.count("build_completed"), 1);
 }
 
