@@ -11,6 +11,9 @@
 //! | [`ListPart`] | a list, a page at a time |
 //! | [`OrNotFound`] | what is there, or a 404 |
 //! | `Objects` | files in a directory or in a bucket of S3, also given out over HTTP; with the feature `objects` |
+//! | `PublicFiles` | files with URLs, which are there when a GET of the URL gives their bytes; with the feature `objects` |
+//! | `Webhooks` | documents in a queue, posted to every URL that wants them; with the feature `objects` |
+//! | [`Running`] | an application with its background work |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
 //!
 //! ```no_run
@@ -76,9 +79,14 @@ mod listed;
 mod loopback;
 #[cfg(feature = "objects")]
 mod objects;
+#[cfg(feature = "objects")]
+mod public_files;
 mod routed;
 mod run;
+mod running;
 mod site;
+#[cfg(feature = "objects")]
+mod webhooks;
 
 pub use error::{Error, Result};
 pub use found::OrNotFound;
@@ -87,6 +95,11 @@ pub use listed::ListPart;
 pub use loopback::{GRACE, Loopback};
 #[cfg(feature = "objects")]
 pub use objects::Objects;
+#[cfg(feature = "objects")]
+pub use public_files::{PublicFiles, url_below};
 pub use routed::{Routes, paths_of, routed};
 pub use run::run;
+pub use running::Running;
 pub use site::{created, shown, site};
+#[cfg(feature = "objects")]
+pub use webhooks::{Notice, Webhooks};
