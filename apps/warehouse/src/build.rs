@@ -12,10 +12,9 @@ use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tar::{Archive, EntryType};
 use tempfile::TempDir;
-use trestle::app::{OrNotFound as _, fingerprint};
+use trestle::app::{OrNotFound as _, fingerprint, url_below};
 use trestle::typed::Held as _;
 
-use crate::assets::url_of;
 use crate::bundler::files_below;
 use crate::model::{
     Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType as EventType, StatusPromote,
@@ -61,7 +60,7 @@ impl Service {
                 self.db.put(&event).await?;
             }
         } else if let Err(error) = self.bundle(spec, locale).await {
-            let is_final = matches!(error, Error::Invalid(_));
+            let is_final = matches!(error, Error::Invalid(_) | Error::NotFound(_));
             let again = if is_final { "" } else { "; it is tried again" };
             self.fail(spec, locale, format!("{error}{again}")).await?;
             return if is_final { Ok(()) } else { Err(error) };
@@ -99,8 +98,7 @@ impl Service {
     async fn bundle(&self, spec: &Spec, locale: &str) -> Result<()> {
         let published = self.published(&spec.name, &spec.version).await?;
         let tarball = self.tarball_of(&published).await?;
-        let missing = || Error::invalid(format!("{spec} has no tarball"));
-        let (_temporary, folder) = unpack(&tarball.ok_or_else(missing)?).map_err(damaged)?;
+        let (_temporary, folder) = unpack(&tarball).map_err(damaged)?;
         let source = Source {
             folder: &folder,
             manifest: &manifest(&published)?,
@@ -139,7 +137,7 @@ impl Service {
                 let new = NewBuildFile {
                     fingerprint: format!("{fingerprint}{suffix}"),
                     build_id: build.build_id.clone(),
-                    url: url_of(&assets.url, &path),
+                    url: url_below(&assets.url, &path),
                     env: *env,
                     locale: locale.to_owned(),
                     name: name.clone(),

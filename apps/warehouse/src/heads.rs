@@ -118,7 +118,7 @@ impl Service {
     /// A package that is published here.
     pub async fn package(&self, name: &str) -> Result<Package> {
         let found = self.db.package(name).await?;
-        found.or_not_found(format_args!("package {name}"))
+        found.or_not_found(format_args!("package '{name}' in the registry"))
     }
 
     /// Has a version built, and used when it is. What is under way goes on; what failed or was skipped is done again.

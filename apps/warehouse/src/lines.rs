@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 use trestle::app::OrNotFound as _;
-use trestle::typed::Version;
+use trestle::typed::{Version, next_prerelease};
 
-use crate::model::{NewReleaseLineDep, PlaceInLineWhere, ReleaseLine, ReleaseLineDep, Version as VersionRow};
+use crate::model::{NewReleaseLineDep, PlacesWhere, ReleaseLine, ReleaseLineDep, Version as VersionRow};
 use crate::publish::manifest;
-use crate::{Error, Manifest, Result, Service};
+use crate::{Manifest, Result, Service};
 
 /// A graph shows no more packages than that.
 const GRAPH_PACKAGES_MAX: usize = 500;
@@ -37,12 +37,11 @@ impl Service {
         let found = self.db.line(pkg, version.or_not_found(&missing)?);
         let found = found.gather().await?;
         let dependents = found.release_line_dep.into_iter();
-        Ok(Line {
-            line: found.release_line.or_not_found(&missing)?,
-            dependents: dependents
-                .map(|dep| (dep.dependent, dep.dependent_version))
-                .collect(),
-        })
+        let dependents = dependents
+            .map(|dep| (dep.dependent, dep.dependent_version))
+            .collect();
+        let line = found.release_line.or_not_found(&missing)?;
+        Ok(Line { line, dependents })
     }
 
     /// What a package depends on and what depends on it, directly or not: for each package what it depends on.
@@ -66,52 +65,40 @@ impl Service {
         Ok(row.map(|row| row.dependents).unwrap_or_default())
     }
 
-    /// Where a version of a dependent belongs: in the newest line of the parent that its range includes.
-    pub(crate) async fn newest_place(
-        &self,
-        parent: &str,
-        row: &VersionRow,
-        manifest: &Manifest,
-    ) -> Result<Option<ReleaseLineDep>> {
-        let lines = self.db.lines(parent).collect().await?;
-        let line = lines.iter().find(|line| wants(manifest, line));
-        Ok(line.map(|line| place_in(line, &row.name, &row.version)))
-    }
-
     /// Publishes the dependents of a new version once more, unless they are the reason why it was published.
     pub(crate) async fn trigger(&self, name: &str, version: &Version, because: &[String]) -> Result<()> {
         let because: Vec<String> = because.iter().cloned().chain([name.to_owned()]).collect();
-        let mut lines = self.db.lines(name).collect().await?;
-        let at = lines.iter().position(|line| line.version == *version);
-        let lost = || Error::failed(format!("the release line of {name}@{version} is lost"));
-        let lines = lines.split_off(at.ok_or_else(lost)?);
+        let Line { line, .. } = self.line(name, Some(version.clone())).await?;
         let dependents = self.dependents(name).await?;
         for dependent in dependents.iter().filter(|one| !because.contains(one)) {
             // What another publication did meanwhile is looked at again.
-            while !self.publish_again(dependent, &lines, &because).await? {}
+            while !self.publish_again(dependent, &line, &because).await? {}
         }
         Ok(())
     }
 
-    /// Publishes a dependent of the first of these lines once more. Says whether that is done, or need not be.
-    async fn publish_again(
-        &self,
-        dependent: &str,
-        lines: &[ReleaseLine],
-        because: &[String],
-    ) -> Result<bool> {
-        let Some((line, older)) = lines.split_first() else {
-            return Ok(true);
+    /// Publishes a dependent once more, for a line. Says whether that is done, or need not be.
+    async fn publish_again(&self, dependent: &str, line: &ReleaseLine, because: &[String]) -> Result<bool> {
+        let pkg = &line.pkg;
+        let places = self.db.places(PlacesWhere { pkg, dependent });
+        let places = places.collect().await?;
+        // The version in the highest line below, or what was published last.
+        let below = places.iter().find(|place| place.version < line.version);
+        let before = match below {
+            Some(place) => Some(place.dependent_version.clone()),
+            None => self.db.package(dependent).await?.map(|package| package.version),
         };
-        let before = match self.place(line, dependent).await? {
-            None => self.before(dependent, older).await?,
-            Some(_) => None,
+        let row = match before {
+            Some(version) => self.db.version(dependent, version).await?,
+            None => None,
         };
-        let Some(row) = before else {
+        // What was imported may depend on this package and not be here.
+        let Some(row) = row else {
             return Ok(true);
         };
         let mut manifest = manifest(&row)?;
-        if !wants(&manifest, line) {
+        let is_done = places.iter().any(|place| place.version == line.version);
+        if is_done || !wants(&manifest, line) {
             return Ok(true);
         }
         let next = self.free_version(dependent, &row.version).await?;
@@ -125,30 +112,9 @@ impl Service {
             created_at: None,
             ..row
         };
-        let writes = self.db.transaction().with(place.if_not_exists());
+        let writes = self.db.transaction().with(self.db.put(&again).if_not_exists());
+        let writes = writes.with(place.if_not_exists());
         Ok(self.release(writes, &again, because).await?.is_some())
-    }
-
-    /// What a new version of a package takes with it of a dependent: the version in the highest line below, or what was published
-    /// last.
-    async fn before(&self, dependent: &str, older: &[ReleaseLine]) -> Result<Option<VersionRow>> {
-        let mut version = self.package(dependent).await?.version;
-        for line in older {
-            if let Some(place) = self.place(line, dependent).await? {
-                version = place.dependent_version;
-                break;
-            }
-        }
-        Ok(self.db.version(dependent, version).await?)
-    }
-
-    async fn place(&self, line: &ReleaseLine, dependent: &str) -> Result<Option<ReleaseLineDep>> {
-        let place = PlaceInLineWhere {
-            pkg: &line.pkg,
-            version: line.version.clone(),
-            dependent,
-        };
-        Ok(self.db.place_in_line(place).await?)
     }
 
     /// The next prerelease that is not published.
@@ -161,7 +127,7 @@ impl Service {
     }
 }
 
-fn place_in(line: &ReleaseLine, dependent: &str, version: &Version) -> ReleaseLineDep {
+pub(crate) fn place_in(line: &ReleaseLine, dependent: &str, version: &Version) -> ReleaseLineDep {
     let new = NewReleaseLineDep {
         pkg: line.pkg.clone(),
         version: line.version.clone(),
@@ -175,10 +141,9 @@ fn place_in(line: &ReleaseLine, dependent: &str, version: &Version) -> ReleaseLi
 
 /// Whether the range that a manifest asks for, of npm, includes the version of a line. A prerelease counts as the release that it
 /// leads to: what is published once more because of a dependency has such a version.
-fn wants(manifest: &Manifest, line: &ReleaseLine) -> bool {
-    let named = manifest
-        .get("dependencies")
-        .and_then(|all| all[&line.pkg].as_str());
+pub(crate) fn wants(manifest: &Manifest, line: &ReleaseLine) -> bool {
+    let named = manifest.get("dependencies").map(|named| &named[&line.pkg]);
+    let named = named.and_then(Value::as_str);
     let range = if named == Some("latest") { Some("*") } else { named };
     let Some(Ok(range)) = range.map(nodejs_semver::Range::parse) else {
         return false;
@@ -187,23 +152,4 @@ fn wants(manifest: &Manifest, line: &ReleaseLine) -> bool {
     let whole = nodejs_semver::Version::parse(version.to_string());
     let release = nodejs_semver::Version::from((version.major, version.minor, version.patch));
     whole.is_ok_and(|whole| range.satisfies(&whole)) || range.satisfies(&release)
-}
-
-/// `5.0.0` becomes `5.0.1-0`, `5.0.1-0` becomes `5.0.1-1`, `5.0.1-rc` becomes `5.0.1-rc.0`.
-#[must_use]
-pub fn next_prerelease(version: &Version) -> Version {
-    let mut next = Version::new(version.major, version.minor, version.patch);
-    let before = version.pre.as_str();
-    let last = before.rsplit('.').next().unwrap_or(before);
-    let text = match (before, last.parse::<u64>()) {
-        ("", _) => "0".to_owned(),
-        (_, Ok(number)) => format!("{}{}", before.trim_end_matches(last), number + 1),
-        (_, Err(_)) => format!("{before}.0"),
-    };
-    if before.is_empty() {
-        next.patch += 1;
-    }
-    // Made of identifiers that a version had, and of numbers.
-    next.pre = semver::Prerelease::new(&text).unwrap_or_default();
-    next
 }

@@ -48,24 +48,22 @@ impl Service {
 
     /// The tarball of a version, by the name of its file.
     pub async fn tarball(&self, name: &str, file: &str) -> Result<Vec<u8>> {
-        let missing = format!("tarball {file} of {name}");
         let version = file.strip_prefix(unscoped(name));
         let version = version.and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".tgz")?.parse().ok());
-        let row = self.db.version(name, version.or_not_found(&missing)?).await?;
-        let tarball = self.tarball_of(&row.or_not_found(&missing)?).await?;
-        tarball.or_not_found(&missing)
+        let row = match version {
+            Some(version) => self.db.version(name, version).await?,
+            None => None,
+        };
+        let row = row.or_not_found(format_args!("tarball {file} of {name}"))?;
+        self.tarball_of(&row).await
     }
 
     /// The tarball of a version, its own or the one that it shares.
-    pub(crate) async fn tarball_of(&self, row: &VersionRow) -> Result<Option<Vec<u8>>> {
-        let origin = match &row.tarball_of {
-            Some(origin) => self.db.version(&row.name, origin.clone()).await?,
-            None => None,
-        };
-        match &origin.as_ref().unwrap_or(row).tarball {
-            Some(tarball) => Ok(Some(self.db.read_large(tarball).await?)),
-            None => Ok(None),
-        }
+    pub(crate) async fn tarball_of(&self, row: &VersionRow) -> Result<Vec<u8>> {
+        let (name, version) = (&row.name, row.tarball_of.as_ref().unwrap_or(&row.version));
+        let tarball = self.published(name, version).await?.tarball;
+        let tarball = tarball.or_not_found(format_args!("tarball of {name}@{version}"))?;
+        Ok(self.db.read_large(&tarball).await?)
     }
 }
 

@@ -70,10 +70,8 @@ impl Publication {
         let body: Body = serde_json::from_slice(body).map_err(Error::invalid)?;
         check_name(name)?;
         if body.name != name {
-            let named = body.name;
-            return Err(Error::invalid(format!(
-                "{named} is published at the path of {name}"
-            )));
+            let other = format!("{} is published at the path of {name}", body.name);
+            return Err(Error::Invalid(other));
         }
         let mut versions = body.versions.into_iter();
         let (Some((version, manifest)), None) = (versions.next(), versions.next()) else {

@@ -8,6 +8,7 @@ use trestle::typed::Version;
 use trestle::{AttributeValue, from_plain_json};
 
 use crate::jobs::Writes;
+use crate::lines::{place_in, wants};
 use crate::model::{DependentOf, Package, PackageKey, ReleaseLine, ReleaseLineHead, Version as VersionRow};
 use crate::publication::{is_built, is_private, promotion};
 use crate::{DEFAULT_LOCALE, Env, Error, Job, Manifest, Publication, Result, Service, Spec};
@@ -27,12 +28,11 @@ impl Service {
         if self.db.version(name, version.clone()).await?.is_none() {
             row.tarball = Some(self.db.write_large(publication.tarball()?).await?);
         }
-        let there = self.store(publication, &row, true).await?;
-        let is_other = there.as_ref().is_some_and(|there| there.digest != row.digest);
         let other = format!("{name}@{version} is published with other content; publish another version");
-        match is_other {
-            true => Err(Error::Conflict(other)),
-            false => Ok(there.is_none()),
+        match self.store(publication, &row, true).await? {
+            None => Ok(true),
+            Some(there) if there.digest == row.digest => Ok(false),
+            Some(_) => Err(Error::Conflict(other)),
         }
     }
 
@@ -48,12 +48,10 @@ impl Service {
                 return Ok(Some(there));
             }
             let writes = self.describe(publication).await?;
+            let writes = writes.with(self.db.put(row).if_not_exists());
             let stored = match is_released {
                 true => self.release(writes, row, &[]).await?,
-                false => {
-                    let writes = writes.with(self.db.put(row).if_not_exists());
-                    self.commit(writes, &[]).await?
-                }
+                false => self.commit(writes, &[]).await?,
             };
             if stored.is_some() {
                 return Ok(None);
@@ -63,8 +61,8 @@ impl Service {
         Err(Error::Conflict(busy))
     }
 
-    /// Writes a version with its status, its release line and its place in those of its parents, and sends its jobs. `None`
-    /// if another write came first.
+    /// Adds to the writes of a version its status, its release line and its place in those of its parents, and sends its
+    /// jobs with them. `None` if another write came first.
     pub(crate) async fn release(
         &self,
         mut writes: Writes<'_>,
@@ -78,15 +76,15 @@ impl Service {
             let most = format!("at most {LOCALES_AND_PARENTS_MAX} locales and managed dependencies together");
             return Err(Error::invalid(format!("{name}@{version}: {most}")));
         }
-        writes.add(self.db.put(row).if_not_exists());
         self.depend(&mut writes, name, &parents).await?;
-        for parent in &parents {
-            // The line because of which a dependent is published once more has its place already.
-            if because.last() == Some(&parent.name) {
-                continue;
-            }
-            if let Some(place) = self.newest_place(&parent.name, row, &manifest).await? {
-                writes.add(self.db.put(&place));
+        // The line because of which a dependent is published once more has its place already.
+        let others = parents
+            .iter()
+            .filter(|parent| because.last() != Some(&parent.name));
+        for parent in others {
+            let lines = self.db.lines(&parent.name).collect().await?;
+            if let Some(newest) = lines.iter().find(|line| wants(&manifest, line)) {
+                writes.add(self.db.put(&place_in(newest, name, version)));
             }
         }
         let mut line = ReleaseLine::new(name, version.clone());

@@ -8,11 +8,10 @@ use axum::http::StatusCode;
 use axum::routing::{get, patch, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use trestle::app::{ListPart, OrNotFound as _, Routes, shown};
+use trestle::app::{ListPart, OrNotFound as _, Routes, shown, url_below};
 use trestle::typed::Version;
 
 use super::{Answer, App};
-use crate::assets::url_of;
 use crate::model::{BuildHead, ReleaseHistory};
 use crate::publication::parse_version;
 use crate::{Begun, DEFAULT_LOCALE, Env, Error, Publication, Result, Service, Spec, locales_to_try};
@@ -57,9 +56,8 @@ impl Named {
         if let Some(version) = version {
             let spec = Spec::new(pkg, env, version);
             let build = app.build_in(&spec, &locales).await?;
-            return Ok(with_files(
-                build.or_not_found(format_args!("build of {spec} in {locale}"))?,
-            ));
+            let found = build.or_not_found(format_args!("build of {spec} in {locale}"));
+            return found.map(with_files);
         }
         let head = app.head(&pkg, env).await?;
         let head_in = |locale: &&str| head.build_head.iter().find(|head| head.locale == *locale);
@@ -109,7 +107,7 @@ fn with_files(build: impl Serialize) -> Value {
     let files = shown["recommended"].as_array().or(shown["artifacts"].as_array());
     let base = shown["cdnUrl"].as_str().unwrap_or_default();
     let files = files.into_iter().flatten().filter_map(Value::as_str);
-    shown["files"] = files.map(|file| url_of(base, file)).collect();
+    shown["files"] = files.map(|file| url_below(base, file)).collect();
     shown
 }
 
@@ -117,11 +115,8 @@ fn with_files(build: impl Serialize) -> Value {
 fn shown_head(head: &BuildHead, moves: &[ReleaseHistory]) -> Value {
     let mut shown = with_files(head);
     for moved in moves.iter().filter(|moved| moved.from > moved.version) {
-        let left = moved
-            .from
-            .clone()
-            .map(|from| Spec::new(&head.name, head.env, from));
-        let left = left.map(|spec| spec.build_id(&head.locale));
+        let left = moved.from.clone();
+        let left = left.map(|from| Spec::new(&head.name, head.env, from).build_id(&head.locale));
         shown["rollbackBuildIds"][moved.moved.to_string()] = left.into();
     }
     shown
@@ -144,10 +139,7 @@ async fn build(State(app): App, Path(named): Path<Named>, Query(wanted): Query<W
 
 async fn heads(State(app): App, Query(asked): Query<HeadsOf>) -> Answer {
     let mut found = Vec::new();
-    for env in Env::ALL
-        .iter()
-        .filter(|env| asked.env.is_none_or(|asked| asked == **env))
-    {
+    for env in asked.env.as_ref().map_or(Env::ALL, std::slice::from_ref) {
         let head = app.head(&asked.name, *env).await?;
         let is_meant = |head: &&BuildHead| asked.locale.as_ref().is_none_or(|locale| *locale == head.locale);
         let heads = head.build_head.iter().filter(is_meant);
@@ -164,13 +156,10 @@ async fn meta(State(app): App, Path((name, version)): Path<(String, Version)>) -
     let mut envs = Map::new();
     for env in Env::ALL {
         let spec = Spec::new(&name, *env, version.clone());
-        if let Some(build) = app.build_in(&spec, &[DEFAULT_LOCALE]).await? {
-            let mut build = json!(build);
-            let build = build.as_object_mut().map(std::mem::take).unwrap_or_default();
-            let own = build
-                .into_iter()
-                .filter(|(key, _)| !["name", "env", "version"].contains(&key.as_str()));
-            envs.insert(env.to_string(), own.collect());
+        let build = app.build_in(&spec, &[DEFAULT_LOCALE]).await?;
+        if let Some(Value::Object(mut build)) = build.map(|build| json!(build)) {
+            build.retain(|key, _| !["name", "env", "version"].contains(&key.as_str()));
+            envs.insert(env.to_string(), build.into());
         }
     }
     match envs.is_empty() {

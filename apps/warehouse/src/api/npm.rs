@@ -9,28 +9,29 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, put};
-use serde_json::{Value, json};
+use serde_json::json;
 use trestle::app::{Routes, shown, shown_unless_known};
+use trestle::typed::Version;
 
 use super::{Answer, App, Package};
 use crate::packument::tags as tags_of;
-use crate::publication::parse_version;
 use crate::{Env, Error, Publication, Result, Service, Spec};
 
 /// The header that says for which environment `latest` is meant.
 const ENVIRONMENT: &str = "registry-environment";
 
+/// A package, and a file or a tag of it.
+type Part = Path<(String, String)>;
+
 pub(super) fn routes() -> Routes<Arc<Service>> {
+    let tagged = put(tag).post(tag).delete(untag);
     vec![
         ("/-/ping", get(async || Json(json!({})))),
         ("/-/whoami", get(whoami)),
         ("/{pkg}", get(packument).put(publish)),
         ("/{pkg}/-/{file}", get(tarball)),
         ("/-/package/{pkg}/dist-tags", get(tags)),
-        (
-            "/-/package/{pkg}/dist-tags/{tag}",
-            put(tag).post(tag).delete(untag),
-        ),
+        ("/-/package/{pkg}/dist-tags/{tag}", tagged),
     ]
 }
 
@@ -54,24 +55,17 @@ async fn packument(State(app): App, Path(name): Package, headers: HeaderMap) -> 
     shown_unless_known(&headers, app.packument(&name, env).await?)
 }
 
-async fn tarball(State(app): App, Path((name, file)): Path<(String, String)>) -> Answer {
+async fn tarball(State(app): App, Path((name, file)): Part) -> Answer {
     let content = app.tarball(&name, &file).await?;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], content).into_response())
 }
 
 async fn tags(State(app): App, Path(name): Package) -> Answer {
-    let not_here = |_| Error::not_found(format!("package '{name}' in the registry"));
-    let package = app.package(&name).await.map_err(not_here)?;
-    shown(tags_of(&package))
+    shown(tags_of(&app.package(&name).await?))
 }
 
 /// `latest` is a tag and no more. The others are environments: they use the version then.
-async fn tag(
-    State(app): App,
-    Path((name, tag)): Path<(String, String)>,
-    Json(version): Json<Value>,
-) -> Answer {
-    let version = parse_version(version.as_str().unwrap_or_default())?;
+async fn tag(State(app): App, Path((name, tag)): Part, Json(version): Json<Version>) -> Answer {
     match env_of(&tag)? {
         Some(env) => {
             let spec = Spec::new(name, env, version.clone());
@@ -82,7 +76,7 @@ async fn tag(
     Ok((StatusCode::CREATED, Json(json!({ tag: version }))).into_response())
 }
 
-async fn untag(State(app): App, Path((name, tag)): Path<(String, String)>) -> Result<StatusCode> {
+async fn untag(State(app): App, Path((name, tag)): Part) -> Result<StatusCode> {
     env_of(&tag)?;
     app.untag(&name, &tag).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,7 +1,6 @@
 //! Release lines: which dependents are published once more, and promoted.
 
 use serde_json::json;
-use warehouse::next_prerelease;
 
 use crate::support::{Pkg, World};
 
@@ -80,19 +79,4 @@ async fn a_new_version_reaches_dependents_of_dependents_and_circles_end() {
     assert_eq!(world.tags("b").await, json!({ "latest": "1.0.0" }));
     let graph = world.read("/graph/b").await;
     assert_eq!(graph, json!({ "a": ["c"], "b": ["a"], "c": ["b"] }));
-}
-
-#[test]
-fn prereleases_count_as_npm_counts_them() {
-    let counted = [
-        ("5.0.0", "5.0.1-0"),
-        ("5.0.1-0", "5.0.1-1"),
-        ("5.0.1-9", "5.0.1-10"),
-        ("1.2.3-rc.4", "1.2.3-rc.5"),
-        ("1.2.3-4.4", "1.2.3-4.5"),
-        ("1.2.3-rc", "1.2.3-rc.0"),
-    ];
-    for (version, next) in counted {
-        assert_eq!(next_prerelease(&version.parse().unwrap()).to_string(), next);
-    }
 }
