@@ -8,7 +8,7 @@
 //! | [`routed`] | a router of a list of routes, whose paths may have an end that can be left out |
 //! | [`shown`], [`created`] | answers in JSON |
 //! | [`shown_unless_known`] | an answer in JSON with an `ETag`, sent only to clients that do not have it |
-//! | [`ListPart`] | a list, a page at a time |
+//! | [`ListPart`], [`listed`] | a list, a page at a time |
 //! | [`OrNotFound`] | what is there, or a 404 |
 //! | `Objects` | files in a directory or in a bucket of S3, also given out over HTTP; with the feature `objects` |
 //! | `PublicFiles` | files with URLs, which are there when a GET of the URL gives their bytes; with the feature `objects` |
@@ -91,7 +91,7 @@ mod webhooks;
 pub use error::{Error, Result};
 pub use found::OrNotFound;
 pub use known::{fingerprint, shown_unless_known};
-pub use listed::ListPart;
+pub use listed::{ListPart, listed};
 pub use loopback::{GRACE, Loopback};
 #[cfg(feature = "objects")]
 pub use objects::Objects;

@@ -20,15 +20,15 @@ impl Objects {
 
     /// Answers a request for a file: 200 with its bytes as they are read, or 404. The type is told by the end of its name.
     pub async fn served(&self, path: &str) -> Result<Response> {
-        let found = match Path::parse(path) {
-            Ok(path) => self.store.get(&path).await,
-            Err(error) => Err(error.into()),
-        };
-        let found = match found {
-            Err(Error::NotFound { .. } | Error::InvalidPath { .. }) => None,
+        let missing = format!("file {path}");
+        // What is no path, or leads out of the directory, names no file.
+        let named = Path::parse(path).ok();
+        let named = named.filter(|path| !path.as_ref().is_empty());
+        let found = match self.store.get(&named.or_not_found(&missing)?).await {
+            Err(Error::NotFound { .. }) => None,
             found => Some(found.map_err(io::Error::from)?),
         };
-        let found = found.or_not_found(format_args!("file {path}"))?;
+        let found = found.or_not_found(&missing)?;
         let headers = [
             (CONTENT_TYPE, content_type(path).to_owned()),
             (CONTENT_LENGTH, found.meta.size.to_string()),

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trestle_typed::{AccessRows, FromRow};
+use trestle_typed::{AccessRows, FromRow, Page};
 
 use super::{Result, shown};
 
@@ -29,14 +29,17 @@ impl ListPart {
         Self { limit, after }
     }
 
-    /// Answers 200 with `{"items": […], "next": …}`; `next` is null after the last row. A bookmark that the list did not give is
-    /// a 400.
+    /// Answers with that part of these rows, as [`listed`] does. A bookmark that the list did not give is a 400.
     pub async fn of<T, How>(self, rows: AccessRows<'_, T, How>) -> Result<Response>
     where
         T: FromRow + Serialize,
     {
         let rows = rows.page_size(self.limit.unwrap_or(ROWS).clamp(1, ROWS_MAX));
-        let page = rows.continued(self.after).page().await?;
-        shown(json!({ "items": page.rows, "next": page.next }))
+        listed(rows.continued(self.after).page().await?)
     }
+}
+
+/// Answers 200 with a page of rows: `{"items": […], "next": …}`; `next` is null after the last row.
+pub fn listed(page: Page<impl Serialize>) -> Result<Response> {
+    shown(json!({ "items": page.rows, "next": page.next }))
 }
