@@ -51,9 +51,8 @@ pub enum Job {
 impl Service {
     /// Makes a transaction and sends jobs: both, or neither. `None` if a condition did not hold, and nothing was done.
     pub(crate) async fn commit(&self, writes: Writes<'_>, jobs: &[Job]) -> Result<Option<()>> {
-        let messages = jobs.iter().map(NewMessage::job);
-        let messages = messages.collect::<std::result::Result<Vec<_>, _>>()?;
-        let messages = self.queues.enlist(JOBS, messages).await?;
+        let messages: std::result::Result<_, _> = jobs.iter().map(NewMessage::job).collect();
+        let messages = self.queues.enlist(JOBS, messages?).await?;
         Ok(queue::commit(writes, messages).await.held()?)
     }
 

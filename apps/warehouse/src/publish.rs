@@ -78,10 +78,7 @@ impl Service {
         }
         self.depend(&mut writes, name, &parents).await?;
         // The line because of which a dependent is published once more has its place already.
-        let others = parents
-            .iter()
-            .filter(|parent| because.last() != Some(&parent.name));
-        for parent in others {
+        for parent in parents.iter().filter(|one| because.last() != Some(&one.name)) {
             let lines = self.db.lines(&parent.name).collect().await?;
             if let Some(newest) = lines.iter().find(|line| wants(&manifest, line)) {
                 writes.add(self.db.put(&place_in(newest, name, version)));
@@ -200,7 +197,7 @@ fn built_in(manifest: &Manifest, parents: &[Package]) -> BTreeSet<String> {
             .extended
             .as_ref()
             .and_then(|extended| extended.get("locales"));
-        if let Some(theirs) = theirs.map(texts) {
+        if let Some(theirs) = theirs.filter(|theirs| theirs.as_l().is_some()).map(texts) {
             common.retain(|locale| theirs.contains(locale));
         }
     }

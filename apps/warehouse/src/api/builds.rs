@@ -114,11 +114,13 @@ fn with_files(build: impl Serialize) -> Value {
 /// A head: with what it took the place of, and when the environment went back.
 fn shown_head(head: &BuildHead, moves: &[ReleaseHistory]) -> Value {
     let mut shown = with_files(head);
+    let mut back = shown["rollbackBuildIds"].as_object().cloned().unwrap_or_default();
     for moved in moves.iter().filter(|moved| moved.from > moved.version) {
         let left = moved.from.clone();
         let left = left.map(|from| Spec::new(&head.name, head.env, from).build_id(&head.locale));
-        shown["rollbackBuildIds"][moved.moved.to_string()] = left.into();
+        back.insert(moved.moved.to_string(), left.into());
     }
+    shown["rollbackBuildIds"] = back.into();
     shown
 }
 
@@ -156,7 +158,7 @@ async fn meta(State(app): App, Path((name, version)): Path<(String, Version)>) -
     let mut envs = Map::new();
     for env in Env::ALL {
         let spec = Spec::new(&name, *env, version.clone());
-        let build = app.build_in(&spec, &[DEFAULT_LOCALE]).await?;
+        let build = app.build_in(&spec, &locales_to_try(DEFAULT_LOCALE)).await?;
         if let Some(Value::Object(mut build)) = build.map(|build| json!(build)) {
             build.retain(|key, _| !["name", "env", "version"].contains(&key.as_str()));
             envs.insert(env.to_string(), build.into());
