@@ -32,7 +32,7 @@ struct Door {
     /// The port on this machine; 0 takes a free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Where tarballs and built files are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+    /// Where built files are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
     /// and AWS_REGION from the environment [default: DATA/assets]
     #[arg(long)]
     assets: Option<String>,
