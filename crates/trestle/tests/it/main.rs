@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
 mod app;
+mod app_answers;
+mod app_files;
 mod batches;
 mod changes;
 mod collections;
