@@ -157,6 +157,9 @@ pub(crate) struct ServeFlags {
     /// Shards of a new stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) stream_shards: Option<u16>,
+    /// Split a shard of a stream in two when this much has been written to it, in mebibytes [default: 4096]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) stream_shard_mb: Option<u64>,
     /// Most space for changes older than the streams' retention that routes have not delivered [default: 10]
     #[arg(long, value_name = "GB")]
     pub(crate) held_changes_gb: Option<u64>,

@@ -98,6 +98,7 @@ pub(crate) struct TablesConfig {
     pub(crate) region: Option<String>,
     pub(crate) account: Option<String>,
     pub(crate) stream_shards: Option<u16>,
+    pub(crate) stream_shard_mb: Option<u64>,
     pub(crate) stream_retention_hours: Option<u64>,
     pub(crate) held_changes_gb: Option<u64>,
     pub(crate) create_ms: Option<u64>,
@@ -203,6 +204,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
         },
         tables: TablesConfig {
             stream_shards: flags.stream_shards,
+            stream_shard_mb: flags.stream_shard_mb,
             held_changes_gb: flags.held_changes_gb,
             create_ms: flags.create_table_ms.or(delay),
             update_ms: flags.update_table_ms.or(delay),
