@@ -18,7 +18,7 @@ const DEFAULT_DATA: &str = "trestle-data";
 const MEMORY_MB_MIN: usize = 64;
 
 /// Where the data is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Storage {
     Memory,
     Directory { path: PathBuf, settings: StoreSettings },
