@@ -2,6 +2,7 @@
 
 mod administration;
 mod faults;
+mod gateway;
 mod models;
 mod open_files;
 mod regions;
@@ -18,10 +19,12 @@ use regions::ServerRegions;
 use reindexes::ServerReindexes;
 use routes::Routes;
 use settings::Storage;
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
+use trestle_api::Database;
 use trestle_embedded::{Embedded, MemoryStore, OpenError, Options, StoreErrorKind};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
@@ -36,6 +39,14 @@ const ROUTE_WORKERS: usize = 2;
 pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let level = config.log.level.as_deref().unwrap_or("info");
     logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
+    match &config.backend.url {
+        Some(url) => gateway::serve(config, url),
+        None => serve_data(config),
+    }
+}
+
+/// Serves a database of this machine.
+fn serve_data(config: &Config) -> Result<(), Failure> {
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
     let faults = faults::begin(&config.faults)?;
@@ -69,7 +80,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let runtime = runtime::on_this_thread()?;
     let result = runtime.block_on(listen(
         &server_settings,
-        db.clone(),
+        Arc::new(db.clone()),
         regions.clone(),
         hooks,
         &storage,
@@ -140,6 +151,7 @@ fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Em
     let clock = Arc::clone(clock);
     let mut options = Options {
         engine: settings::engine(config),
+        behind_gateways: config.server.behind_gateways.unwrap_or(false),
         ..Options::default()
     };
     match storage {
@@ -172,16 +184,16 @@ fn cannot_open_directory(path: &Path, error: &OpenError) -> Failure {
 
 async fn listen(
     settings: &Settings,
-    db: Embedded,
+    db: Arc<dyn Database>,
     regions: Option<Arc<ServerRegions>>,
     hooks: Hooks,
-    storage: &Storage,
+    place: &dyn fmt::Display,
 ) -> Result<(), Failure> {
-    let queues = db.queues().clone();
-    let server = Server::bind(settings, Arc::new(db), hooks)
+    let queues = hooks.queues.clone();
+    let server = Server::bind(settings, db, hooks)
         .await
         .map_err(|error| start_failure(&error))?;
-    announce(&server.endpoint(), storage);
+    announce(&server.endpoint(), place);
     let (first, second) = two_signals(queues, regions);
     tokio::select! {
         stopped = server.run(first) => match stopped {
@@ -202,7 +214,7 @@ fn start_failure(error: &StartError) -> Failure {
 
 /// The first request to stop, and a second one from somebody in a hurry.
 fn two_signals(
-    queues: Queues,
+    queues: Option<Queues>,
     regions: Option<Arc<ServerRegions>>,
 ) -> (impl Future<Output = ()>, impl Future<Output = ()>) {
     let asked = Arc::new(tokio::sync::Notify::new());
@@ -211,7 +223,9 @@ fn two_signals(
         termination().await;
         tracing::info!("stopping; ask again to stop at once");
         // Whoever waits for messages would hold up the end.
-        queues.close();
+        if let Some(queues) = queues {
+            queues.close();
+        }
         if let Some(regions) = regions {
             regions.close_queues();
         }
@@ -225,9 +239,9 @@ fn two_signals(
 }
 
 /// The one line on standard output: where the server is and how to use it.
-fn announce(endpoint: &str, storage: &Storage) {
+fn announce(endpoint: &str, place: &dyn fmt::Display) {
     let line = format!(
-        "Trestle {} is ready at {endpoint} ({storage}). Point AWS SDKs at it with \
+        "Trestle {} is ready at {endpoint} ({place}). Point AWS SDKs at it with \
          AWS_ENDPOINT_URL_DYNAMODB={endpoint} AWS_ENDPOINT_URL_DYNAMODB_STREAMS={endpoint} \
          AWS_ENDPOINT_URL_SQS={endpoint}",
         env!("CARGO_PKG_VERSION")
