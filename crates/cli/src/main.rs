@@ -9,6 +9,7 @@ mod bench;
 mod config;
 mod database;
 mod delete_collection;
+mod endpoint;
 mod exit;
 mod file_sizes;
 mod healthcheck;
@@ -66,6 +67,7 @@ fn run() -> Result<(), Failure> {
         Command::Import(command) => import::import(&command),
         Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
+        Command::Endpoint(command) => endpoint::endpoint(&command),
         Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),
