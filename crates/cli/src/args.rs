@@ -167,9 +167,15 @@ pub(crate) struct ServeFlags {
     /// Least important log lines to show: error, warn, info, debug, trace [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
+    /// Whether the regions that requests are signed for are namespaces of their own [default: together]
+    #[arg(long, value_enum)]
+    pub(crate) regions: Option<RegionsKept>,
     /// Shards of a new stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) stream_shards: Option<u16>,
+    /// Split a shard of a stream in two when this much has been written to it, in mebibytes [default: 4096]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) stream_shard_mb: Option<u64>,
     /// Most space for changes older than the streams' retention that routes have not delivered [default: 10]
     #[arg(long, value_name = "GB")]
     pub(crate) held_changes_gb: Option<u64>,
@@ -203,6 +209,16 @@ pub(crate) enum Durability {
     Fsync,
     /// The end of the process, but not a power cut right after it
     Buffered,
+}
+
+/// Whether regions share tables and queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RegionsKept {
+    /// One set of tables and queues, whatever the region
+    Together,
+    /// Tables and queues for each region
+    Apart,
 }
 
 /// Form of the log.

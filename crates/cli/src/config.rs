@@ -6,7 +6,7 @@
 mod environment;
 mod file;
 
-use crate::args::{Durability, LogFormat, ServeFlags};
+use crate::args::{Durability, LogFormat, RegionsKept, ServeFlags};
 use crate::exit::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -107,7 +107,9 @@ pub(crate) struct RoutesConfig {
 pub(crate) struct TablesConfig {
     pub(crate) region: Option<String>,
     pub(crate) account: Option<String>,
+    pub(crate) regions: Option<RegionsKept>,
     pub(crate) stream_shards: Option<u16>,
+    pub(crate) stream_shard_mb: Option<u64>,
     pub(crate) stream_retention_hours: Option<u64>,
     pub(crate) held_changes_gb: Option<u64>,
     pub(crate) create_ms: Option<u64>,
@@ -217,7 +219,9 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             allow_private_webhooks: flags.allow_private_webhooks.then_some(true),
         },
         tables: TablesConfig {
+            regions: flags.regions,
             stream_shards: flags.stream_shards,
+            stream_shard_mb: flags.stream_shard_mb,
             held_changes_gb: flags.held_changes_gb,
             create_ms: flags.create_table_ms.or(delay),
             update_ms: flags.update_table_ms.or(delay),

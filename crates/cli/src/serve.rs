@@ -5,15 +5,17 @@ mod faults;
 mod gateway;
 mod models;
 mod open_files;
+mod regions;
 mod reindexes;
 mod routes;
 mod settings;
 
-use crate::args::LogFormat;
+use crate::args::{LogFormat, RegionsKept};
 use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::{logging, runtime};
 use administration::ServerAdministration;
+use regions::ServerRegions;
 use reindexes::ServerReindexes;
 use routes::Routes;
 use settings::Storage;
@@ -27,7 +29,7 @@ use trestle_embedded::{Embedded, MemoryStore, OpenError, Options, StoreErrorKind
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
 use trestle_server::{
-    BackupSource, Hooks, Server, Settings, StartError, Stopped, StorageSource, termination,
+    BackupSource, Hooks, Regions, Server, Settings, StartError, Stopped, StorageSource, termination,
 };
 
 /// Threads that deliver changes.
@@ -52,6 +54,7 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
     let (clock, movable) = clock(config.clock.is_virtual.unwrap_or(false));
     let db = open(&storage, &clock, config)?;
     models::begin(&db, &config.storage.models)?;
+    let regions = regions(&db, &storage, &clock, config)?;
     let workers = route_workers()?;
     let trust = settings::trust(config);
     let routes = Routes::open(&db, workers.handle(), &config.storage, trust);
@@ -69,19 +72,43 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
         administration: Some(Arc::new(administration)),
         backups: Some(Arc::new(Backups(db.clone()))),
         queues: Some(db.queues().clone()),
+        regions: regions.clone().map(|regions| regions as Arc<dyn Regions>),
         faults,
         storage: Some(storage_source(&db)),
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
-    let result = runtime.block_on(listen(&server_settings, Arc::new(db.clone()), hooks, &storage));
+    let result = runtime.block_on(listen(
+        &server_settings,
+        Arc::new(db.clone()),
+        regions.clone(),
+        hooks,
+        &storage,
+    ));
     drop(runtime);
     // Before the routes and the database, which it uses.
     workers.block_on(reindexes.stop());
+    let regions_closed = regions.map_or(Ok(()), |regions| workers.block_on(regions.close()));
     let closed = workers.block_on(db.close());
     // Until here, so that deliveries under way finish.
     drop((reindexes, routes));
-    result.and(closed.map_err(Failure::failed))
+    result.and(regions_closed).and(closed.map_err(Failure::failed))
+}
+
+/// The regions, if they are kept apart.
+fn regions(
+    db: &Embedded,
+    storage: &Storage,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+) -> Result<Option<Arc<ServerRegions>>, Failure> {
+    match config.tables.regions.unwrap_or(RegionsKept::Together) {
+        RegionsKept::Together => Ok(None),
+        RegionsKept::Apart => {
+            let regions = ServerRegions::open(db, storage, clock, settings::engine(config))?;
+            Ok(Some(Arc::new(regions)))
+        }
+    }
 }
 
 /// The threads that routes are delivered on, apart from those that answer requests.
@@ -158,6 +185,7 @@ fn cannot_open_directory(path: &Path, error: &OpenError) -> Failure {
 async fn listen(
     settings: &Settings,
     db: Arc<dyn Database>,
+    regions: Option<Arc<ServerRegions>>,
     hooks: Hooks,
     place: &dyn fmt::Display,
 ) -> Result<(), Failure> {
@@ -166,7 +194,7 @@ async fn listen(
         .await
         .map_err(|error| start_failure(&error))?;
     announce(&server.endpoint(), place);
-    let (first, second) = two_signals(queues);
+    let (first, second) = two_signals(queues, regions);
     tokio::select! {
         stopped = server.run(first) => match stopped {
             Stopped::Clean => tracing::info!("stopped; every accepted request was answered"),
@@ -185,7 +213,10 @@ fn start_failure(error: &StartError) -> Failure {
 }
 
 /// The first request to stop, and a second one from somebody in a hurry.
-fn two_signals(queues: Option<Queues>) -> (impl Future<Output = ()>, impl Future<Output = ()>) {
+fn two_signals(
+    queues: Option<Queues>,
+    regions: Option<Arc<ServerRegions>>,
+) -> (impl Future<Output = ()>, impl Future<Output = ()>) {
     let asked = Arc::new(tokio::sync::Notify::new());
     let once = Arc::clone(&asked);
     let first = async move {
@@ -194,6 +225,9 @@ fn two_signals(queues: Option<Queues>) -> (impl Future<Output = ()>, impl Future
         // Whoever waits for messages would hold up the end.
         if let Some(queues) = queues {
             queues.close();
+        }
+        if let Some(regions) = regions {
+            regions.close_queues();
         }
         once.notify_one();
     };

@@ -51,8 +51,17 @@ impl Embedded {
     /// The stored models are in force when this returns, and nothing that happened before was worked off without them.
     /// Fails if a stored model does not load: see [`Embedded::open_for_repair`].
     pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        Self::open_with_clock(directory, Arc::new(SystemClock::new()), options)
+    }
+
+    /// As [`Embedded::open`], with any clock.
+    pub fn open_with_clock(
+        directory: impl AsRef<Path>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
         let store = store_in(directory.as_ref(), &options)?;
-        Self::on(store, Arc::new(SystemClock::new()), options)
+        Self::on(store, clock, options)
     }
 
     /// A database that lives in memory and is gone with its last handle.

@@ -1,8 +1,8 @@
-//! Gzip in both directions, bounded: a small request cannot inflate into a large one.
+//! Compressed requests and answers, bounded: a small request cannot inflate into a large one.
 
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::GzEncoder;
 use hyper::header::{self, HeaderMap};
 use std::io::{Read, Write};
@@ -15,20 +15,52 @@ const COMPRESS_BYTES_MIN: usize = 8 * 1024;
 pub(crate) enum InflateError {
     /// It would be larger than allowed.
     TooLarge,
-    /// It is not gzip.
+    /// It is not compressed as its header says.
     Malformed,
+    /// Its header names a coding that is not known here.
+    UnknownCoding,
 }
 
-/// Whether the body of a request with these headers is compressed.
-pub(crate) fn is_gzip(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_ENCODING)
-        .is_some_and(|encoding| encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"gzip"))
+/// How the body of a request is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// One gzip stream, or several in a row.
+    Gzip,
+    /// HTTP's name for zlib's format.
+    Deflate,
+}
+
+impl Coding {
+    /// What a request's headers say.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, InflateError> {
+        let Some(named) = headers.get(header::CONTENT_ENCODING) else {
+            return Ok(None);
+        };
+        match named.as_bytes().trim_ascii().to_ascii_lowercase().as_slice() {
+            b"" | b"identity" => Ok(None),
+            b"gzip" => Ok(Some(Coding::Gzip)),
+            b"deflate" => Ok(Some(Coding::Deflate)),
+            _ => Err(InflateError::UnknownCoding),
+        }
+    }
+
+    /// One byte more than allowed tells "just fits" from "too large".
+    fn reader(self, body: &[u8], bytes_max: usize) -> Result<impl Read, InflateError> {
+        // No stream at all would be read as an empty body.
+        if body.is_empty() {
+            return Err(InflateError::Malformed);
+        }
+        let reader: Box<dyn Read> = match self {
+            Coding::Gzip => Box::new(MultiGzDecoder::new(body)),
+            Coding::Deflate => Box::new(ZlibDecoder::new(body)),
+        };
+        Ok(reader.take(bytes_max as u64 + 1))
+    }
 }
 
 /// How large the inflated body is, found out without keeping it; refused if it is larger than `bytes_max`.
-pub(crate) fn inflated_size(body: &[u8], bytes_max: usize) -> Result<usize, InflateError> {
-    let mut reader = GzDecoder::new(body).take(bytes_max as u64 + 1);
+pub(crate) fn inflated_size(coding: Coding, body: &[u8], bytes_max: usize) -> Result<usize, InflateError> {
+    let mut reader = coding.reader(body, bytes_max)?;
     let size = std::io::copy(&mut reader, &mut std::io::sink()).map_err(|_| InflateError::Malformed)?;
     usize::try_from(size)
         .ok()
@@ -37,11 +69,10 @@ pub(crate) fn inflated_size(body: &[u8], bytes_max: usize) -> Result<usize, Infl
 }
 
 /// The inflated body, refused as soon as it grows beyond `bytes_max`.
-pub(crate) fn inflate(body: &[u8], bytes_max: usize) -> Result<Bytes, InflateError> {
+pub(crate) fn inflate(coding: Coding, body: &[u8], bytes_max: usize) -> Result<Bytes, InflateError> {
     let mut inflated = Vec::new();
-    // One byte more than allowed tells "just fits" from "too large".
-    let mut reader = GzDecoder::new(body).take(bytes_max as u64 + 1);
-    reader
+    coding
+        .reader(body, bytes_max)?
         .read_to_end(&mut inflated)
         .map_err(|_| InflateError::Malformed)?;
     if inflated.len() > bytes_max {
@@ -98,17 +129,41 @@ mod tests {
     fn inflation_stops_at_the_limit() {
         let bomb = gzip(&vec![b' '; 1 << 20]);
         assert!(bomb.len() < 2_000);
-        assert_eq!(inflate(&bomb, (1 << 20) - 1), Err(InflateError::TooLarge));
-        assert_eq!(inflate(&bomb, 1 << 20).unwrap().len(), 1 << 20);
-        assert_eq!(inflated_size(&bomb, (1 << 20) - 1), Err(InflateError::TooLarge));
-        assert_eq!(inflated_size(&bomb, 1 << 20), Ok(1 << 20));
+        assert_eq!(
+            inflate(Coding::Gzip, &bomb, (1 << 20) - 1),
+            Err(InflateError::TooLarge)
+        );
+        assert_eq!(inflate(Coding::Gzip, &bomb, 1 << 20).unwrap().len(), 1 << 20);
+        assert_eq!(
+            inflated_size(Coding::Gzip, &bomb, (1 << 20) - 1),
+            Err(InflateError::TooLarge)
+        );
+        assert_eq!(inflated_size(Coding::Gzip, &bomb, 1 << 20), Ok(1 << 20));
     }
 
     #[test]
-    fn what_is_not_gzip_is_refused() {
-        assert_eq!(inflate(b"{}", 100), Err(InflateError::Malformed));
-        let cut_short = &gzip(b"hello hello hello")[..12];
-        assert_eq!(inflate(cut_short, 100), Err(InflateError::Malformed));
+    fn what_is_not_compressed_as_it_says_is_refused() {
+        for coding in [Coding::Gzip, Coding::Deflate] {
+            assert_eq!(inflate(coding, b"{}", 100), Err(InflateError::Malformed));
+            assert_eq!(inflate(coding, b"", 100), Err(InflateError::Malformed));
+        }
+        let whole = gzip(b"hello hello hello");
+        let cut_short = &whole[..whole.len() - 1];
+        assert_eq!(
+            inflate(Coding::Gzip, cut_short, 100),
+            Err(InflateError::Malformed)
+        );
+        let with_more = [whole.as_slice(), b"junk"].concat();
+        assert_eq!(
+            inflate(Coding::Gzip, &with_more, 100),
+            Err(InflateError::Malformed)
+        );
+    }
+
+    #[test]
+    fn gzip_streams_in_a_row_are_one_body() {
+        let two = [gzip(b"hello "), gzip(b"world")].concat();
+        assert_eq!(inflate(Coding::Gzip, &two, 100).unwrap(), "hello world");
     }
 
     #[test]

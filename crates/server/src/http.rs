@@ -12,6 +12,7 @@ use crate::hosts::Hosts;
 use crate::metrics::{self, Metrics};
 use crate::queues;
 use crate::receive::ReceivedRequest;
+use crate::regions::{self, Region, Regions};
 use crate::reply::{Cut, Reply};
 use crate::reply_body::ReplyBody;
 use crate::settings::{CorsOrigins, Limits, Settings};
@@ -50,6 +51,8 @@ pub struct Hooks {
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Answers SQS's operations; without it they are refused.
     pub queues: Option<Queues>,
+    /// The regions that are kept apart; without it there is one namespace for all.
+    pub regions: Option<Arc<dyn Regions>>,
     /// Injects faults into operations, for tests; without it none can be.
     pub faults: Option<Arc<Faults>>,
     /// Tells what storage did, for the metrics; without it they say nothing of it.
@@ -66,6 +69,7 @@ impl Default for Hooks {
             administration: None,
             backups: None,
             queues: None,
+            regions: None,
             faults: None,
             storage: None,
         }
@@ -74,7 +78,9 @@ impl Default for Hooks {
 
 /// Everything a request needs, shared by all connections.
 pub(crate) struct Service {
-    pub(crate) database: Arc<dyn Database>,
+    /// What answers requests unless regions are kept apart.
+    own: Region,
+    regions: Option<Arc<dyn Regions>>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
@@ -83,7 +89,6 @@ pub(crate) struct Service {
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
     backups: Option<Backups>,
-    queues: Option<Queues>,
     faults: Option<Arc<Faults>>,
     storage: Option<StorageSource>,
     hosts: Hosts,
@@ -102,7 +107,11 @@ impl Service {
         hooks: Hooks,
     ) -> Self {
         Service {
-            database,
+            own: Region {
+                database,
+                queues: hooks.queues,
+            },
+            regions: hooks.regions,
             metrics: Metrics::new(),
             limits: settings.limits.clone(),
             admission: Admission::new(&settings.limits),
@@ -113,7 +122,6 @@ impl Service {
             backups: hooks
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
-            queues: hooks.queues,
             faults: hooks.faults,
             storage: hooks.storage,
             hosts: Hosts::of(bound, !settings.access_keys.is_empty(), &hosts(settings)),
@@ -201,6 +209,7 @@ impl Service {
         }
         let operation = trestle_wire::parse_target(asked)?;
         let request = self.receive(head, body).await?;
+        let database = self.region(head).await?.database;
         let hit = self
             .faults
             .as_ref()
@@ -208,13 +217,19 @@ impl Service {
         if let Some(hit) = hit {
             let faulted = Faulted {
                 service: self,
+                database: &database,
                 operation,
                 received,
                 id,
             };
             return Ok(Box::pin(faulted.answer(hit, request)).await);
         }
-        Ok(dispatch::execute(self, &self.database, operation, request, received, id).await)
+        Ok(dispatch::execute(self, &database, operation, request, received, id).await)
+    }
+
+    /// What answers a request whose signature has been checked.
+    async fn region(&self, head: &Parts) -> Result<Region, Error> {
+        regions::of_request(self.regions.as_ref(), &self.own, head).await
     }
 
     async fn queue_operation(
@@ -225,16 +240,16 @@ impl Service {
         received: Instant,
         id: &str,
     ) -> Result<Reply, Refused> {
-        let Some(queues) = &self.queues else {
-            return Ok(queues::no_queues());
-        };
         let operation = match queues::operation(self, name, id) {
             Ok(operation) => operation,
             Err(refusal) => return Ok(refusal),
         };
         let asked = self.receive(head, body).await?;
+        let Some(queues) = self.region(head).await?.queues else {
+            return Ok(queues::no_queues());
+        };
         let protocol = queues::Protocol::Json;
-        self.execute_queue(queues, operation, head, asked, received, id, protocol)
+        self.execute_queue(&queues, operation, head, asked, received, id, protocol)
             .await
     }
 
@@ -280,15 +295,15 @@ impl Service {
     ) -> Result<Reply, Refused> {
         self.check_origin(head)?;
         queues::check_page(head)?;
-        let Some(queues) = &self.queues else {
+        let mut asked = self.receive(head, body).await?;
+        let Some(queues) = self.region(head).await?.queues else {
             return Ok(queues::no_queues());
         };
-        let mut asked = self.receive(head, body).await?;
         match queues::read_query(self, head, &asked.body, id) {
             Ok(request) => {
                 asked.body = Bytes::from(request.body);
                 let protocol = queues::Protocol::Query;
-                self.execute_queue(queues, request.operation, head, asked, received, id, protocol)
+                self.execute_queue(&queues, request.operation, head, asked, received, id, protocol)
                     .await
             }
             Err(refusal) => Ok(refusal),

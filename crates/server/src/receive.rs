@@ -7,7 +7,7 @@ use crate::admission::{
     small_request_cost,
 };
 use crate::auth::Examined;
-use crate::compress::{self, InflateError};
+use crate::compress::{self, Coding, InflateError};
 use crate::http::{Refused, Service};
 use crate::role::Caller;
 use crate::upload::Upload;
@@ -31,7 +31,8 @@ impl Service {
     /// The body of an operation, once its sender is known to hold a key.
     pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<ReceivedRequest, Refused> {
         let examined = self.examine(head)?;
-        let lease = compress::is_gzip(&head.headers).then(|| upload.lease());
+        let coding = Coding::of(&head.headers)?;
+        let compressed = coding.map(|coding| (coding, upload.lease()));
         let connection = upload.connection();
         let sent = self.read(upload).await?;
         let caller = match &examined {
@@ -41,9 +42,9 @@ impl Service {
             }
             None => Caller::ANYONE,
         };
-        let body = match lease {
+        let body = match compressed {
             // What is rare is kept apart here and below: a request's future is moved several times, whole.
-            Some(lease) => Box::pin(self.inflated(sent, lease)).await?,
+            Some((coding, lease)) => Box::pin(self.inflated(coding, sent, lease)).await?,
             None => sent,
         };
         Ok(ReceivedRequest {
@@ -86,10 +87,12 @@ impl Service {
     }
 
     /// The body as it was before it was compressed. Its size is found out first, so that it can be admitted.
-    async fn inflated(&self, sent: Bytes, mut lease: Lease) -> Result<Bytes, Refused> {
+    async fn inflated(&self, coding: Coding, sent: Bytes, mut lease: Lease) -> Result<Bytes, Refused> {
         let bytes_max = self.limits.body_bytes_max;
         let size = self
-            .inflate(&sent, move |sent| compress::inflated_size(sent, bytes_max))
+            .inflate(&sent, move |sent| {
+                compress::inflated_size(coding, sent, bytes_max)
+            })
             .await?;
         if size <= SMALL_BODY_BYTES {
             lease.grow(small_request_cost(size)).await?;
@@ -98,7 +101,7 @@ impl Service {
             lease.arrived();
         }
         let plain = self
-            .inflate(&sent, move |sent| compress::inflate(sent, bytes_max))
+            .inflate(&sent, move |sent| compress::inflate(coding, sent, bytes_max))
             .await?;
         Ok(LeasedBytes::wrap(plain, lease))
     }
@@ -120,8 +123,12 @@ impl From<InflateError> for Refused {
     fn from(error: InflateError) -> Self {
         match error {
             InflateError::TooLarge => Refused::TooLarge,
-            InflateError::Malformed => Refused::Error(Error::serialization(
-                "The request's Content-Encoding is gzip, but its body is not.",
+            // DynamoDB takes the blame for both.
+            InflateError::Malformed => Refused::Error(Error::internal(
+                "The request's body is not compressed as its Content-Encoding says",
+            )),
+            InflateError::UnknownCoding => Refused::Error(Error::internal(
+                "The request's Content-Encoding is not known; gzip and deflate are",
             )),
         }
     }

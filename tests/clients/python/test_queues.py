@@ -262,6 +262,7 @@ class Messages(QueueTest):
         entry = {"Id": "a", "MessageBody": "x"}
         for entries, code in [
             ([{**entry, "Id": str(n)} for n in range(11)], "TooManyEntriesInBatchRequest"),
+            ([], "EmptyBatchRequest"),
             ([entry, entry], "BatchEntryIdsNotDistinct"),
             ([{**entry, "Id": "a b"}], "InvalidBatchEntryId"),
             ([{"Id": str(n), "MessageBody": "x" * 600_000} for n in range(2)], "BatchRequestTooLong"),

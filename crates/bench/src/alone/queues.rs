@@ -1,4 +1,5 @@
-//! A message's life, sent, received and deleted, over HTTP: this server, and moto's SQS server if it is found.
+//! A message's life, sent, received and deleted, over HTTP: this server with a standard and with a FIFO queue, and moto's SQS server if
+//! it is found.
 
 use super::Run;
 use crate::client::receive;
@@ -11,12 +12,14 @@ use crate::{Progress, thousands};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const CLIENTS: usize = 16;
 const BODY_BYTES: usize = 1024;
+/// Groups of the FIFO queue.
+const GROUPS: usize = 64;
 /// Python takes its time to start, and a slow answer is still an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,16 +28,22 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     let server = run
         .trestle
         .start(&run.directory.join("data"), &run.directory.join("log"))?;
-    let ours = lives(server.address, run.settings.measured)?;
+    let ours = lives(server.address, Kind::Standard, run.settings.measured)?;
     progress.done(&format!(
         "messages sent, received and deleted: {} per second",
         thousands(ours)
     ));
-    let mut figures = vec![AloneFigure::new(
-        "messages per second, sent, received and deleted",
-        ours,
-        "",
-    )];
+    progress.doing("messages: trestle, FIFO");
+    let fifo = lives(server.address, Kind::Fifo, run.settings.measured)?;
+    progress.done(&format!(
+        "the same with a FIFO queue and {GROUPS} groups: {} per second",
+        thousands(fifo)
+    ));
+    let mut figures = vec![
+        AloneFigure::new("messages per second, sent, received and deleted", ours, ""),
+        AloneFigure::new("the same with a FIFO queue and 64 groups", fifo, ""),
+        AloneFigure::new("of the standard queue's", 100.0 * fifo / ours.max(1e-9), "%"),
+    ];
     drop(server);
     match run.settings.places.moto() {
         Err(why) => progress.done(&format!("moto is left out: {why}")),
@@ -46,6 +55,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
             let process = Process::start(&mut command, &run.directory.join("moto.log"))?;
             let theirs = lives(
                 SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+                Kind::Standard,
                 run.settings.measured,
             )?;
             process.stop()?;
@@ -61,15 +71,26 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     Ok(figures)
 }
 
+#[derive(Clone, Copy)]
+enum Kind {
+    Standard,
+    Fifo,
+}
+
 /// Messages per second that were deleted after they had been sent and received, by all clients together.
-fn lives(address: SocketAddr, measured: Duration) -> Result<f64, BenchError> {
+fn lives(address: SocketAddr, kind: Kind, measured: Duration) -> Result<f64, BenchError> {
     let mut first = Client::new(address);
-    let queue = first.make_queue()?;
+    let queue = first.make_queue(kind)?;
     let (over, counting, done) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
+    let sent = AtomicUsize::new(0);
     let live = || -> Result<(), BenchError> {
         let mut client = Client::new(address);
         while !over.load(Ordering::Relaxed) {
-            if client.life(&queue)? && counting.load(Ordering::Relaxed) {
+            let extra = match kind {
+                Kind::Standard => String::new(),
+                Kind::Fifo => group_of(sent.fetch_add(1, Ordering::Relaxed)),
+            };
+            if client.life(&queue, &extra)? && counting.load(Ordering::Relaxed) {
                 done.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -109,10 +130,14 @@ impl Client {
     }
 
     /// The address of a new queue, from a server that may still be starting.
-    fn make_queue(&mut self) -> Result<String, BenchError> {
+    fn make_queue(&mut self, kind: Kind) -> Result<String, BenchError> {
         let began = Instant::now();
+        let create = match kind {
+            Kind::Standard => r#"{"QueueName":"bench"}"#,
+            Kind::Fifo => r#"{"QueueName":"bench.fifo","Attributes":{"FifoQueue":"true"}}"#,
+        };
         loop {
-            match self.call("CreateQueue", r#"{"QueueName":"bench"}"#) {
+            match self.call("CreateQueue", create) {
                 Ok(answer) => return text_in(&answer, &["QueueUrl"]).ok_or_else(|| strange("CreateQueue")),
                 Err(error) if began.elapsed() > PATIENCE => return Err(error),
                 Err(_) => thread::sleep(Duration::from_millis(50)),
@@ -121,8 +146,8 @@ impl Client {
     }
 
     /// Sends a message, receives one, deletes that; whether there was one.
-    fn life(&mut self, queue: &str) -> Result<bool, BenchError> {
-        let send = format!(r#"{{"QueueUrl":"{queue}","MessageBody":"{}"}}"#, self.body);
+    fn life(&mut self, queue: &str, extra: &str) -> Result<bool, BenchError> {
+        let send = format!(r#"{{"QueueUrl":"{queue}","MessageBody":"{}"{extra}}}"#, self.body);
         self.call("SendMessage", &send)?;
         let received = self.call("ReceiveMessage", &format!(r#"{{"QueueUrl":"{queue}"}}"#))?;
         let Some(handle) = text_in(&received, &["Messages", "0", "ReceiptHandle"]) else {
@@ -171,6 +196,14 @@ impl Client {
         let (answer, body) = receive(stream, &doing)?;
         Ok((answer.status, body, answer.closes))
     }
+}
+
+/// Members that a message of a FIFO queue has besides: each is new, and the groups take turns.
+fn group_of(number: usize) -> String {
+    format!(
+        r#","MessageGroupId":"{}","MessageDeduplicationId":"{number}""#,
+        number % GROUPS
+    )
 }
 
 /// The text at a path of names and numbers.

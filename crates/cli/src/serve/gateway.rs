@@ -34,11 +34,12 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
         administration: Some(Arc::new(administration)),
         backups: None,
         queues: None,
+        regions: None,
         faults,
         storage: None,
     };
     let place = format!("before {url}");
-    runtime::on_this_thread()?.block_on(listen(&server_settings, Arc::new(gateway), hooks, &place))
+    runtime::on_this_thread()?.block_on(listen(&server_settings, Arc::new(gateway), None, hooks, &place))
 }
 
 /// What belongs to a data directory means nothing here.
@@ -49,6 +50,7 @@ fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
         ("storage.in_memory (--in-memory)", storage.in_memory == Some(true)),
         ("storage.routes (--routes)", storage.routes.is_some()),
         ("storage.block_kb (--block-kb)", storage.block_kb.is_some()),
+        ("tables.regions (--regions)", config.tables.regions.is_some()),
         (
             "clock.virtual (--virtual-clock)",
             config.clock.is_virtual == Some(true),

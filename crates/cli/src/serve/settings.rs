@@ -18,7 +18,7 @@ const DEFAULT_DATA: &str = "trestle-data";
 const MEMORY_MB_MIN: usize = 64;
 
 /// Where the data is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Storage {
     Memory,
     Directory { path: PathBuf, settings: StoreSettings },
@@ -91,7 +91,11 @@ pub(super) fn engine(config: &Config) -> EngineOptions {
         delete_table_delay: delay(tables.delete_ms, defaults.delete_table_delay),
         endpoint: endpoint(config),
         expiry_interval: defaults.expiry_interval,
-        stream_shard_bytes_max: defaults.stream_shard_bytes_max,
+        stream_shard_bytes_max: tables
+            .stream_shard_mb
+            .map_or(defaults.stream_shard_bytes_max, |mebibytes| {
+                mebibytes.saturating_mul(1 << 20)
+            }),
     }
 }
 

@@ -17,6 +17,7 @@ mod model_proposals;
 mod models_in_database;
 #[cfg(unix)]
 mod private_files;
+mod regions;
 mod reindex;
 mod reindex_server;
 mod repairing;

@@ -84,8 +84,13 @@ impl Running {
 
     /// Sends a request without reading its answer.
     pub(crate) fn begin(&self, target: &str, body: &str) -> TcpStream {
+        self.begin_with(target, "", body)
+    }
+
+    /// Sends a request with more headers, each with its end of line.
+    pub(crate) fn begin_with(&self, target: &str, headers: &str, body: &str) -> TcpStream {
         self.sent(&format!(
-            "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\nConnection: close\r\n\
+            "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\nConnection: close\r\n{headers}\
              Content-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         ))

@@ -120,6 +120,22 @@ mod tests {
             body("Action=UntagQueue&QueueUrl=q&TagKey=a", "/other"),
             json!({"QueueUrl": "q", "TagKeys": ["a"]})
         );
+        // SDKs name an empty list or map as the shape does.
+        assert_eq!(
+            body(
+                "Action=ReceiveMessage&QueueUrl=q&AttributeNames=&MessageAttributeNames=",
+                "/"
+            ),
+            json!({"QueueUrl": "q", "AttributeNames": [], "MessageAttributeNames": []})
+        );
+        assert_eq!(
+            body("Action=SendMessageBatch&QueueUrl=q&Entries=", "/"),
+            json!({"QueueUrl": "q", "Entries": []})
+        );
+        assert_eq!(
+            body("Action=CreateQueue&QueueName=q&Attributes=", "/"),
+            json!({"QueueName": "q", "Attributes": {}})
+        );
         let entry = "SendMessageBatchRequestEntry.1";
         let query = format!(
             "Action=SendMessageBatch&{entry}.Id=a&{entry}.MessageBody=x&{entry}.DelaySeconds=1&{entry}.MessageAttribute.1.\

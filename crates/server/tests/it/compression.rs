@@ -1,9 +1,9 @@
-//! Gzip both ways.
+//! Gzip both ways, and deflate in requests.
 
 use crate::client::Response;
 use crate::test_server::TestServer;
 use flate2::Compression;
-use flate2::read::{GzDecoder, GzEncoder};
+use flate2::read::{GzDecoder, GzEncoder, ZlibEncoder};
 use std::io::Read;
 
 const GZIPPED: (&str, &str) = ("Content-Encoding", "gzip");
@@ -28,6 +28,19 @@ fn a_compressed_request_is_understood() {
 }
 
 #[test]
+fn a_deflated_request_is_understood() {
+    let server = TestServer::start();
+    let mut body = Vec::new();
+    ZlibEncoder::new(&b"{}"[..], Compression::best())
+        .read_to_end(&mut body)
+        .unwrap();
+    let answer = server
+        .connect()
+        .call_with("ListTables", &[("Content-Encoding", "deflate")], &body);
+    assert_eq!((answer.status, answer.text()), (200, r#"{"TableNames":[]}"#));
+}
+
+#[test]
 fn a_small_request_cannot_inflate_beyond_the_limit() {
     let server = TestServer::start();
     let bomb = gzip(&vec![b' '; 17 * 1024 * 1024]);
@@ -43,12 +56,21 @@ fn a_small_request_cannot_inflate_beyond_the_limit() {
 #[test]
 fn a_request_that_only_claims_to_be_compressed_is_refused() {
     let server = TestServer::start();
-    let answer = send(&server, "ListTables", b"{}");
-    assert_eq!(answer.status, 400);
-    assert_eq!(
-        answer.error_type(),
-        "com.amazon.coral.service#SerializationException"
-    );
+    for coding in ["gzip", "deflate", "garbage"] {
+        let answer = server
+            .connect()
+            .call_with("ListTables", &[("Content-Encoding", coding)], b"{}");
+        assert_eq!(answer.status, 500, "{coding}");
+        assert!(
+            answer.error_type().ends_with("#InternalServerError"),
+            "{}",
+            answer.text()
+        );
+    }
+    let plain = server
+        .connect()
+        .call_with("ListTables", &[("Content-Encoding", "identity")], b"{}");
+    assert_eq!(plain.status, 200);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! SIGKILL at random moments while messages are sent, received, given back, moved to a dead-letter queue and deleted:
 //! what was sent is there once, in one of the two queues, and what was deleted is not.
 
+mod fifo;
+
 use crate::{rounds, seed};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -96,7 +96,11 @@ fn members(branch: BTreeMap<String, Node>) -> Result<Map<String, Value>, QueueEr
             let entries: Result<Vec<Value>, QueueError> = entries.collect();
             members.insert("Entries".to_owned(), Value::Array(entries?));
         } else if let Node::Text(text) = node {
-            members.insert(name.clone(), scalar(&name, text)?);
+            let value = match empty(&name).filter(|_| text.is_empty()) {
+                Some(empty) => empty,
+                None => scalar(&name, text)?,
+            };
+            members.insert(name, value);
         }
         // What is left is unknown, as a parameter of a later version would be.
     }
@@ -107,6 +111,15 @@ fn members(branch: BTreeMap<String, Node>) -> Result<Map<String, Value>, QueueEr
 fn members_of_entry(mut entry: BTreeMap<String, Node>) -> Result<Value, QueueError> {
     entry.retain(|name, _| !ENTRIES.contains(&name.as_str()));
     members(entry).map(Value::Object)
+}
+
+/// The list or map of that name in JSON, without anything in it: SDKs write `Entries=` for no entries.
+fn empty(name: &str) -> Option<Value> {
+    if name == "Entries" || LISTS.iter().any(|(_, json)| *json == name) {
+        return Some(Value::Array(Vec::new()));
+    }
+    let is_map = MAPS.iter().any(|(_, json, _)| *json == name);
+    is_map.then(|| Value::Object(Map::new()))
 }
 
 fn scalar(name: &str, text: String) -> Result<Value, QueueError> {
