@@ -16,14 +16,18 @@ const PAUSE: Duration = Duration::from_secs(60);
 const DRAIN_MAX: Duration = Duration::from_secs(45);
 
 impl CopyJob {
-    /// Lets the last changes come over, with writing paused, and the target take over. Says for how long nothing was written.
-    pub(crate) async fn cut_over(
+    /// Lets the last changes come over, with writing paused. Says when that began. What is left is [`CopyJob::take_over`].
+    pub(crate) async fn freeze(
         &self,
         plan: &CopyPlan,
         state: &StateFile,
         followed: &[Arc<Followed>],
-    ) -> Result<(), CopyError> {
+    ) -> Result<Instant, CopyError> {
         self.progress.enter("cutting-over");
+        // So that little is left when writing is paused.
+        for followed in followed {
+            followed.kept_up().await;
+        }
         if self.to.kind == SideKind::Endpoint {
             // There it takes long, and nothing follows from a row that expires.
             self.begin_to_act(plan, state).await?;
@@ -31,7 +35,7 @@ impl CopyJob {
         let began = Instant::now();
         match self.from.kind {
             SideKind::Directory => {}
-            SideKind::Server => self.freeze(plan, followed).await?,
+            SideKind::Server => self.pause(plan, followed).await?,
             SideKind::Endpoint => {
                 for followed in followed {
                     followed.quiet_for(self.settings.settle).await;
@@ -40,11 +44,11 @@ impl CopyJob {
         }
         state.change(|state| state.phase = CopyPhase::Frozen);
         state.save()?;
-        self.take_over(plan, state, Some(began)).await
+        Ok(began)
     }
 
     /// Pauses writing at the source, and waits until everything that was written is at the target.
-    async fn freeze(&self, plan: &CopyPlan, followed: &[Arc<Followed>]) -> Result<(), CopyError> {
+    async fn pause(&self, plan: &CopyPlan, followed: &[Arc<Followed>]) -> Result<(), CopyError> {
         let tables: Vec<String> = plan.tables.iter().map(|table| table.table.clone()).collect();
         let pause = |seconds: Option<f64>| PauseWrites {
             tables: tables.clone(),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use trestle_api::{BatchGetItem, Database, DatabaseExt, KeysAndAttributes};
+use trestle_env::{Clock, SystemClock, Timestamp};
 use trestle_events::ChangedKeys;
 use trestle_item::Item;
 use trestle_reindex::Units;
@@ -20,6 +21,8 @@ use crate::{CopyError, CopyProgress, StateFile};
 
 /// DynamoDB's limit.
 const GET_ROWS: usize = 100;
+/// Times of records are rounded down, to the second as a rule.
+const RECORD_TIME_UNIT: Duration = Duration::from_secs(1);
 /// Between two looks while nothing changes.
 const POLL: Duration = Duration::from_millis(200);
 
@@ -76,9 +79,20 @@ pub(crate) struct Followed {
     changed: Mutex<Option<HashSet<u64>>>,
     /// How many rounds were begun.
     begun: AtomicU64,
-    /// The last round in which nothing was left to read, and when the last change came.
-    seen: watch::Sender<(u64, Instant)>,
+    seen: watch::Sender<Seen>,
     wake: Notify,
+    clock: SystemClock,
+}
+
+/// What the rounds of a follower have come to.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// The last round in which nothing was left to read.
+    all: u64,
+    /// When the last change came.
+    last_change: Instant,
+    /// The last round, and up to which time of the source it has read.
+    read: (u64, Option<Timestamp>),
 }
 
 impl Followed {
@@ -86,18 +100,37 @@ impl Followed {
         Self {
             changed: Mutex::new(None),
             begun: AtomicU64::new(0),
-            seen: watch::Sender::new((0, Instant::now())),
+            seen: watch::Sender::new(Seen {
+                all: 0,
+                last_change: Instant::now(),
+                read: (0, None),
+            }),
             wake: Notify::new(),
+            clock: SystemClock::new(),
         }
     }
 
-    /// Waits until everything is at the target that had a record before this call.
+    /// Waits until everything is at the target that was written before this call, while more is written: until records come
+    /// that are later by the clock, or none do.
+    pub(crate) async fn kept_up(&self) {
+        let before = self.begun.load(Ordering::SeqCst);
+        let now = self.clock.now().plus(RECORD_TIME_UNIT);
+        let mut seen = self.seen.subscribe();
+        self.wake.notify_one();
+        let has_passed = |seen: &Seen| {
+            let (round, read) = seen.read;
+            seen.all > before || round > before && read.is_some_and(|read| read >= now)
+        };
+        let _ = seen.wait_for(has_passed).await;
+    }
+
+    /// Waits until nothing is left to follow that had a record before this call. It may take for ever while others write.
     pub(crate) async fn caught_up(&self) {
         let before = self.begun.load(Ordering::SeqCst);
         let mut seen = self.seen.subscribe();
         self.wake.notify_one();
         // It is held by the one who waits: it cannot be closed.
-        let _ = seen.wait_for(|(all, _)| *all > before).await;
+        let _ = seen.wait_for(|seen| seen.all > before).await;
     }
 
     /// Waits until no change has come for so long.
@@ -105,7 +138,7 @@ impl Followed {
         let began = Instant::now();
         loop {
             self.caught_up().await;
-            let last = self.seen.borrow().1.max(began);
+            let last = self.seen.borrow().last_change.max(began);
             match time.checked_sub(last.elapsed()) {
                 Some(left) if !left.is_zero() => tokio::time::sleep(left).await,
                 _ => return,
@@ -171,13 +204,14 @@ impl Follower {
         let position = self.changes.position();
         self.state
             .change_table(&table, |table| table.position = Some(position));
-        self.followed.seen.send_modify(|(all, last)| {
+        self.followed.seen.send_modify(|seen| {
             if page.is_all {
-                *all = round;
+                seen.all = round;
             }
             if had_changes {
-                *last = Instant::now();
+                seen.last_change = Instant::now();
             }
+            seen.read = (round, page.read_up_to);
         });
         Ok(had_changes)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
@@ -189,14 +189,17 @@ impl CopyJob {
             tasks.push(self.begin(table, &plan, state, &budget, &mut background).await?);
         }
         background.spawn(save_now_and_then(Arc::clone(state)));
-        tokio::select! {
-            done = self.stages(&plan, state, &tasks, &mut orders, verified) => done,
-            failed = background.join_next() => match failed {
-                Some(Ok(Err(error))) => Err(error),
-                Some(Err(error)) => Err(CopyError::Defect(error.to_string())),
-                Some(Ok(Ok(()))) | None => Err(CopyError::Defect("a task of the copy has ended".to_owned())),
-            },
-        }
+        let began = tokio::select! {
+            done = self.stages(&plan, state, &tasks, &mut orders, verified) => done?,
+            failed = background.join_next() => return Err(match failed {
+                Some(Ok(Err(error))) => error,
+                Some(Err(error)) => CopyError::Defect(error.to_string()),
+                Some(Ok(Ok(()))) | None => CopyError::Defect("a task of the copy has ended".to_owned()),
+            }),
+        };
+        // Nothing is left to follow, and what the target does from here on is not to be overwritten.
+        background.shutdown().await;
+        self.take_over(&plan, state, Some(began)).await
     }
 
     async fn stages(
@@ -206,7 +209,7 @@ impl CopyJob {
         tasks: &[TableTasks],
         orders: &mut watch::Receiver<CopyOrder>,
         verified: &mut Vec<TableVerified>,
-    ) -> Result<(), CopyError> {
+    ) -> Result<Instant, CopyError> {
         if state.look(|state| state.phase) == CopyPhase::Rows {
             self.copy_rows(state, tasks).await?;
             state.change(|state| state.phase = CopyPhase::Following);
@@ -215,7 +218,7 @@ impl CopyJob {
         let followed: Vec<Arc<Followed>> = tasks.iter().filter_map(|task| task.followed.clone()).collect();
         self.progress.enter("catching-up");
         for followed in &followed {
-            followed.caught_up().await;
+            followed.kept_up().await;
         }
         if self.settings.verify {
             self.progress.enter("comparing");
@@ -231,7 +234,7 @@ impl CopyJob {
                 std::future::pending::<()>().await;
             }
         }
-        self.cut_over(plan, state, &followed).await
+        self.freeze(plan, state, &followed).await
     }
 
     async fn copy_rows(&self, state: &Arc<StateFile>, tasks: &[TableTasks]) -> Result<(), CopyError> {

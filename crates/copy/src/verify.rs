@@ -88,7 +88,7 @@ impl Comparison {
     pub(crate) async fn run(&self) -> Result<TableVerified, CopyError> {
         if let Some(followed) = &self.followed {
             followed.collect();
-            followed.caught_up().await;
+            followed.kept_up().await;
         }
         let verified = self.compare().await;
         if let Some(followed) = &self.followed {
@@ -227,7 +227,7 @@ impl Comparison {
             };
             // A change that came to the source in between has its record by then.
             tokio::time::sleep(self.settle).await;
-            followed.caught_up().await;
+            followed.kept_up().await;
             suspects = differences.into_iter().map(|difference| difference.key).collect();
             differences = Vec::new();
         }

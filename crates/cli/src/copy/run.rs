@@ -27,12 +27,12 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
         return Err(Failure::usage("FROM and TO are the same"));
     }
     let runtime = several_threads()?;
-    let job = CopyJob {
+    let job = Arc::new(CopyJob {
         settings: flags.settings()?,
         from: flags.sides.from(&from, &runtime)?,
         to: flags.sides.to(&to, &runtime)?,
         progress: Arc::new(CopyProgress::default()),
-    };
+    });
     if job.settings.model.is_some() && job.to.administration.is_none() {
         return Err(Failure::usage(
             "--model needs a directory or a server of Trestle's as the target: rows move there in a migration",
@@ -48,7 +48,11 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
     }
     let now = SystemClock::new().now().as_millis();
     let state = Arc::new(StateFile::open(&flags.state, &from, &to, now)?);
-    let report = watched(&runtime, job, state, &flags)?;
+    let ended = watched(&runtime, &job, state, &flags);
+    // The administration of a server has a runtime of its own, which must not end on a thread of this one.
+    drop(runtime);
+    drop(job);
+    let report = ended?;
     if flags.json {
         return print(&json!({ "report": report }));
     }
@@ -59,7 +63,7 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
 /// Runs the copy, tells how far it is, and passes orders on.
 fn watched(
     runtime: &Runtime,
-    job: CopyJob,
+    job: &Arc<CopyJob>,
     state: Arc<StateFile>,
     flags: &CopyFlags,
 ) -> Result<CopyReport, Failure> {
@@ -72,6 +76,7 @@ fn watched(
     let progress = Arc::clone(&job.progress);
     let mut shown = Shown::new(flags.json, &flags.state, flags.cut_over);
     runtime.block_on(async {
+        let job = Arc::clone(job);
         let mut working = tokio::spawn(async move { job.run(state, told).await });
         let mut told_to_stop = std::pin::pin!(termination());
         let mut is_told = false;

@@ -60,6 +60,9 @@ pub struct KeyPage {
     pub keys: Vec<Item>,
     /// Nothing was left to read when it was asked for.
     pub is_all: bool,
+    /// Changes up to this time are in this page or in earlier ones, as far as the times of records tell; `None` if they tell
+    /// nothing, or if nothing was left to read.
+    pub read_up_to: Option<Timestamp>,
     /// Records were trimmed before they were read: items may have changed whose keys do not come.
     pub has_gap: bool,
 }
@@ -142,10 +145,18 @@ impl ChangedKeys {
         self.look().await?;
         let has_stream = self.walk.advance(&self.streams);
         self.taken.is_all = has_stream && !self.walk.has_waiting(&self.streams);
+        let mut times = Vec::new();
+        let mut is_known = !self.walk.has_waiting(&self.streams);
         for point in self.walk.open() {
-            let next = self.read(&point).await?;
+            let (next, read_up_to) = self.read(&point).await?;
             self.walk.move_to(&point.0, next);
+            match read_up_to {
+                ReadTime::UpTo(time) => times.push(time),
+                ReadTime::Everything => {}
+                ReadTime::Unknown => is_known = false,
+            }
         }
+        self.taken.read_up_to = times.into_iter().min().filter(|_| is_known);
         Ok(std::mem::take(&mut self.taken))
     }
 
@@ -157,37 +168,52 @@ impl ChangedKeys {
     }
 
     /// Reads a page at a point; says where the next one begins.
-    async fn read(&mut self, point: &ReadPoint) -> Result<ShardPosition, Error> {
+    async fn read(&mut self, point: &ReadPoint) -> Result<(ShardPosition, ReadTime), Error> {
         let read = self.pages.read(&*self.database, &self.streams, point).await?;
         self.taken.is_all &= matches!(&read, ShardPage::Read { records, next }
             if records.is_empty() && *next != ShardPosition::End);
         Ok(match read {
             ShardPage::Read { records, next } => {
+                let time = match records.last().map(time_of) {
+                    _ if next == ShardPosition::End => ReadTime::Unknown,
+                    None => ReadTime::Everything,
+                    Some(None) => ReadTime::Unknown,
+                    Some(Some(time)) => ReadTime::UpTo(time),
+                };
                 self.take(records);
-                next
+                (next, time)
             }
-            ShardPage::Expired(position) => position,
+            ShardPage::Expired(position) => (position, ReadTime::Unknown),
             ShardPage::Trimmed(_) => {
                 self.taken.has_gap = true;
-                ShardPosition::TrimHorizon
+                (ShardPosition::TrimHorizon, ReadTime::Unknown)
             }
             ShardPage::Gone(_) => {
                 self.taken.has_gap = true;
                 self.streams.look_again();
-                ShardPosition::End
+                (ShardPosition::End, ReadTime::Unknown)
             }
         })
     }
 
     fn take(&mut self, records: Vec<Record>) {
         let from = self.from;
-        let is_wanted = |record: &Record| {
-            let at = record.dynamodb.approximate_creation_date_time;
-            at.is_none_or(|at| Timestamp::from_millis(at.to_millis()) >= from)
-        };
+        let is_wanted = |record: &Record| time_of(record).is_none_or(|at| at >= from);
         let wanted = records.into_iter().filter(is_wanted);
         self.taken.keys.extend(wanted.map(|record| record.dynamodb.keys));
     }
+}
+
+/// How far in time a shard was read.
+enum ReadTime {
+    UpTo(Timestamp),
+    Everything,
+    Unknown,
+}
+
+fn time_of(record: &Record) -> Option<Timestamp> {
+    let at = record.dynamodb.approximate_creation_date_time?;
+    Some(Timestamp::from_millis(at.to_millis()))
 }
 
 impl std::fmt::Debug for ChangedKeys {
