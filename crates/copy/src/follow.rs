@@ -23,8 +23,6 @@ use crate::{CopyError, CopyProgress, StateFile};
 const GET_ROWS: usize = 100;
 /// Times of records are rounded down, to the second as a rule.
 const RECORD_TIME_UNIT: Duration = Duration::from_secs(1);
-/// Between two looks while nothing changes.
-const POLL: Duration = Duration::from_millis(200);
 
 /// Rows that are read by their keys.
 #[derive(Clone)]
@@ -171,6 +169,8 @@ pub(crate) struct Follower {
     pub(crate) state: Arc<StateFile>,
     pub(crate) progress: Arc<CopyProgress>,
     pub(crate) patience: Patience,
+    /// Between two looks while nothing changes.
+    pub(crate) poll: Duration,
 }
 
 impl Follower {
@@ -179,7 +179,7 @@ impl Follower {
         loop {
             let had_changes = self.round().await?;
             if !had_changes {
-                let _ = tokio::time::timeout(POLL, self.followed.wake.notified()).await;
+                let _ = tokio::time::timeout(self.poll, self.followed.wake.notified()).await;
             }
         }
     }

@@ -28,6 +28,9 @@ use crate::{CopyError, CopyPhase, CopyPlan, PlannedTable, SideKind, StateFile};
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 /// Clocks differ, and times of records are rounded: changes of so much time before the copy began are followed, too.
 const CLOCK_MARGIN: Duration = Duration::from_secs(20 * 60);
+/// Between two looks at a stream while nothing changes. Amazon DynamoDB answers five times a second for a shard, to all readers together.
+const ENDPOINT_POLL: Duration = Duration::from_secs(1);
+const SERVER_POLL: Duration = Duration::from_millis(200);
 /// How long a stream that was just turned on may take to be there.
 const STREAM_GLANCES: u32 = 600;
 const STREAM_GLANCE: Duration = Duration::from_millis(100);
@@ -319,6 +322,10 @@ impl CopyJob {
                     state: Arc::clone(state),
                     progress: Arc::clone(&self.progress),
                     patience: self.patience(),
+                    poll: match self.from.kind {
+                        SideKind::Endpoint => ENDPOINT_POLL,
+                        SideKind::Server | SideKind::Directory => SERVER_POLL,
+                    },
                 };
                 background.spawn(follower.run());
                 Some(followed)

@@ -16,6 +16,8 @@ use trestle_server::termination;
 
 /// Between two looks at how far it is, and whether it is to cut over.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How long a database may be away when a copy goes on.
+const WAIT_TO_GO_ON: Duration = Duration::from_secs(60);
 /// Between two lines of JSON, unless the phase changes.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -27,10 +29,16 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
         return Err(Failure::usage("FROM and TO are the same"));
     }
     let runtime = several_threads()?;
+    // A copy that goes on may do so while a database is being started again.
+    let wait = if flags.state.exists() {
+        WAIT_TO_GO_ON
+    } else {
+        Duration::ZERO
+    };
     let job = Arc::new(CopyJob {
         settings: flags.settings()?,
-        from: flags.sides.from(&from, &runtime)?,
-        to: flags.sides.to(&to, &runtime)?,
+        from: flags.sides.from(&from, &runtime, wait)?,
+        to: flags.sides.to(&to, &runtime, wait)?,
         progress: Arc::new(CopyProgress::default()),
     });
     if job.settings.model.is_some() && job.to.administration.is_none() {

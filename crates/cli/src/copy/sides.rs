@@ -6,16 +6,19 @@ use crate::open;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use trestle_admin::{AdminErrorCode, Administration, AdministrationExt, ListModels};
-use trestle_api::{DatabaseExt, ListTables};
+use trestle_api::{DatabaseExt, Error, ErrorKind, ListTables};
 use trestle_copy::{CopySide, SideKind};
 use trestle_embedded::Embedded;
 use trestle_remote::{AccessKey, Remote, Settings};
 
 /// A call of the administration may take so long.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Between two tries of a server that is being started again.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// As whom the two endpoints are asked, where it is not what the environment says.
 #[derive(Debug, Args)]
@@ -65,13 +68,13 @@ struct AsWhom<'f> {
 
 impl SideFlags {
     /// Where rows come from.
-    pub(super) fn from(&self, typed: &str, runtime: &Runtime) -> Result<CopySide, Failure> {
+    pub(super) fn from(&self, typed: &str, runtime: &Runtime, wait: Duration) -> Result<CopySide, Failure> {
         let whom = AsWhom {
             key: self.from_access_key.as_ref().zip(self.from_secret_key.as_ref()),
             region: self.from_region.as_ref(),
             ca_file: self.from_ca_file.as_ref(),
         };
-        side(typed, &whom, runtime, |directory| {
+        side(typed, &whom, (runtime, wait), |directory| {
             open::to_read(directory).map_err(|failure| Failure {
                 message: format!(
                     "{}; name the URL of the server that has it open instead",
@@ -83,20 +86,20 @@ impl SideFlags {
     }
 
     /// Where they go.
-    pub(super) fn to(&self, typed: &str, runtime: &Runtime) -> Result<CopySide, Failure> {
+    pub(super) fn to(&self, typed: &str, runtime: &Runtime, wait: Duration) -> Result<CopySide, Failure> {
         let whom = AsWhom {
             key: self.to_access_key.as_ref().zip(self.to_secret_key.as_ref()),
             region: self.to_region.as_ref(),
             ca_file: self.to_ca_file.as_ref(),
         };
-        side(typed, &whom, runtime, open::for_first_model)
+        side(typed, &whom, (runtime, wait), open::for_first_model)
     }
 }
 
 fn side(
     typed: &str,
     whom: &AsWhom<'_>,
-    runtime: &Runtime,
+    (runtime, wait): (&Runtime, Duration),
     open: impl FnOnce(&Path) -> Result<Embedded, Failure>,
 ) -> Result<CopySide, Failure> {
     let Some(url) = url(typed) else {
@@ -110,13 +113,7 @@ fn side(
     };
     let settings = settings(&url, whom);
     let remote = Remote::new(settings.clone()).map_err(Failure::usage)?;
-    // Whoever does not answer to this answers to nothing else.
-    let one = ListTables {
-        limit: Some(1),
-        ..ListTables::default()
-    };
-    let listed = runtime.block_on(remote.list_tables(one));
-    listed.map_err(|error| Failure::failed(format!("{typed}: {error}")))?;
+    answers(&remote, runtime, wait).map_err(|error| Failure::failed(format!("{typed}: {error}")))?;
     let administration = RunningServer::at(Settings {
         // A migration looks at every row before it begins.
         timeout: Some(PATIENCE),
@@ -139,6 +136,24 @@ fn side(
             database: Arc::new(remote),
             administration: None,
         }),
+    }
+}
+
+/// Whoever does not answer to this answers to nothing else.
+fn answers(remote: &Remote, runtime: &Runtime, wait: Duration) -> Result<(), Error> {
+    let began = Instant::now();
+    loop {
+        let one = ListTables {
+            limit: Some(1),
+            ..ListTables::default()
+        };
+        match runtime.block_on(remote.list_tables(one)) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() != ErrorKind::InternalServerError || began.elapsed() >= wait => {
+                return Err(error);
+            }
+            Err(_) => std::thread::sleep(GLANCE),
+        }
     }
 }
 
