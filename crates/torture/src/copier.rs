@@ -2,8 +2,10 @@
 
 use crate::server::{Server, binary};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A copy that comes to no end is a fault.
@@ -14,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 pub struct Copier {
     child: Child,
     state: PathBuf,
+    phase: Arc<Mutex<String>>,
 }
 
 /// The command that copies from one place to another, with its state in a directory.
@@ -45,14 +48,25 @@ impl Copier {
     /// Starts a copy.
     pub fn start(from: &str, to: &str, state: &Path) -> Self {
         let mut command = copy(from, to, state);
-        let child = command
-            .stdout(Stdio::null())
+        let mut child = command
+            .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
+        let phase: Arc<Mutex<String>> = Arc::default();
+        let (said, told) = (child.stdout.take().unwrap(), Arc::clone(&phase));
+        std::thread::spawn(move || {
+            for line in BufReader::new(said).lines().map_while(Result::ok) {
+                let line: Value = serde_json::from_str(&line).unwrap();
+                if let Some(phase) = line["status"]["phase"].as_str() {
+                    *told.lock().unwrap() = phase.to_owned();
+                }
+            }
+        });
         Copier {
             child,
             state: state.to_owned(),
+            phase,
         }
     }
 
@@ -66,11 +80,9 @@ impl Copier {
         tables.map(|table| table["rows"].as_u64().unwrap()).sum()
     }
 
-    /// The phase of the copy, as its state says.
+    /// The phase of the copy, as it said last.
     pub fn phase(&self) -> String {
-        let text = std::fs::read_to_string(&self.state).unwrap_or_default();
-        let state: Value = serde_json::from_str(&text).unwrap_or_default();
-        state["phase"].as_str().unwrap_or_default().to_owned()
+        self.phase.lock().unwrap().clone()
     }
 
     /// Whether it still runs.

@@ -28,6 +28,12 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
     if from == to {
         return Err(Failure::usage("FROM and TO are the same"));
     }
+    // First, so that whoever tells it to cut over finds it at work.
+    let now = SystemClock::new().now().as_millis();
+    let state = match flags.dry_run {
+        true => None,
+        false => Some(Arc::new(StateFile::open(&flags.state, &from, &to, now)?)),
+    };
     let runtime = several_threads()?;
     // A copy that goes on may do so while a database is being started again.
     let wait = if flags.state.exists() {
@@ -46,16 +52,14 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
             "--model needs a directory or a server of Trestle's as the target: rows move there in a migration",
         ));
     }
-    if flags.dry_run {
+    let Some(state) = state else {
         let plan = runtime.block_on(job.plan(None))?;
         if flags.json {
             return print(&plan);
         }
         show::plan(&plan);
         return Ok(());
-    }
-    let now = SystemClock::new().now().as_millis();
-    let state = Arc::new(StateFile::open(&flags.state, &from, &to, now)?);
+    };
     let ended = watched(&runtime, &job, state, &flags);
     // The administration of a server has a runtime of its own, which must not end on a thread of this one.
     drop(runtime);
